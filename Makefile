@@ -1,0 +1,64 @@
+# The front door: `make help` lists what there is.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_READY := $(VENV)/.runtime-ready
+DEV_READY := $(VENV)/.dev-ready
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: $(RUN_READY) ## Watch change rates being learned from one-bit observations
+	@$(BIN)/recrawl demo
+
+.PHONY: test
+test: $(DEV_READY) ## Run the tests (offline, under three minutes)
+	$(BIN)/python -m pytest
+
+.PHONY: check
+check: $(DEV_READY) ## Lint, types, layers and tests: what has to pass
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+.PHONY: format
+format: $(DEV_READY) ## Format the code and mend what lint can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: $(DEV_READY) ## Measure, and write the measured tables and pictures into docs/
+	$(BIN)/python -m benchmarks
+
+.PHONY: lock
+lock: ## Pin every dependency anew, with hashes (needs uv)
+	uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements/runtime.txt
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements/runtime.txt -o requirements/dev.txt
+
+.PHONY: clean
+clean: ## Remove the environment and what tools left behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "recrawl needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUN_READY): pyproject.toml requirements/runtime.txt | $(BIN)/python
+	@echo "Setting up $(VENV) (once)"
+	@$(INSTALL) --require-hashes -r requirements/runtime.txt
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV_READY): requirements/dev.txt $(RUN_READY)
+	@echo "Adding the developers' tools to $(VENV) (once)"
+	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""Keeps a copy of the web fresh on a budget."""
