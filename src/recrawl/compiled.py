@@ -5,30 +5,37 @@ only the first run on a machine pays for it. Each works on a range of pages and 
 lock; pages do not depend on one another, so the result is the same on any number of cores.
 """
 
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
+#: Products may be fused with the sum they go into, which is faster and rounds once less. No other
+#: liberty is taken with floats.
+FLAGS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 #: Below this many rows a second core costs more than it brings.
 ROWS_WORTH_A_CORE = 200_000
 
 
 def compiled(function: F) -> F:
     """Compile a kernel; division by zero gives infinity or NaN, as in NumPy."""
-    return cast("F", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast("F", numba.njit(nogil=True, **FLAGS)(function))
 
 
 def inlined(function: F) -> F:
-    """Compile a formula into every kernel that calls it, so that the loop around it can use SIMD."""
-    return cast("F", numba.njit(cache=True, inline="always", error_model="numpy")(function))
+    """Compile a formula into every kernel that calls it, so that loops around it can use SIMD."""
+    return cast("F", numba.njit(inline="always", **FLAGS)(function))
 
 
 def cores() -> int:
@@ -38,39 +45,26 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def share(work: Callable[[int, int], object], weights: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """Call ``work(first, last)`` on ranges of items that cover all of them, on every core.
+def cut(items: int, rows: int, starts: Ints | None = None) -> list[tuple[int, int]]:
+    """Cut items into one range a core, of about equally many rows.
 
-    ``weights`` are running totals: item i has ``weights[i + 1] - weights[i]`` rows.
+    Item i has ``starts[i + 1] - starts[i]`` rows; without ``starts`` all have the same.
+
+    >>> cut(10, rows=10)
+    [(0, 10)]
     """
-    items = weights.size - 1
-    rows = int(weights[-1] - weights[0])
-    parts = min(cores(), rows // ROWS_WORTH_A_CORE)
-    if parts < 2:  # noqa: PLR2004
-        work(0, items)
-        return
-    targets = weights[0] + np.arange(1, parts) * (rows // parts)
-    cuts = [0, *np.searchsorted(weights, targets).tolist(), items]
-    with ThreadPoolExecutor(parts) as pool:
-        for done in [pool.submit(work, *span) for span in zip(cuts, cuts[1:], strict=False)]:
-            done.result()
+    parts = max(1, min(cores(), rows // ROWS_WORTH_A_CORE))
+    targets = np.arange(1, parts) / parts
+    inner = (
+        np.searchsorted(starts, targets * rows) if starts is not None else (targets * items)
+    ).astype(np.int64)
+    cuts = [0, *np.minimum(inner, items).tolist(), items]
+    return list(itertools.pairwise(cuts))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def float_bits(_typing: Any, _number: Any) -> Any:  # noqa: ANN401
-    """Give the 64 bits of a float as an integer."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return numba.types.int64(numba.types.float64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def bits_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401
-    """Give the float that an integer's 64 bits spell."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return numba.types.float64(numba.types.int64), generate
+def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]]) -> list[R]:
+    """Call ``work(first, last)`` on every span, each on a core of its own."""
+    if len(spans) == 1:
+        return [work(*spans[0])]
+    with ThreadPoolExecutor(len(spans)) as pool:
+        return [done.result() for done in [pool.submit(work, *span) for span in spans]]

@@ -1,0 +1,26 @@
+"""Run every benchmark, or those named: ``python -m benchmarks [accuracy] [speed] [pictures]``."""
+
+import sys
+
+from benchmarks import estimation_accuracy, estimation_speed, pictures
+from benchmarks.report import print_verdict
+
+ALL = {
+    "accuracy": estimation_accuracy.run,
+    "speed": estimation_speed.run,
+    "pictures": pictures.run,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the benchmarks and say whether every bar was met."""
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        print(f"no benchmark '{unknown[0]}'; there are: {', '.join(ALL)}", file=sys.stderr)
+        return 2
+    figures = [figure for name in names or ALL for figure in ALL[name]()]
+    return print_verdict(figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,165 @@
+"""How fast logs are folded: 20 million visits of 1 million pages, with skewed visit counts."""
+
+import itertools
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from scipy import optimize
+
+from benchmarks.report import HEADINGS, Figure, best_time, markdown, write_section
+from recrawl import LLN, MLE, Estimator, GammaFilter, Observations, estimate
+from recrawl.compiled import Bools, Floats, Ints, cores
+
+PAGES, VISITS = 1_000_000, 20_000_000
+PAGE = "explanation/choosing-an-estimator.md"
+
+
+class Columns(NamedTuple):
+    """The columns of a log."""
+
+    page: Ints
+    elapsed: Floats
+    changed: Bools
+
+
+def skewed_log(pages: int, visits: int, seed: int = 0) -> Columns:
+    """Make a log sorted by page: visits are Pareto-distributed, and some 41 % find a change."""
+    rng = np.random.default_rng(seed)
+    share = rng.pareto(1.2, pages) + 1.0
+    page = np.repeat(np.arange(pages), rng.multinomial(visits, share / share.sum()))
+    elapsed = rng.exponential(1.0, visits)
+    rate = rng.gamma(1.0, 1.0, pages)
+    return Columns(page, elapsed, rng.random(visits) < -np.expm1(-rate[page] * elapsed))
+
+
+def shuffled(log: Columns, seed: int = 1) -> Columns:
+    """Give the rows in a random order."""
+    order = np.random.default_rng(seed).permutation(log.page.size)
+    return Columns(log.page[order], log.elapsed[order], log.changed[order])
+
+
+def fold(method: Estimator[Any], log: Columns) -> object:
+    """Fold columns as a program that has its own page numbers would."""
+    seen = Observations(PAGES, log.page, log.elapsed, log.changed)
+    return method.update(method.start(PAGES), seen)
+
+
+def brentq_rate(log: Columns, pages: int) -> float:
+    """Solve the likelihood equation page by page with scipy; give pages a second."""
+    ends = np.searchsorted(log.page, np.arange(pages + 1)).tolist()
+    rows = [slice(*span) for span in itertools.pairwise(ends)]
+
+    def solve_all() -> None:
+        for here in rows:
+            bits, elapsed = log.changed[here], log.elapsed[here]
+            if 0 < bits.sum() < bits.size:
+                optimize.brentq(_score, 1e-6, 100.0, (elapsed[bits], elapsed[~bits].sum()))
+
+    with np.errstate(over="ignore"):
+        return pages / best_time(solve_all, repeat=1)
+
+
+def _score(rate: float, moved: Floats, still: float) -> float:
+    return float((moved / np.expm1(rate * moved)).sum() - still)
+
+
+def run() -> list[Figure]:
+    """Measure everything in one run, and write the table."""
+    with Console(stderr=True).status("making 20 million visits"):
+        log = skewed_log(PAGES, VISITS)
+        mixed = shuffled(log)
+        for method in (GammaFilter(), LLN(), MLE()):
+            for order in (log, mixed):
+                estimate(*(column[:300_000] for column in order), method=method)
+    figures = [*fold_figures(log, mixed), *page_figures(log), memory_figure()]
+    write_section(PAGE, "speed", markdown(HEADINGS, [figure.cells() for figure in figures]))
+    return figures
+
+
+def fold_figures(log: Columns, mixed: Columns) -> list[Figure]:
+    """Compare folds with np.log and np.bincount on arrays of the same length."""
+    logs = best_time(lambda: np.log(log.elapsed))
+    grown = skewed_log(PAGES // 10, VISITS // 10)
+    small = best_time(lambda: estimate(*grown)) * 10
+    whole = best_time(lambda: estimate(*log))
+    counted = best_time(lambda: np.bincount(log.page))
+    counted_mixed = best_time(lambda: np.bincount(mixed.page))
+    on = f", {cores()} cores"
+    return [
+        Figure(
+            f"`GammaFilter`, rows sorted by page: speed / np.log's{on}",
+            logs / best_time(lambda: fold(GammaFilter(), log)),
+            0.4,
+            at_least=True,
+        ),
+        Figure(
+            f"`GammaFilter`, rows in any order: speed / np.log's{on}",
+            logs / best_time(lambda: fold(GammaFilter(), mixed)),
+            0.12,
+            at_least=True,
+        ),
+        Figure(
+            f"`LLN`, sorted: time / np.bincount's{on}",
+            best_time(lambda: fold(LLN(), log)) / counted,
+            3.0,
+        ),
+        Figure(
+            f"`LLN`, in any order: time / np.bincount's{on}",
+            best_time(lambda: fold(LLN(), mixed)) / counted_mixed,
+            3.0,
+        ),
+        Figure("`estimate`: time a visit, 20 million / 2 million visits", whole / small, 2.0),
+    ]
+
+
+def page_figures(log: Columns) -> list[Figure]:
+    """Compare the work a page takes."""
+    found = estimate(*log)
+    solved = best_time(lambda: estimate(*log, method=MLE()), repeat=2)
+    return [
+        Figure(
+            "`GammaFilter`'s intervals, a page",
+            best_time(found.interval, repeat=2) / found.rate.size * 1e6,
+            1.5,
+            unit=" µs",
+        ),
+        Figure(
+            "`MLE`: pages a second / scipy's brentq page by page",
+            found.rate.size / solved / brentq_rate(log, 2_000),
+            200.0,
+            at_least=True,
+        ),
+    ]
+
+
+PEAK = """
+import numpy as np
+from benchmarks.estimation_speed import PAGES, VISITS, skewed_log, shuffled
+from recrawl import LLN, GammaFilter, estimate
+
+def peak():
+    with open("/proc/self/status") as status:
+        return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+for method in (GammaFilter(), LLN()):
+    estimate(*shuffled(skewed_log(1_000, 300_000)), method=method)
+before = peak()
+rng = np.random.default_rng(0)
+page = rng.integers(0, PAGES, VISITS)
+elapsed = rng.random(VISITS)
+elapsed += 0.1
+changed = np.zeros(VISITS, bool)
+changed[::2] = True
+for method in (GammaFilter(), LLN()):
+    estimate(page, elapsed, changed, method=method)
+print((peak() - before) / (page.nbytes + elapsed.nbytes + changed.nbytes))
+"""
+
+
+def memory_figure() -> Figure:
+    """Take the peak of a process of its own, the columns themselves included."""
+    done = subprocess.run([sys.executable, "-c", PEAK], check=True, capture_output=True, text=True)
+    return Figure("`estimate`: peak memory / input columns", float(done.stdout), 3.0)

@@ -1,0 +1,1 @@
+"""The program ``recrawl``: each command parses, calls the library, and prints."""

@@ -1,0 +1,101 @@
+"""The program's front door: its commands, and how it fails.
+
+Commands import what they need when they run, so that ``recrawl --help`` answers at once.
+"""
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from recrawl.cli.demo import demo
+from recrawl.cli.estimate import estimate
+from recrawl.errors import RecrawlError
+
+#: What the shell is told when something given to the program cannot be used.
+CANNOT_BE_USED = 2
+
+
+class Commands(TyperGroup):
+    """Commands whose expected failures are one sentence on standard error, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer keeps the type to itself
+        """Run the chosen command."""
+        try:
+            returned = super().invoke(ctx)
+            sys.stdout.flush()
+        except RecrawlError as error:
+            problem = str(error)
+        except BrokenPipeError:
+            # Whoever read our output has read enough; typer ends quietly.
+            raise
+        except OSError as error:
+            problem = f"{error.filename or 'standard output'}: {error.strerror or error}"
+        else:
+            return returned
+        typer.echo(f"recrawl: {problem}", err=True)
+        raise typer.Exit(CANNOT_BE_USED)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(estimate)
+app.command()(demo)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer passes the option so
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"recrawl {version('recrawl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def recrawl(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Keep a copy of the web fresh on a budget.
+
+    recrawl learns how often every page changes from nothing but "had it changed when we looked?".
+    Start with a crawl log:
+
+        recrawl estimate crawl.csv
+    """
+
+
+def main() -> None:
+    """Run the program.
+
+    A failure ends the process at once: a thread may still wait for a pipe that nobody writes to,
+    and Python would wait with it.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows only ASCII shows a ? for a dash, and goes on.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        app(prog_name="recrawl")
+    except SystemExit as end:
+        if not isinstance(end.code, int) or not end.code:
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(end.code)

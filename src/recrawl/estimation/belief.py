@@ -1,0 +1,129 @@
+"""Beliefs about change rates, Δ ~ Gamma(shape, time), and the priors they start from."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from recrawl.compiled import Floats, Ints
+from recrawl.errors import ArgumentError
+from recrawl.estimation import gamma
+from recrawl.estimation.estimator import checked_level, checked_pages, copied
+from recrawl.estimation.observations import Observations
+
+#: A page alone starts from Gamma(½, ½ mean gap): half a change in half a gap.
+ALONE_SHAPE = 0.5
+ALONE_GAPS = 0.5
+#: Before a page's first visit its mean gap is not known; a day stands in.
+GAP_BEFORE_VISITS = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is believed of a page before its first visit: about ``shape`` changes in ``time`` days.
+
+    Either number may be an array with one element a page.
+
+    >>> Prior(shape=0.5, time=10.0).rate
+    0.05
+    """
+
+    shape: ArrayLike
+    time: ArrayLike
+
+    def __post_init__(self) -> None:
+        for name in ("shape", "time"):
+            values = np.asarray(getattr(self, name), np.float64)
+            if not ((values > 0) & (values < np.inf)).all():
+                raise ArgumentError(f"{name}: a prior's numbers are positive and finite")
+
+    @property
+    def rate(self) -> float | Floats:
+        """The mean change rate, shape / time."""
+        rate: float | Floats = np.divide(self.shape, self.time)
+        return float(rate) if np.ndim(rate) == 0 else rate
+
+    def columns(self, pages: int) -> tuple[Floats, Floats]:
+        """Give both numbers for each of so many pages."""
+        try:
+            return (
+                np.array(np.broadcast_to(np.asarray(self.shape, np.float64), pages)),
+                np.array(np.broadcast_to(np.asarray(self.time, np.float64), pages)),
+            )
+        except ValueError as error:
+            raise ArgumentError(
+                f"prior: has {max(np.size(self.shape), np.size(self.time))} elements for "
+                f"{pages} pages"
+            ) from error
+
+
+class Belief(NamedTuple):
+    """The belief Δ ~ Gamma(shape, time) about each page.
+
+    Attributes:
+        visits: Observations, k.
+        elapsed: Their gaps' sum in days.
+        shape: a, about the number of changes known of.
+        time: b, the days they were in.
+    """
+
+    visits: Ints
+    elapsed: Floats
+    shape: Floats
+    time: Floats
+
+    @property
+    def rate(self) -> Floats:
+        """The mean, a / b."""
+        return self.shape / self.time
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Give the quantiles that leave equal shares of the belief outside."""
+        tail = 0.5 - 0.5 * checked_level(level)
+        return (
+            special.gammaincinv(self.shape, tail) / self.time,
+            special.gammainccinv(self.shape, tail) / self.time,
+        )
+
+
+def start(prior: Prior | None, pages: int) -> Belief:
+    """Give the beliefs about pages without visits."""
+    alone = Prior(ALONE_SHAPE, ALONE_GAPS * GAP_BEFORE_VISITS)
+    shape, time = (prior or alone).columns(checked_pages(pages))
+    return Belief(np.zeros(pages, np.int64), np.zeros(pages), shape, time)
+
+
+def update(
+    state: Belief,
+    observations: Observations,
+    prior: Prior | None,
+    half_life: float | None,
+    *,
+    dated: bool,
+) -> Belief:
+    """Fold observations into beliefs; with ``dated``, use the ages that servers told."""
+    new = copied(state)
+    columns = (new.shape, new.time, new.visits, new.elapsed)
+    prior_gaps = 0.0 if prior else ALONE_GAPS
+    rows = observations.grouped
+    if half_life is None and (rows.age is None or not dated):
+        gamma.fold_bits(*columns, prior_gaps, rows.starts, rows.elapsed, rows.changed)
+        return new
+    at_start = start(prior, new.visits.size)
+    gamma.fold_rows(
+        *columns,
+        prior_gaps,
+        at_start.shape,
+        at_start.time,
+        np.inf if half_life is None else half_life,
+        rows if dated else rows._replace(age=None),
+    )
+    return new
+
+
+def checked_half_life(half_life: float | None) -> None:
+    """Say what is wrong with a half-life, if anything is."""
+    if half_life is not None and not 0.0 < half_life < np.inf:
+        raise ArgumentError(f"half_life: {half_life} is not a positive number of days")

@@ -1,0 +1,112 @@
+"""Change rates of every page in the columns of a log."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.compiled import Floats, Ints
+from recrawl.estimation.estimator import Estimator
+from recrawl.estimation.gamma_filter import GammaFilter
+from recrawl.estimation.observations import assemble, extremes
+
+#: Page numbers are used as they are if there are not many more of them than rows.
+SPARSEST = 4
+FEW_PAGES = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """A change rate for every page that was seen.
+
+    Attributes:
+        page: The pages: in order where they are numbers from 0, else as they first appear.
+        rate: Changes a day.
+        visits: Observations.
+        method: The estimator.
+        state: Its state, for all page numbers.
+        seen: Which page numbers the arrays above are of.
+    """
+
+    page: NDArray[Any]
+    rate: Floats
+    visits: Ints
+    method: Estimator[Any]
+    state: Any
+    seen: Ints
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Give the ends of the method's interval, computed now."""
+        low, high = self.method.interval(self.state, level)
+        return low[self.seen], high[self.seen]
+
+    @cached_property
+    def _interval(self) -> tuple[Floats, Floats]:
+        return self.interval()
+
+    @property
+    def low(self) -> Floats:
+        """The lower ends at 95 %, computed when first asked for."""
+        return self._interval[0]
+
+    @property
+    def high(self) -> Floats:
+        """The upper ends at 95 %, computed when first asked for."""
+        return self._interval[1]
+
+
+def estimate(
+    page: ArrayLike,
+    elapsed: ArrayLike,
+    changed: ArrayLike,
+    *,
+    crawl_rate: ArrayLike | None = None,
+    age: ArrayLike | None = None,
+    method: Estimator[Any] | None = None,
+) -> Estimates:
+    """Estimate the change rate of every page in the columns of a log.
+
+    Args:
+        page: The page each row is of: numbers or names. Rows may be in any order of pages, but a
+            page's rows are in order of time. Rows sorted by page are folded fastest.
+        elapsed: Days since the page's previous visit.
+        changed: Whether it had changed.
+        crawl_rate: Visits a day in force during the gap, a column or one number; NaN if unknown.
+        age: Days since the page last changed, as its server told; NaN if unknown.
+        method: An estimator; `GammaFilter` unless given.
+
+    >>> found = estimate(["a", "b", "a"], [1.0, 2.0, 1.0], [True, False, False])
+    >>> found.page, found.rate.round(3), found.visits
+    (array(['a', 'b'], dtype='<U1'), array([0.745, 0.167]), array([2, 1]))
+    >>> found.high.round(2)
+    array([2.52, 0.84])
+    """
+    estimator = method or GammaFilter()
+    numbers, pages, names = _numbered(page)
+    observations = assemble(numbers, pages, elapsed, changed, crawl_rate, age)
+    state = estimator.update(estimator.start(observations.pages), observations)
+    seen = np.flatnonzero(state.visits)
+    return Estimates(
+        page=seen if names is None else names,
+        rate=estimator.rate(state)[seen],
+        visits=state.visits[seen],
+        method=estimator,
+        state=state,
+        seen=seen,
+    )
+
+
+def _numbered(page: ArrayLike) -> tuple[Ints, int, NDArray[Any] | None]:
+    """Number the pages from 0; give their names too, unless they are such numbers already."""
+    pages = np.ravel(page)
+    if pages.dtype.kind in "iu":
+        low, high = extremes(pages)
+        if low >= 0 and high < SPARSEST * pages.size + FEW_PAGES:
+            return np.ascontiguousarray(pages, np.int64), high + 1, None
+    distinct, first, inverse = np.unique(pages, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    return rank[inverse], order.size, distinct[order]

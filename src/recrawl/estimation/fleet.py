@@ -1,0 +1,141 @@
+"""Priors learned from a fleet of pages: empirical Bayes, for all of them or host by host."""
+
+import numpy as np
+from scipy import special
+
+from recrawl.compiled import Bools, Floats, Ints
+from recrawl.errors import ArgumentError
+from recrawl.estimation.belief import ALONE_GAPS, ALONE_SHAPE, Belief, Prior
+from recrawl.estimation.gamma_filter import GammaFilter
+from recrawl.estimation.observations import Observations
+
+#: With a shape above 1 a page seen unchanged for long would be given up; a prior never says that.
+LARGEST_SHAPE = 1.0
+#: More pages than this teach a prior nothing new.
+ENOUGH_PAGES = 10_000
+#: How many pages of the whole fleet a host's own pages are weighed against.
+FLEET_PAGES = 20.0
+#: How many pages standing alone a fleet is weighed against, so that it keeps a prior in a corner.
+ALONE_PAGES = 2.0
+MOST_ROUNDS = 60
+#: Rounds end when no prior moves by more than this share.
+SETTLED = 1e-3
+
+
+def fit_prior(observations: Observations) -> Prior:
+    """Learn the prior of a fleet from its own observations.
+
+    The fleet's rates are taken to be Gamma(a, b); each round believes the pages under the prior so
+    far and moves it to the Gamma that fits these beliefs best (expectation maximisation). Two pages
+    standing alone are counted in, so that a fleet in which nothing, or all, changed keeps a prior.
+    The shape is kept at 1 or below: a page nobody knows is never given up.
+
+    >>> rng = np.random.default_rng(1)
+    >>> rate = rng.gamma(0.5, 1 / 10.0, size=2_000)
+    >>> page = np.repeat(np.arange(2_000), 20)
+    >>> elapsed = rng.exponential(10.0, page.size)
+    >>> changed = rng.random(page.size) < -np.expm1(-rate[page] * elapsed)
+    >>> prior = fit_prior(Observations.of(elapsed, changed, page=page))
+    >>> round(prior.shape, 2), round(prior.time, 1)
+    (0.46, 9.3)
+    """
+    fleet = _fit(_sample(observations, None), np.zeros(observations.pages, np.int64), None)
+    return Prior(float(fleet.shape[0]), float(fleet.time[0]))
+
+
+def fit_host_priors(observations: Observations, host: Ints) -> Prior:
+    """Learn a prior for every host, one element a *page*, ready for ``GammaFilter(prior=…)``.
+
+    Args:
+        observations: What visits taught.
+        host: Each page's host, numbered from 0.
+
+    A host's pages are weighed against twenty of the fleet's: one with many pages has its own prior,
+    one with few falls back to the fleet's, and one with none is given just that.
+    """
+    if host.shape != (observations.pages,) or (host.size and host.min() < 0):
+        raise ArgumentError(f"host: expected {observations.pages} numbers from 0, one a page")
+    fleet = fit_prior(observations)
+    hosts = _fit(_sample(observations, host), host, fleet)
+    return Prior(hosts.shape[host], hosts.time[host])
+
+
+class _Priors:
+    """A prior a group, as two arrays."""
+
+    def __init__(self, shape: Floats, time: Floats) -> None:
+        self.shape = shape
+        self.time = time
+
+
+def _fit(observations: Observations, group: Ints, fleet: Prior | None) -> _Priors:
+    groups = int(group.max(initial=0)) + 1
+    gap = float(observations.elapsed.mean())
+    anchor = fleet or Prior(ALONE_SHAPE, ALONE_GAPS * gap)
+    weight = FLEET_PAGES if fleet else ALONE_PAGES
+    priors = _Priors(*anchor.columns(groups))
+    known = np.bincount(observations.page, minlength=observations.pages) > 0
+    for _ in range(MOST_ROUNDS):
+        believed = GammaFilter(Prior(priors.shape[group], priors.time[group]))
+        state = believed.update(believed.start(observations.pages), observations)
+        moved = _best_gammas(state, known, group, anchor, weight, groups)
+        change = np.abs(np.log(moved.shape / priors.shape)) + np.abs(
+            np.log(moved.time / priors.time)
+        )
+        priors = moved
+        if change.max() < SETTLED:
+            break
+    return priors
+
+
+def _best_gammas(
+    state: Belief, known: Bools, group: Ints, anchor: Prior, weight: float, groups: int
+) -> _Priors:
+    """Give the Gammas with the beliefs' mean rate and mean log rate.
+
+    Both are weighed against the anchor's on a log scale: a fast fleet does not drown a slow host.
+    """
+    here = group[known]
+    shape, time = state.shape[known], state.time[known]
+    a, b = (float(column[0]) for column in anchor.columns(1))
+    pages = np.bincount(here, minlength=groups)
+    rate = np.bincount(here, shape / time, groups) / np.maximum(pages, 1)
+    log_rate = np.log(np.where(pages > 0, rate, a / b))
+    sum_of_logs = np.bincount(here, special.psi(shape) - np.log(time), groups)
+    log_mean = (pages * log_rate + weight * np.log(a / b)) / (pages + weight)
+    mean_log = (sum_of_logs + weight * (special.psi(a) - np.log(b))) / (pages + weight)
+    fitted = np.minimum(_shape_of(log_mean - mean_log), LARGEST_SHAPE)
+    return _Priors(fitted, fitted / np.exp(log_mean))
+
+
+def _shape_of(gap: Floats) -> Floats:
+    """Solve ln a − ψ(a) = gap, gap > 0, by Newton's method from Minka's approximation."""
+    a = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
+    for _ in range(6):
+        error = np.log(a) - special.psi(a) - gap
+        a = a / (1.0 + error / (1.0 - a * special.polygamma(1, a)))
+    return a
+
+
+def _sample(observations: Observations, host: Ints | None) -> Observations:
+    """Keep at most so many pages with visits (of a host), spread evenly over its pages."""
+    if not observations.rows:
+        raise ArgumentError("observations: there are none, so nothing to learn a prior from")
+    visited = np.flatnonzero(np.bincount(observations.page, minlength=observations.pages))
+    group = np.zeros(visited.size, np.int64) if host is None else host[visited]
+    order = np.argsort(group, kind="stable")
+    sizes = np.bincount(group)
+    rank = np.empty(visited.size, np.int64)
+    rank[order] = np.arange(visited.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    stride = -(-sizes // ENOUGH_PAGES)
+    chosen = np.zeros(observations.pages, np.bool_)
+    chosen[visited[rank % stride[group] == 0]] = True
+    if chosen[visited].all():
+        return observations
+    rows = chosen[observations.page]
+    return Observations(
+        observations.pages,
+        observations.page[rows],
+        observations.elapsed[rows],
+        observations.changed[rows],
+    )

@@ -1,0 +1,77 @@
+"""The Gamma filter, recrawl's default estimator."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from recrawl.compiled import Floats
+from recrawl.estimation import belief
+from recrawl.estimation.belief import Belief, Prior
+from recrawl.estimation.observations import Observations
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GammaFilter:
+    """Believe Δ ~ Gamma(a, b), and let every visit sharpen the belief.
+
+    A visit after τ days that finds no change has likelihood e^(−Δτ), and the belief becomes
+    Gamma(a, b + τ), exactly. One that finds a change has likelihood 1 − e^(−Δτ), and the posterior
+    is a difference of two Gammas; the filter keeps the Gamma with its mean and variance:
+
+        r = b/(b+τ), c = r^a:  m₁ = (a/b)(1 − cr)/(1 − c),  m₂ = (a(a+1)/b²)(1 − cr²)/(1 − c),
+        v = m₂ − m₁²:  a ← m₁²/v,  b ← m₁/v
+
+    Two numbers a page, any spacing of visits, as accurate as `MLE`, and never unstable.
+
+    Args:
+        prior: What to believe before the first visit. Without one a page stands alone, with
+            Gamma(½, ½·mean gap). The mean is over all gaps known so far, those of the log or batch
+            at hand included; it follows the visits, which is exact, as a prior's time is a term of
+            the belief's. For many pages `fit_prior` learns a better prior.
+        half_life: Days after which half of what was learned is forgotten, for pages whose rate
+            drifts: before each visit (a, b) relax towards the prior's, both together.
+
+    **When it is wrong**: when the page does not change as a Poisson process. Bursts make it too
+    sure; its mean stays sensible. The order of visits matters a little, as the filter keeps two
+    numbers of a longer story (0.448 or 0.445 on one shuffled stream).
+
+    No data: the prior's mean; alone, with a gap of a day, 1. All unchanged: falls as a / (b + Σ τ),
+    never to 0. All changed: grows slowly, finite for every k.
+
+    The interval is a credible interval with equal tails. Alone, on a log taken as a whole, it
+    covers a fixed Δ in 93 to 97 % of cases at 95 %, from 30 visits on and for Δ up to 5p. Far above
+    that nearly every visit finds a change, the small error of each step adds up, and Δ is put some
+    3 % too low at Δ = 13p.
+
+    >>> from recrawl import Tracker
+    >>> page = Tracker(GammaFilter())
+    >>> for changed, elapsed in [(True, 1.0), (True, 3.0), (False, 0.5), (True, 1.0)]:
+    ...     page.observe(changed, elapsed)
+    >>> round(page.rate, 4)
+    1.4453
+    >>> [round(end, 2) for end in page.interval(0.95)]
+    [0.24, 3.71]
+    """
+
+    prior: Prior | None = None
+    half_life: float | None = None
+    state_version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        belief.checked_half_life(self.half_life)
+
+    def start(self, pages: int) -> Belief:
+        """Give the prior, for every page."""
+        return belief.start(self.prior, pages)
+
+    def update(self, state: Belief, observations: Observations) -> Belief:
+        """Sharpen the beliefs by what the visits found."""
+        return belief.update(state, observations, self.prior, self.half_life, dated=False)
+
+    def rate(self, state: Belief) -> Floats:
+        """Give the beliefs' means."""
+        return state.rate
+
+    def interval(self, state: Belief, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Give credible intervals with equal tails."""
+        return state.interval(level)

@@ -1,0 +1,57 @@
+"""The state of the estimators that need every gap: the observations themselves."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recrawl.compiled import Bools, Floats, Ints
+from recrawl.estimation.estimator import checked_pages
+from recrawl.estimation.observations import Grouped, Observations
+
+#: Newton's method below closes in from one side and is at the limit of floats in some ten steps.
+MOST_STEPS = 200
+#: A relative step smaller than this is the last one: the error it leaves is about its square.
+PRECISION = 1e-8
+
+
+class History(NamedTuple):
+    """All observations so far, in order. It grows with every visit: these estimators are offline.
+
+    Attributes:
+        visits: Observations a page.
+        page: The row's page.
+        elapsed: Its gap in days.
+        changed: Whether it found a change.
+    """
+
+    visits: Ints
+    page: Ints
+    elapsed: Floats
+    changed: Bools
+
+    @classmethod
+    def none(cls, pages: int) -> "History":
+        """Give the history of pages without visits."""
+        return cls(
+            np.zeros(checked_pages(pages), np.int64),
+            np.empty(0, np.int64),
+            np.empty(0),
+            np.empty(0, np.bool_),
+        )
+
+    def plus(self, observations: Observations) -> "History":
+        """Give the history with these observations at its end."""
+        visits = self.visits + np.bincount(observations.page, minlength=self.visits.size)
+        if not self.page.size:
+            return History(visits, observations.page, observations.elapsed, observations.changed)
+        return History(
+            visits,
+            np.concatenate([self.page, observations.page]),
+            np.concatenate([self.elapsed, observations.elapsed]),
+            np.concatenate([self.changed, observations.changed]),
+        )
+
+    @property
+    def grouped(self) -> Grouped:
+        """The observations page by page."""
+        return Observations(self.visits.size, self.page, self.elapsed, self.changed).grouped

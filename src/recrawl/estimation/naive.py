@@ -1,0 +1,59 @@
+"""The naive estimator: changes found a day."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from recrawl.compiled import Floats
+from recrawl.estimation.counts import Counts
+from recrawl.estimation.estimator import ANYTHING
+from recrawl.estimation.observations import Observations
+
+
+@final
+@dataclass(frozen=True)
+class Naive:
+    """Count the changes found, as if no visit ever missed one: p·Î / k.
+
+    With p the crawl rate, k the visits and Î those that found a change. Where no crawl rate is
+    given, p = k / Σ elapsed, and the estimate is Î / Σ elapsed.
+
+    **When it is wrong**: always. Two changes in one gap are seen as one, so it tends to
+    pΔ/(p + Δ) for visits at random times and to p(1 − e^(−Δ/p)) at regular ones. It is here as the
+    baseline that others are compared with.
+
+    No data: 0. All unchanged: 0. All changed: p, whatever the rate is.
+
+    The interval is Jeffreys' for the share of visits that find a change, times p: a confidence
+    interval for the limit above, *not* for Δ.
+
+    >>> from recrawl import Tracker
+    >>> page = Tracker(Naive())
+    >>> for changed in [True, True, False, True]:
+    ...     page.observe(changed, elapsed=0.5)
+    >>> page.rate
+    1.5
+    """
+
+    state_version: ClassVar[int] = 1
+
+    def start(self, pages: int) -> Counts:
+        """Give the counts of pages without visits."""
+        return Counts.none(pages)
+
+    def update(self, state: Counts, observations: Observations) -> Counts:
+        """Count the observations."""
+        return state.plus(observations)
+
+    def rate(self, state: Counts) -> Floats:
+        """Give p·Î / k, as Σ p·I / k where crawl rates were given."""
+        return state.changes_at_rate / np.maximum(state.visits, 1)
+
+    def interval(self, state: Counts, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Give a confidence interval for what the estimator tends to."""
+        share = state.changed_share(level)
+        known = state.visits > 0
+        return np.where(known, state.crawl_rate * share.low, 0.0), np.where(
+            known, state.crawl_rate * share.high, ANYTHING
+        )

@@ -1,0 +1,221 @@
+"""What visits teach, as columns: each row says whether a page had changed after so many days."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
+from recrawl.errors import ArgumentError
+from recrawl.grouping import group_rows, starts_if_grouped
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Visits
+
+
+class Grouped(NamedTuple):
+    """The same rows, page by page: page i has rows ``starts[i]`` to ``starts[i + 1]``."""
+
+    starts: Ints
+    elapsed: Floats
+    changed: Bools
+    crawl_rate: Floats | None
+    age: Floats | None
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Rows in any order of pages, but a page's rows in order of time.
+
+    Make them with `Observations.of`, which checks them.
+
+    Attributes:
+        pages: How many pages there are; some may have no row.
+        page: The row's page, from 0.
+        elapsed: Days since the page's previous visit.
+        changed: Whether the page had changed since then.
+        crawl_rate: Visits a day in force during the gap; None, or NaN, where unknown.
+        age: Days since the page last changed, as its server told; None, or NaN, where unknown.
+    """
+
+    pages: int
+    page: Ints
+    elapsed: Floats
+    changed: Bools
+    crawl_rate: Floats | None = None
+    age: Floats | None = None
+
+    @classmethod
+    def of(
+        cls,
+        elapsed: ArrayLike,
+        changed: ArrayLike,
+        *,
+        page: ArrayLike | None = None,
+        pages: int | None = None,
+        crawl_rate: ArrayLike | None = None,
+        age: ArrayLike | None = None,
+    ) -> "Observations":
+        """Check the columns and put them together; without ``page``, row i is of page i.
+
+        >>> Observations.of([0.5, 2.0], [True, False]).rows
+        2
+        >>> Observations.of([0.5, -2.0], [True, False])
+        Traceback (most recent call last):
+        recrawl.errors.ArgumentError: elapsed: row 1 is -2.0; a gap is a positive number of days
+        """
+        rows = np.size(elapsed)
+        numbers, count = _page_numbers(page, rows, pages)
+        return assemble(numbers, count, elapsed, changed, crawl_rate, age)
+
+    @property
+    def rows(self) -> int:
+        """How many observations there are."""
+        return self.elapsed.size
+
+    @cached_property
+    def grouped(self) -> Grouped:
+        """The rows page by page; rows that are so already are not copied."""
+        starts = starts_if_grouped(self.page, self.pages)
+        if starts is not None:
+            return Grouped(starts, self.elapsed, self.changed, self.crawl_rate, self.age)
+        starts, elapsed, changed = group_rows(self.page, self.pages, self.elapsed, self.changed)
+        return Grouped(
+            starts, elapsed, changed, self._dealt(self.crawl_rate), self._dealt(self.age)
+        )
+
+    def _dealt(self, column: Floats | None) -> Floats | None:
+        if column is None:
+            return None
+        return group_rows(self.page, self.pages, column, self.changed)[1]
+
+
+def assemble(
+    page: Ints,
+    pages: int,
+    elapsed: ArrayLike,
+    changed: ArrayLike,
+    crawl_rate: ArrayLike | None,
+    age: ArrayLike | None,
+) -> Observations:
+    """Put columns together whose page numbers have been checked, and check the others."""
+    gaps = _column("elapsed", elapsed)
+    if gaps.size != page.size:
+        raise ArgumentError(f"elapsed: has {gaps.size} rows; page has {page.size}")
+    _check_gaps(gaps)
+    rates = None if crawl_rate is None else _column("crawl_rate", crawl_rate, gaps.size)
+    if rates is not None:
+        _refuse("crawl_rate", rates, (rates <= 0) | np.isinf(rates), "a rate is positive")
+    ages = None if age is None else np.maximum(_column("age", age, gaps.size), 0.0)
+    if ages is not None:
+        _refuse("age", ages, np.isinf(ages), "an age is a number of days")
+    return Observations(pages, page, gaps, _flags(changed, gaps.size), rates, ages)
+
+
+def observe(visits: Visits) -> Observations:
+    """Give what a crawl log teaches.
+
+    A visit that found the page changed or unchanged teaches about the gap since the page's last
+    successful visit. A failed visit, or one that found the page gone, teaches nothing: the gap
+    spans it. A first visit only starts a gap, and so does the first row of each page.
+    """
+    kept = (visits.outcome != Outcome.FAILED) & (visits.outcome != Outcome.GONE)
+    page, time, outcome = visits.page[kept], visits.time[kept], visits.outcome[kept]
+    teaches = np.zeros(page.size, np.bool_)
+    teaches[1:] = (page[1:] == page[:-1]) & (outcome[1:] != Outcome.FIRST)
+    last = np.flatnonzero(teaches)
+    rate, modified = visits.crawl_rate, visits.last_modified
+    age = None
+    if modified is not None:
+        told = modified[kept][last]
+        age = np.where(told == NO_TIME, np.nan, (time[last] - told) / MICROSECONDS_A_DAY)
+    return Observations.of(
+        (time[last] - time[last - 1]) / MICROSECONDS_A_DAY,
+        outcome[last] == Outcome.CHANGED,
+        page=page[last],
+        pages=len(visits.names),
+        crawl_rate=None if rate is None else rate[kept][last],
+        age=age,
+    )
+
+
+def _column(name: str, values: ArrayLike, rows: int | None = None) -> Floats:
+    try:
+        column = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: not a column of numbers") from error
+    if column.ndim == 0 and rows is not None:
+        column = np.full(rows, column)
+    column = np.ascontiguousarray(column)
+    if column.ndim != 1 or (rows is not None and column.size != rows):
+        expected = "one dimension" if rows is None else f"{rows} rows, as elapsed has"
+        raise ArgumentError(f"{name}: has shape {column.shape}; expected {expected}")
+    return column
+
+
+def _page_numbers(page: ArrayLike | None, rows: int, pages: int | None) -> tuple[Ints, int]:
+    """Give the column of page numbers, and how many pages there are."""
+    if page is None:
+        if pages is not None and pages != rows:
+            raise ArgumentError(f"elapsed: has {rows} rows for {pages} pages; say which with page")
+        return np.arange(rows), rows
+    raw = np.atleast_1d(np.asarray(page))
+    if raw.dtype.kind not in "iu" and raw.size:
+        raise ArgumentError("page: page numbers are integers from 0")
+    numbers = np.ascontiguousarray(raw, np.int64)
+    if numbers.shape != (rows,):
+        raise ArgumentError(f"page: has shape {numbers.shape}; expected {rows} rows")
+    low, high = extremes(numbers)
+    if low < 0 or (pages is not None and high >= pages):
+        expected = "0 and up" if pages is None else f"0 to {pages - 1}"
+        raise ArgumentError(f"page: numbers run from {low} to {high}; expected {expected}")
+    return numbers, high + 1 if pages is None else pages
+
+
+def _flags(changed: ArrayLike, rows: int) -> Bools:
+    raw = np.atleast_1d(np.asarray(changed))
+    if raw.shape != (rows,):
+        raise ArgumentError(f"changed: has shape {raw.shape}; expected {rows} rows, as elapsed has")
+    if raw.dtype != np.bool_:
+        if raw.dtype.kind not in "iuf" and raw.size:
+            raise ArgumentError("changed: not a column of yes or no")
+        _refuse("changed", raw, (raw != 0) & (raw != 1), "it is 0 or 1")
+    return np.ascontiguousarray(raw, np.bool_)
+
+
+def _refuse(name: str, column: NDArray[Any], bad: Bools, rule: str) -> None:
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ArgumentError(f"{name}: row {row} is {column[row]}; {rule}")
+
+
+def _check_gaps(elapsed: Floats) -> None:
+    if elapsed.size:
+        rows = in_parallel(
+            lambda first, last: _first_bad_gap(elapsed, first, last),
+            cut(elapsed.size, elapsed.size),
+        )
+        bad = [row for row in rows if row >= 0]
+        if bad:
+            raise ArgumentError(
+                f"elapsed: row {bad[0]} is {elapsed[bad[0]]}; a gap is a positive number of days"
+            )
+
+
+def extremes(numbers: NDArray[Any]) -> tuple[int, int]:
+    """Give the least and the largest number; 0 and −1 if there is none."""
+    if not numbers.size:
+        return 0, -1
+    spans = in_parallel(
+        lambda first, last: (numbers[first:last].min(), numbers[first:last].max()),
+        cut(numbers.size, numbers.size),
+    )
+    return int(min(low for low, _ in spans)), int(max(high for _, high in spans))
+
+
+@compiled
+def _first_bad_gap(elapsed: Floats, first: int, last: int) -> int:
+    for row in range(first, last):
+        if not 0.0 < elapsed[row] < np.inf:
+            return row
+    return -1

@@ -1,0 +1,127 @@
+"""The recursion behind SA and SAM: one small correction a visit.
+
+    y ← y + η_k [ I(y + p) − y ] + ζ_k (y − y_previous)
+
+Beside the value it carries the variance that the noise of the bits leaves in it, by the same
+recursion made linear: near Δ the correction pulls back with slope h = p/(y + p) and adds noise of
+variance Δp.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
+from recrawl.errors import ArgumentError
+from recrawl.estimation.estimator import ANYTHING, checked_pages, copied, normal_quantile
+from recrawl.estimation.observations import Observations
+
+
+class Iterate(NamedTuple):
+    """A page's place in the recursion.
+
+    Attributes:
+        visits: Observations, k.
+        elapsed: Their gaps' sum in days.
+        value: y.
+        motion: y less the y before it.
+        average: The mean of every y since the start.
+        value_variance: Of y.
+        motion_variance: Of the motion.
+        covariance: Of y and the motion.
+    """
+
+    visits: Ints
+    elapsed: Floats
+    value: Floats
+    motion: Floats
+    average: Floats
+    value_variance: Floats
+    motion_variance: Floats
+    covariance: Floats
+
+
+def start(pages: int, value: float) -> Iterate:
+    """Give the state of pages without visits."""
+    if not 0.0 <= value < np.inf:
+        raise ArgumentError(f"start_value: {value} is not a rate")
+    zeros = np.zeros(checked_pages(pages))
+    at = np.full(pages, float(value))
+    return Iterate(np.zeros(pages, np.int64), zeros, at, zeros, at, zeros, zeros, zeros)
+
+
+def most_visits(state: Iterate, observations: Observations) -> int:
+    """Give how many visits the most visited page will have."""
+    added = np.diff(observations.grouped.starts)
+    return int((state.visits + added).max(initial=0))
+
+
+def update(state: Iterate, observations: Observations, step: Floats, momentum: Floats) -> Iterate:
+    """Fold observations; ``step`` and ``momentum`` are η_k and ζ_k for k = 0, 1, …."""
+    new = copied(state)
+    rows = observations.grouped
+    rate = np.empty(0) if rows.crawl_rate is None else rows.crawl_rate
+    in_parallel(
+        lambda first, last: _iterate(
+            *new, rows.starts, first, last, rows.elapsed, rows.changed, rate, step, momentum
+        ),
+        cut(new.visits.size, observations.rows, rows.starts),
+    )
+    return new
+
+
+def interval(
+    state: Iterate, level: float, centre: Floats, variance: Floats
+) -> tuple[Floats, Floats]:
+    """Give centre ± z standard deviations, not below 0."""
+    reach = normal_quantile(level) * np.sqrt(variance)
+    known = state.visits > 0
+    return np.where(known, np.maximum(centre - reach, 0.0), 0.0), np.where(
+        known, centre + reach, ANYTHING
+    )
+
+
+@compiled
+def _iterate(
+    visits: Ints,
+    total: Floats,
+    value: Floats,
+    motion: Floats,
+    average: Floats,
+    value_variance: Floats,
+    motion_variance: Floats,
+    covariance: Floats,
+    starts: Ints,
+    first: int,
+    last: int,
+    elapsed: Floats,
+    changed: Bools,
+    crawl_rate: Floats,
+    step: Floats,
+    momentum: Floats,
+) -> None:
+    for page in range(first, last):
+        k, days, y, d = visits[page], total[page], value[page], motion[page]
+        yy, dd, yd = value_variance[page], motion_variance[page], covariance[page]
+        mean = average[page]
+        for row in range(starts[page], starts[page + 1]):
+            eta, zeta = step[k], momentum[k]
+            k += 1
+            days += elapsed[row]
+            p = k / days
+            if crawl_rate.size and not np.isnan(crawl_rate[row]):
+                p = crawl_rate[row]
+            pull = eta * p / (y + p)
+            # A page never seen to change has y = 0, yet is not known to stand still: p/k is added.
+            noise = eta * eta * p * (y + p / k)
+            dd = pull * pull * yy - 2.0 * pull * zeta * yd + zeta * zeta * dd + noise
+            yd = zeta * yd - pull * yy
+            yy = max(yy + 2.0 * yd + dd, 0.0)
+            yd = yd + dd
+            moved = max(y + eta * ((y + p) * changed[row] - y) + zeta * d, 0.0)
+            d = moved - y
+            y = moved
+            mean += (y - mean) / k
+        visits[page], total[page], value[page], motion[page] = k, days, y, d
+        value_variance[page], motion_variance[page], covariance[page] = yy, dd, yd
+        average[page] = mean

@@ -1,0 +1,56 @@
+"""One page, followed visit by visit."""
+
+from typing import Generic
+
+from recrawl.estimation.estimator import Estimator, S
+from recrawl.estimation.observations import Observations
+
+
+class Tracker(Generic[S]):
+    """Follow one page's change rate as visits come in.
+
+    >>> from recrawl import GammaFilter
+    >>> page = Tracker(GammaFilter())
+    >>> page.observe(changed=True, elapsed=2.0)
+    >>> page.observe(changed=False, elapsed=1.0)
+    >>> round(page.rate, 3)
+    0.602
+    """
+
+    def __init__(self, estimator: Estimator[S]) -> None:
+        self.estimator = estimator
+        self.state: S = estimator.start(1)
+
+    def observe(
+        self,
+        changed: bool,  # noqa: FBT001
+        elapsed: float,
+        *,
+        crawl_rate: float | None = None,
+        age: float | None = None,
+    ) -> None:
+        """Take in that the page had changed, or not, ``elapsed`` days after its previous visit.
+
+        Args:
+            changed: Whether it had.
+            elapsed: Days since the previous visit.
+            crawl_rate: Visits a day in force during the gap, if known.
+            age: Days since the page last changed, if its server told.
+        """
+        seen = Observations.of([elapsed], [changed], crawl_rate=crawl_rate, age=age)
+        self.state = self.estimator.update(self.state, seen)
+
+    @property
+    def visits(self) -> int:
+        """How many observations there were."""
+        return int(self.state.visits[0])
+
+    @property
+    def rate(self) -> float:
+        """The change rate, in changes a day."""
+        return float(self.estimator.rate(self.state)[0])
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Give the ends of the estimator's interval."""
+        low, high = self.estimator.interval(self.state, level)
+        return float(low[0]), float(high[0])

@@ -1,0 +1,115 @@
+"""Where a crawl log comes from: a file or standard input, plain or compressed, read once."""
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO, cast
+
+from recrawl.errors import CrawlLogError
+
+#: What stands for standard input or output where a file is asked for.
+STANDARD = "-"
+
+GZIP_MAGIC = b"\x1f\x8b"
+PARQUET_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An open crawl log.
+
+    Attributes:
+        name: What to call it in a message.
+        file: The bytes as they are stored; some of the first ones were read already.
+        stream: All the bytes, decompressed.
+        size: How many bytes are stored, or None where nobody knows yet.
+        is_parquet: What the first bytes tell of the format.
+    """
+
+    name: str
+    file: BinaryIO
+    stream: BinaryIO
+    size: int | None
+    is_parquet: bool
+    _counted: "_Counted"
+
+    @property
+    def bytes_read(self) -> int:
+        """How many of the stored bytes went through the stream so far."""
+        return self._counted.count
+
+
+class _Counted(io.RawIOBase):
+    """A stream whose first bytes were looked at already, and that counts what is read."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head = head
+        self._rest = rest
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        part = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(part) :]
+        buffer[: len(part)] = part
+        self.count += len(part)
+        return len(part)
+
+
+def source_name(path: str | os.PathLike[str]) -> str:
+    """Say what a crawl log is called in a message."""
+    return "standard input" if os.fspath(path) == STANDARD else os.fspath(path)
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[Source]:
+    """Open a crawl log, telling a gzip by its first bytes, and turn what the disk refuses to words.
+
+    Raises:
+        CrawlLogError: The file is missing, empty, damaged or cannot be read.
+    """
+    name = source_name(path)
+    try:
+        if os.fspath(path) == STANDARD:
+            if sys.stdin is None:
+                raise CrawlLogError(name, "it is closed")
+            yield _looked_at(name, sys.stdin.buffer)
+        else:
+            with Path(path).open("rb") as file:
+                yield _looked_at(name, file)
+    except FileNotFoundError:
+        raise CrawlLogError(name, "there is no such file") from None
+    except IsADirectoryError:
+        raise CrawlLogError(name, "this is a directory, not a file") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        raise CrawlLogError(name, "the compressed file is cut short or damaged") from None
+    except OSError as error:
+        raise CrawlLogError(name, f"it cannot be read: {error.strerror or error}") from None
+
+
+def _looked_at(name: str, file: BinaryIO) -> Source:
+    magic = file.read(len(PARQUET_MAGIC))
+    if not magic:
+        raise CrawlLogError(name, "the file is empty")
+    counted = _Counted(magic, file)
+    stream = cast("BinaryIO", io.BufferedReader(counted))
+    if magic.startswith(GZIP_MAGIC):
+        stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))
+    return Source(name, file, stream, _size(file), magic == PARQUET_MAGIC, counted)
+
+
+def _size(file: BinaryIO) -> int | None:
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return status.st_size if S_ISREG(status.st_mode) else None

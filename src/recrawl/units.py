@@ -1,0 +1,151 @@
+"""Rates, durations and times as people type and read them: ``500/h``, ``30d``, ``2026-01-01``.
+
+Inside the library rates are a day, durations are days and times are aware UTC; this module is the
+only one that knows other units.
+"""
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+
+from recrawl.errors import ArgumentError
+
+_SECOND, _MINUTE, _HOUR, _DAY, _WEEK, _YEAR = 1 / 86_400, 1 / 1440, 1 / 24, 1.0, 7.0, 365.25
+
+_DAYS_IN = {
+    name: days
+    for names, days in [
+        (("s", "sec", "second", "seconds"), _SECOND),
+        (("m", "min", "minute", "minutes"), _MINUTE),
+        (("h", "hour", "hours"), _HOUR),
+        (("d", "day", "days"), _DAY),
+        (("w", "week", "weeks"), _WEEK),
+    ]
+    for name in names
+}
+_TIMES_A_THOUSAND = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+_RATE = re.compile(rf"({_NUMBER})\s*([kmg]?)\s*/\s*([a-z]+)")
+_DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-z]+)\s*")
+_SIGNED_NUMBER = re.compile(rf"[+-]?{_NUMBER}", re.IGNORECASE)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: A rate a day that no page has and no crawler reaches: a billion a second.
+_BEYOND = 86_400e9
+
+#: How much of a text that cannot be understood a message quotes.
+_QUOTED = 40
+
+RATE_EXAMPLES = "500/h, 2/s, 1000/day or 1.5M/day"
+DURATION_EXAMPLES = "30d, 6h or 1h30m"
+TIME_EXAMPLES = "2026-01-31, 2026-01-31T12:30:00Z or Unix seconds"
+
+
+def quoted(text: str) -> str:
+    """Quote what somebody typed, shortened and on one line, for use in a message.
+
+    >>> quoted("five a day")
+    "'five a day'"
+    """
+    short = text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
+    return repr(short)
+
+
+def parse_rate(text: str) -> float:
+    """Read visits a day from a rate as people type it.
+
+    >>> parse_rate("500/h"), parse_rate("10k / day")
+    (12000.0, 10000.0)
+    """
+    match = _RATE.fullmatch(text.strip().lower())
+    if match is None or match[3] not in _DAYS_IN:
+        why = "has no unit" if _SIGNED_NUMBER.fullmatch(text.strip()) else "is not a rate"
+        raise ArgumentError(f"{quoted(text)} {why}; write for example {RATE_EXAMPLES}")
+    rate = float(match[1]) * _TIMES_A_THOUSAND[match[2]] / _DAYS_IN[match[3]]
+    if math.isinf(rate):
+        raise ArgumentError(f"{quoted(text)} is too large; write for example {RATE_EXAMPLES}")
+    return rate
+
+
+def parse_duration(text: str) -> float:
+    """Read days from a duration as people type it.
+
+    >>> parse_duration("30d"), parse_duration("1h30m") * 24
+    (30.0, 1.5)
+    """
+    rest = text.strip().lower()
+    days = 0.0
+    while match := _DURATION_PART.match(rest):
+        if match[2] not in _DAYS_IN:
+            break
+        days += float(match[1]) * _DAYS_IN[match[2]]
+        rest = rest[match.end() :]
+    if rest or not text.strip():
+        why = "has no unit" if _SIGNED_NUMBER.fullmatch(text.strip()) else "is not a duration"
+        raise ArgumentError(f"{quoted(text)} {why}; write for example {DURATION_EXAMPLES}")
+    if math.isinf(days):
+        raise ArgumentError(f"{quoted(text)} is too long; write for example {DURATION_EXAMPLES}")
+    return days
+
+
+def parse_time(text: str) -> datetime:
+    """Read an aware UTC time from an ISO 8601 date or time, or from Unix seconds.
+
+    What has no time zone is taken to be UTC. A plain number is always Unix seconds.
+
+    >>> parse_time("2026-01-01T12:00:00+02:00").isoformat()
+    '2026-01-01T10:00:00+00:00'
+    """
+    stripped = text.strip()
+    try:
+        if _SIGNED_NUMBER.fullmatch(stripped):
+            return _EPOCH + timedelta(seconds=float(stripped))
+        at = datetime.fromisoformat(stripped)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:
+        raise ArgumentError(f"{quoted(text)} is outside the years 1 to 9999") from None
+    except ValueError:
+        raise ArgumentError(f"{quoted(text)} is not a time; write {TIME_EXAMPLES}") from None
+
+
+def format_rate(rate: float) -> str:
+    """Say a rate, given a day, as people read it.
+
+    >>> format_rate(3.2), format_rate(1 / 12), format_rate(7200.0), format_rate(0.0)
+    ('3.2 a day', 'once in 12 days', '5 a minute', 'never')
+    """
+    if math.isnan(rate):
+        return "unknown"
+    if rate <= 0:
+        return "never"
+    if rate > _BEYOND:
+        return "no limit"
+    if rate < 0.95:  # noqa: PLR2004 - what would be rounded to "once in 1 day" is "1 a day"
+        return f"once in {format_duration(1 / rate)}"
+    for days, name in [(_DAY, "a day"), (_HOUR, "an hour"), (_MINUTE, "a minute")]:
+        if rate * days < 100:  # noqa: PLR2004 - two digits read well
+            return f"{_two_digits(rate * days)} {name}"
+    return f"{_two_digits(rate * _SECOND)} a second"
+
+
+def format_duration(days: float) -> str:
+    """Say a duration, given in days, as people read it.
+
+    >>> format_duration(12.0), format_duration(5 / 1440), format_duration(1.0)
+    ('12 days', '5 min', '1 day')
+    """
+    if days > 2 * _YEAR:
+        return f"{_two_digits(days / _YEAR)} years"
+    if days >= _DAY:
+        number = _two_digits(days)
+        return f"{number} day" if number == "1" else f"{number} days"
+    for unit, name in [(_HOUR, "h"), (_MINUTE, "min")]:
+        if days >= unit:
+            return f"{_two_digits(days / unit)} {name}"
+    return f"{_two_digits(days / _SECOND)} s"
+
+
+def _two_digits(number: float) -> str:
+    """Round to two significant digits, or to a whole number with thousands set apart."""
+    return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"  # noqa: PLR2004

@@ -1,0 +1,183 @@
+"""The program as a shell runs it: its start, its ends, its pipes and its terminal."""
+
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from recrawl.cli.app import app
+
+PROGRAM = [sys.executable, "-m", "recrawl"]
+LOG = "page,time,changed\na,2026-01-01,\na,2026-01-02,1\n"
+
+
+def run(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *arguments], input=given, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text(LOG, encoding="utf-8")
+    return path
+
+
+def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
+    """Help answers at once because no command's libraries are imported for it."""
+    script = (
+        "import sys; sys.argv = ['recrawl', '--help']\n"
+        "from recrawl.cli.app import app\n"
+        "try: app()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'numba', 'pyarrow', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "estimate" in run.stdout
+    assert run.stdout.endswith("[]\n")
+
+
+def test_help_of_estimate_shows_examples_and_every_option() -> None:
+    shown = CliRunner().invoke(app, ["estimate", "--help"], env={"COLUMNS": "100"}).stdout
+    assert "recrawl estimate crawl.csv" in shown
+    for option in ("--method", "--prior", "--level", "--format", "--output", "--ignore-unknown"):
+        assert option in shown
+
+
+def test_the_version_is_the_packages() -> None:
+    assert run("--version").stdout == f"recrawl {version('recrawl')}\n"
+
+
+def test_a_log_goes_through_a_pipe() -> None:
+    ended = run("estimate", "-", "--format", "csv", given=LOG)
+    assert ended.returncode == 0
+    assert ended.stdout.startswith('"page","rate","low","high","visits"\n"a",')
+
+
+def test_a_parquet_log_goes_through_a_pipe() -> None:
+    """A pipe cannot be read from its end, where Parquet keeps its table of contents."""
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"page": ["a", "a"], "time": [0, 9], "changed": [0, 1]}), file)
+    command = [*PROGRAM, "estimate", "-"]
+    ended = subprocess.run(command, input=file.getvalue(), capture_output=True, check=False)
+    assert ended.returncode == 0
+    assert ended.stdout.endswith(b"1 page, 2 visits from 1970-01-01 to 1970-01-01\n")
+
+
+def test_a_failure_is_one_sentence_without_a_trace(log: Path) -> None:
+    log.write_text(LOG + "a,soon,1\n", encoding="utf-8")
+    ended = run("estimate", str(log), "-o", str(log.with_name("rates.csv")))
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith(f"recrawl: {log}, row 4, column 'time': 'soon' is not a time")
+    assert ended.stderr.count("\n") == 1
+    assert list(log.parent.iterdir()) == [log]
+
+
+def test_a_closed_standard_input_is_told() -> None:
+    command = ["/bin/sh", "-c", '"$@" <&-', "sh", *PROGRAM, "estimate", "-"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "recrawl: standard input: it is closed\n"
+
+
+def test_a_full_standard_output_is_told(log: Path) -> None:
+    for options in ([], ["--format", "json"]):
+        with Path("/dev/full").open("w", encoding="utf-8") as full:
+            command = [*PROGRAM, "estimate", str(log), *options]
+            ended = subprocess.run(
+                command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert ended.returncode == 2
+        assert ended.stderr.startswith("recrawl: standard output: ")
+        assert ended.stderr.endswith("No space left on device\n")
+        assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "table"])
+def test_a_reader_who_has_read_enough_ends_it_quietly(log: Path, kind: str) -> None:
+    rows = "".join(f"{page},{day},1\n" for page in range(20_000) for day in (1, 2))
+    log.write_text("page,time,changed\n" + rows, encoding="utf-8")
+    read, write = os.pipe()
+    os.close(read)
+    command = [*PROGRAM, "estimate", str(log), "--format", kind]
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert ended.returncode == 1
+    assert ended.stderr == b""
+
+
+def test_interrupted_while_it_waits_for_a_pipe_it_ends_at_once() -> None:
+    """The header and some rows have come; a thread waits for more, and is not waited for."""
+    with subprocess.Popen(
+        [*PROGRAM, "estimate", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(LOG.encode() * 1000)
+        process.stdin.flush()
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        assert process.stderr.read() == b""
+
+
+def test_memory_stays_bounded_whatever_the_line(log: Path) -> None:
+    os.truncate(log, 4 * 2**30)
+    # Measured from a small process: a child is charged for what its parent held when it forked.
+    measured = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], check=False).returncode
+print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+    command = [sys.executable, "-c", measured, *PROGRAM, "estimate", str(log)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, kibibytes = map(int, done.stdout.split())
+    assert code == 2
+    assert "row 4: the row is longer than 4 MB" in done.stderr
+    assert kibibytes < 600 * 1024
+
+
+def in_a_terminal(*arguments: str) -> tuple[int, str]:
+    """Run the program on a terminal of its own, and give its exit code and all it showed."""
+    terminal, end = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "90"}
+    with subprocess.Popen(
+        [*PROGRAM, *arguments], stdin=end, stdout=end, stderr=end, env=environment
+    ) as process:
+        os.close(end)
+        shown = b""
+        try:
+            while part := os.read(terminal, 65_536):
+                shown += part
+        except OSError:
+            # The other end was closed: how a terminal says that all was read.
+            pass
+    os.close(terminal)
+    return process.returncode, shown.decode()
+
+
+def test_a_terminal_gets_progress_and_a_drawn_table(log: Path) -> None:
+    code, shown = in_a_terminal("estimate", str(log))
+    assert code == 0
+    assert "Reading" in shown
+    assert "Estimating" in shown
+    assert "──" in shown
+    assert "1.9 a day" in shown
+
+
+def test_a_terminal_is_spared_parquet() -> None:
+    code, shown = in_a_terminal("estimate", "no such log", "--format", "parquet")
+    assert code == 2
+    assert "recrawl: standard output: a terminal cannot show Parquet; use -o FILE" in shown

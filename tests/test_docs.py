@@ -1,0 +1,166 @@
+"""Documentation that cannot rot: what it says is compared with what there is."""
+
+import contextlib
+import doctest
+import re
+import shlex
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import recrawl
+from recrawl.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
+PROGRAM: Any = typer.main.get_command(app)
+COMMANDS: dict[str, Any] = PROGRAM.commands
+
+FENCE = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONS = re.compile(r"(<!-- options:(\w+) -->\n).*?(<!-- /options -->)", re.DOTALL)
+LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|tmp|usr|opt|var|mnt)/|\b[A-Z]:\\|file://")
+INDEX = re.compile(r"pypi\.org|index-url|pythonhosted", re.IGNORECASE)
+
+
+def without_code(text: str) -> str:
+    return FENCE.sub("", text)
+
+
+def slug(heading: str) -> str:
+    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return kept.replace(" ", "-")
+
+
+def cell(text: object) -> str:
+    return str(text).replace("|", r"\|")
+
+
+def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type to itself
+    """Give the table that the reference must have for a command."""
+    rows = ["| | what it is | unless given |", "| --- | --- | --- |"]
+    for option in command.params:
+        if option.name == "help":
+            continue
+        is_argument = option.param_type_name == "argument"
+        names = option.metavar if is_argument else ", ".join(option.opts)
+        value = "" if is_argument or getattr(option, "is_flag", False) else f" {option.metavar}"
+        default = "" if option.default in (None, False) else f"`{option.default}`"
+        default = "must be given" if option.required else default
+        rows.append(f"| `{names}{value}` | {cell(option.help)} | {cell(default)} |")
+    return "\n".join(rows)
+
+
+def renewed(text: str, folder: Path) -> str:
+    """Give a page with its tables of options and its shell sessions as they are today.
+
+    A fence such as "csv visits.csv" names a file, which sessions below it can read.
+    """
+    text = OPTIONS.sub(
+        lambda found: f"{found[1]}{options_table(COMMANDS[found[2]])}\n{found[3]}", text
+    )
+    return FENCE.sub(lambda fence: renewed_fence(fence, folder), text)
+
+
+def renewed_fence(fence: re.Match[str], folder: Path) -> str:
+    language, file, body = fence.groups()
+    if file:
+        (folder / file).write_text(body, encoding="utf-8")
+    if language != "console":
+        return fence[0]
+    lines = []
+    for command in re.findall(r"^\$ recrawl (.*)$", body, re.MULTILINE):
+        with contextlib.chdir(folder):
+            printed = CliRunner().invoke(app, shlex.split(command)).output
+        lines.append(f"$ recrawl {command}\n{printed}")
+    return f"```console\n{''.join(lines)}```"
+
+
+def test_every_public_name_is_mentioned() -> None:
+    told = "\n".join(TEXTS.values())
+    missing = [name for name in recrawl.__all__ if not re.search(rf"\b{name}\b", told)]
+    assert not missing, f"public, but nowhere in README.md or docs/: {missing}"
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_tables_of_options_and_shell_sessions_are_true(page: str, tmp_path: Path) -> None:
+    today = renewed(TEXTS[page], tmp_path)
+    assert today == TEXTS[page], f"{page} is out of date; python tests/test_docs.py renews it"
+
+
+def test_every_command_is_in_the_reference() -> None:
+    reference = TEXTS["docs/reference/command-line.md"]
+    assert re.findall(r"^## `recrawl (\w+)`$", reference, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^<!-- options:(\w+) -->$", reference, re.MULTILINE) == list(COMMANDS)
+    assert all(name in reference for option in PROGRAM.params for name in option.opts)
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_links_resolve(page: str) -> None:
+    for target in LINK.findall(without_code(TEXTS[page])):
+        if re.match(r"https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (ROOT / page).parent / path if path else ROOT / page
+        assert there.exists(), f"{page}: nothing is at {target}"
+        if anchor:
+            text = without_code(there.read_text(encoding="utf-8"))
+            assert anchor in map(slug, HEADING.findall(text)), f"{page}: no heading is at {target}"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set[Path](), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop().resolve()
+        if page in reached or page.suffix != ".md" or not page.exists():
+            continue
+        reached.add(page)
+        text = without_code(page.read_text(encoding="utf-8"))
+        waiting += [page.parent / target.partition("#")[0] for target in LINK.findall(text)]
+    assert {page.resolve() for page in PAGES} - reached == set()
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_pages_hold_nothing_of_one_machine(page: str) -> None:
+    assert not MACHINE.findall(TEXTS[page])
+    assert not INDEX.findall(TEXTS[page])
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_marks_for_measured_tables_come_in_pairs(page: str) -> None:
+    marks = re.findall(r"^<!-- (/?bench)(?::[a-z-]+)? -->$", TEXTS[page], re.MULTILINE)
+    assert marks == ["bench", "/bench"] * (len(marks) // 2)
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    assert " → ".join(contract["layers"]) in TEXTS["CONTRIBUTING.md"]
+
+
+def test_make_has_the_targets_that_are_named() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    there = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    told = set(re.findall(r"`make ([a-z-]+)", "\n".join(TEXTS.values())))
+    listed = set(re.findall(r"^\| `make ([a-z-]+)`", TEXTS["CONTRIBUTING.md"], re.MULTILINE))
+    assert told <= there
+    assert listed == there
+
+
+def test_the_examples_for_contributors_run() -> None:
+    path = str(ROOT / "CONTRIBUTING.md")
+    assert doctest.testfile(path, module_relative=False).failed == 0
+
+
+if __name__ == "__main__":
+    for renewable in PAGES:
+        with tempfile.TemporaryDirectory() as empty:
+            now = renewed(renewable.read_text(encoding="utf-8"), Path(empty))
+        renewable.write_text(now, encoding="utf-8")
