@@ -33,6 +33,16 @@ def compiled(function: F) -> F:
     return cast("F", numba.njit(nogil=True, **FLAGS)(function))
 
 
+def compiled_sum(function: F) -> F:
+    """Compile a kernel whose sums may be taken in any order, so that they use SIMD.
+
+    The order is the machine's, and the same every time. Formulas that depend on how they round must
+    be kernels of their own, not inlined, so as not to be taken apart too.
+    """
+    flags = FLAGS | {"fastmath": {"contract", "reassoc"}}
+    return cast("F", numba.njit(nogil=True, **flags)(function))
+
+
 def inlined(function: F) -> F:
     """Compile a formula into every kernel that calls it, so that loops around it can use SIMD."""
     return cast("F", numba.njit(inline="always", **FLAGS)(function))

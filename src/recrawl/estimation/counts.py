@@ -9,6 +9,10 @@ from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
 from recrawl.estimation.estimator import checked_level, checked_pages
 from recrawl.estimation.observations import Observations
 
+#: A float holds visits and changes of so many rows exactly, as visits + A_CHANGE · changes.
+MOST_ROWS = 1 << 26
+A_CHANGE = float(MOST_ROWS)
+
 
 class Shares(NamedTuple):
     """The ends of an interval of a probability q, and of 1 − q."""
@@ -44,10 +48,8 @@ class Counts(NamedTuple):
 
     def plus(self, observations: Observations) -> "Counts":
         """Give the counts after these observations."""
-        sums = _add_up(observations)
-        visits = self.visits + sums[:, 0].astype(np.int64)
-        changes = self.changes + sums[:, 1].astype(np.int64)
-        elapsed = self.elapsed + sums[:, 2]
+        visits, changes, elapsed = self.visits.copy(), self.changes.copy(), self.elapsed.copy()
+        _add_up(observations, visits, changes, elapsed)
         if observations.crawl_rate is None:
             return Counts(visits, changes, elapsed, self.rated, self.earned)
         known = np.flatnonzero(~np.isnan(observations.crawl_rate) & observations.changed)
@@ -92,29 +94,41 @@ class Counts(NamedTuple):
         )
 
 
-def _add_up(observations: Observations) -> Floats:
-    """Add up visits, changes and gaps a page; a table a core, so that no two write to one place."""
+def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Floats) -> None:
+    """Add to visits, changes and gaps a page; a table a core, so that no two write to one place."""
     spans = cut(observations.rows, observations.rows)
     if observations.pages > observations.rows:
         spans = [(0, observations.rows)]
+    spans = [
+        (low, min(low + MOST_ROWS, last))
+        for first, last in spans
+        for low in range(first, max(last, 1), MOST_ROWS)
+    ]
 
     def add_up(first: int, last: int) -> Floats:
-        sums = np.zeros((observations.pages, 3))
-        _add_rows(sums, observations.page, observations.elapsed, observations.changed, first, last)
-        return sums
+        table = np.zeros((observations.pages, 2))
+        _add_rows(table, observations.page, observations.elapsed, observations.changed, first, last)
+        return table
 
     tables = in_parallel(add_up, spans)
-    for table in tables[1:]:
-        tables[0] += table
-    return tables[0]
+    for table in tables:
+        _unpack(table, visits, changes, elapsed)
+
+
+@compiled
+def _unpack(table: Floats, visits: Ints, changes: Ints, elapsed: Floats) -> None:
+    for page in range(table.shape[0]):
+        changed = np.floor(table[page, 0] * (1.0 / A_CHANGE))
+        changes[page] += np.int64(changed)
+        visits[page] += np.int64(table[page, 0] - changed * A_CHANGE)
+        elapsed[page] += table[page, 1]
 
 
 @compiled
 def _add_rows(
-    sums: Floats, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
+    table: Floats, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
 ) -> None:
+    # Visits and changes share a number: what bounds the speed is how much memory rows touch.
     for row in range(first, last):
-        here = page[row]
-        sums[here, 0] += 1.0
-        sums[here, 1] += changed[row]
-        sums[here, 2] += elapsed[row]
+        table[page[row], 0] += 1.0 + changed[row] * A_CHANGE
+        table[page[row], 1] += elapsed[row]

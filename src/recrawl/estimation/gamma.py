@@ -14,9 +14,10 @@ from recrawl.estimation.observations import Grouped
 LANES = 128
 #: Lanes are worked on in multiples of this, so that a compiled loop needs no remainder.
 VECTOR = 8
-#: Pages with more rows than this are kept for the end and folded together: mixed with the others,
-#: they would run on alone when all around them are done.
+#: Pages with more rows than this are kept for the end and folded among themselves: mixed with the
+#: others, they would run on alone when all around them are done.
 MANY_ROWS = 256
+GROUP = 1 << 20
 #: Rows of the other pages folded at a time; what they leave fits the second-level cache.
 SLAB = 1 << 15
 
@@ -62,12 +63,20 @@ def fold_bits(
 
     def fold_span(first: int, last: int) -> None:
         rows = np.diff(starts[first : last + 1])
-        busy = first + np.flatnonzero(rows > MANY_ROWS)
         _fold_slabs(*beliefs, starts, elapsed, changed, first, last, *_scratch(SLAB + MANY_ROWS))
-        scratch = _scratch(int((starts[busy + 1] - starts[busy]).sum()))
-        _fold_pages(*beliefs, starts, elapsed, changed, busy, *scratch)
+        scratch = _scratch(GROUP + int(rows.max(initial=0)))
+        for busy in _groups_of_busy_pages(rows):
+            _fold_pages(*beliefs, starts, elapsed, changed, first + busy, *scratch)
 
     in_parallel(fold_span, cut(shape.size, elapsed.size, starts))
+
+
+def _groups_of_busy_pages(rows: Ints) -> list[Ints]:
+    """Give the pages with many rows, the busiest first, in groups of about `GROUP` rows."""
+    busy = np.flatnonzero(rows > MANY_ROWS)
+    busy = busy[np.argsort(-rows[busy], kind="stable")]
+    group = np.cumsum(rows[busy]) // GROUP
+    return np.split(busy, np.flatnonzero(np.diff(group)) + 1) if busy.size else []
 
 
 def _scratch(rows: int) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from recrawl.estimation.observations import Grouped, Observations
 #: Newton's method below closes in from one side and is at the limit of floats in some ten steps.
 MOST_STEPS = 200
 #: A relative step smaller than this is the last one: the error it leaves is about its square.
-PRECISION = 1e-8
+PRECISION = 1e-7
 
 
 class History(NamedTuple):
