@@ -13,6 +13,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,3 +80,23 @@ def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]])
         return [work(*spans[0])]
     with ThreadPoolExecutor(len(spans)) as pool:
         return [done.result() for done in [pool.submit(work, *span) for span in spans]]
+
+
+def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
+        to_write, keep, as_data = number(1), number(3), number(1)
+        builder.call(ask, [place, to_write, keep, as_data])
+        return context.get_dummy_value()
+
+    return numba.types.void(array, numba.types.int64), generate
+
+
+#: How many rows ahead a loop asks for what it will need: about the time memory takes to answer.
+AHEAD = 64
+#: In a kernel: ask the memory for an element of a flat array that will be written to soon.
+prefetch = cast("Callable[[NDArray[Any], int], None]", intrinsic(_prefetch))

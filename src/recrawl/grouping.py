@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
+from recrawl.compiled import AHEAD, Bools, Floats, Ints, compiled, cut, in_parallel, prefetch
 
 #: About as many streams as the second-level cache keeps open at once.
 BUCKETS = 1024
@@ -105,6 +105,7 @@ def _mark_starts(page: Ints, first: int, last: int, starts: Ints) -> bool:
 @compiled
 def _deal_rows(page: Ints, places: Ints, order: Ints) -> None:
     for row in range(page.size):
+        prefetch(places, page[min(row + AHEAD, page.size - 1)])
         place = places[page[row]]
         order[place] = row
         places[page[row]] = place + 1

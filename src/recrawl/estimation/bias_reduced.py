@@ -25,7 +25,7 @@ class BiasReduced:
     No data: 0. All unchanged: 0. All changed: ln(2k + 1) / τ.
 
     The interval is a confidence interval: Jeffreys' for the share of visits that find a change,
-    carried over to Δ.
+    carried over to Δ. At regular visits it covers as Jeffreys' interval does, at random ones not.
 
     >>> from recrawl import Tracker
     >>> page = Tracker(BiasReduced())

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
+from recrawl.compiled import AHEAD, Bools, Floats, Ints, compiled, cut, in_parallel, prefetch
 from recrawl.estimation.estimator import checked_level, checked_pages
 from recrawl.estimation.observations import Observations
 
@@ -128,7 +128,10 @@ def _unpack(table: Floats, visits: Ints, changes: Ints, elapsed: Floats) -> None
 def _add_rows(
     table: Floats, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
 ) -> None:
-    # Visits and changes share a number: what bounds the speed is how much memory rows touch.
+    # What bounds the speed is the memory: visits and changes share a number, and it is asked for
+    # in time.
+    flat = table.reshape(-1)
     for row in range(first, last):
+        prefetch(flat, 2 * page[min(row + AHEAD, last - 1)])
         table[page[row], 0] += 1.0 + changed[row] * A_CHANGE
         table[page[row], 1] += elapsed[row]

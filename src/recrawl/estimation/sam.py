@@ -30,7 +30,8 @@ class SAM:
     No data: the start value. All unchanged: falls to 0 and stays there. All changed: finite for
     every k.
 
-    The interval is a confidence interval from the recursion made linear, as SA's is.
+    The interval is a confidence interval from the recursion made linear, as SA's is, with the same
+    fault: measured at 95 % it covers 91 to 95 % for Δ ≤ p, but 74 % at Δ = 5p after 1,000 visits.
 
     >>> from recrawl import Tracker
     >>> page = Tracker(SAM())
