@@ -36,9 +36,9 @@ class SA:
     every k.
 
     The interval is a confidence interval: ± z times the standard deviation that the recursion,
-    made linear, leaves in y. With ``averaged`` its variance is the limit above. It does not know how
-    far y still has to come: measured at 95 % it covers 91 to 95 % for Δ ≤ p from 30 visits on, but
-    at Δ = 5p only 59 % after 100 and 88 % after 1,000.
+    made linear, leaves in y. With ``averaged`` its variance is the limit above. It does not know
+    how far y still has to come: measured at 95 % it covers 91 to 95 % for Δ ≤ p from 30 visits on,
+    but at Δ = 5p only 59 % after 100 and 88 % after 1,000.
 
     >>> from recrawl import Tracker
     >>> page = Tracker(SA(gamma=1.0))
