@@ -1,13 +1,14 @@
-"""Run every benchmark, or those named: ``python -m benchmarks [accuracy] [speed] [pictures]``."""
+"""Run every benchmark, or those named: ``python -m benchmarks accuracy speed …``."""
 
 import sys
 
-from benchmarks import estimation_accuracy, estimation_speed, pictures
+from benchmarks import allocation_speed, estimation_accuracy, estimation_speed, pictures
 from benchmarks.report import print_verdict
 
 ALL = {
     "accuracy": estimation_accuracy.run,
     "speed": estimation_speed.run,
+    "allocation": allocation_speed.run,
     "pictures": pictures.run,
 }
 

@@ -7,6 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recrawl.allocation import (
+        Allocation,
+        allocate,
+        budget_for,
+        check_allocator,
+        freshness,
+        freshness_curve,
+        proportional,
+        uniform,
+    )
     from recrawl.estimation import (
         LLN,
         MLE,
@@ -32,6 +42,16 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "recrawl.allocation": (
+        "Allocation",
+        "allocate",
+        "budget_for",
+        "check_allocator",
+        "freshness",
+        "freshness_curve",
+        "proportional",
+        "uniform",
+    ),
     "recrawl.estimation": (
         "LLN",
         "MLE",
@@ -62,6 +82,7 @@ __all__ = [
     "MLE",
     "SA",
     "SAM",
+    "Allocation",
     "Belief",
     "BiasReduced",
     "Estimates",
@@ -73,12 +94,19 @@ __all__ = [
     "Observations",
     "Prior",
     "Tracker",
+    "allocate",
+    "budget_for",
+    "check_allocator",
     "check_estimator",
     "estimate",
     "fit_host_priors",
     "fit_prior",
+    "freshness",
+    "freshness_curve",
     "load_state",
+    "proportional",
     "save_state",
+    "uniform",
 ]
 
 

@@ -82,6 +82,22 @@ def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]])
         return [done.result() for done in [pool.submit(work, *span) for span in spans]]
 
 
+def extremes(column: NDArray[Any]) -> tuple[float, float]:
+    """Give the least and the largest of a column's numbers, NaN if there is one; of none, 0 and 0.
+
+    >>> extremes(np.array([3, 1, 2]))
+    (1.0, 3.0)
+    """
+    if not column.size:
+        return 0.0, 0.0
+    spans = in_parallel(
+        lambda first, last: (column[first:last].min(), column[first:last].max()),
+        cut(column.size, column.size),
+    )
+    # NumPy's own functions keep a NaN wherever it stands.
+    return float(np.min([low for low, _ in spans])), float(np.max([high for _, high in spans]))
+
+
 def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

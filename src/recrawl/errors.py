@@ -4,8 +4,8 @@
 
     RecrawlError
     ├── ArgumentError (also a ValueError)   a value given in code
-    ├── InputError                          a file or stream that cannot be used as it is
-    │   └── CrawlLogError                   ... a crawl log, with its row and column
+    ├── InputError                          a file that cannot be used, with its row and column
+    │   └── CrawlLogError                   ... a crawl log
     ├── OutputError                         a result that cannot be written where it was asked for
     ├── StateError                          a saved state that does not fit
     └── ConformanceError (an AssertionError too)   a check_… suite found a broken promise
@@ -23,11 +23,13 @@ class ArgumentError(RecrawlError, ValueError):
 
 
 class InputError(RecrawlError):
-    """A file or stream cannot be used as it is."""
+    """A file cannot be used as it is; the message names it, and the row and column if there is one.
 
-
-class CrawlLogError(InputError):
-    """A crawl log cannot be used as it is; the message names the file, the row and the column."""
+    Attributes:
+        source: What the file is called.
+        row: The row's number, as a text editor counts, or None.
+        column: The column's name, or None.
+    """
 
     def __init__(
         self, source: str, problem: str, *, row: int | None = None, column: str | None = None
@@ -41,6 +43,10 @@ class CrawlLogError(InputError):
         if column is not None:
             place.append(f"column '{column}'")
         super().__init__(f"{', '.join(place)}: {problem}")
+
+
+class CrawlLogError(InputError):
+    """A crawl log cannot be used as it is."""
 
 
 class OutputError(RecrawlError):

@@ -40,11 +40,62 @@ def stable_order(page: Ints, pages: int) -> tuple[Ints, Ints]:
     >>> starts, order
     (array([0, 2, 2, 4]), array([1, 3, 0, 2]))
     """
-    starts = np.zeros(pages + 1, np.int64)
-    np.cumsum(np.bincount(page, minlength=pages), out=starts[1:])
+    starts = group_starts(page, pages)
     order = np.empty(page.size, np.int64)
     _deal_rows(page, starts[:-1].copy(), order)
     return starts, order
+
+
+def group_starts(page: Ints, pages: int) -> Ints:
+    """Give where each page's rows would start if they were sorted by page.
+
+    >>> group_starts(np.array([2, 0, 2]), 3)
+    array([0, 1, 1, 3])
+    """
+    starts = np.zeros(pages + 1, np.int64)
+    np.cumsum(np.bincount(page, minlength=pages), out=starts[1:])
+    return starts
+
+
+def grouped_column(page: Ints, starts: Ints, column: Floats) -> Floats:
+    """Give a column in the order of pages, the rows of each in order.
+
+    >>> grouped_column(np.array([1, 0, 1]), np.array([0, 1, 3]), np.array([5.0, 6.0, 7.0]))
+    array([6., 5., 7.])
+    """
+    out = np.empty(page.size)
+    places = _places_by_chunk(page, starts)
+    in_parallel(
+        lambda first, last: _deal_column(page, places[first, last], column, first, last, out),
+        list(places),
+    )
+    return out
+
+
+def ungrouped_column(page: Ints, starts: Ints, grouped: Floats) -> Floats:
+    """Undo `grouped_column`.
+
+    >>> ungrouped_column(np.array([1, 0, 1]), np.array([0, 1, 3]), np.array([6.0, 5.0, 7.0]))
+    array([5., 6., 7.])
+    """
+    out = np.empty(page.size)
+    places = _places_by_chunk(page, starts)
+    in_parallel(
+        lambda first, last: _collect_column(page, places[first, last], grouped, first, last, out),
+        list(places),
+    )
+    return out
+
+
+def _places_by_chunk(page: Ints, starts: Ints) -> dict[tuple[int, int], Ints]:
+    """Cut rows into chunks, one a core; give where in the groups each chunk's rows begin."""
+    places = {}
+    here = starts[:-1].copy()
+    for first, last in cut(page.size, page.size):
+        places[first, last] = here
+        if last < page.size:
+            here = here + np.bincount(page[first:last], minlength=here.size)
+    return places
 
 
 def group_rows(page: Ints, pages: int, value: Floats, flag: Bools) -> tuple[Ints, Floats, Bools]:
@@ -108,6 +159,30 @@ def _deal_rows(page: Ints, places: Ints, order: Ints) -> None:
         prefetch(places, page[min(row + AHEAD, page.size - 1)])
         place = places[page[row]]
         order[place] = row
+        places[page[row]] = place + 1
+
+
+@compiled
+def _deal_column(
+    page: Ints, places: Ints, column: Floats, first: int, last: int, out: Floats
+) -> None:
+    for row in range(first, last):
+        prefetch(places, page[min(row + AHEAD, last - 1)])
+        prefetch(out, places[page[min(row + AHEAD // 2, last - 1)]])
+        place = places[page[row]]
+        out[place] = column[row]
+        places[page[row]] = place + 1
+
+
+@compiled
+def _collect_column(
+    page: Ints, places: Ints, grouped: Floats, first: int, last: int, out: Floats
+) -> None:
+    for row in range(first, last):
+        prefetch(places, page[min(row + AHEAD, last - 1)])
+        prefetch(grouped, places[page[min(row + AHEAD // 2, last - 1)]])
+        place = places[page[row]]
+        out[row] = grouped[place]
         places[page[row]] = place + 1
 
 

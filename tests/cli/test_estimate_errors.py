@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cli import refusing
 from pyarrow import parquet
 from typer.testing import CliRunner
 
@@ -18,15 +19,8 @@ GOOD = HEAD + "a,2026-01-01,\na,2026-01-02,1\n"
 
 
 def refused(*arguments: str, given: bytes | None = None) -> str:
-    """Run the program, check that it fails as it should, and give its sentence."""
-    result = CliRunner().invoke(app, ["estimate", *arguments], input=given)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("recrawl: ")
-    assert result.stderr.endswith("\n")
-    assert result.stderr.count("\n") == 1, result.stderr
-    assert "Traceback" not in result.stderr
-    return result.stderr.removeprefix("recrawl: ").rstrip("\n")
+    """Give the sentence with which ``recrawl estimate`` refuses."""
+    return refusing.refused("estimate", *arguments, given=given)
 
 
 def refused_log(path: Path, *options: str) -> str:

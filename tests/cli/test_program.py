@@ -48,10 +48,18 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     assert run.stdout.endswith("[]\n")
 
 
-def test_help_of_estimate_shows_examples_and_every_option() -> None:
-    shown = CliRunner().invoke(app, ["estimate", "--help"], env={"COLUMNS": "100"}).stdout
-    assert "recrawl estimate crawl.csv" in shown
-    for option in ("--method", "--prior", "--level", "--format", "--output", "--ignore-unknown"):
+@pytest.mark.parametrize(
+    ("command", "own"),
+    [
+        ("estimate", ["--level"]),
+        ("plan", ["--budget", "--importance", "--host-budget", "--visits"]),
+        ("budget", ["--freshness", "--importance", "--visits", "--plot"]),
+    ],
+)
+def test_help_shows_examples_and_every_option(command: str, own: list[str]) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "100"}).stdout
+    assert f"recrawl {command} crawl.csv" in shown
+    for option in ("--method", "--prior", "--format", "--output", "--ignore-unknown", *own):
         assert option in shown
 
 
@@ -175,6 +183,40 @@ def test_a_terminal_gets_progress_and_a_drawn_table(log: Path) -> None:
     assert "Estimating" in shown
     assert "──" in shown
     assert "1.9 a day" in shown
+
+
+def test_a_plan_goes_through_pipes_with_the_summary_apart() -> None:
+    ended = run("plan", "-", "--budget", "2/day", "--format", "csv", given=LOG)
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines()[0] == (
+        '"page","change_rate","low","high","importance","crawl_rate","next_visit"'
+    )
+    assert ended.stdout.splitlines()[1].endswith(',1,2,"2026-01-02T12:00:00Z"')
+    assert "this plan" in ended.stderr
+
+
+def test_a_plan_that_fails_leaves_what_was_there(log: Path) -> None:
+    plan = log.with_name("plan.csv")
+    plan.write_text("as it was", encoding="utf-8")
+    ended = run("plan", str(log), "--budget", "fast", "-o", str(plan))
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("recrawl: --budget: 'fast' is not a rate; ")
+    assert ended.stderr.count("\n") == 1
+    assert plan.read_text(encoding="utf-8") == "as it was"
+
+
+def test_a_terminal_is_told_what_is_being_done(log: Path) -> None:
+    target = str(log.with_name("plan.parquet"))
+    code, shown = in_a_terminal("plan", str(log), "--budget", "2/day", "-o", target)
+    assert code == 0
+    for task in ("Reading", "Estimating", "Planning", "Writing", "this plan"):
+        assert task in shown
+    code, shown = in_a_terminal("budget", str(log), "--freshness", "0.9")
+    assert code == 0
+    for task in ("Reading", "Estimating", "Planning", "90 % fresh costs", "▲"):
+        assert task in shown
+    assert "\x1b[36m" in shown
 
 
 def test_a_terminal_is_spared_parquet() -> None:

@@ -12,8 +12,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from recrawl.cli.budget import budget
 from recrawl.cli.demo import demo
 from recrawl.cli.estimate import estimate
+from recrawl.cli.plan import plan
 from recrawl.errors import RecrawlError
 
 #: What the shell is told when something given to the program cannot be used.
@@ -50,6 +52,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(estimate)
+app.command()(plan)
+app.command()(budget)
 app.command()(demo)
 
 
@@ -73,10 +77,11 @@ def recrawl(
 ) -> None:
     """Keep a copy of the web fresh on a budget.
 
-    recrawl learns how often every page changes from nothing but "had it changed when we looked?".
-    Start with a crawl log:
+    recrawl learns how often every page changes from nothing but "had it changed when we looked?",
+    and how often each deserves a visit. Start with a crawl log:
 
         recrawl estimate crawl.csv
+        recrawl plan crawl.csv --budget 1000/day
     """
 
 

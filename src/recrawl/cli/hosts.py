@@ -5,6 +5,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recrawl.compiled import Ints
+from recrawl.errors import ArgumentError
+from recrawl.units import quoted
 
 #: Scheme, two slashes, and all up to the path, the query or the fragment.
 _HOST = r"^[A-Za-z][A-Za-z0-9+.\-]*://(?P<host>[^/?#]*)"
@@ -18,6 +20,28 @@ def host_numbers(names: pa.Array) -> Ints:
     """
     if pa.types.is_integer(names.type):
         return np.zeros(len(names), np.int64)
+    return _numbered(_hosts(names))
+
+
+def limited_hosts(names: pa.Array) -> Ints:
+    """Number the hosts that ``--host-budget`` limits; a page without a host cannot be limited so.
+
+    >>> limited_hosts(pa.array(["http://a.org/x", "b"]))
+    Traceback (most recent call last):
+    recrawl.errors.ArgumentError: --host-budget: the page 'b' is no address, so it has no host
+    """
+    hosts = _hosts(names.cast(pa.large_string()))
+    without = pc.index(hosts, "").as_py()
+    if without >= 0:
+        name = quoted(str(names[without].as_py()))
+        raise ArgumentError(f"--host-budget: the page {name} is no address, so it has no host")
+    return _numbered(hosts)
+
+
+def _hosts(names: pa.Array) -> pa.Array:
     hosts = pc.utf8_lower(pc.struct_field(pc.extract_regex(names, _HOST), "host"))
-    encoded = hosts.fill_null("").dictionary_encode()
-    return np.asarray(encoded.indices, np.int64)
+    return hosts.fill_null("")
+
+
+def _numbered(hosts: pa.Array) -> Ints:
+    return np.asarray(hosts.dictionary_encode().indices, np.int64)

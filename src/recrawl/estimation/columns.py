@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.compiled import Floats, Ints
+from recrawl.compiled import Floats, Ints, extremes
 from recrawl.estimation.estimator import Estimator
 from recrawl.estimation.gamma_filter import GammaFilter
-from recrawl.estimation.observations import assemble, extremes
+from recrawl.estimation.observations import assemble
 
 #: Page numbers are used as they are if there are not many more of them than rows.
 SPARSEST = 4
@@ -102,7 +102,7 @@ def _numbered(page: ArrayLike) -> tuple[Ints, int, NDArray[Any] | None]:
     """Number the pages from 0; give their names too, unless they are such numbers already."""
     pages = np.ravel(page)
     if pages.dtype.kind in "iu":
-        low, high = extremes(pages)
+        low, high = (int(end) for end in extremes(pages)) if pages.size else (0, -1)
         if low >= 0 and high < SPARSEST * pages.size + FEW_PAGES:
             return np.ascontiguousarray(pages, np.int64), high + 1, None
     distinct, first, inverse = np.unique(pages, return_index=True, return_inverse=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
+from recrawl.compiled import Bools, Floats, Ints, extremes
 from recrawl.errors import ArgumentError
 from recrawl.grouping import group_rows, starts_if_grouped
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Visits
@@ -165,7 +165,7 @@ def _page_numbers(page: ArrayLike | None, rows: int, pages: int | None) -> tuple
     numbers = np.ascontiguousarray(raw, np.int64)
     if numbers.shape != (rows,):
         raise ArgumentError(f"page: has shape {numbers.shape}; expected {rows} rows")
-    low, high = extremes(numbers)
+    low, high = (int(end) for end in extremes(numbers)) if rows else (0, -1)
     if low < 0 or (pages is not None and high >= pages):
         expected = "0 and up" if pages is None else f"0 to {pages - 1}"
         raise ArgumentError(f"page: numbers run from {low} to {high}; expected {expected}")
@@ -190,32 +190,7 @@ def _refuse(name: str, column: NDArray[Any], bad: Bools, rule: str) -> None:
 
 
 def _check_gaps(elapsed: Floats) -> None:
-    if elapsed.size:
-        rows = in_parallel(
-            lambda first, last: _first_bad_gap(elapsed, first, last),
-            cut(elapsed.size, elapsed.size),
-        )
-        bad = [row for row in rows if row >= 0]
-        if bad:
-            raise ArgumentError(
-                f"elapsed: row {bad[0]} is {elapsed[bad[0]]}; a gap is a positive number of days"
-            )
-
-
-def extremes(numbers: NDArray[Any]) -> tuple[int, int]:
-    """Give the least and the largest number; 0 and −1 if there is none."""
-    if not numbers.size:
-        return 0, -1
-    spans = in_parallel(
-        lambda first, last: (numbers[first:last].min(), numbers[first:last].max()),
-        cut(numbers.size, numbers.size),
-    )
-    return int(min(low for low, _ in spans)), int(max(high for _, high in spans))
-
-
-@compiled
-def _first_bad_gap(elapsed: Floats, first: int, last: int) -> int:
-    for row in range(first, last):
-        if not 0.0 < elapsed[row] < np.inf:
-            return row
-    return -1
+    low, high = extremes(elapsed)
+    if elapsed.size and not (low > 0.0 and high < np.inf):
+        bad = ~((elapsed > 0.0) & (elapsed < np.inf))
+        _refuse("elapsed", elapsed, bad, "a gap is a positive number of days")

@@ -1,5 +1,12 @@
 """Every picture the project draws."""
 
+from recrawl.figures.freshness import draw_freshness, freshness_figure
 from recrawl.figures.learning import draw_learning, learning_curves, learning_figure
 
-__all__ = ["draw_learning", "learning_curves", "learning_figure"]
+__all__ = [
+    "draw_freshness",
+    "draw_learning",
+    "freshness_figure",
+    "learning_curves",
+    "learning_figure",
+]

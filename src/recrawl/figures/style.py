@@ -10,7 +10,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recrawl.errors import ArgumentError, OutputError
+from recrawl.errors import ArgumentError
+from recrawl.formats.tables import whole_file
 
 #: Colours that people with any kind of colour vision tell apart (Okabe and Ito).
 BLUE: Final = "#0072B2"
@@ -61,7 +62,7 @@ def plain_axes(figure: Figure) -> Axes:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Save a picture as PNG or SVG, as the file's name says.
+    """Save a picture as PNG or SVG, as the file's name says; it is there complete or not at all.
 
     >>> save(Figure(), "picture.gif")
     Traceback (most recent call last):
@@ -71,8 +72,6 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     untold = _UNTOLD.get(target.suffix.lower())
     if untold is None:
         raise ArgumentError(f"path: '{target}' is neither a .png nor a .svg file")
-    try:
-        with styled():
-            figure.savefig(target, dpi=DOTS_AN_INCH, facecolor="white", metadata=untold)
-    except OSError as error:
-        raise OutputError(f"{target}: the picture cannot be written: {error.strerror}") from error
+    kind = target.suffix.lower().removeprefix(".")
+    with whole_file(target) as file, styled():
+        figure.savefig(file, format=kind, dpi=DOTS_AN_INCH, facecolor="white", metadata=untold)

@@ -1,4 +1,4 @@
-"""The rows of a CSV crawl log, a block at a time, as columns of bytes."""
+"""The rows of a CSV table, a block at a time, as columns of bytes."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from recrawl.errors import CrawlLogError
+from recrawl.errors import InputError
 from recrawl.formats.source import Source
 
 #: A row longer than this many bytes is refused, so that memory stays bounded whatever a file holds.
@@ -24,14 +24,14 @@ def read_header(source: Source) -> list[str]:
     """Read the columns' names, leaving the stream at the first row of data.
 
     Raises:
-        CrawlLogError: The first row is no header.
+        InputError: The first row is no header.
     """
     try:
         header = next(csv.reader(_header_lines(source)), [])
     except UnicodeDecodeError:
-        raise CrawlLogError(source.name, "this is not UTF-8 text", row=1) from None
+        raise source.error("this is not UTF-8 text", row=1) from None
     except csv.Error as error:
-        raise CrawlLogError(source.name, f"the header is broken: {error}", row=1) from None
+        raise source.error(f"the header is broken: {error}", row=1) from None
     return [name.strip() for name in header]
 
 
@@ -40,7 +40,7 @@ def _header_lines(source: Source) -> Iterator[str]:
     encoding = "utf-8-sig"
     while line := source.stream.readline(LONGEST_ROW + 1):
         if len(line) > LONGEST_ROW:
-            raise CrawlLogError(source.name, _TOO_LONG, row=1)
+            raise source.error(_TOO_LONG, row=1)
         yield line.decode(encoding)
         encoding = "utf-8"
 
@@ -51,7 +51,7 @@ def csv_batches(
     """Give some columns of the rows after the header, as bytes; an empty cell is null.
 
     Raises:
-        CrawlLogError: A row has too many or too few fields, or is too long.
+        InputError: A row has too many or too few fields, or is too long.
     """
     invalid: list[Any] = []
     row = FIRST_ROW
@@ -88,20 +88,20 @@ def csv_batches(
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
             return
-        raise _explained(source.name, error, invalid, row) from None
+        raise _explained(source, error, invalid, row) from None
 
 
 def _explained(
-    name: str, error: pa.ArrowInvalid, invalid: Sequence[Any], row: int
-) -> CrawlLogError:
+    source: Source, error: pa.ArrowInvalid, invalid: Sequence[Any], row: int
+) -> InputError:
     if invalid:
         first = invalid[0]
         fields = f"{first.actual_columns} field{'s' if first.actual_columns != 1 else ''}"
         problem = f"the row has {fields}, the header has {first.expected_columns}"
-        return CrawlLogError(name, problem, row=first.number + FIRST_ROW - 1)
+        return source.error(problem, row=first.number + FIRST_ROW - 1)
     if "straddling" in str(error):
-        return CrawlLogError(name, _TOO_LONG, row=row)
-    return CrawlLogError(name, f"it cannot be read as CSV: {error}")
+        return source.error(_TOO_LONG, row=row)
+    return source.error(f"it cannot be read as CSV: {error}")
 
 
 def filled_rows(batch: pa.RecordBatch) -> pa.Array:

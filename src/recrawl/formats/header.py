@@ -1,36 +1,45 @@
-"""Which columns a crawl log has, and which of them are meant."""
+"""Which columns a table has, and which of them are meant."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from recrawl.errors import CrawlLogError
+from recrawl.formats.source import Source
 from recrawl.units import quoted
-
-KNOWN = ("page", "time", "changed", "outcome", "crawl_rate", "last_modified", "importance")
-
-#: Of each group one column must be there.
-REQUIRED = (("page",), ("time",), ("changed", "outcome"))
 
 #: How many columns a message lists.
 LISTED = 12
 
 
-def choose_columns(source: str, found: Sequence[str], *, ignore_unknown: bool) -> list[str]:
-    """Give the known columns of a log, or say what is wrong with its columns.
+def choose_columns(
+    source: Source,
+    found: Sequence[str],
+    *,
+    known: Sequence[str],
+    required: Sequence[Sequence[str]],
+    ignore_unknown: bool,
+) -> list[str]:
+    """Give the known columns of a table, or say what is wrong with its columns.
+
+    Args:
+        source: The table.
+        found: Its columns.
+        known: The columns it may have.
+        required: Groups of columns; of each group one must be there.
+        ignore_unknown: Skip all others instead of refusing them.
 
     Raises:
-        CrawlLogError: A column is missing, unknown (unless ignored) or there twice.
+        InputError: A column is missing, unknown (unless ignored) or there twice.
     """
-    chosen = [name for name in found if name in KNOWN]
-    unknown = [name for name in found if name not in KNOWN]
+    chosen = [name for name in found if name in known]
+    unknown = [name for name in found if name not in known]
     for name in chosen:
         if chosen.count(name) > 1:
-            raise CrawlLogError(source, "the column is there more than once", column=name)
-    for group in REQUIRED:
+            raise source.error("the column is there more than once", column=name)
+    for group in required:
         if not set(group) & set(chosen):
-            raise CrawlLogError(source, _missing(group, found, unknown))
+            raise source.error(_missing(group, found, unknown))
     if unknown and not ignore_unknown:
-        raise CrawlLogError(source, _unknown(unknown[0]))
+        raise source.error(_unknown(unknown[0], known))
     return chosen
 
 
@@ -46,10 +55,10 @@ def _missing(group: Sequence[str], found: Sequence[str], unknown: Sequence[str])
     return f"there is no column {wanted}; the columns are {listed}{more}"
 
 
-def _unknown(name: str) -> str:
-    near = get_close_matches(name.lower(), KNOWN, n=1)
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name.lower(), known, n=1)
     meant = f" (is '{near[0]}' meant?)" if near else ""
     return (
         f"the column {quoted(name)} is not known{meant}; "
-        f"known are {', '.join(KNOWN)}, and --ignore-unknown skips all others"
+        f"known are {', '.join(known)}, and --ignore-unknown skips all others"
     )

@@ -1,11 +1,11 @@
-"""The rows of a Parquet crawl log, a batch at a time, as typed columns."""
+"""The rows of a Parquet table, a batch at a time, as typed columns."""
 
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from recrawl.errors import CrawlLogError
+from recrawl.errors import InputError
 from recrawl.formats.source import Source
 
 #: Parquet has no header: rows are counted from 1.
@@ -19,7 +19,7 @@ def open_parquet(source: Source) -> parquet.ParquetFile:
     """Open a Parquet file; one that comes through a pipe is read into memory, for it has no order.
 
     Raises:
-        CrawlLogError: The file is cut short or damaged.
+        InputError: The file is cut short or damaged.
     """
     try:
         if source.file.seekable():
@@ -35,7 +35,7 @@ def parquet_batches(
     """Give the rows of some columns.
 
     Raises:
-        CrawlLogError: The file is damaged.
+        InputError: The file is damaged.
     """
     try:
         yield from file.iter_batches(ROWS_A_BATCH, columns=list(columns), use_threads=False)
@@ -43,5 +43,5 @@ def parquet_batches(
         raise _damaged(source) from None
 
 
-def _damaged(source: Source) -> CrawlLogError:
-    return CrawlLogError(source.name, "the Parquet file is cut short or damaged")
+def _damaged(source: Source) -> InputError:
+    return source.error("the Parquet file is cut short or damaged")

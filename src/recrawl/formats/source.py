@@ -1,4 +1,4 @@
-"""Where a crawl log comes from: a file or standard input, plain or compressed, read once."""
+"""Where a table comes from: a file or standard input, plain or compressed, read once."""
 
 import gzip
 import io
@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO, cast
 
-from recrawl.errors import CrawlLogError
+from recrawl.errors import InputError
 
 #: What stands for standard input or output where a file is asked for.
 STANDARD = "-"
@@ -23,7 +23,7 @@ PARQUET_MAGIC = b"PAR1"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An open crawl log.
+    """An open table.
 
     Attributes:
         name: What to call it in a message.
@@ -31,6 +31,7 @@ class Source:
         stream: All the bytes, decompressed.
         size: How many bytes are stored, or None where nobody knows yet.
         is_parquet: What the first bytes tell of the format.
+        error_type: What to raise when the table cannot be used.
     """
 
     name: str
@@ -38,12 +39,19 @@ class Source:
     stream: BinaryIO
     size: int | None
     is_parquet: bool
+    error_type: type[InputError]
     _counted: "_Counted"
 
     @property
     def bytes_read(self) -> int:
         """How many of the stored bytes went through the stream so far."""
         return self._counted.count
+
+    def error(
+        self, problem: str, *, row: int | None = None, column: str | None = None
+    ) -> InputError:
+        """Say what is wrong, and where."""
+        return self.error_type(self.name, problem, row=row, column=column)
 
 
 class _Counted(io.RawIOBase):
@@ -66,45 +74,46 @@ class _Counted(io.RawIOBase):
 
 
 def source_name(path: str | os.PathLike[str]) -> str:
-    """Say what a crawl log is called in a message."""
+    """Say what a table is called in a message."""
     return "standard input" if os.fspath(path) == STANDARD else os.fspath(path)
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[Source]:
-    """Open a crawl log, telling a gzip by its first bytes, and turn what the disk refuses to words.
+def opened(path: str | os.PathLike[str], error_type: type[InputError]) -> Iterator[Source]:
+    """Open a table, telling a gzip by its first bytes, and turn what the disk refuses to words.
 
     Raises:
-        CrawlLogError: The file is missing, empty, damaged or cannot be read.
+        InputError: Of the type given: the file is missing, empty, damaged or cannot be read.
     """
     name = source_name(path)
     try:
         if os.fspath(path) == STANDARD:
             if sys.stdin is None:
-                raise CrawlLogError(name, "it is closed")
-            yield _looked_at(name, sys.stdin.buffer)
+                raise error_type(name, "it is closed")
+            yield _looked_at(name, sys.stdin.buffer, error_type)
         else:
             with Path(path).open("rb") as file:
-                yield _looked_at(name, file)
+                yield _looked_at(name, file, error_type)
     except FileNotFoundError:
-        raise CrawlLogError(name, "there is no such file") from None
+        raise error_type(name, "there is no such file") from None
     except IsADirectoryError:
-        raise CrawlLogError(name, "this is a directory, not a file") from None
+        raise error_type(name, "this is a directory, not a file") from None
     except (gzip.BadGzipFile, zlib.error, EOFError):
-        raise CrawlLogError(name, "the compressed file is cut short or damaged") from None
+        raise error_type(name, "the compressed file is cut short or damaged") from None
     except OSError as error:
-        raise CrawlLogError(name, f"it cannot be read: {error.strerror or error}") from None
+        raise error_type(name, f"it cannot be read: {error.strerror or error}") from None
 
 
-def _looked_at(name: str, file: BinaryIO) -> Source:
+def _looked_at(name: str, file: BinaryIO, error_type: type[InputError]) -> Source:
     magic = file.read(len(PARQUET_MAGIC))
     if not magic:
-        raise CrawlLogError(name, "the file is empty")
+        raise error_type(name, "the file is empty")
     counted = _Counted(magic, file)
     stream = cast("BinaryIO", io.BufferedReader(counted))
     if magic.startswith(GZIP_MAGIC):
         stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))
-    return Source(name, file, stream, _size(file), magic == PARQUET_MAGIC, counted)
+    is_parquet = magic == PARQUET_MAGIC
+    return Source(name, file, stream, _size(file), is_parquet, error_type, counted)
 
 
 def _size(file: BinaryIO) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
@@ -31,9 +32,9 @@ def write_table(
     """Write columns of equal length; a file is there complete, or as it was before.
 
     Args:
-        columns: NumPy or Arrow arrays of text or numbers, by name.
+        columns: NumPy or Arrow arrays of text, numbers or times, by name.
         kind: ``"csv"``, ``"json"`` (a list of objects, one a line) or ``"parquet"``. A number that
-            is not finite is null in JSON; CSV says nan and inf.
+            is not finite is null in JSON; CSV says nan and inf. Both write times as ISO 8601.
         target: A file, or ``"-"`` for standard output.
 
     Raises:
@@ -46,9 +47,20 @@ def write_table(
             _WRITERS[kind](table, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
+    with whole_file(target) as file:
+        _WRITERS[kind](table, file)
+
+
+@contextmanager
+def whole_file(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write; in the end it is there complete, or as it was before.
+
+    Raises:
+        OutputError: It cannot be written there.
+    """
     path = Path(target)
     with _told(path), _replaced(path) if _is_plain(path) else path.open("wb") as file:
-        _WRITERS[kind](table, file)
+        yield file
 
 
 def check_target(target: str | os.PathLike[str], kind: Format | None = None) -> None:
@@ -106,6 +118,9 @@ def _replaced(path: Path) -> Iterator[BinaryIO]:
 
 
 def _write_csv(table: pa.Table, file: BinaryIO) -> None:
+    for place, column in enumerate(table.columns):
+        if pa.types.is_timestamp(column.type):
+            table = table.set_column(place, table.column_names[place], _iso_times(column))
     arrow_csv.write_csv(table, file, arrow_csv.WriteOptions(quoting_style="needed"))
 
 
@@ -125,8 +140,20 @@ def _write_json(table: pa.Table, file: BinaryIO) -> None:
     file.write(b"\n]\n" if table.num_rows else b"[]\n")
 
 
+def _iso_times(column: pa.Array) -> pa.Array:
+    """Write times as text with as many digits as their unit has; Z says UTC.
+
+    >>> _iso_times(pa.array([0, None], pa.timestamp("s", "UTC"))).to_pylist()
+    ['1970-01-01T00:00:00Z', None]
+    """
+    return pc.replace_substring(column.cast(pa.large_string()), " ", "T")
+
+
 def _json_cells(column: pa.Array) -> Iterable[str]:
     """Give each cell as JSON; Python writes a float with the digits that bring it back."""
+    if pa.types.is_timestamp(column.type):
+        times = _iso_times(column).to_pylist()
+        return ("null" if time is None else f'"{time}"' for time in times)
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         return map(encode_basestring, column.to_pylist())
     numbers = column.to_numpy(zero_copy_only=False)

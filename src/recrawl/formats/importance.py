@@ -1,0 +1,75 @@
+"""How much pages count: from a CSV or Parquet file with the columns page and importance."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recrawl.compiled import Floats, Ints
+from recrawl.errors import InputError
+from recrawl.formats import cells
+from recrawl.formats.rows import Layout, Rows, page_names, read_rows
+from recrawl.units import quoted
+
+LAYOUT = Layout(
+    readers={"page": page_names, "importance": cells.read_importances},
+    required=(("page",), ("importance",)),
+    error_type=InputError,
+)
+
+
+def read_importance(
+    source: str | os.PathLike[str], names: pa.Array, *, ignore_unknown: bool = False
+) -> Floats:
+    """Read how much each of the named pages counts; NaN where the file does not say.
+
+    Args:
+        source: A file, or ``"-"`` for standard input; formats as for crawl logs.
+        names: The pages a crawl log has, each once.
+        ignore_unknown: Skip columns that are not known instead of refusing them.
+
+    Raises:
+        InputError: The file cannot be used as it is: also when it has a page that is not among
+            the names, which is likely misspelt, or has one twice with different importance.
+    """
+    rows = read_rows(source, LAYOUT, ignore_unknown=ignore_unknown)
+    if not rows.count:
+        raise rows.error("there are no pages in it", None)
+    listed = pa.chunked_array(rows.columns["page"])
+    importance = np.concatenate(rows.columns["importance"])
+    page = _places(rows, listed, names)
+    found = np.full(len(names), np.nan)
+    found[page] = importance
+    _refuse_conflicts(rows, listed, page, (found[page], importance))
+    return found
+
+
+def _places(rows: Rows, listed: pa.ChunkedArray, names: pa.Array) -> Ints:
+    """Give each listed page's place among the names."""
+    if listed.type != names.type:
+        # A CSV file calls a page '7' that a Parquet log calls 7.
+        listed, names = listed.cast(pa.large_string()), names.cast(pa.large_string())
+    places = pc.index_in(listed, value_set=names)
+    if places.null_count:
+        row = pc.index(places.is_null(), True).as_py()
+        name = quoted(str(listed[row].as_py()))
+        raise rows.error(f"the page {name} is not in the crawl log", row, "page")
+    return np.asarray(places, np.int64)
+
+
+def _refuse_conflicts(
+    rows: Rows, listed: pa.ChunkedArray, page: Ints, importance: tuple[Floats, Floats]
+) -> None:
+    """Refuse a page that a later row gives another importance."""
+    last, here = importance
+    differs = (last != here) & ~(np.isnan(last) & np.isnan(here))
+    if differs.any():
+        first = int(np.argmax(differs))
+        later = int(np.flatnonzero(page == page[first])[-1])
+        raise rows.error(
+            f"the page {quoted(str(listed[first].as_py()))} has another importance "
+            f"in row {rows.place(first)}",
+            later,
+            "importance",
+        )
