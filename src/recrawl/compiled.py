@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
+T = TypeVar("T", bound=np.generic)
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -80,6 +81,17 @@ def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]])
         return [work(*spans[0])]
     with ThreadPoolExecutor(len(spans)) as pool:
         return [done.result() for done in [pool.submit(work, *span) for span in spans]]
+
+
+def read_only(column: NDArray[T]) -> NDArray[T]:
+    """Give a view that cannot be written to.
+
+    A kernel is compiled for each kind of array it meets, and a read-only one, as other libraries
+    give them, is a kind of its own. Columns that kernels only read are all made so: one kind.
+    """
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 def extremes(column: NDArray[Any]) -> tuple[float, float]:

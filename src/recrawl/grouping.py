@@ -5,6 +5,7 @@ then, bucket by bucket and inside the cache, to their pages. Each step is linear
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,62 +41,74 @@ def stable_order(page: Ints, pages: int) -> tuple[Ints, Ints]:
     >>> starts, order
     (array([0, 2, 2, 4]), array([1, 3, 0, 2]))
     """
-    starts = group_starts(page, pages)
+    starts = grouping(page, pages).starts
     order = np.empty(page.size, np.int64)
     _deal_rows(page, starts[:-1].copy(), order)
     return starts, order
 
 
-def group_starts(page: Ints, pages: int) -> Ints:
-    """Give where each page's rows would start if they were sorted by page.
+class Grouping(NamedTuple):
+    """Where rows go when they are sorted by page, and how to bring them back.
 
-    >>> group_starts(np.array([2, 0, 2]), 3)
+    Attributes:
+        page: The rows' pages.
+        starts: Where each page's rows start.
+        places: For each chunk of rows, one a core, where in each page its rows begin.
+    """
+
+    page: Ints
+    starts: Ints
+    places: dict[tuple[int, int], Ints]
+
+    def sorted(self, *columns: Floats) -> tuple[Floats, ...]:
+        """Give columns in the order of pages, the rows of each in order.
+
+        >>> grouping(np.array([1, 0, 1]), 2).sorted(np.array([5.0, 6.0, 7.0]))
+        (array([6., 5., 7.]),)
+        """
+        if not columns:
+            return ()
+        outs = tuple(np.empty(self.page.size) for _ in columns)
+        in_parallel(
+            lambda first, last: _deal_columns(
+                self.page, self.places[first, last].copy(), columns, first, last, outs
+            ),
+            list(self.places),
+        )
+        return outs
+
+    def unsorted(self, column: Floats) -> Floats:
+        """Undo `sorted`.
+
+        >>> grouping(np.array([1, 0, 1]), 2).unsorted(np.array([6.0, 5.0, 7.0]))
+        array([5., 6., 7.])
+        """
+        out = np.empty(self.page.size)
+        in_parallel(
+            lambda first, last: _collect_column(
+                self.page, self.places[first, last].copy(), column, first, last, out
+            ),
+            list(self.places),
+        )
+        return out
+
+
+def grouping(page: Ints, pages: int) -> Grouping:
+    """Count the rows of each page, to sort by page columns that belong to them.
+
+    >>> grouping(np.array([2, 0, 2]), 3).starts
     array([0, 1, 1, 3])
     """
+    chunks = cut(page.size, page.size)
+    counts = in_parallel(lambda first, last: np.bincount(page[first:last], minlength=pages), chunks)
     starts = np.zeros(pages + 1, np.int64)
-    np.cumsum(np.bincount(page, minlength=pages), out=starts[1:])
-    return starts
-
-
-def grouped_column(page: Ints, starts: Ints, column: Floats) -> Floats:
-    """Give a column in the order of pages, the rows of each in order.
-
-    >>> grouped_column(np.array([1, 0, 1]), np.array([0, 1, 3]), np.array([5.0, 6.0, 7.0]))
-    array([6., 5., 7.])
-    """
-    out = np.empty(page.size)
-    places = _places_by_chunk(page, starts)
-    in_parallel(
-        lambda first, last: _deal_column(page, places[first, last], column, first, last, out),
-        list(places),
-    )
-    return out
-
-
-def ungrouped_column(page: Ints, starts: Ints, grouped: Floats) -> Floats:
-    """Undo `grouped_column`.
-
-    >>> ungrouped_column(np.array([1, 0, 1]), np.array([0, 1, 3]), np.array([6.0, 5.0, 7.0]))
-    array([5., 6., 7.])
-    """
-    out = np.empty(page.size)
-    places = _places_by_chunk(page, starts)
-    in_parallel(
-        lambda first, last: _collect_column(page, places[first, last], grouped, first, last, out),
-        list(places),
-    )
-    return out
-
-
-def _places_by_chunk(page: Ints, starts: Ints) -> dict[tuple[int, int], Ints]:
-    """Cut rows into chunks, one a core; give where in the groups each chunk's rows begin."""
+    np.cumsum(np.sum(counts, axis=0), out=starts[1:])
     places = {}
-    here = starts[:-1].copy()
-    for first, last in cut(page.size, page.size):
-        places[first, last] = here
-        if last < page.size:
-            here = here + np.bincount(page[first:last], minlength=here.size)
-    return places
+    begin = starts[:-1]
+    for chunk, count in zip(chunks, counts, strict=True):
+        places[chunk] = begin
+        begin = begin + count
+    return Grouping(page, starts, places)
 
 
 def group_rows(page: Ints, pages: int, value: Floats, flag: Bools) -> tuple[Ints, Floats, Bools]:
@@ -163,14 +176,21 @@ def _deal_rows(page: Ints, places: Ints, order: Ints) -> None:
 
 
 @compiled
-def _deal_column(
-    page: Ints, places: Ints, column: Floats, first: int, last: int, out: Floats
+def _deal_columns(
+    page: Ints,
+    places: Ints,
+    columns: tuple[Floats, ...],
+    first: int,
+    last: int,
+    outs: tuple[Floats, ...],
 ) -> None:
     for row in range(first, last):
         prefetch(places, page[min(row + AHEAD, last - 1)])
-        prefetch(out, places[page[min(row + AHEAD // 2, last - 1)]])
+        soon = places[page[min(row + AHEAD // 2, last - 1)]]
         place = places[page[row]]
-        out[place] = column[row]
+        for number in range(len(columns)):
+            prefetch(outs[number], soon)
+            outs[number][place] = columns[number][row]
         places[page[row]] = place + 1
 
 

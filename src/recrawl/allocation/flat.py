@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from recrawl.allocation.pages import BLOCK, Pages, put_on, respond, set_up
+from recrawl.allocation.pages import BLOCK, Pages, made_of, put_on, respond, set_up
 from recrawl.allocation.search import Mix, mixed, narrow, new_bracket
 from recrawl.compiled import Floats, compiled, compiled_sum, cut, in_parallel
 
@@ -49,7 +49,7 @@ def first_guess(pages: Pages, budget: float) -> float:
 def sampled(pages: Pages, stride: int) -> Pages:
     """Keep every so-manyth page."""
     columns = (column[::stride].copy() if column.size > 1 else column for column in pages[1:])
-    return Pages(pages.kind, *columns)
+    return made_of(pages.kind, columns)
 
 
 def rates(pages: Pages, mix: Mix) -> Floats:

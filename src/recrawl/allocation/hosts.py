@@ -10,10 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.allocation.flat import guess
-from recrawl.allocation.pages import BLOCK, Bench, Pages, put_on, respond, set_up
+from recrawl.allocation.flat import SAMPLE, guess
+from recrawl.allocation.pages import BLOCK, Bench, Pages, made_of, put_on, respond, set_up
 from recrawl.allocation.search import Mix, mixed, narrow, new_bracket
 from recrawl.compiled import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
+
+#: A first price is made from the hosts that a sample has room for, but not from fewer than this.
+ENOUGH_HOSTS = 100
 
 
 class Hosts(NamedTuple):
@@ -67,10 +70,31 @@ def meet_budget(pages: Pages, hosts: Hosts, budget: float) -> Mix:
     if demand(pages, hosts, 0.0)[0] <= budget:
         return Mix(0.0, 0.0, 1.0)
     bracket = new_bracket()
-    price = guess(pages, budget)
+    price = _first_price(pages, hosts, budget)
     while price > 0.0:
         price = narrow(bracket, price, *demand(pages, hosts, price), budget)
     return mixed(bracket, budget)
+
+
+def _first_price(pages: Pages, hosts: Hosts, budget: float) -> float:
+    """Give a price to start from: that of the first of many hosts."""
+    count = int(np.searchsorted(hosts.starts, SAMPLE))
+    if count < ENOUGH_HOSTS or hosts.starts[-1] < 2 * SAMPLE:
+        return guess(pages, budget)
+    size = int(hosts.starts[count])
+    first = made_of(
+        pages.kind, (column[:size] if column.size > 1 else column for column in pages[1:])
+    )
+    some = Hosts(
+        hosts.starts[: count + 1],
+        hosts.budget[:count],
+        hosts.one_cost[:count],
+        hosts.low[:count],
+        hosts.high[:count],
+        hosts.share[:count],
+    )
+    price = meet_budget(first, some, budget * size / pages.change_rate.size).high
+    return price if 0.0 < price < np.inf else guess(pages, budget)
 
 
 def rates(pages: Pages, hosts: Hosts, mix: Mix) -> Floats:

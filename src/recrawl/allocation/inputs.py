@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.allocation.pages import HARMONIC, PERIODIC, POISSON
-from recrawl.compiled import Floats, Ints, extremes
+from recrawl.compiled import Floats, Ints, extremes, read_only
 from recrawl.errors import ArgumentError
 
 #: Beyond these, products of two numbers would not be floats any more.
@@ -71,7 +71,7 @@ def as_hosts(
     raw = np.asarray(host)
     if raw.shape != (pages,) or (raw.dtype.kind not in "iu" and pages):
         raise ArgumentError(f"host: expected {pages} whole numbers from 0, one a page")
-    numbers = np.ascontiguousarray(raw, np.int64)
+    numbers = read_only(np.ascontiguousarray(raw, np.int64))
     if pages and numbers.min() < 0:
         page = int(np.argmax(numbers < 0))
         raise ArgumentError(f"host: page {page} has host {numbers[page]}; hosts count from 0")

@@ -8,16 +8,11 @@ from numpy.typing import ArrayLike
 
 from recrawl.allocation import flat, hosts, worth
 from recrawl.allocation.inputs import as_column, as_hosts, as_number, as_rates, kind_of
-from recrawl.allocation.pages import Pages
+from recrawl.allocation.pages import Pages, made_of
 from recrawl.allocation.search import Mix
 from recrawl.compiled import Bools, Floats, Ints, compiled
 from recrawl.errors import ArgumentError
-from recrawl.grouping import (
-    group_starts,
-    grouped_column,
-    starts_if_grouped,
-    ungrouped_column,
-)
+from recrawl.grouping import Grouping, grouping, starts_if_grouped
 
 #: How much more than a budget its minimum rates may be, for rounding.
 SLACK = 1e-12
@@ -84,13 +79,15 @@ def allocate(
     kind = kind_of(visits, objective)
     delta = as_rates("change_rate", change_rate)
     size = delta.size
-    pages = Pages(
+    pages = made_of(
         kind,
-        delta,
-        as_column("importance", 1.0 if importance is None else importance, size),
-        as_column("cost", 1.0 if cost is None else cost, size, positive=True),
-        as_column("min_rate", min_rate, size),
-        as_column("max_rate", max_rate, size, infinite=True),
+        [
+            delta,
+            as_column("importance", 1.0 if importance is None else importance, size),
+            as_column("cost", 1.0 if cost is None else cost, size, positive=True),
+            as_column("min_rate", min_rate, size),
+            as_column("max_rate", max_rate, size, infinite=True),
+        ],
     )
     total = as_number("budget", budget)
     _check_limits(pages, total)
@@ -104,7 +101,7 @@ def allocate(
     return Allocation(
         rates,
         multiplier,
-        worth.share_fresh(kind, rates, delta, pages.importance),
+        worth.share_fresh(kind, rates, pages.change_rate, pages.importance),
         float(
             rates.sum() if pages.cost.size == 1 and pages.cost[0] == 1.0 else _spent(pages, rates)
         ),
@@ -133,10 +130,11 @@ def _share_by_host(
 ) -> tuple[Floats, float]:
     """Share the budget among pages sorted by host, and put the rates back in order."""
     starts = starts_if_grouped(host, host_budget.size)
-    in_order = starts is not None
+    by_host = None
     if starts is None:
-        starts = group_starts(host, host_budget.size)
-        pages = _sorted_by_host(pages, host, starts)
+        by_host = grouping(host, host_budget.size)
+        starts = by_host.starts
+        pages = _sorted(pages, by_host)
     needed = _least_by_host(pages, starts)
     _check_host_limits(needed, host_budget)
     if _is_spent_at_least(pages, budget):
@@ -149,14 +147,13 @@ def _share_by_host(
         mix = hosts.meet_budget(pages, priced, budget)
         rates, multiplier = hosts.rates(pages, priced, mix), _multiplier(mix)
     del pages
-    return rates if in_order else ungrouped_column(host, starts, rates), multiplier
+    return rates if by_host is None else by_host.unsorted(rates), multiplier
 
 
-def _sorted_by_host(pages: Pages, host: Ints, starts: Ints) -> Pages:
-    columns = (
-        grouped_column(host, starts, column) if column.size > 1 else column for column in pages[1:]
-    )
-    return Pages(pages.kind, *columns)
+def _sorted(pages: Pages, by_host: Grouping) -> Pages:
+    one_a_page = iter(by_host.sorted(*(column for column in pages[1:] if column.size > 1)))
+    columns = [next(one_a_page) if column.size > 1 else column for column in pages[1:]]
+    return made_of(pages.kind, columns)
 
 
 def _multiplier(mix: Mix) -> float:

@@ -1,5 +1,6 @@
 """The pages of a problem as columns, and what all of them do at given prices."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from recrawl.allocation.harmonic import harmonic_response
 from recrawl.allocation.periodic import periodic_response
 from recrawl.allocation.poisson import poisson_response
-from recrawl.compiled import Floats, compiled
+from recrawl.compiled import Floats, compiled, read_only
 
 POISSON, PERIODIC, HARMONIC = 0, 1, 2
 
@@ -33,6 +34,11 @@ class Pages(NamedTuple):
     cost: Floats
     least: Floats
     most: Floats
+
+
+def made_of(kind: int, columns: Iterable[Floats]) -> Pages:
+    """Put columns together, as kernels take them."""
+    return Pages(kind, *(read_only(column) for column in columns))
 
 
 class Bench(NamedTuple):

@@ -11,7 +11,7 @@ from recrawl.allocation.inputs import as_column, as_rates, kind_of
 from recrawl.allocation.pages import HARMONIC, PERIODIC, POISSON
 from recrawl.allocation.periodic import periodic_freshness, periodic_marginal
 from recrawl.allocation.poisson import poisson_freshness, poisson_marginal
-from recrawl.compiled import Floats, compiled, cut, in_parallel
+from recrawl.compiled import Floats, compiled, cut, in_parallel, read_only
 
 
 def freshness(
@@ -45,8 +45,9 @@ def freshness(
 def share_fresh(kind: int, crawl_rate: Floats, change_rate: Floats, importance: Floats) -> float:
     """Give Σ w F(p) / Σ w of checked columns; the last may be one number for all."""
     size = change_rate.size
+    crawl, change, weights = map(read_only, (crawl_rate, change_rate, importance))
     sums = in_parallel(
-        lambda first, last: _add_up(kind, crawl_rate, change_rate, importance, first, last),
+        lambda first, last: _add_up(kind, crawl, change, weights, first, last),
         cut(size, size),
     )
     weight = math.fsum(all_of for _, all_of in sums)
@@ -56,7 +57,7 @@ def share_fresh(kind: int, crawl_rate: Floats, change_rate: Floats, importance: 
 def marginal(kind: int, crawl_rate: Floats, change_rate: Floats) -> Floats:
     """Give what a little more crawl rate is worth, a unit of importance: dF/dp."""
     out = np.empty(change_rate.size)
-    _marginals(kind, crawl_rate, change_rate, out)
+    _marginals(kind, read_only(crawl_rate), read_only(change_rate), out)
     return out
 
 

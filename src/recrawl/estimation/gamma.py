@@ -6,7 +6,7 @@ days. A visit after τ days finds the page unchanged with probability c = (time 
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel, inlined
+from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel, inlined, read_only
 from recrawl.elementary import exp_minus, log1p
 from recrawl.estimation.observations import Grouped
 
@@ -258,7 +258,7 @@ def fold_rows(
     the page's age is known, its last change is dated: u = min(age, τ) is added to the time, and a
     change to the shape if age < τ.
     """
-    age = np.empty(0) if rows.age is None else rows.age
+    age = read_only(np.empty(0)) if rows.age is None else rows.age
     in_parallel(
         lambda first, last: _fold_rows(
             shape, time, visits, total, prior_gaps, prior_shape, prior_time, half_life,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.compiled import Bools, Floats, Ints, extremes
+from recrawl.compiled import Bools, Floats, Ints, extremes, read_only
 from recrawl.errors import ArgumentError
 from recrawl.grouping import group_rows, starts_if_grouped
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Visits
@@ -45,6 +45,12 @@ class Observations:
     crawl_rate: Floats | None = None
     age: Floats | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("page", "elapsed", "changed", "crawl_rate", "age"):
+            column = getattr(self, name)
+            if column is not None:
+                object.__setattr__(self, name, read_only(column))
+
     @classmethod
     def of(
         cls,
@@ -80,14 +86,13 @@ class Observations:
         if starts is not None:
             return Grouped(starts, self.elapsed, self.changed, self.crawl_rate, self.age)
         starts, elapsed, changed = group_rows(self.page, self.pages, self.elapsed, self.changed)
-        return Grouped(
-            starts, elapsed, changed, self._dealt(self.crawl_rate), self._dealt(self.age)
-        )
+        rate, age = self._dealt(self.crawl_rate), self._dealt(self.age)
+        return Grouped(starts, read_only(elapsed), read_only(changed), rate, age)
 
     def _dealt(self, column: Floats | None) -> Floats | None:
         if column is None:
             return None
-        return group_rows(self.page, self.pages, column, self.changed)[1]
+        return read_only(group_rows(self.page, self.pages, column, self.changed)[1])
 
 
 def assemble(

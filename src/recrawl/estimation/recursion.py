@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
+from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel, read_only
 from recrawl.errors import ArgumentError
 from recrawl.estimation.estimator import ANYTHING, checked_pages, copied, normal_quantile
 from recrawl.estimation.observations import Observations
@@ -60,7 +60,7 @@ def update(state: Iterate, observations: Observations, step: Floats, momentum: F
     """Fold observations; ``step`` and ``momentum`` are η_k and ζ_k for k = 0, 1, …."""
     new = copied(state)
     rows = observations.grouped
-    rate = np.empty(0) if rows.crawl_rate is None else rows.crawl_rate
+    rate = read_only(np.empty(0)) if rows.crawl_rate is None else rows.crawl_rate
     in_parallel(
         lambda first, last: _iterate(
             *new, rows.starts, first, last, rows.elapsed, rows.changed, rate, step, momentum
