@@ -26,14 +26,16 @@ Bools = NDArray[np.bool_]
 
 #: Products may be fused with the sum they go into, which is faster and rounds once less. No other
 #: liberty is taken with floats.
-FLAGS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
+CAREFUL = {"contract"}
+#: Sums may also be taken in any order.
+ANY_ORDER = {"contract", "reassoc"}
 #: Below this many rows a second core costs more than it brings.
 ROWS_WORTH_A_CORE = 200_000
 
 
 def compiled(function: F) -> F:
     """Compile a kernel; division by zero gives infinity or NaN, as in NumPy."""
-    return cast("F", numba.njit(nogil=True, **FLAGS)(function))
+    return _jit(function, nogil=True, fastmath=CAREFUL)
 
 
 def compiled_sum(function: F) -> F:
@@ -42,13 +44,20 @@ def compiled_sum(function: F) -> F:
     The order is the machine's, and the same every time. Formulas that depend on how they round must
     be kernels of their own, not inlined, so as not to be taken apart too.
     """
-    flags = FLAGS | {"fastmath": {"contract", "reassoc"}}
-    return cast("F", numba.njit(nogil=True, **flags)(function))
+    return _jit(function, nogil=True, fastmath=ANY_ORDER)
 
 
 def inlined(function: F) -> F:
     """Compile a formula into every kernel that calls it, so that loops around it can use SIMD."""
-    return cast("F", numba.njit(inline="always", **FLAGS)(function))
+    return _jit(function, inline="always", fastmath=CAREFUL)
+
+
+def _jit(function: F, **flags: Any) -> F:  # noqa: ANN401
+    try:
+        return cast("F", numba.njit(cache=True, error_model="numpy", **flags)(function))
+    except RuntimeError:
+        # Nowhere to keep machine code: neither beside the package nor at home. Each run compiles.
+        return cast("F", numba.njit(error_model="numpy", **flags)(function))
 
 
 def cores() -> int:
