@@ -59,7 +59,7 @@ def brentq_rate(log: Columns, pages: int) -> float:
                 optimize.brentq(_score, 1e-6, 100.0, (elapsed[bits], elapsed[~bits].sum()))
 
     with np.errstate(over="ignore"):
-        return pages / best_time(solve_all, repeat=1)
+        return pages / best_time(solve_all, repeat=3)
 
 
 def _score(rate: float, moved: Floats, still: float) -> float:
@@ -81,7 +81,7 @@ def run() -> list[Figure]:
 
 def fold_figures(log: Columns, mixed: Columns) -> list[Figure]:
     """Compare folds with np.log and np.bincount on arrays of the same length."""
-    logs = best_time(lambda: np.log(log.elapsed))
+    logs = best_time(lambda: np.log(log.elapsed), repeat=10)
     grown = skewed_log(PAGES // 10, VISITS // 10)
     small = best_time(lambda: estimate(*grown)) * 10
     whole = best_time(lambda: estimate(*log))
@@ -91,13 +91,13 @@ def fold_figures(log: Columns, mixed: Columns) -> list[Figure]:
     return [
         Figure(
             f"`GammaFilter`, rows sorted by page: speed / np.log's{on}",
-            logs / best_time(lambda: fold(GammaFilter(), log)),
+            logs / best_time(lambda: fold(GammaFilter(), log), repeat=10),
             0.4,
             at_least=True,
         ),
         Figure(
             f"`GammaFilter`, rows in any order: speed / np.log's{on}",
-            logs / best_time(lambda: fold(GammaFilter(), mixed)),
+            logs / best_time(lambda: fold(GammaFilter(), mixed), repeat=10),
             0.12,
             at_least=True,
         ),
@@ -118,7 +118,7 @@ def fold_figures(log: Columns, mixed: Columns) -> list[Figure]:
 def page_figures(log: Columns) -> list[Figure]:
     """Compare the work a page takes."""
     found = estimate(*log)
-    solved = best_time(lambda: estimate(*log, method=MLE()), repeat=2)
+    solved = best_time(lambda: estimate(*log, method=MLE()))
     return [
         Figure(
             "`GammaFilter`'s intervals, a page",
