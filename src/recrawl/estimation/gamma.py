@@ -4,6 +4,8 @@ A page's change rate is believed to be Δ ~ Gamma(shape, time): about ``shape`` 
 days. A visit after τ days finds the page unchanged with probability c = (time / (time + τ))^shape.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel, inlined, read_only
@@ -20,6 +22,26 @@ MANY_ROWS = 256
 GROUP = 1 << 20
 #: Rows of the other pages folded at a time; what they leave fits the second-level cache.
 SLAB = 1 << 15
+
+
+class Lanes(NamedTuple):
+    """Pages worked on side by side: their beliefs, the change at hand, and where their changes are.
+
+    Attributes:
+        shape: The belief's.
+        time: The belief's, without the unchanged time before the change at hand.
+        gap: The change's.
+        quiet: That unchanged time.
+        begin: Where the page's changes begin.
+        end: Where they end.
+    """
+
+    shape: Floats
+    time: Floats
+    gap: Floats
+    quiet: Floats
+    begin: Ints
+    end: Ints
 
 
 @inlined
@@ -137,35 +159,47 @@ def _fold_pages(
         _follow_mean_gap(page, days[item], rows, time, visits, total, prior_gaps)
     # The pages with the most changes first, so that neighbours end together.
     order = _most_changes_first(begins)
-    a, b = np.ones(LANES), np.ones(LANES)
-    tau, still = np.zeros(LANES), np.zeros(LANES)
-    begin = np.empty(LANES, np.int64)
+    lanes = Lanes(
+        np.ones(LANES),
+        np.ones(LANES),
+        np.zeros(LANES),
+        np.zeros(LANES),
+        np.zeros(LANES, np.int64),
+        np.zeros(LANES, np.int64),
+    )
     for low in range(0, order.size, LANES):
         block = order[low : low + LANES]
         for lane in range(block.size):
-            a[lane], b[lane] = shape[pages[block[lane]]], time[pages[block[lane]]]
-            begin[lane] = begins[block[lane]]
-        busy = block.size
-        step = 0
-        while True:
-            while busy > 0 and begins[block[busy - 1]] + step == begins[block[busy - 1] + 1]:
-                busy -= 1
-            if busy == 0:
-                break
-            for lane in range(busy):
-                entry = begin[lane] + step
-                tau[lane], still[lane] = gap[entry], quiet[entry]
-            # A lane that is done has no gap, and keeps what it has.
-            whole = (busy + VECTOR - 1) // VECTOR * VECTOR
-            tau[busy:whole] = 0.0
-            for lane in range(whole):
-                new_shape, new_time = after_change(a[lane], b[lane] + still[lane], tau[lane])
-                a[lane] = new_shape if tau[lane] > 0.0 else a[lane]
-                b[lane] = new_time - still[lane] if tau[lane] > 0.0 else b[lane]
-            step += 1
+            page = pages[block[lane]]
+            lanes.shape[lane], lanes.time[lane] = shape[page], time[page]
+            lanes.begin[lane], lanes.end[lane] = begins[block[lane]], begins[block[lane] + 1]
+        _fold_lanes(lanes, block.size, gap, quiet)
         for lane in range(block.size):
-            shape[pages[block[lane]]] = a[lane]
-            time[pages[block[lane]]] = b[lane] + silence[block[lane]]
+            page = pages[block[lane]]
+            shape[page], time[page] = lanes.shape[lane], lanes.time[lane] + silence[block[lane]]
+
+
+@compiled
+def _fold_lanes(lanes: Lanes, busy: int, gap: Floats, quiet: Floats) -> None:
+    """Fold the first change of every lane, then the second, and so on; lanes end last to first."""
+    a, b, tau, still = lanes.shape, lanes.time, lanes.gap, lanes.quiet
+    step = 0
+    while True:
+        while busy > 0 and lanes.begin[busy - 1] + step == lanes.end[busy - 1]:
+            busy -= 1
+        if busy == 0:
+            return
+        for lane in range(busy):
+            entry = lanes.begin[lane] + step
+            tau[lane], still[lane] = gap[entry], quiet[entry]
+        # Whole vectors only: a lane that is done has no gap, and keeps what it has.
+        whole = (busy + VECTOR - 1) // VECTOR * VECTOR
+        tau[busy:whole] = 0.0
+        for lane in range(whole):
+            new_shape, new_time = after_change(a[lane], b[lane] + still[lane], tau[lane])
+            a[lane] = new_shape if tau[lane] > 0.0 else a[lane]
+            b[lane] = new_time - still[lane] if tau[lane] > 0.0 else b[lane]
+        step += 1
 
 
 @compiled
