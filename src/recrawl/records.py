@@ -1,14 +1,11 @@
-"""The rows everything else moves about, what a crawl log teaches, and the one time conversion."""
+"""The rows everything else moves about, and how long a day is."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from recrawl.errors import ArgumentError
 
 SECONDS_A_DAY = 86_400.0
 MICROSECONDS_A_DAY = 86_400e6
@@ -25,25 +22,8 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
-    """One row of a crawl log: a page was visited at an aware time, with an outcome."""
-
-    page: str
-    at: datetime
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a visit teaches: after ``elapsed`` days the page had changed, or not."""
-
-    elapsed: float
-    changed: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Visits:
-    """A crawl log as columns: one row a visit, in any order.
+    """A crawl log as columns: one row a visit, sorted by page and then by time.
 
     Attributes:
         page: Numbers from 0; ``names[page]`` is what the log calls the page.
@@ -68,14 +48,3 @@ class Visits:
 
 #: The time that stands for "not told" in a column of times.
 NO_TIME = np.iinfo(np.int64).min
-
-
-def days_since_epoch(at: datetime) -> float:
-    """Convert an aware time to days since 1970-01-01 UTC.
-
-    >>> days_since_epoch(datetime(1970, 1, 2, 12, tzinfo=UTC))
-    1.5
-    """
-    if at.tzinfo is None:
-        raise ArgumentError(f"at: {at} has no time zone; give an aware time, for example in UTC")
-    return (at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() / SECONDS_A_DAY

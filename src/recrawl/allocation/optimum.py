@@ -102,14 +102,14 @@ def allocate(
         rates,
         multiplier,
         worth.share_fresh(kind, rates, pages.change_rate, pages.importance),
-        float(
-            rates.sum() if pages.cost.size == 1 and pages.cost[0] == 1.0 else _spent(pages, rates)
-        ),
+        _spent(pages, rates),
     )
 
 
 def _spent(pages: Pages, rates: Floats) -> float:
-    return float((rates * pages.cost).sum())
+    if pages.cost.size == 1:
+        return float(rates.sum() * pages.cost[0])
+    return float(np.dot(rates, pages.cost))
 
 
 def _share(pages: Pages, budget: float) -> tuple[Floats, float]:

@@ -4,6 +4,7 @@ A hash table with open addressing. It is larger than the processor's caches, so 
 in blocks: one pass asks the memory for what the next one needs.
 """
 
+import secrets
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class Names:
 
     def __init__(self) -> None:
         self._kind: pa.DataType = pa.large_string()
+        # Seeded, so that nobody can prepare addresses that all fall into the same slot.
+        self._seed = np.uint64(secrets.randbits(64))
         self._count = 0
         self._slots = np.zeros(2, np.uint64)
         self._starts = np.zeros(2, np.int64)
@@ -56,7 +59,7 @@ class Names:
         self._make_room(len(column), int(offsets[-1] - offsets[0]))
         numbers = np.empty(len(column), np.int64)
         self._count = _look_up(
-            offsets, text, self._slots, self._starts, self._text, self._count, numbers
+            offsets, text, self._slots, self._starts, self._text, self._count, self._seed, numbers
         )
         return numbers
 
@@ -91,7 +94,7 @@ class Names:
         self._text = _grown(self._text, used, used + size)
         if self._slots.size < SLOTS_A_NAME * names:
             self._slots = np.zeros(1 << (SLOTS_A_NAME * names).bit_length(), np.uint64)
-            _fill(self._slots, self._starts, self._text, self._count)
+            _fill(self._slots, self._starts, self._text, self._count, self._seed)
 
 
 def _wide(kind: pa.DataType) -> pa.DataType:
@@ -122,8 +125,8 @@ load_word: Any = intrinsic(_load)
 
 
 @compiled
-def _hash(text: Bytes, first: int, last: int) -> np.uint64:
-    found = np.uint64(last - first)
+def _hash(text: Bytes, first: int, last: int, seed: np.uint64) -> np.uint64:
+    found = seed ^ np.uint64(last - first)
     place = first
     while place < last:
         if place + WORD <= last:
@@ -159,11 +162,11 @@ def _same(one: Bytes, first: int, last: int, other: Bytes, begin: int, end: int)
 
 
 @compiled
-def _fill(slots: Words, starts: Ints, text: Bytes, count: int) -> None:
+def _fill(slots: Words, starts: Ints, text: Bytes, count: int, seed: np.uint64) -> None:
     """Enter names that are known to differ into an empty table."""
     mask = np.uint64(slots.size - 1)
     for name in range(count):
-        key = _hash(text, starts[name], starts[name + 1])
+        key = _hash(text, starts[name], starts[name + 1], seed)
         slot = key & mask
         while slots[slot] != _NOTHING:
             slot = (slot + _ONE) & mask
@@ -190,6 +193,7 @@ def _look_up(
     starts: Ints,
     text: Bytes,
     count: int,
+    seed: np.uint64,
     numbers: Ints,
 ) -> int:
     """Number the names of a batch; give how many there are in all."""
@@ -198,7 +202,7 @@ def _look_up(
     for begin in range(0, numbers.size, BLOCK):
         rows = min(BLOCK, numbers.size - begin)
         for at in range(rows):
-            keys[at] = _hash(names, offsets[begin + at], offsets[begin + at + 1])
+            keys[at] = _hash(names, offsets[begin + at], offsets[begin + at + 1], seed)
             prefetch(slots, int(keys[at] & mask))
         for at in range(rows):
             numbers[begin + at] = _first_guess(slots, keys[at])
