@@ -2,13 +2,22 @@
 
 import sys
 
-from benchmarks import allocation_speed, estimation_accuracy, estimation_speed, pictures
+from benchmarks import (
+    allocation_speed,
+    estimation_accuracy,
+    estimation_speed,
+    frontier,
+    pictures,
+    policies,
+)
 from benchmarks.report import print_verdict
 
 ALL = {
     "accuracy": estimation_accuracy.run,
     "speed": estimation_speed.run,
     "allocation": allocation_speed.run,
+    "frontier": frontier.run,
+    "policies": policies.run,
     "pictures": pictures.run,
 }
 

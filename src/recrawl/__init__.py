@@ -40,6 +40,12 @@ if TYPE_CHECKING:
         load_state,
         save_state,
     )
+    from recrawl.scheduling.frontier import Frontier
+    from recrawl.simulation.policies import policy_named
+    from recrawl.simulation.policy import Policy
+    from recrawl.simulation.replay import replay
+    from recrawl.simulation.score import Score
+    from recrawl.simulation.world import World
 
 _HOMES = {
     "recrawl.allocation": (
@@ -75,6 +81,12 @@ _HOMES = {
         "load_state",
         "save_state",
     ),
+    "recrawl.scheduling.frontier": ("Frontier",),
+    "recrawl.simulation.policies": ("policy_named",),
+    "recrawl.simulation.policy": ("Policy",),
+    "recrawl.simulation.replay": ("replay",),
+    "recrawl.simulation.score": ("Score",),
+    "recrawl.simulation.world": ("World",),
 }
 
 __all__ = [
@@ -87,13 +99,17 @@ __all__ = [
     "BiasReduced",
     "Estimates",
     "Estimator",
+    "Frontier",
     "GammaFilter",
     "LastModified",
     "MomentMatching",
     "Naive",
     "Observations",
+    "Policy",
     "Prior",
+    "Score",
     "Tracker",
+    "World",
     "allocate",
     "budget_for",
     "check_allocator",
@@ -104,7 +120,9 @@ __all__ = [
     "freshness",
     "freshness_curve",
     "load_state",
+    "policy_named",
     "proportional",
+    "replay",
     "save_state",
     "uniform",
 ]

@@ -29,6 +29,8 @@ Bools = NDArray[np.bool_]
 CAREFUL = {"contract"}
 #: Sums may also be taken in any order.
 ANY_ORDER = {"contract", "reassoc"}
+#: No wrappers to call a function from Python or C.
+NO_WAY_IN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 #: Below this many rows a second core costs more than it brings.
 ROWS_WORTH_A_CORE = 200_000
 
@@ -50,6 +52,23 @@ def compiled_sum(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile a formula into every kernel that calls it, so that loops around it can use SIMD."""
     return _jit(function, inline="always", fastmath=CAREFUL)
+
+
+def step(function: F) -> F:
+    """Compile a step of a kernel's work, which kernels call and Python does not.
+
+    Python's way in would take longer to compile than the step itself.
+    """
+    return _jit(function, nogil=True, fastmath=CAREFUL, **NO_WAY_IN)
+
+
+def small_step(function: F) -> F:
+    """Compile a step into every kernel that calls it, so that handing it arrays costs nothing.
+
+    Unlike `inlined`, which copies a formula's text, this leaves it to the machine code's optimiser,
+    and suits steps with branches and loops of their own.
+    """
+    return _jit(function, nogil=True, fastmath=CAREFUL, forceinline=True, **NO_WAY_IN)
 
 
 def _jit(function: F, **flags: Any) -> F:  # noqa: ANN401
@@ -119,6 +138,10 @@ def extremes(column: NDArray[Any]) -> tuple[float, float]:
     return float(np.min([low for low, _ in spans])), float(np.max([high for _, high in spans]))
 
 
+CACHE_LINE = 64
+LONGEST_PREFETCH = 18 * CACHE_LINE
+
+
 def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -127,7 +150,10 @@ def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
         ask = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
         place = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
         to_write, keep, as_data = number(1), number(3), number(1)
-        builder.call(ask, [place, to_write, keep, as_data])
+        size = getattr(signature.args[0].dtype, "size", 1)
+        for offset in range(0, min(size, LONGEST_PREFETCH), CACHE_LINE):
+            line = builder.gep(place, [number(offset)])
+            builder.call(ask, [line, to_write, keep, as_data])
         return context.get_dummy_value()
 
     return numba.types.void(array, numba.types.int64), generate
@@ -135,5 +161,6 @@ def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
 
 #: How many rows ahead a loop asks for what it will need: about the time memory takes to answer.
 AHEAD = 64
-#: In a kernel: ask the memory for an element of a flat array that will be written to soon.
+#: In a kernel: ask the memory for an element of a flat array that will be written to soon; of a
+#: long row, for its beginning.
 prefetch = cast("Callable[[NDArray[Any], int], None]", intrinsic(_prefetch))

@@ -53,9 +53,16 @@ def periodic_freshness(crawl_rate: float, change_rate: float) -> float:
 
 
 @inlined
+def worth_of_gap(x: float) -> float:
+    """Give 1 − e^(−x)(1 + x) for x ≥ 0, as a series where the difference would lose its digits."""
+    same, changed = exp_minus(x)
+    series = x * x * (0.5 - x * (1 / 3 - x * (0.125 - x * (1 / 30 - x * (1 / 144 - x / 840)))))
+    return changed - x * same if x > SERIES_ALONE else series
+
+
+@inlined
 def periodic_marginal(crawl_rate: float, change_rate: float) -> float:
     """Give dF/dp = [1 − e^(−x)(1 + x)] / Δ."""
     x = change_rate / crawl_rate if crawl_rate > 0.0 else math.inf
-    same, changed = exp_minus(x)
-    worth = changed - x * same if x > SERIES_ALONE else x * x * (0.5 - x * (1 / 3 - x * 0.125))
-    return (worth if crawl_rate > 0.0 else 1.0) / change_rate if change_rate > 0.0 else 0.0
+    worth = worth_of_gap(x) if crawl_rate > 0.0 else 1.0
+    return worth / change_rate if change_rate > 0.0 else 0.0

@@ -16,6 +16,9 @@ from recrawl.cli.budget import budget
 from recrawl.cli.demo import demo
 from recrawl.cli.estimate import estimate
 from recrawl.cli.plan import plan
+from recrawl.cli.replay import replay
+from recrawl.cli.simulate import simulate
+from recrawl.cli.trace import trace
 from recrawl.errors import RecrawlError
 
 #: What the shell is told when something given to the program cannot be used.
@@ -54,6 +57,9 @@ app = typer.Typer(
 app.command()(estimate)
 app.command()(plan)
 app.command()(budget)
+app.command()(replay)
+app.command()(simulate)
+app.add_typer(trace, name="trace")
 app.command()(demo)
 
 

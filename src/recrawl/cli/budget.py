@@ -17,6 +17,7 @@ from recrawl.cli.options import (
     check_choice,
     check_method,
     check_one_pipe,
+    check_targets,
     fleet_prior,
     output_format,
 )
@@ -25,9 +26,6 @@ from recrawl.errors import ArgumentError
 if TYPE_CHECKING:
     from recrawl.cli.costing import Cost
     from recrawl.formats.tables import Format
-
-#: What the name of a picture may end in.
-PICTURES = ("png", "svg")
 
 
 def budget(
@@ -64,7 +62,7 @@ def budget(
     check_one_pipe(log, importance)
     _check_freshness(freshness)
     kind = output_format(format_, output)
-    _check_targets(plot, kind, output or "-")
+    check_targets(plot, kind, output or "-")
     from recrawl.cli.costing import find_cost
     from recrawl.cli.fleet import read_fleet
     from recrawl.cli.progress import progress_bar
@@ -82,18 +80,6 @@ def _check_freshness(freshness: float) -> None:
         )
     if not 0 < freshness < 1:
         raise ArgumentError(f"--freshness: {freshness} is not between 0 and 1; 0.95 is usual")
-
-
-def _check_targets(plot: str | None, kind: "Format | Literal['table']", target: str) -> None:
-    """Refuse places where nothing can be written, before a large file is read."""
-    from recrawl.formats.tables import check_target
-
-    if plot is not None:
-        if plot.rpartition(".")[2].lower() not in PICTURES:
-            raise ArgumentError(f"--plot: '{plot}' does not end in .{' or .'.join(PICTURES)}")
-        check_target(plot)
-    if kind != "table":
-        check_target(target, kind)
 
 
 def _give(cost: "Cost", kind: "Format | Literal['table']", target: str, plot: str | None) -> None:

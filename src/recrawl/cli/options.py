@@ -27,6 +27,8 @@ PRIORS = ("alone", "fleet", "host")
 VISITS = ("periodic", "poisson")
 FILE_FORMATS = ("csv", "json", "parquet")
 FORMATS = ("table", *FILE_FORMATS)
+#: What the name of a picture may end in.
+PICTURES = ("png", "svg")
 
 _PRIOR = (
     "What to expect of a page before its first visit: nothing (alone), or what the "
@@ -143,3 +145,15 @@ def output_format(asked: str | None, output: str | None) -> "Format | Literal['t
             "say which format is meant with --format"
         )
     return cast("Format", ending)
+
+
+def check_targets(plot: str | None, kind: "Format | Literal['table']", target: str) -> None:
+    """Refuse places where nothing can be written, before a large file is read."""
+    from recrawl.formats.tables import check_target
+
+    if plot is not None:
+        if plot.rpartition(".")[2].lower() not in PICTURES:
+            raise ArgumentError(f"--plot: '{plot}' does not end in .{' or .'.join(PICTURES)}")
+        check_target(plot)
+    if kind != "table":
+        check_target(target, kind)

@@ -54,10 +54,23 @@ def after_change(shape: float, time: float, elapsed: float) -> tuple[float, floa
 
     which is m₂ − m₁² with its cancellation worked out: it holds over 24 decades.
     """
+    return after_change_with_evidence(shape, time, elapsed, 1.0)
+
+
+@inlined
+def after_change_with_evidence(
+    shape: float, time: float, elapsed: float, keep: float
+) -> tuple[float, float]:
+    """Give the same when evidence had left only ``keep`` of the chance of being unchanged.
+
+    The chance of finding the page unchanged was keep · c then, and the formulas hold for any c.
+    """
     per_product = 1.0 / (time * (time + elapsed))
     u = elapsed * (time + elapsed) * per_product
     q = elapsed * time * per_product
-    c, o = exp_minus(shape * log1p(u, 1.0 - q))
+    same, changed = exp_minus(shape * log1p(u, 1.0 - q))
+    c = keep * same
+    o = changed + (same - c)
     cq = c * q
     grown = o + cq
     ratio = grown / (o * o + cq * (o * (2.0 - q) - shape * q))

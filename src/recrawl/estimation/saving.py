@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import tokenize
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,19 @@ from recrawl.errors import StateError
 from recrawl.estimation.estimator import Estimator, S
 
 HEADER = "header"
+#: What NumPy and zipfile raise when they are given bytes that nobody wrote.
+UNREADABLE = (
+    EOFError,
+    KeyError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+)
 
 
 def save_state(path: str | os.PathLike[str], estimator: Estimator[S], state: S) -> None:
@@ -24,16 +38,23 @@ def save_state(path: str | os.PathLike[str], estimator: Estimator[S], state: S) 
     >>> load_state(folder / "rates.npz", LLN()).visits
     array([0, 0, 0])
     """
-    target = Path(path)
     header = {"estimator": type(estimator).__name__, "version": estimator.state_version}
     columns: dict[str, Any] = dict(zip(_fields(state), state, strict=True))  # type: ignore[call-overload]
-    columns[HEADER] = np.array(json.dumps(header))
+    write_columns(path, header, columns)
+
+
+def write_columns(
+    path: str | os.PathLike[str], header: dict[str, Any], columns: dict[str, Any]
+) -> None:
+    """Write arrays and a header to a file; what was there stays until the new file is whole."""
+    target = Path(path)
+    named = {HEADER: np.array(json.dumps(header))}
     try:
         with tempfile.NamedTemporaryFile(
             dir=target.parent, prefix=target.name, suffix=".part", delete=False
         ) as part:
             try:
-                np.savez(part, allow_pickle=False, **columns)
+                np.savez(part, allow_pickle=False, **columns, **named)
                 part.flush()
                 os.fsync(part.fileno())
                 Path(part.name).replace(target)
@@ -47,18 +68,11 @@ def save_state(path: str | os.PathLike[str], estimator: Estimator[S], state: S) 
 def load_state(path: str | os.PathLike[str], estimator: Estimator[S]) -> S:
     """Read a state that `save_state` wrote, for the same kind of estimator."""
     source = Path(path)
-    try:
-        with source.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
-            columns = {name: file[name] for name in file.files}
-        header = json.loads(str(columns.pop(HEADER)))
-        name, version = header["estimator"], header["version"]
-    except FileNotFoundError as error:
-        raise StateError(f"{source}: there is no such file") from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise StateError(f"{source}: not an estimator's state, or damaged") from error
+    header, columns = read_columns(source, "an estimator's state")
+    name, version = header.get("estimator"), header.get("version")
     wanted = type(estimator).__name__
     if name != wanted:
-        raise StateError(f"{source}: the state of {name}, not of {wanted}")
+        raise StateError(f"{source}: the state of {name or 'something else'}, not of {wanted}")
     if version != estimator.state_version:
         raise StateError(
             f"{source}: state version {version}; this recrawl reads version "
@@ -68,6 +82,19 @@ def load_state(path: str | os.PathLike[str], estimator: Estimator[S]) -> S:
     if set(columns) != set(_fields(empty)):
         raise StateError(f"{source}: not an estimator's state, or damaged")
     return type(empty)(**columns)
+
+
+def read_columns(source: Path, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what `write_columns` wrote: the header and the arrays."""
+    try:
+        with source.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
+            columns = {name: file[name] for name in file.files}
+        header = dict(json.loads(str(columns.pop(HEADER))))
+    except FileNotFoundError as error:
+        raise StateError(f"{source}: there is no such file") from error
+    except UNREADABLE as error:
+        raise StateError(f"{source}: not {what}, or damaged") from error
+    return header, columns
 
 
 def _fields(state: Any) -> tuple[str, ...]:  # noqa: ANN401

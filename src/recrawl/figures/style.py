@@ -9,6 +9,7 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
 
 from recrawl.errors import ArgumentError
 from recrawl.formats.tables import whole_file
@@ -51,9 +52,14 @@ def styled() -> Iterator[None]:
         yield
 
 
-def plain_axes(figure: Figure) -> Axes:
-    """Give axes with a light horizontal grid and nothing that is not needed."""
-    axes = figure.add_subplot()
+def plain_axes(figure: Figure, place: SubplotSpec | None = None) -> Axes:
+    """Give axes with a light horizontal grid and nothing that is not needed.
+
+    Args:
+        figure: Where they are drawn.
+        place: Which part of it they fill; all unless given.
+    """
+    axes = figure.add_subplot() if place is None else figure.add_subplot(place)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.8)
     axes.set_axisbelow(True)

@@ -20,14 +20,19 @@ LAYOUT = Layout(
 
 
 def read_importance(
-    source: str | os.PathLike[str], names: pa.Array, *, ignore_unknown: bool = False
+    source: str | os.PathLike[str],
+    names: pa.Array,
+    *,
+    ignore_unknown: bool = False,
+    among: str = "the crawl log",
 ) -> Floats:
     """Read how much each of the named pages counts; NaN where the file does not say.
 
     Args:
         source: A file, or ``"-"`` for standard input; formats as for crawl logs.
-        names: The pages a crawl log has, each once.
+        names: The pages there are, each once.
         ignore_unknown: Skip columns that are not known instead of refusing them.
+        among: What has these pages, for a message.
 
     Raises:
         InputError: The file cannot be used as it is: also when it has a page that is not among
@@ -38,14 +43,14 @@ def read_importance(
         raise rows.error("there are no pages in it", None)
     listed = pa.chunked_array(rows.columns["page"])
     importance = np.concatenate(rows.columns["importance"])
-    page = _places(rows, listed, names)
+    page = _places(rows, listed, names, among)
     found = np.full(len(names), np.nan)
     found[page] = importance
     _refuse_conflicts(rows, listed, page, (found[page], importance))
     return found
 
 
-def _places(rows: Rows, listed: pa.ChunkedArray, names: pa.Array) -> Ints:
+def _places(rows: Rows, listed: pa.ChunkedArray, names: pa.Array, among: str) -> Ints:
     """Give each listed page's place among the names."""
     if listed.type != names.type:
         # A CSV file calls a page '7' that a Parquet log calls 7.
@@ -54,7 +59,7 @@ def _places(rows: Rows, listed: pa.ChunkedArray, names: pa.Array) -> Ints:
     if places.null_count:
         row = pc.index(places.is_null(), True).as_py()
         name = quoted(str(listed[row].as_py()))
-        raise rows.error(f"the page {name} is not in the crawl log", row, "page")
+        raise rows.error(f"the page {name} is not in {among}", row, "page")
     return np.asarray(places, np.int64)
 
 

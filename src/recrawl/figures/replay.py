@@ -1,0 +1,274 @@
+"""How policies compare: how stale each leaves the copy, in all and over time."""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from recrawl.compiled import Floats
+from recrawl.errors import ArgumentError
+from recrawl.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Scored(Protocol):
+    """What the picture needs of a policy's score."""
+
+    @property
+    def policy(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def staleness(self) -> float:
+        """The share of time that copies were stale."""
+        ...
+
+    @property
+    def curve(self) -> Floats:
+        """Staleness in equal slices of the window."""
+        ...
+
+
+#: Colour and dashes of a curve.
+Look = tuple[str, Any]
+
+#: The policies whose curves are drawn where they are there: the product, what is common, the paper
+#: and a bound. The others are bars only.
+NOTABLE: dict[str, Look] = {
+    "index": (style.BLUE, "-"),
+    "uniform": (style.ORANGE, "--"),
+    "nutch": (style.PURPLE, "-."),
+    "paper-lln": (style.GREEN, (0, (6, 1, 1, 1, 1, 1))),
+    "index-known": (style.INK, ":"),
+}
+#: What the best policy's curve looks like if it is none of these.
+BEST: Look = ("#E69F00", "-")
+OTHER = "#BDBDBD"
+#: A bar is cut at so many times the median, and its curve left out, lest it makes all others small.
+FARTHEST = 3.0
+#: How many slices are averaged for a point of a curve.
+SMOOTH = 5
+#: Inches: the width, a bar's height, what is around the bars, the least height, and the heading's.
+WIDTH, A_BAR, AROUND, LOWEST, HEADING = 12.0, 0.29, 1.5, 4.8, 0.72
+#: There is room for so many bars, lest a few be thick.
+FEWEST = 6
+#: Names at the ends of curves are so far apart, in inches.
+APART = 0.21
+
+
+def replay_figure(
+    scores: Sequence[Scored],
+    *,
+    days: float,
+    start: datetime | None = None,
+    subtitle: str = "",
+    notes: Mapping[str, str] | None = None,
+) -> "Figure":
+    """Draw staleness as bars, the best policy on top, and over time for a few policies.
+
+    Args:
+        scores: One a policy, in any order.
+        days: How long the policies ran.
+        start: When they started; time is told in days unless it is given.
+        subtitle: What they were led through, in one line.
+        notes: What is to be said of some policies, by name and in few words.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    if not scores:
+        raise ArgumentError("scores: there is nothing to draw; give one or more")
+    ranked = sorted(scores, key=lambda score: score.staleness)
+    height = max(A_BAR * len(ranked) + AROUND, LOWEST)
+    with style.styled():
+        below = ConstrainedLayoutEngine(rect=(0.0, 0.0, 1.0, 1.0 - HEADING / height), wspace=0.04)
+        figure = Figure(figsize=(WIDTH, height), layout=below)
+        _write_heading(figure, height, subtitle)
+        grid = figure.add_gridspec(1, 2, width_ratios=(1.15, 1.0))
+        bars, curves = (style.plain_axes(figure, grid[place]) for place in (0, 1))
+        looks = _looks(ranked)
+        end = _end(ranked)
+        _draw_bars(bars, ranked, end, looks, notes or {})
+        _set_times(curves, days, start)
+        near = [score for score in ranked if score.policy in looks and score.staleness <= end]
+        _draw_curves(curves, near, looks, APART / (height - AROUND))
+    return figure
+
+
+def _looks(ranked: Sequence[Scored]) -> dict[str, Look]:
+    """Give the policies whose curves are drawn, and how."""
+    names = {score.policy for score in ranked}
+    return {ranked[0].policy: BEST} | {name: NOTABLE[name] for name in NOTABLE if name in names}
+
+
+def _write_heading(figure: "Figure", height: float, subtitle: str) -> None:
+    left = 0.05 / WIDTH
+    title = "How stale each policy leaves the copy"
+    figure.text(left, 1.0 - 0.3 / height, title, fontsize=13, fontweight="bold")
+    figure.text(left, 1.0 - 0.54 / height, subtitle, fontsize=10, color=style.GREY)
+
+
+def _end(ranked: Sequence[Scored]) -> float:
+    """Give where the longest bar ends."""
+    staleness = [score.staleness for score in ranked]
+    return min(max(staleness), FARTHEST * float(np.median(staleness))) or max(staleness) or 1.0
+
+
+def _draw_bars(
+    axes: "Axes",
+    ranked: Sequence[Scored],
+    end: float,
+    looks: Mapping[str, Look],
+    notes: Mapping[str, str],
+) -> None:
+    for place, score in enumerate(ranked):
+        name, share = score.policy, score.staleness
+        colour = looks[name][0] if name in looks else OTHER
+        axes.barh(place, min(share, end), color=colour, height=0.72)
+        if share > end:
+            # A slanted cut: the bar goes on.
+            cut = [(-0.4, -1.0), (0.4, 1.0)]
+            axes.plot(0.96 * end, place, marker=cut, color="white", markersize=17, mew=3)
+        number = axes.annotate(
+            f"{100 * share:#.3g}".rstrip(".") + " %",
+            (min(share, end), place),
+            (5, 0),
+            textcoords="offset points",
+            verticalalignment="center",
+            fontweight="bold" if name in looks else "normal",
+            fontsize=10,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        )
+        axes.annotate(
+            notes.get(name, ""),
+            (1.0, 0.5),
+            (6, 0),
+            xycoords=number,
+            textcoords="offset points",
+            verticalalignment="center",
+            fontsize=9,
+            color=style.GREY,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        )
+    axes.set_yticks(range(len(ranked)), [score.policy for score in ranked])
+    axes.set_ylim(max(len(ranked), FEWEST) - 0.4, -0.6)
+    _set_bars(axes, end)
+
+
+def _set_bars(axes: "Axes", end: float) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color=style.FAINT, linewidth=0.8)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    # The number at the longest bar needs room, and perhaps a note.
+    axes.set_xlim(0.0, 1.45 * end)
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(_percent)
+    axes.set_xlabel("staleness: share of time that copies\nwere out of date, by importance")
+
+
+def _percent(share: float, _place: float) -> str:
+    return f"{100.0 * share:g} %"
+
+
+def _draw_curves(
+    axes: "Axes", ranked: Sequence[Scored], looks: Mapping[str, Look], apart: float
+) -> None:
+    lines = {score.policy: smooth(score.curve) for score in ranked}
+    first, last = axes.get_xlim()
+    for score in reversed(ranked):
+        line = lines[score.policy]
+        colour, dashes = looks[score.policy]
+        times = first + (last - first) * (np.arange(line.size) + 0.5) / line.size
+        axes.plot(times, line, color=colour, linestyle=dashes, linewidth=2.0)
+    axes.set_ylim(0.0, 1.05 * max(float(line.max()) for line in lines.values()) or 1.0)
+    axes.yaxis.set_major_formatter(_percent)
+    axes.set_ylabel("staleness over time")
+    top = axes.get_ylim()[1]
+    ends = {name: float(line[-1]) for name, line in lines.items()}
+    places = spread_out([end / top for end in ends.values()], apart)
+    for (name, end), place in zip(ends.items(), places, strict=True):
+        _name_curve(axes, name, looks[name][0], end, place)
+
+
+def smooth(curve: Floats) -> Floats:
+    """Average each slice with those around it; at the ends there are fewer.
+
+    >>> smooth(np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0])).round(2)
+    array([1.67, 1.25, 1.  , 1.  , 1.25, 0.  ])
+    """
+    window = np.ones(SMOOTH)
+    return np.convolve(curve, window, "same") / np.convolve(np.ones(curve.size), window, "same")
+
+
+def _name_curve(axes: "Axes", name: str, colour: str, end: float, place: float) -> None:
+    """Name a curve at its end, or as near as other names let it be."""
+    axes.annotate(
+        name,
+        (axes.get_xlim()[1], end),
+        (1.03, place),
+        xycoords="data",
+        textcoords="axes fraction",
+        color=colour,
+        fontweight="bold",
+        fontsize=10,
+        verticalalignment="center",
+        arrowprops={"arrowstyle": "-", "color": colour, "relpos": (0.0, 0.5)},
+        annotation_clip=False,
+    )
+
+
+def spread_out(places: Sequence[float], apart: float) -> list[float]:
+    """Move places as far apart as they must be: up from the lowest, and no higher than they need.
+
+    >>> [round(place, 2) for place in spread_out([0.5, 0.1, 0.12], 0.05)]
+    [0.5, 0.1, 0.15]
+    """
+    order = sorted(range(len(places)), key=lambda number: places[number])
+    moved = list(places)
+    for below, here in pairwise(order):
+        moved[here] = max(moved[here], moved[below] + apart)
+    # Those that were pushed over the top come down again, and those below them.
+    highest = max(1.0, apart * (len(places) - 1))
+    for here in reversed(order):
+        moved[here] = min(moved[here], highest)
+        highest = moved[here] - apart
+    return moved
+
+
+def _set_times(axes: "Axes", days: float, start: datetime | None) -> None:
+    """Set the axis of time: dates, or days where nobody knows the date."""
+    import matplotlib.dates
+
+    if start is None:
+        axes.set_xlim(0.0, days)
+        axes.set_xlabel("days since the start")
+        return
+    dates: Any = matplotlib.dates
+    first = dates.date2num(start)
+    axes.set_xlim(first, first + days)
+    locator = dates.AutoDateLocator(minticks=3, maxticks=7)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+
+
+def draw_replay(
+    path: str | os.PathLike[str],
+    scores: Sequence[Scored],
+    *,
+    days: float,
+    start: datetime | None = None,
+    subtitle: str = "",
+    notes: Mapping[str, str] | None = None,
+) -> None:
+    """Draw how policies compare, and save the picture as PNG or SVG by the file's name."""
+    style.save(replay_figure(scores, days=days, start=start, subtitle=subtitle, notes=notes), path)

@@ -1,0 +1,315 @@
+"""Traces: what really happened to pages, read from and written to a folder with two tables."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from recrawl.compiled import Floats, Ints
+from recrawl.errors import InputError, OutputError
+from recrawl.formats import cells
+from recrawl.formats.plan import MICROSECONDS_A_SECOND
+from recrawl.formats.rows import Layout, Rows, page_names, read_rows
+from recrawl.formats.tables import whole_file
+from recrawl.records import NO_TIME
+from recrawl.units import quoted
+
+#: When a page that is alive died: later than any time, so that ``died > time`` says what it means.
+ALIVE = int(np.iinfo(np.int64).max)
+
+#: What the two tables may be called, the one that is written first.
+ENDINGS = (".parquet", ".csv")
+
+Numbers = NDArray[np.int32]
+
+_NUMBERS = np.iinfo(np.int32)
+_NO_NUMBER = f"is not a whole number from {_NUMBERS.min} to {_NUMBERS.max}"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What really happened to pages: when each was born, when it changed and when it died.
+
+    Times are Unix seconds. The first columns have one element a page, in the order of the file; the
+    last two have one a change, sorted by page and then by time, each change once.
+
+    Attributes:
+        page: The number that the files know the page by.
+        name: Its name.
+        importance: How much it counts; 1 where the file does not say.
+        born: When it came to be, which is not a change.
+        died: When it was removed; ``ALIVE`` if it never was.
+        change_page: The place, from 0, that the page which changed has in the columns above.
+        change_time: When it changed.
+    """
+
+    page: Numbers
+    name: list[str]
+    importance: Floats
+    born: Ints
+    died: Ints
+    change_page: Ints
+    change_time: Ints
+
+
+def read_trace(folder: str | os.PathLike[str], *, ignore_unknown: bool = False) -> Trace:
+    """Read a trace: ``pages`` and ``changes``, each a .parquet or a .csv file.
+
+    Changes may be in any order; one that is there twice counts once.
+
+    Args:
+        folder: Where the two files are.
+        ignore_unknown: Skip columns that are not known instead of refusing them.
+
+    Raises:
+        InputError: The trace cannot be used as it is; the message says where and why.
+    """
+    place = Path(folder)
+    paths = [_table(place, "pages"), _table(place, "changes")]
+    pages, changes = (
+        read_rows(path, layout, ignore_unknown=ignore_unknown)
+        for path, layout in zip(paths, (_PAGES, _CHANGES), strict=True)
+    )
+    if not pages.count:
+        raise pages.error("there are no pages in it", None)
+    columns = {name: np.concatenate(parts) for name, parts in pages.columns.items()}
+    page, born, died = columns["page"], columns["born"], columns["died"]
+    name = columns["name"].tolist()
+    _refuse_twins(pages, page)
+    _refuse_early_deaths(pages, name, born, died)
+    importance = columns.get("weight", np.ones(page.size))
+    change_page, change_time = in_order(_places(changes, page), _column(changes, "time"))
+    return Trace(
+        page=page,
+        name=name,
+        importance=np.where(np.isnan(importance), 1.0, importance),
+        born=born,
+        died=died,
+        change_page=change_page,
+        change_time=change_time,
+    )
+
+
+def write_trace(folder: str | os.PathLike[str], trace: Trace, *, overwrite: bool = False) -> None:
+    """Write a trace as Parquet; the folder, made if need be, gets both files or stays as it was.
+
+    Args:
+        folder: Where to write; the folder it is in must be there.
+        trace: What to write.
+        overwrite: Put it in the place of a trace that is there already, instead of refusing to.
+
+    Raises:
+        OutputError: The trace cannot be written there.
+    """
+    check_folder(folder, overwrite=overwrite)
+    place = Path(folder)
+    # Both are written before either is put in its place. Pages come last: until they are there, a
+    # new folder is no trace.
+    with (
+        _told(place),
+        _made(place),
+        whole_file(place / "pages.parquet") as pages,
+        whole_file(place / "changes.parquet") as changes,
+    ):
+        parquet.write_table(pa.table(_page_columns(trace)), pages)
+        parquet.write_table(pa.table(_change_columns(trace)), changes)
+    with _told(place):
+        for old in ("changes.csv", "pages.csv"):
+            (place / old).unlink(missing_ok=True)
+
+
+def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Refuse a place where no trace can be, so that nobody reads for an hour to find out.
+
+    Raises:
+        OutputError: The folder it is to be in is missing, there is a file in its place, or there is
+            a trace already.
+    """
+    place = Path(folder)
+    with _told(place):
+        if place.exists() and not place.is_dir():
+            raise OutputError(f"{place}: this is a file, not a folder")
+        if not place.parent.is_dir():
+            raise OutputError(f"{place}: there is no directory {place.parent}")
+        if not overwrite and (_there(place, "pages") or _there(place, "changes")):
+            raise OutputError(
+                f"{place}: there is a trace already; name another folder, or overwrite it (--force)"
+            )
+
+
+def in_order(page: Ints, time: Ints) -> tuple[Ints, Ints]:
+    """Sort changes by page and then by time, and keep one of those that are the same.
+
+    >>> in_order(np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5]))
+    (array([0, 1, 1]), array([9, 3, 5]))
+    """
+    order = np.lexsort((time, page))
+    page, time = page[order], time[order]
+    is_first = np.ones(page.size, np.bool_)
+    is_first[1:] = (page[1:] != page[:-1]) | (time[1:] != time[:-1])
+    return page[is_first], time[is_first]
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Turn what the disk refuses to words."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{folder}: it cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder unless it is there, and take it away again if what follows fails."""
+    is_new = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def _page_columns(trace: Trace) -> dict[str, Any]:
+    return {
+        "page": trace.page,
+        "name": trace.name,
+        "weight": trace.importance,
+        "born": trace.born,
+        "died": pa.array(trace.died, mask=trace.died == ALIVE),
+    }
+
+
+def _change_columns(trace: Trace) -> dict[str, Any]:
+    return {"page": trace.page[trace.change_page], "time": trace.change_time}
+
+
+def _there(folder: Path, table: Literal["pages", "changes"]) -> list[Path]:
+    """Give the files of a folder that may be one of its tables."""
+    paths = [folder / f"{table}{ending}" for ending in ENDINGS]
+    return [path for path in paths if path.exists()]
+
+
+def _table(folder: Path, table: Literal["pages", "changes"]) -> Path:
+    """Give the file of a folder that is one of its tables."""
+    try:
+        if not folder.exists():
+            raise InputError(str(folder), "there is no such folder")
+        if not folder.is_dir():
+            raise InputError(str(folder), "a trace is a folder with two tables, this is a file")
+        found = _there(folder, table)
+    except OSError as error:
+        raise InputError(str(folder), f"it cannot be read: {error.strerror or error}") from None
+    names = [f"{table}{ending}" for ending in ENDINGS]
+    if not found:
+        raise InputError(str(folder), f"there is neither {' nor '.join(names)} in it")
+    if len(found) > 1:
+        raise InputError(str(folder), f"there are both {' and '.join(names)} in it; keep one")
+    return found[0]
+
+
+def _numbers(column: pa.Array) -> Numbers:
+    """Give pages' numbers."""
+    _refuse_empty(column, column.is_null())
+    written = column
+    if cells.is_text(column.type):
+        written = pc.utf8_trim_whitespace(cells.read_text(column))
+        is_number = pc.match_substring_regex(written, r"^-?\d{1,10}$")
+        column = pc.if_else(is_number, written, str(_NUMBERS.max + 1)).cast(pa.int64())
+    elif not pa.types.is_integer(column.type) and len(column):
+        raise cells.BadCell(f"the column holds {column.type}, not whole numbers")
+    numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero((numbers < _NUMBERS.min) | (numbers > _NUMBERS.max))
+    if wrong.size:
+        row = int(wrong[0])
+        raise cells.BadCell(f"{quoted(str(written[row].as_py()))} {_NO_NUMBER}", row)
+    return numbers.astype(np.int32)
+
+
+def _names(column: pa.Array) -> NDArray[np.object_]:
+    names: NDArray[np.object_] = np.empty(len(column), np.object_)
+    names[:] = page_names(column).cast(pa.large_string()).to_pylist()
+    return names
+
+
+def _times(column: pa.Array) -> Ints:
+    """Give Unix seconds."""
+    times = cells.read_times(column)
+    _refuse_empty(column, pa.array(times == NO_TIME))
+    return times // MICROSECONDS_A_SECOND
+
+
+def _deaths(column: pa.Array) -> Ints:
+    """Give Unix seconds, ``ALIVE`` where a cell is empty."""
+    times = cells.read_times(column)
+    return np.where(times == NO_TIME, ALIVE, times // MICROSECONDS_A_SECOND)
+
+
+def _refuse_empty(column: pa.Array, empty: pa.Array) -> None:
+    if len(column) and (first := pc.index(empty, value=True).as_py()) >= 0:
+        raise cells.BadCell("the cell is empty", first)
+
+
+_PAGES = Layout(
+    readers={
+        "page": _numbers,
+        "name": _names,
+        "weight": cells.read_importances,
+        "born": _times,
+        "died": _deaths,
+    },
+    required=(("page",), ("name",), ("born",), ("died",)),
+    error_type=InputError,
+)
+_CHANGES = Layout(
+    readers={"page": _numbers, "time": _times},
+    required=(("page",), ("time",)),
+    error_type=InputError,
+)
+
+
+def _column(rows: Rows, name: str) -> Ints:
+    """Give a column of a table that may have no rows."""
+    return np.concatenate([np.zeros(0, np.int64), *rows.columns.get(name, [])])
+
+
+def _refuse_twins(pages: Rows, page: Numbers) -> None:
+    """Refuse two pages of the same number."""
+    order = np.argsort(page, kind="stable")
+    again = np.flatnonzero(page[order[1:]] == page[order[:-1]])
+    if again.size:
+        first, second = int(order[again[0]]), int(order[again[0] + 1])
+        raise pages.error(
+            f"the page {page[first]} is in row {pages.place(first)} too", second, "page"
+        )
+
+
+def _refuse_early_deaths(pages: Rows, name: list[str], born: Ints, died: Ints) -> None:
+    early = np.flatnonzero(died < born)
+    if early.size:
+        row = int(early[0])
+        raise pages.error(f"the page {quoted(name[row])} died before it was born", row, "died")
+
+
+def _places(changes: Rows, page: Numbers) -> Ints:
+    """Give the place among the pages that each change's page has."""
+    changed = _column(changes, "page")
+    order = np.argsort(page)
+    found = np.minimum(np.searchsorted(page, changed, sorter=order), page.size - 1)
+    places = order[found]
+    unknown = np.flatnonzero(page[places] != changed)
+    if unknown.size:
+        row = int(unknown[0])
+        raise changes.error(f"the page {changed[row]} is not among the pages", row, "page")
+    return places

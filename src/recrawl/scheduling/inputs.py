@@ -1,0 +1,186 @@
+"""What a frontier is given, checked: errors name the argument and what cannot be used."""
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from recrawl.compiled import Bools, Floats, Ints
+from recrawl.errors import ArgumentError
+from recrawl.scheduling.tables import NEW, Rows
+
+#: Pages, hosts and sections are kept as 32-bit numbers.
+LARGEST_NUMBER = 2**31 - 2
+
+
+def time(name: str, value: float) -> float:
+    """Give a moment: a finite number."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ArgumentError(f"{name}: {number} is not a time")
+    return number
+
+
+def positive(name: str, value: float) -> float:
+    """Give a finite number above 0."""
+    number = float(value)
+    if not 0.0 < number < math.inf:
+        raise ArgumentError(f"{name}: {number} cannot be used; it must be above 0 and finite")
+    return number
+
+
+def not_negative(name: str, value: float) -> float:
+    """Give a finite number, at least 0."""
+    number = float(value)
+    if not 0.0 <= number < math.inf:
+        raise ArgumentError(f"{name}: {number} cannot be used; it must be 0 or more, and finite")
+    return number
+
+
+def spacing(name: str, budget: float | None) -> float:
+    """Give the days that one visit takes of a host's budget; 0 for one without a budget."""
+    return 0.0 if budget is None else 1.0 / positive(name, budget)
+
+
+def whole(name: str, value: int) -> int:
+    """Give a whole number, at least 0."""
+    if not (0 <= value < math.inf and value == int(value)):
+        raise ArgumentError(f"{name}: {value} cannot be used; it must be a whole number from 0")
+    return int(value)
+
+
+def pages(name: str, values: ArrayLike) -> Ints:
+    """Give page numbers, none twice."""
+    numbers = np.atleast_1d(_numbers_from_0(name, values))
+    if numbers.size > 1 and not (numbers[1:] > numbers[:-1]).all():
+        ordered = np.sort(numbers)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if twice.size:
+            raise ArgumentError(f"{name}: {twice[0]} is there twice")
+    return numbers
+
+
+def hosts(name: str, values: ArrayLike, known: int) -> Ints:
+    """Give numbers of hosts that have pages."""
+    numbers = np.atleast_1d(_numbers_from_0(name, values))
+    if numbers.size and numbers.max() >= known:
+        raise ArgumentError(f"{name}: {numbers.max()} has no pages yet; add them first")
+    return numbers
+
+
+def _numbers_from_0(name: str, values: ArrayLike) -> Ints:
+    raw = np.asarray(values)
+    if raw.ndim > 1 or (raw.size and raw.dtype.kind not in "iu"):
+        raise ArgumentError(f"{name}: expected whole numbers from 0")
+    numbers = np.ascontiguousarray(raw, np.int64)
+    wrong = numbers[(numbers < 0) | (numbers > LARGEST_NUMBER)]
+    if wrong.size:
+        raise ArgumentError(f"{name}: {wrong[0]} cannot be used; numbers go from 0 to 2^31 - 2")
+    return numbers
+
+
+def _column(name: str, values: ArrayLike, size: int) -> Floats:
+    try:
+        return np.array(np.broadcast_to(np.asarray(values, np.float64), size))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: expected one number, or {size}, one a page") from error
+
+
+def importances(values: ArrayLike, size: int) -> Floats:
+    """Give importances: finite, none negative."""
+    column = _column("importance", values, size)
+    wrong = column[~((column >= 0.0) & (column < math.inf))]
+    if wrong.size:
+        raise ArgumentError(f"importance: {wrong[0]} cannot be used; it must be 0 or more")
+    return column
+
+
+def shares(name: str, values: ArrayLike, size: int) -> Floats:
+    """Give shares, 0 to 1."""
+    column = _column(name, values, size)
+    wrong = column[~((column >= 0.0) & (column <= 1.0))]
+    if wrong.size:
+        raise ArgumentError(f"{name}: {wrong[0]} is not a share, 0 to 1")
+    return column
+
+
+def times(name: str, values: ArrayLike, size: int) -> Floats:
+    """Give moments: finite numbers."""
+    column = _column(name, values, size)
+    if not np.isfinite(column).all():
+        raise ArgumentError(f"{name}: expected finite times")
+    return column
+
+
+def ages(values: ArrayLike | None, size: int) -> Floats:
+    """Give ages: none negative, a date in the future counts as now; NaN for unknown."""
+    if values is None:
+        return np.full(size, math.nan)
+    return np.maximum(_column("age", values, size), 0.0)
+
+
+def flags(name: str, values: ArrayLike, size: int) -> Bools:
+    """Give truth values: bool, or 0 and 1."""
+    column = _column(name, values, size)
+    if not np.isin(column, (0.0, 1.0)).all():
+        raise ArgumentError(f"{name}: expected true or false, one a page")
+    return column.astype(np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class NewPages:
+    """Pages to be taken in: one element each."""
+
+    page: Ints
+    importance: Floats
+    host: Ints
+    section: Ints
+    last_visit: Floats
+
+    @classmethod
+    def of(
+        cls,
+        page: Ints,
+        importance: ArrayLike,
+        host: ArrayLike,
+        section: ArrayLike | None,
+        last_visit: ArrayLike | None,
+        now: float,
+    ) -> Self:
+        """Check what is given of new pages."""
+        size = page.size
+        hosts = _broadcast("host", _numbers_from_0("host", host), size)
+        sections = (
+            hosts
+            if section is None
+            else _broadcast("section", _numbers_from_0("section", section), size)
+        )
+        if last_visit is None:
+            visits = np.full(size, -math.inf)
+        else:
+            visits = times("last_visit", last_visit, size)
+            if size and visits.max() > now:
+                raise ArgumentError(f"last_visit: {visits.max()} is after now, {now}")
+        return cls(page, importances(importance, size), hosts, sections, visits)
+
+    def fill(self, table: Rows, shape: Floats, time: Floats, now: float) -> None:
+        """Write the pages into a table that has room for them."""
+        at = self.page
+        table["shape"][at] = table["prior_shape"][at] = shape
+        table["time"][at] = table["prior_time"][at] = time
+        table["importance"][at] = self.importance
+        table["last_visit"][at] = self.last_visit
+        table["relaxed"][at] = np.where(np.isfinite(self.last_visit), self.last_visit, now)
+        table["keep"][at] = 1.0
+        table["host"][at] = self.host
+        table["place"][at] = NEW
+        table["failures"][at] = 0
+
+
+def _broadcast(name: str, numbers: Ints, size: int) -> Ints:
+    try:
+        return np.array(np.broadcast_to(numbers, size))
+    except ValueError as error:
+        raise ArgumentError(f"{name}: expected one number, or {size}, one a page") from error

@@ -1,0 +1,1 @@
+"""Worlds, policies to compare, and replays that say how fresh each keeps the copy."""

@@ -1,0 +1,208 @@
+"""What really happens to pages: drawn from a model, or recorded."""
+
+import os
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.compiled import Floats, Ints, read_only
+from recrawl.errors import ArgumentError
+from recrawl.simulation import models, recorded
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What really happens to a set of pages over a window of time; times are days since its start.
+
+    Attributes:
+        days: How long the window is.
+        starts: Page i changes at ``change[starts[i] : starts[i + 1]]``.
+        change: Times in (0, days], each page's in order.
+        importance: One number a page.
+        change_rate: The true mean change rate: the model's, or a recorded page's changes / days.
+        host: Each page's host, numbered from 0.
+        section: Each page's section, numbered from 0: pages of one may change together.
+    """
+
+    days: float
+    starts: Ints
+    change: Floats
+    importance: Floats
+    change_rate: Floats
+    host: Ints
+    section: Ints
+
+    def __post_init__(self) -> None:
+        _check(self)
+        for name in ("starts", "change", "importance", "change_rate", "host", "section"):
+            object.__setattr__(self, name, read_only(np.ascontiguousarray(getattr(self, name))))
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are."""
+        return self.importance.size
+
+    @classmethod
+    def poisson(
+        cls,
+        change_rate: ArrayLike,
+        *,
+        days: float,
+        importance: ArrayLike | None = None,
+        host: ArrayLike | None = None,
+        section: ArrayLike | None = None,
+        seed: int = 0,
+    ) -> "World":
+        """Draw pages that change as Poisson processes: the model everything here assumes.
+
+        Args:
+            change_rate: Changes a day, one number a page.
+            days: How long the window is.
+            importance: 1 for every page if not given.
+            host: Each page's host, numbered from 0; all on one if not given.
+            section: Each page's section, numbered from 0; each its own if not given.
+            seed: The same seed gives the same world.
+
+        >>> world = World.poisson([1.0, 0.0, 2.0], days=100.0, seed=1)
+        >>> np.diff(world.starts)
+        array([100,   0, 192])
+        """
+        rate = models.checked_rates(change_rate)
+        drawn = models.poisson(rate, models.checked_days(days), np.random.default_rng(seed))
+        return cls._of(drawn, rate, days, importance, host, section)
+
+    @classmethod
+    def bursty(
+        cls,
+        change_rate: ArrayLike,
+        *,
+        days: float,
+        burst: float = 5.0,
+        importance: ArrayLike | None = None,
+        host: ArrayLike | None = None,
+        section: ArrayLike | None = None,
+        seed: int = 0,
+    ) -> "World":
+        """Draw pages whose changes come in bursts, at the same mean rate (Bartlett and Lewis).
+
+        Bursts begin as a Poisson process of rate Δ/burst. Each has a geometric number of changes,
+        ``burst`` on average: one at its beginning, and each of the others an exponential time after
+        the one before it, a twentieth of 1/Δ on average. ``burst=1`` is the Poisson world.
+        """
+        rate = models.checked_rates(change_rate)
+        if not 1.0 <= burst < np.inf:
+            raise ArgumentError(f"burst: {burst} is not a number of changes; it must be at least 1")
+        rng = np.random.default_rng(seed)
+        drawn = models.bursty(rate, models.checked_days(days), burst, rng)
+        return cls._of(drawn, rate, days, importance, host, section)
+
+    @classmethod
+    def drifting(
+        cls,
+        change_rate: ArrayLike,
+        *,
+        days: float,
+        half_life: float = 90.0,
+        importance: ArrayLike | None = None,
+        host: ArrayLike | None = None,
+        section: ArrayLike | None = None,
+        seed: int = 0,
+    ) -> "World":
+        """Draw pages whose change rate wanders around its mean.
+
+        The logarithm of a page's rate is an Ornstein–Uhlenbeck process with standard deviation 1,
+        half of which is forgotten in ``half_life`` days. It is held for a tenth of a half-life at a
+        time, during which changes are Poisson; the mean rate is ``change_rate``.
+        """
+        rate = models.checked_rates(change_rate)
+        if not 0.0 < half_life < np.inf:
+            raise ArgumentError(f"half_life: {half_life} is not a positive number of days")
+        rng = np.random.default_rng(seed)
+        drawn = models.drifting(rate, models.checked_days(days), half_life, rng)
+        return cls._of(drawn, rate, days, importance, host, section)
+
+    @classmethod
+    def from_trace(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        ignore_unknown: bool = False,
+    ) -> "World":
+        """Read what happened to the pages of a trace that lived through the whole window.
+
+        Args:
+            path: The trace's folder.
+            start: When the window starts, an aware time or as ISO 8601; if not given, when a
+                quarter of all changes has passed.
+            end: When it ends; if not given, at the last change.
+            ignore_unknown: Skip columns that are not known instead of refusing them.
+
+        Pages with no change in the window are kept. Where pages are addresses their hosts are
+        told apart; others are all on one.
+
+        Raises:
+            InputError: The trace cannot be read.
+            ArgumentError: The window is empty, or no page lived through it.
+        """
+        lived = recorded.read(path, start, end, ignore_unknown=ignore_unknown)
+        rate = np.diff(lived.changes.starts) / lived.days
+        return cls._of(lived.changes, rate, lived.days, lived.importance, lived.host, lived.section)
+
+    @classmethod
+    def _of(
+        cls,
+        changes: models.Changes,
+        change_rate: Floats,
+        days: float,
+        importance: ArrayLike | None,
+        host: ArrayLike | None,
+        section: ArrayLike | None,
+    ) -> "World":
+        pages = change_rate.size
+        weight = np.ones(pages) if importance is None else np.asarray(importance, np.float64)
+        return cls(
+            float(days),
+            changes.starts,
+            changes.change,
+            weight,
+            change_rate,
+            np.zeros(pages, np.int64) if host is None else _numbers("host", host),
+            np.arange(pages) if section is None else _numbers("section", section),
+        )
+
+
+def _numbers(name: str, values: ArrayLike) -> Ints:
+    raw: NDArray[np.generic] = np.asarray(values)
+    if raw.dtype.kind not in "iu" or (raw.size and int(raw.min()) < 0):
+        raise ArgumentError(f"{name}: expected whole numbers from 0, one a page")
+    return raw.astype(np.int64)
+
+
+def _check(world: World) -> None:
+    """Say what is wrong with a world, if anything is."""
+    models.checked_days(world.days)
+    pages = world.importance.size
+    for name in ("importance", "change_rate", "host", "section"):
+        shape = getattr(world, name).shape
+        if shape != (pages,):
+            raise ArgumentError(f"{name}: has shape {shape}; expected {pages} numbers, one a page")
+    if not ((world.importance >= 0) & (world.importance < np.inf)).all() or not (
+        0.0 < world.importance.sum() < np.inf
+    ):
+        raise ArgumentError("importance: expected numbers from 0 up, one of them above 0")
+    starts, change = world.starts, world.change
+    if starts.shape != (pages + 1,) or starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise ArgumentError(f"starts: expected {pages + 1} numbers in order, the first of them 0")
+    if starts[-1] != change.size:
+        raise ArgumentError(f"starts: ends at {starts[-1]}, but there are {change.size} changes")
+    if not ((change > 0.0) & (change <= world.days)).all():
+        raise ArgumentError(f"change: times must be above 0 and at most {world.days} days")
+    later = np.diff(change) >= 0.0
+    first_of_page = starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < change.size)]
+    later[first_of_page - 1] = True
+    if not later.all():
+        raise ArgumentError("change: each page's times must be in order")
