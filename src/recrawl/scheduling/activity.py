@@ -191,7 +191,7 @@ def elapsed_by_clock(book: Book, section: int, since: float, now: float) -> floa
     plain = now - since
     if not plain > 0.0:
         return 0.0
-    if is_off(book, book.sections["host"][section]):
+    if plain == math.inf or is_off(book, book.sections["host"][section]):
         return plain
     read_section(book, section, now)
     shown = effective(book, section, since, now)
@@ -278,24 +278,19 @@ def _spread(
     oldest = newest - BINS + 1
     first = math.floor(since / width)
     reading = book.sections["reading"][section]
+    found, expected = clocks["found"][row], clocks["expected"][row]
     a_change = 0.0
     if changed and not math.isnan(dated):
         if first >= oldest:
-            _add(clocks, row, first, 1.0, 0.0)
+            found[first % BINS] += np.float32(1.0)
     elif changed:
-        a_change = 1.0 / -math.expm1(-rate * effective(book, section, since, now))
+        a_change = rate / -math.expm1(-rate * effective(book, section, since, now))
     for number in range(max(first, oldest), newest + 1):
         overlap = min(now, (number + 1) * width) - max(since, number * width)
-        mass = rate * max(overlap, 0.0)
-        speed = (reading[number - oldest + 1] - reading[number - oldest]) / width
-        _add(clocks, row, number, mass * speed * a_change, mass)
-
-
-@small_step
-def _add(clocks: Rows, row: int, number: int, found: float, expected: float) -> None:
-    """Add to a bin."""
-    clocks["found"][row, number % BINS] += np.float32(found)
-    clocks["expected"][row, number % BINS] += np.float32(expected)
+        expected[number % BINS] += np.float32(rate * max(overlap, 0.0))
+        if a_change > 0.0:
+            shown = reading[number - oldest + 1] - reading[number - oldest]
+            found[number % BINS] += np.float32(a_change * shown * max(overlap, 0.0) / width)
 
 
 @step

@@ -33,7 +33,7 @@ BUCKETS_A_DOUBLING = 8.0
 SMALLEST_VALUE = 2.0**-64
 #: A page that is visited less often than the mean is ready when this share of its time is over. A
 #: price that falls finds it ready, and looking at it now and then is often enough.
-EARLY = 0.75
+EARLY = 0.85
 #: Steps and widest jumps of the search for a price.
 PRICE_STEPS = 60
 PRICE_JUMP = 1e6
@@ -57,11 +57,15 @@ def _evidence(pages: Rows, page: int) -> float:
 @step
 def worth(book: Book, page: int, now: float) -> float:
     """Give what a visit now is worth: importance times days."""
-    pages = book.pages
+    return worth_after(book.pages, page, clock_elapsed(book, page, now))
+
+
+@step
+def worth_after(pages: Rows, page: int, elapsed: float) -> float:
+    """Give what a visit is worth so much effective time after the last one."""
     time = pages["time"][page]
     if pages["last_visit"][page] == -math.inf:
         return float(pages["importance"][page] * time * WITHOUT_COPY)
-    elapsed = clock_elapsed(book, page, now)
     seen = (time + elapsed) * _evidence(pages, page) - time
     return float(pages["importance"][page] * value_of_belief(pages["shape"][page], time, seen))
 

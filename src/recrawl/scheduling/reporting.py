@@ -76,7 +76,7 @@ def report_visits(
             book.hosts["learned"][book.pages["host"][page[row]]] += 1
     for row in range(page.size):
         place_at(book, page[row], now, book.desk["watch"][0])
-    _follow_clocks(book, page, now)
+    _follow_clocks(book, page[changed & ~failed], now)
 
 
 @step
@@ -106,7 +106,7 @@ def _hear(
 
 @step
 def _follow_clocks(book: Book, page: Ints, now: float) -> None:
-    """Put pages to new places where the clocks of those visited have run ahead."""
+    """Put pages to new places where the clocks of pages that had changed have run ahead."""
     last_host = NONE
     for row in range(page.size):
         host = book.pages["host"][page[row]]

@@ -13,6 +13,7 @@ from recrawl.scheduling.placing import (
     relax,
     unready,
     worth,
+    worth_after,
 )
 from recrawl.scheduling.tables import (
     AGAIN,
@@ -30,13 +31,16 @@ from recrawl.scheduling.tables import (
     unlink,
 )
 
-#: Ready pages looked at in one go, the best and as many others in turn: this many times what is
-#: taken, at least so many.
-LOOKED_AT = 1.25
+#: Of the ready pages the best are looked at each time, this many times what is taken, and half as
+#: many as are taken of the others in turn; at least so many.
+LOOKED_AT = 1.1
 LEAST_LOOKED_AT = 512
 #: Two prices are kept, means over about these shares of the mean time between visits.
 PRICE_MEMORY = 1 / 64
 WATCH_MEMORY = 1 / 2
+#: A page that comes up this share of its time early, as its clock has run slower than expected, is
+#: not sent away again.
+NEAR = 1 / 32
 #: How often pages that are not due yet are asked for in one go, twice as many each time.
 MOST_PULLS = 8
 #: Pages that may wait for a host, and how many times what it takes at once.
@@ -89,7 +93,7 @@ def take_pages(book: Book, now: float, limit: int, gap: float, known: int) -> In
     """
     look = max(int(LOOKED_AT * limit), LEAST_LOOKED_AT)
     _bring_up(book, now)
-    _look_again(book, now, look)
+    _look_again(book, now, max(limit // 2, LEAST_LOOKED_AT))
     taken = np.empty(limit, np.int64)
     size = 0
     marginal = math.nan
@@ -156,13 +160,14 @@ def _arrive(book: Book, page: int, now: float) -> None:
         relax(book, page, now)
         place_at(book, page, now, book.desk["watch"][0])
         return
-    if not waited and not failed:
-        ahead = pages["needed"][page] - clock_elapsed(book, page, now)
-        if ahead > book.desk["slot_width"][0]:
-            pages["due"][page] = now + ahead
-            queue(book, page)
-            return
-    value = worth(book, page, now)
+    elapsed = clock_elapsed(book, page, now)
+    ahead = pages["needed"][page] - elapsed
+    too_early = ahead > max(book.desk["slot_width"][0], NEAR * pages["needed"][page])
+    if too_early and not waited and not failed:
+        pages["due"][page] = now + ahead
+        queue(book, page)
+        return
+    value = worth_after(pages, page, elapsed)
     if hosts["waiting"][host] == 0:
         hosts["price"][host] *= IDLE
     elif value < hosts["price"][host] and not waited:
