@@ -27,6 +27,7 @@ WITHOUT_COPY = 1e12
 MOST_EVIDENCE = 60.0
 #: Steps and growth of the search for the time when forgetting has made a visit worth its price.
 FORGETTING_STEPS = 200
+FORGETTING_GROWTH = 1.25
 #: Ready pages are in buckets by value, so many of them each time it doubles; a value of 1 is in the
 #: middle, and buckets reach 64 doublings up and down from there.
 BUCKETS_A_DOUBLING = 8.0
@@ -37,7 +38,6 @@ EARLY = 0.85
 #: Steps and widest jumps of the search for a price.
 PRICE_STEPS = 60
 PRICE_JUMP = 1e6
-FORGETTING_GROWTH = 1.25
 
 
 @step

@@ -15,6 +15,7 @@ from recrawl.scheduling.placing import (
     worth,
     worth_after,
 )
+from recrawl.scheduling.politeness import count_visit, is_open, opens_at
 from recrawl.scheduling.tables import (
     AGAIN,
     COARSE,
@@ -27,7 +28,6 @@ from recrawl.scheduling.tables import (
     ROWS_AHEAD,
     WAITING,
     Book,
-    Rows,
     unlink,
 )
 
@@ -50,30 +50,6 @@ WAITING_TAKES = 2
 LADDER = 1.5
 #: A host's price falls by this whenever the host has nothing to do.
 IDLE = 0.9
-
-
-@small_step
-def is_open(hosts: Rows, host: int, now: float, gap: float) -> bool:
-    """Whether a host may be visited now; it may use the budget of the last ``gap`` days at once."""
-    if hosts["open_at"][host] > now:
-        return False
-    spacing = hosts["spacing"][host]
-    used = max(hosts["paid_until"][host], now - gap - spacing)
-    return bool(spacing == 0.0 or used + spacing <= now + 1e-9 * spacing)
-
-
-@small_step
-def _opens_at(hosts: Rows, host: int) -> float:
-    return float(max(hosts["open_at"][host], hosts["paid_until"][host] + hosts["spacing"][host]))
-
-
-@small_step
-def _count_visit(hosts: Rows, host: int, now: float, gap: float) -> None:
-    if hosts["delay"][host] > 0.0:
-        hosts["open_at"][host] = now + hosts["delay"][host]
-    spacing = hosts["spacing"][host]
-    if spacing > 0.0:
-        hosts["paid_until"][host] = max(hosts["paid_until"][host], now - gap - spacing) + spacing
 
 
 @compiled
@@ -285,7 +261,7 @@ def _take_one(book: Book, page: int, now: float, gap: float, value: float) -> bo
     """Take a page that is in no list, or let it wait until its host is open."""
     pages, hosts, host = book.pages, book.hosts, book.pages["host"][page]
     if is_open(hosts, host, now, gap):
-        _count_visit(hosts, host, now, gap)
+        count_visit(hosts, host, now, gap)
         pages["place"][page] = OUT
         return True
     at_once = gap / hosts["spacing"][host] if hosts["spacing"][host] > 0.0 else 0.0
@@ -294,7 +270,7 @@ def _take_one(book: Book, page: int, now: float, gap: float, value: float) -> bo
         hosts["price"][host] = max(hosts["price"][host], value)
         _climb(book, page, now, value)
         return False
-    pages["due"][page] = _opens_at(hosts, host)
+    pages["due"][page] = opens_at(hosts, host)
     queue(book, page)
     pages["place"][page] = WAITING
     hosts["waiting"][host] += 1
