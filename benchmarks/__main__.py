@@ -7,7 +7,7 @@ from benchmarks import (
     estimation_accuracy,
     estimation_speed,
     frontier,
-    pictures,
+    paper,
     policies,
 )
 from benchmarks.report import print_verdict
@@ -18,7 +18,7 @@ ALL = {
     "allocation": allocation_speed.run,
     "frontier": frontier.run,
     "policies": policies.run,
-    "pictures": pictures.run,
+    "paper": paper.run,
 }
 
 

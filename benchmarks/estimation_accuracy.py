@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from rich.progress import track
-from scipy import integrate
 
 from benchmarks.report import Figure, markdown, write_section
 from recrawl import (
@@ -21,6 +20,7 @@ from recrawl import (
     Naive,
     estimate,
 )
+from recrawl.paper.efficiency import information
 
 RUNS = 2_000
 #: A coverage is told from its bar only by more runs.
@@ -42,13 +42,6 @@ METHODS: dict[str, Estimator[Any]] = {
     "`Naive()`": Naive(),
     "`LastModified()`, dates told": LastModified(),
 }
-
-
-def information(change_rate: float) -> float:
-    """Fisher information of one visit at p = 1: E[τ² / (e^(Δτ) − 1)]."""
-    return float(
-        integrate.quad(lambda t: t * t / np.expm1(change_rate * t) * np.exp(-t), 0.0, 100.0)[0]
-    )
 
 
 def simulate(change_rate: float, visits: int, runs: int, seed: int) -> dict[str, Estimates]:
@@ -89,7 +82,7 @@ def write_accuracy(error: dict[tuple[str, str, int], float]) -> None:
         [
             method,
             *(
-                f"{error[method, r, k] * np.sqrt(k * information(RATIOS[r])):.2f}"
+                f"{error[method, r, k] * np.sqrt(k * information(RATIOS[r], 1.0)):.2f}"
                 for r in RATIOS
                 for k in shown
             ),
@@ -126,7 +119,7 @@ def figures(
     shown += [
         Figure(
             f"filter's RMSE / Cramér–Rao bound, Δ/p = {r}, k = 1000",
-            error[filter_, r, 1_000] * np.sqrt(1_000 * information(RATIOS[r])),
+            error[filter_, r, 1_000] * np.sqrt(1_000 * information(RATIOS[r], 1.0)),
             1.10,
         )
         for r in RATIOS

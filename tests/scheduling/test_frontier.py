@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling.plain import book_of
 
 from recrawl.compiled import Ints
 from recrawl.estimation.belief import Prior
@@ -65,6 +66,43 @@ def test_what_a_limit_leaves_can_be_taken_at_once_and_what_is_older_is_lost() ->
     assert frontier.take(0.2, 3).size == 3
     assert frontier.take(0.2, 100).size == 5
     assert frontier.take(9.0, 100).size == 11
+
+
+def test_requests_beside_the_visits_are_saved_on_the_visits_to_come() -> None:
+    frontier = begun(100, 40.0)
+    assert frontier.take(0.2, 100).size == 8
+    frontier.spend(4)
+    assert [frontier.take(now, 100).size for now in (0.25, 0.3, 0.35)] == [0, 0, 2]
+
+
+def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
+    """Without neighbours, whose clocks begin anew, and with nothing out and no failures."""
+    old = begun(60, 40.0)
+    visits_from(old, 0.0, 5.0)
+    page = np.arange(60)
+    table = book_of(old).pages
+    new = Frontier(40.0, neighbours=False)
+    new.add(
+        page,
+        now=5.0,
+        last_visit=table["last_visit"][:60],
+        prior=Prior(table["prior_shape"][:60], table["prior_time"][:60]),
+        belief=old.belief(page),
+    )
+    assert np.array_equal(new.belief(page).rate, old.belief(page).rate)
+    assert new.expected_freshness(5.0) == pytest.approx(old.expected_freshness(5.0), rel=1e-12)
+    ours, theirs = visits_from(new, 5.0, 9.0), visits_from(old, 5.0, 9.0)
+    again, before = (
+        np.bincount(np.concatenate([taken for _, taken in story]), minlength=60)
+        for story in (ours, theirs)
+    )
+    assert np.corrcoef(again, before)[0, 1] > 0.95
+
+
+def test_pages_with_and_without_a_copy_come_in_together() -> None:
+    frontier = Frontier(10.0)
+    frontier.add([0, 1, 2], now=1.0, last_visit=[0.0, -math.inf, 0.9])
+    assert frontier.take(1.1, 1).tolist() == [1]
 
 
 def test_no_budget_is_earned_by_going_back_in_time() -> None:

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from recrawl.cli.budget import budget
 from recrawl.cli.demo import demo
 from recrawl.cli.estimate import estimate
+from recrawl.cli.paper import paper
 from recrawl.cli.plan import plan
 from recrawl.cli.replay import replay
 from recrawl.cli.simulate import simulate
@@ -59,6 +60,7 @@ app.command()(plan)
 app.command()(budget)
 app.command()(replay)
 app.command()(simulate)
+app.command()(paper)
 app.add_typer(trace, name="trace")
 app.command()(demo)
 

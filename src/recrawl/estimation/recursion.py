@@ -50,20 +50,28 @@ def start(pages: int, value: float) -> Iterate:
     return Iterate(np.zeros(pages, np.int64), zeros, at, zeros, at, zeros, zeros, zeros)
 
 
-def most_visits(state: Iterate, observations: Observations) -> int:
-    """Give how many visits the most visited page will have."""
+def coming_visits(state: Iterate, observations: Observations) -> Floats:
+    """Give the numbers k that the observed visits have, from the least to the most.
+
+    Those before are not needed: an update costs the same after a million visits as at the start.
+    """
     added = np.diff(observations.grouped.starts)
-    return int((state.visits + added).max(initial=0))
+    before = state.visits[added > 0]
+    least, most = before.min(initial=np.iinfo(np.int64).max), (state.visits + added).max(initial=0)
+    return np.arange(min(least, most), most, dtype=np.float64)
 
 
-def update(state: Iterate, observations: Observations, step: Floats, momentum: Floats) -> Iterate:
-    """Fold observations; ``step`` and ``momentum`` are η_k and ζ_k for k = 0, 1, …."""
+def update(
+    state: Iterate, observations: Observations, k: Floats, step: Floats, momentum: Floats
+) -> Iterate:
+    """Fold observations; ``step`` and ``momentum`` are η_k and ζ_k for the numbers ``k``."""
     new = copied(state)
     rows = observations.grouped
     rate = read_only(np.empty(0)) if rows.crawl_rate is None else rows.crawl_rate
+    start = int(k[0]) if k.size else 0
     in_parallel(
         lambda first, last: _iterate(
-            *new, rows.starts, first, last, rows.elapsed, rows.changed, rate, step, momentum
+            *new, rows.starts, first, last, rows.elapsed, rows.changed, rate, start, step, momentum
         ),
         cut(new.visits.size, observations.rows, rows.starts),
     )
@@ -97,6 +105,7 @@ def _iterate(
     elapsed: Floats,
     changed: Bools,
     crawl_rate: Floats,
+    first_k: int,
     step: Floats,
     momentum: Floats,
 ) -> None:
@@ -105,7 +114,7 @@ def _iterate(
         yy, dd, yd = value_variance[page], motion_variance[page], covariance[page]
         mean = average[page]
         for row in range(starts[page], starts[page + 1]):
-            eta, zeta = step[k], momentum[k]
+            eta, zeta = step[k - first_k], momentum[k - first_k]
             k += 1
             days += elapsed[row]
             p = k / days

@@ -62,11 +62,11 @@ class SAM:
 
     def update(self, state: Iterate, observations: Observations) -> Iterate:
         """Take one step a visit."""
-        k = np.arange(recursion.most_visits(state, observations), dtype=np.float64)
+        k = recursion.coming_visits(state, observations)
         eta, beta = (k + 1.0) ** -self.gamma, (k + 1.0) ** -self.beta
-        zeta = np.zeros(k.size)
-        zeta[1:] = (beta[1:] - self.c * eta[1:]) / beta[:-1]
-        return recursion.update(state, observations, eta, zeta)
+        before = np.maximum(k, 1.0) ** -self.beta
+        zeta = np.where(k > 0, (beta - self.c * eta) / before, 0.0)
+        return recursion.update(state, observations, k, eta, zeta)
 
     def rate(self, state: Iterate) -> Floats:
         """Give y."""

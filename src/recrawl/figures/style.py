@@ -1,5 +1,6 @@
 """How pictures look, and how they are saved: the same bytes for the same data."""
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,8 +39,8 @@ _SETTINGS: Any = {
 }
 #: What a format would write about the time and the program, left out.
 _UNTOLD: Final[dict[str, dict[str, None]]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
 }
 
 
@@ -67,6 +68,16 @@ def plain_axes(figure: Figure, place: SubplotSpec | None = None) -> Axes:
     return axes
 
 
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Give a picture as a file of the kind "png" or "svg" would hold it."""
+    file = io.BytesIO()
+    with styled():
+        figure.savefig(
+            file, format=kind, dpi=DOTS_AN_INCH, facecolor="white", metadata=_UNTOLD[kind]
+        )
+    return file.getvalue()
+
+
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Save a picture as PNG or SVG, as the file's name says; it is there complete or not at all.
 
@@ -75,9 +86,8 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     recrawl.errors.ArgumentError: path: 'picture.gif' is neither a .png nor a .svg file
     """
     target = Path(path)
-    untold = _UNTOLD.get(target.suffix.lower())
-    if untold is None:
-        raise ArgumentError(f"path: '{target}' is neither a .png nor a .svg file")
     kind = target.suffix.lower().removeprefix(".")
-    with whole_file(target) as file, styled():
-        figure.savefig(file, format=kind, dpi=DOTS_AN_INCH, facecolor="white", metadata=untold)
+    if kind not in _UNTOLD:
+        raise ArgumentError(f"path: '{target}' is neither a .png nor a .svg file")
+    with whole_file(target) as file:
+        file.write(rendered(figure, kind))

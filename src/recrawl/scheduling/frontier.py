@@ -114,6 +114,8 @@ class Frontier:
         host: ArrayLike = 0,
         section: ArrayLike | None = None,
         last_visit: ArrayLike | None = None,
+        prior: Prior | None = None,
+        belief: Prior | None = None,
     ) -> None:
         """Take pages in.
 
@@ -125,7 +127,10 @@ class Frontier:
             section: Pages of a host that may change together, by a number that no other host uses;
                 by default a host is one section.
             last_visit: When their copies were made; None for pages without a copy, which come
-                first.
+                first. With an array, -inf stands for none.
+            prior: What is believed of pages like these, and what forgetting returns to; the
+                frontier's unless given.
+            belief: What earlier visits taught about these pages; the prior unless given.
         """
         pages = inputs.pages("page", page)
         self._pass_time(now)
@@ -135,10 +140,11 @@ class Frontier:
         if there.size:
             raise ArgumentError(f"page: {there[0]} is there already")
         gap = max(self._known + pages.size, 1) / self._settings.budget
-        prior = (self._prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * gap)).columns(pages.size)
+        origin = prior or self._prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * gap)
+        before, after = (known.columns(pages.size) for known in (origin, belief or origin))
         self._book = with_room(self._book, columns, self._settings, self._now)
         self._known += pages.size
-        columns.fill(self._book.pages, *prior, self._now)
+        columns.fill(self._book.pages, before, after, self._now)
         chain(self._book, pages, columns.section)
         self._new.append(pages)
 
@@ -235,6 +241,13 @@ class Frontier:
             self._book.hosts["delay"][hosts] = days
         if budget is not None:
             self._book.hosts["spacing"][hosts] = spacing
+
+    def spend(self, visits: int) -> None:
+        """Count requests that were made beside the visits taken: retries, hops of redirects.
+
+        What is overspent is saved on the visits to come.
+        """
+        self._credit -= inputs.whole("visits", visits)
 
     # What it thinks
 

@@ -160,16 +160,20 @@ class NewPages:
         if last_visit is None:
             visits = np.full(size, -math.inf)
         else:
-            visits = times("last_visit", last_visit, size)
+            visits = _column("last_visit", last_visit, size)
+            if np.isnan(visits).any():
+                raise ArgumentError("last_visit: expected times, or -inf for none")
             if size and visits.max() > now:
                 raise ArgumentError(f"last_visit: {visits.max()} is after now, {now}")
         return cls(page, importances(importance, size), hosts, sections, visits)
 
-    def fill(self, table: Rows, shape: Floats, time: Floats, now: float) -> None:
+    def fill(
+        self, table: Rows, prior: tuple[Floats, Floats], belief: tuple[Floats, Floats], now: float
+    ) -> None:
         """Write the pages into a table that has room for them."""
         at = self.page
-        table["shape"][at] = table["prior_shape"][at] = shape
-        table["time"][at] = table["prior_time"][at] = time
+        table["prior_shape"][at], table["prior_time"][at] = prior
+        table["shape"][at], table["time"][at] = belief
         table["importance"][at] = self.importance
         table["last_visit"][at] = self.last_visit
         table["relaxed"][at] = np.where(np.isfinite(self.last_visit), self.last_visit, now)

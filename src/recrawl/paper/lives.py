@@ -1,0 +1,78 @@
+"""Many lives of one page, or of many, and what estimators make of them, visit by visit."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from recrawl.compiled import Floats, Ints
+from recrawl.estimation import Estimator, Observations
+
+#: Rows drawn at once, so that memory does not grow with the number of visits.
+ROWS_AT_ONCE = 1 << 20
+
+
+def checkpoints(first: int, last: int, points: int) -> Ints:
+    """Give numbers of visits, evenly spread on a logarithmic scale.
+
+    >>> checkpoints(1, 1_000, 4)
+    array([   1,   10,  100, 1000])
+    """
+    return np.unique(np.geomspace(first, last, points).round().astype(np.int64))
+
+
+def follow(
+    estimators: Mapping[str, Estimator[Any]],
+    change_rate: ArrayLike,
+    crawl_rate: float,
+    visits: Ints,
+    rng: np.random.Generator,
+) -> dict[str, Floats]:
+    """Visit pages at random times, show every estimator the same bits, and stop to look.
+
+    Args:
+        estimators: Who estimates, by name.
+        change_rate: Each page's, Δ; a page that is lived many times stands there many times.
+        crawl_rate: Visits a day to each page, p; the estimators are told.
+        visits: The numbers of visits at which estimates are taken, rising.
+        rng: Where gaps and changes are drawn from.
+
+    Returns:
+        For each estimator a row for each number of visits, with an estimate for each page.
+
+    >>> from recrawl.estimation import LLN, Naive
+    >>> found = follow(
+    ...     {"LLN": LLN(), "Naive": Naive()}, np.full(500, 5.0), 3.0, np.array([10, 1_000]),
+    ...     np.random.default_rng(0),
+    ... )
+    >>> {name: np.median(rate, axis=1).round(1).tolist() for name, rate in found.items()}
+    {'LLN': [3.6, 5.0], 'Naive': [1.8, 1.9]}
+    """
+    rates = np.atleast_1d(np.asarray(change_rate, np.float64))
+    states = {name: estimator.start(rates.size) for name, estimator in estimators.items()}
+    found: dict[str, list[Floats]] = {name: [] for name in estimators}
+    at_once = max(ROWS_AT_ONCE // max(rates.size, 1), 1)
+    done = 0
+    for stop in visits.tolist():
+        while done < stop:
+            count = min(at_once, stop - done)
+            seen = _visits(rates, crawl_rate, count, rng)
+            for name, estimator in estimators.items():
+                states[name] = estimator.update(states[name], seen)
+            done += count
+        for name, estimator in estimators.items():
+            found[name].append(estimator.rate(states[name]))
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+def _visits(
+    change_rate: Floats, crawl_rate: float, count: int, rng: np.random.Generator
+) -> Observations:
+    """Draw so many visits to each page, its rows together."""
+    page = np.repeat(np.arange(change_rate.size), count)
+    elapsed = rng.exponential(1.0 / crawl_rate, page.size)
+    missed = np.exp(-np.repeat(change_rate, count) * elapsed)
+    return Observations.of(
+        elapsed, rng.random(page.size) >= missed, page=page, crawl_rate=crawl_rate
+    )

@@ -1,0 +1,210 @@
+"""All that was found as one page of HTML, which needs no other file and no network."""
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.paper.claims import claims_of, counted
+from recrawl.paper.section import Claim, Picture, Section, Table, Verdict
+
+TITLE = "Change rates and freshness: the paper, reproduced"
+PAPER = (
+    "K. Avrachenkov, K. Patil and G. Thoppe",
+    "Change Rate Estimation and Optimal Freshness in Web Page Crawling",
+    "VALUETOOLS 2020",
+)
+#: Files that stand beside the report.
+CLAIMS, TIMINGS = "claims.csv", "timings.json"
+#: How many rows of a table the report shows; its file has all.
+ROWS_SHOWN = 20
+#: How a verdict is marked, and which class of the style sheet colours it.
+MARKS: Mapping[Verdict, tuple[str, str]] = {
+    "holds": ("✓", "yes"),
+    "holds with a remark": ("✓", "but"),
+    "does not hold": ("✗", "no"),
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What was asked for, so that another can ask for the same.
+
+    Attributes:
+        experiment: Which experiment, or "all".
+        runs: How many times each life was drawn.
+        seed: Of all randomness.
+    """
+
+    experiment: str
+    runs: int
+    seed: int
+
+
+def report_html(sections: Mapping[str, Section], origin: Origin) -> str:
+    """Give the report.
+
+    It shows nothing of the time or the machine, except what the sections themselves measured of
+    them: the same numbers give the same bytes.
+
+    Args:
+        sections: What was found, by the parts' names.
+        origin: What was asked for.
+    """
+    claims = claims_of(sections.values())
+    parts = [_part(name, section) for name, section in sections.items()]
+    if claims:
+        parts.append(_claims(claims))
+    is_timed = any(section.timings for section in sections.values())
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(TITLE)}</title>",
+            f"<style>\n{_style()}</style>\n</head>\n<body>",
+            _top(claims, origin),
+            _contents(sections, has_claims=bool(claims)),
+            f"<main>\n{_joined(parts)}\n</main>",
+            _end(origin, is_timed=is_timed),
+            "</body>\n</html>\n",
+        ]
+    )
+
+
+def _style() -> str:
+    return files("recrawl.paper").joinpath("report.css").read_text("utf-8")
+
+
+def _top(claims: list[Claim], origin: Origin) -> str:
+    """Say what this is, and how it turned out."""
+    authors, title, where = PAPER
+    lead = (
+        f"What {escape(authors)} say in <cite>{escape(title)}</cite> ({escape(where)}), measured "
+        f"with recrawl on {_lives(origin.runs)}."
+    )
+    outcome = f'<p><a href="#claims">{escape(counted(claims))}</a>.</p>\n' if claims else ""
+    return f"<header>\n<h1>{escape(TITLE)}</h1>\n<p>{lead}</p>\n{outcome}</header>"
+
+
+def _lives(runs: int) -> str:
+    """Say on how many lives.
+
+    >>> _lives(1), _lives(1_000)
+    ('1 random run', 'up to 1,000 random runs')
+    """
+    return "1 random run" if runs == 1 else f"up to {runs:,} random runs"
+
+
+def _contents(sections: Mapping[str, Section], *, has_claims: bool) -> str:
+    """Give links to all parts."""
+    links = [(name, section.title) for name, section in sections.items()]
+    if has_claims:
+        links.append(("claims", "The claims"))
+    links.append(("origin", "What was run"))
+    items = [f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in links]
+    return f'<nav aria-label="Contents">\n<ol>\n{_joined(items)}\n</ol>\n</nav>'
+
+
+def _part(name: str, section: Section) -> str:
+    pieces = [
+        f"<h2>{escape(section.title)}</h2>",
+        *(f"<p>{escape(paragraph)}</p>" for paragraph in section.text),
+        *(_figure(picture) for picture in section.pictures),
+        *(_numbers(table) for table in section.tables),
+    ]
+    return f'<section id="{escape(name)}">\n{_joined(pieces)}\n</section>'
+
+
+def _figure(picture: Picture) -> str:
+    """Give a picture; as an image of its own its names do not meet those of other pictures."""
+    name, caption = escape(picture.name), escape(picture.caption)
+    inside = base64.b64encode(picture.svg).decode("ascii")
+    return (
+        f'<figure>\n<img src="data:image/svg+xml;base64,{inside}" alt="{caption}">\n'
+        f"<figcaption>{caption} "
+        f'<span class="files"><a href="{name}.png">PNG</a> <a href="{name}.svg">SVG</a></span>'
+        "</figcaption>\n</figure>"
+    )
+
+
+def _numbers(table: Table) -> str:
+    """Give the first rows of a table, folded away."""
+    rows = max((column.size for column in table.columns.values()), default=0)
+    file = escape(f"{table.name}.csv")
+    shown = f"the first {ROWS_SHOWN} of {rows:,} rows" if rows > ROWS_SHOWN else _rows(rows)
+    heads = [f'<th scope="col">{escape(name)}</th>' for name in table.columns]
+    columns = [_cells(column[:ROWS_SHOWN]) for column in table.columns.values()]
+    lines = ["".join(row) for row in zip(*columns, strict=True)]
+    return (
+        f'<details>\n<summary>Numbers: {shown} of <a href="{file}">{file}</a></summary>\n'
+        f'<div class="wide"><table>\n<thead><tr>{"".join(heads)}</tr></thead>\n<tbody>\n'
+        f"{_joined(f'<tr>{line}</tr>' for line in lines)}\n</tbody>\n</table></div>\n</details>"
+    )
+
+
+def _rows(rows: int) -> str:
+    return "the one row" if rows == 1 else f"all {rows} rows"
+
+
+def _cells(column: NDArray[np.generic]) -> list[str]:
+    """Give a column's cells; numbers stand at the right.
+
+    >>> _cells(np.array([0.123456789, 2.0])), _cells(np.array(["a<b"]))
+    (['<td class="number">0.12346</td>', '<td class="number">2</td>'], ['<td>a&lt;b</td>'])
+    """
+    if column.dtype.kind == "f":
+        return [f'<td class="number">{value:.5g}</td>' for value in column.tolist()]
+    if column.dtype.kind in "iu":
+        return [f'<td class="number">{value}</td>' for value in column.tolist()]
+    return [f"<td>{escape(str(value))}</td>" for value in column.tolist()]
+
+
+def _claims(claims: list[Claim]) -> str:
+    """Give the table of claims."""
+    names = ("Place", "The paper says", "Measured", "Verdict")
+    heads = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return (
+        '<section id="claims">\n<h2>The claims</h2>\n'
+        f"<p>Each sentence of the paper that says how much, or which is better, in our words: "
+        f'{escape(counted(claims))}. The same as a table: <a href="{CLAIMS}">{CLAIMS}</a>.</p>\n'
+        f'<div class="wide"><table class="claims">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n'
+        f"{_joined(_claim(claim) for claim in claims)}\n</tbody>\n</table></div>\n</section>"
+    )
+
+
+def _claim(claim: Claim) -> str:
+    mark, kind = MARKS[claim.verdict]
+    return (
+        f"<tr><td>{escape(claim.place)}</td><td>{escape(claim.says)}</td>"
+        f"<td>{escape(claim.measured)}</td>"
+        f'<td><span class="verdict {kind}">{mark} {escape(claim.verdict)}</span></td></tr>'
+    )
+
+
+def _end(origin: Origin, *, is_timed: bool) -> str:
+    """Say what was run, what may differ when it is run again, and what it is about."""
+    authors, title, where = PAPER
+    command = f"recrawl paper {origin.experiment} --runs {origin.runs} --seed {origin.seed}"
+    same = "The same command gives the same numbers, byte for byte."
+    if is_timed:
+        same = (
+            f'The same command gives the same numbers, byte for byte; only times, in <a href="'
+            f'{TIMINGS}">{TIMINGS}</a> and in the pictures and sentences that speak of them, '
+            "are those of one machine and one moment."
+        )
+    return (
+        '<footer id="origin">\n<h2>What was run</h2>\n'
+        f"<p><code>{escape(command)}</code>, with recrawl {escape(version('recrawl'))}. "
+        f"{same}</p>\n"
+        f"<p>The paper: {escape(authors)}, <cite>{escape(title)}</cite>, {escape(where)}.</p>\n"
+        "</footer>"
+    )
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    return "\n".join(pieces)
