@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.runtime-ready
 DEV_READY := $(VENV)/.dev-ready
+BENCH_READY := $(VENV)/.bench-ready
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help
@@ -13,11 +14,11 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: $(RUN_READY) ## Watch change rates being learned from one-bit observations
+demo: $(RUN_READY) ## Crawl a little web for a minute, and see how fresh the copy really is
 	@$(BIN)/recrawl demo
 
 .PHONY: test
-test: $(DEV_READY) ## Run the tests (offline, under three minutes)
+test: $(DEV_READY) ## Run the tests (offline, some five minutes)
 	$(BIN)/python -m pytest
 
 .PHONY: check
@@ -34,13 +35,14 @@ format: $(DEV_READY) ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 
 .PHONY: bench
-bench: $(DEV_READY) ## Measure, and write the measured tables and pictures into docs/
+bench: $(BENCH_READY) ## Measure, and write the measured tables and pictures into docs/
 	$(BIN)/python -m benchmarks
 
 .PHONY: lock
 lock: ## Pin every dependency anew, with hashes (needs uv)
 	uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements/runtime.txt
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements/runtime.txt -o requirements/dev.txt
+	uv pip compile pyproject.toml --extra bench --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements/dev.txt -o requirements/bench.txt
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
@@ -61,4 +63,9 @@ $(RUN_READY): pyproject.toml requirements/runtime.txt | $(BIN)/python
 $(DEV_READY): requirements/dev.txt $(RUN_READY)
 	@echo "Adding the developers' tools to $(VENV) (once)"
 	@$(INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(BENCH_READY): requirements/bench.txt $(DEV_READY)
+	@echo "Adding what benchmarks compare with to $(VENV) (once)"
+	@$(INSTALL) --require-hashes -r requirements/bench.txt
 	@touch $@

@@ -4,9 +4,12 @@ import sys
 
 from benchmarks import (
     allocation_speed,
+    crawling,
     estimation_accuracy,
     estimation_speed,
     frontier,
+    html_pairs,
+    killing,
     paper,
     policies,
 )
@@ -19,6 +22,9 @@ ALL = {
     "frontier": frontier.run,
     "policies": policies.run,
     "paper": paper.run,
+    "html-pairs": html_pairs.run,
+    "crawling": crawling.run,
+    "killing": killing.run,
 }
 
 

@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 import recrawl
 from recrawl.cli.app import app
+from recrawl.service.settings import KNOBS
+from recrawl.store.queries import migrations
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -37,6 +39,7 @@ COMMANDS = commands(PROGRAM)
 
 FENCE = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"(<!-- options:([\w ]+) -->\n).*?(<!-- /options -->)", re.DOTALL)
+SETTINGS = re.compile(r"(<!-- settings -->\n).*?(<!-- /settings -->)", re.DOTALL)
 LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|Users|tmp|usr|opt|var|mnt)/|\b[A-Z]:\\|file://")
@@ -63,7 +66,7 @@ def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type t
         if option.name == "help":
             continue
         is_argument = option.param_type_name == "argument"
-        names = option.metavar if is_argument else ", ".join(option.opts)
+        names = option.metavar if is_argument else ", ".join(option.opts + option.secondary_opts)
         value = "" if is_argument or getattr(option, "is_flag", False) else f" {option.metavar}"
         default = "" if option.default in (None, False) else f"`{option.default}`"
         default = "must be given" if option.required else default
@@ -71,14 +74,27 @@ def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type t
     return "\n".join(rows)
 
 
+def settings_table() -> str:
+    """Give the table that the reference must have for the crawler's settings."""
+    rows = ["| setting | unless given | what may be given | what it means |"]
+    rows.append("| --- | --- | --- | --- |")
+    for name, knob in KNOBS.items():
+        typed, kind = knob.metadata["typed"], knob.metadata["kind"]
+        default = f"`{typed}`" if typed else "nothing"
+        meaning = cell(knob.metadata["meaning"])
+        rows.append(f"| `{name}` | {default} | {cell(kind.name)} | {meaning} |")
+    return "\n".join(rows)
+
+
 def renewed(text: str, folder: Path) -> str:
-    """Give a page with its tables of options and its shell sessions as they are today.
+    """Give a page with its tables of options and settings and its shell sessions as of today.
 
     A fence such as "csv visits.csv" names a file, which sessions below it can read.
     """
     text = OPTIONS.sub(
         lambda found: f"{found[1]}{options_table(COMMANDS[found[2]])}\n{found[3]}", text
     )
+    text = SETTINGS.sub(lambda found: f"{found[1]}{settings_table()}\n{found[2]}", text)
     return FENCE.sub(lambda fence: renewed_fence(fence, folder), text)
 
 
@@ -113,6 +129,23 @@ def test_every_command_is_in_the_reference() -> None:
     assert re.findall(r"^## `recrawl ([\w ]+)`$", reference, re.MULTILINE) == list(COMMANDS)
     assert re.findall(r"^<!-- options:([\w ]+) -->$", reference, re.MULTILINE) == list(COMMANDS)
     assert all(name in reference for option in PROGRAM.params for name in option.opts)
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    reference = TEXTS["docs/reference/settings.md"]
+    (table,) = SETTINGS.finditer(reference)
+    assert re.findall(r"^\| `(\w+)` \|", table[0], re.MULTILINE) == list(KNOBS)
+    # Beside its row, each is spoken of once: what to think of when it is changed.
+    told = SETTINGS.sub("", reference)
+    missing = [name for name in KNOBS if f"`{name}`" not in told]
+    assert not missing, f"settings without a word beside the table: {missing}"
+
+
+def test_every_table_of_the_store_is_in_the_reference() -> None:
+    statements = "\n".join(command for script in migrations() for command in script)
+    tables = re.findall(r"^CREATE TABLE (\w+)", statements, re.MULTILINE)
+    missing = [name for name in tables if f"`{name}`" not in TEXTS["docs/reference/store.md"]]
+    assert not missing, f"tables of the store that docs/reference/store.md leaves out: {missing}"
 
 
 @pytest.mark.parametrize("page", TEXTS)

@@ -8,6 +8,9 @@
     │   └── CrawlLogError                   ... a crawl log
     ├── OutputError                         a result that cannot be written where it was asked for
     ├── StateError                          a saved state that does not fit
+    ├── AddressError (also a ValueError)    a URL that cannot be crawled
+    ├── SettingsError                       a setting that cannot be used
+    ├── StoreError                          a store that cannot be opened, read or written
     └── ConformanceError (an AssertionError too)   a check_… suite found a broken promise
 
 A page that fails to load is a row in a log, never an exception.
@@ -55,6 +58,18 @@ class OutputError(RecrawlError):
 
 class StateError(RecrawlError):
     """A saved state is damaged, newer than this version, or belongs to something else."""
+
+
+class AddressError(RecrawlError, ValueError):
+    """An address is not one of a page that can be crawled."""
+
+
+class SettingsError(RecrawlError):
+    """A setting has a value that cannot be used; the message says which, and where it was set."""
+
+
+class StoreError(RecrawlError):
+    """The store cannot be opened, read or written; nothing in it is damaged by that."""
 
 
 class ConformanceError(RecrawlError, AssertionError):

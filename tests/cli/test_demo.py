@@ -1,100 +1,163 @@
-"""The demo: quiet and quick in a pipe, alive on a terminal, and true to the library."""
+"""The demo's command: quiet in a pipe, alive on a terminal, and nothing left behind."""
 
 import io
+import os
+import pty
+import signal
+import subprocess
+import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cli.refusing import refused
 from rich.console import Console
 from typer.testing import CliRunner
 
-from recrawl import GammaFilter
-from recrawl.cli import demo as command
 from recrawl.cli.app import app
-from recrawl.cli.demo_pages import LAST_DAY, PAGES, draw_lives, learn
-from recrawl.cli.demo_screen import every, picture
-from recrawl.estimation import observe
-from recrawl.formats.crawl_log import read_crawl_log
+from recrawl.cli.demo_screen import WIDTH, findings, picture, results, sparkline
+from recrawl.demo.playing import Played, Sight
+from recrawl.demo.truth import Curve
+from recrawl.records import Outcome
+from recrawl.service.view import View
 
-SHOW_CURSOR = "\x1b[?25h"
-
-
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["demo", *arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
+PROGRAM = [sys.executable, "-m", "recrawl"]
+QUICKLY = ["--seconds", "2", "--pages", "40"]
 
 
-def refuse_to_sleep(_seconds: float) -> None:
-    raise AssertionError("a pipe waits for nobody")
+def a_sight(seconds: float = 30.0) -> Sight:
+    found = Counter({Outcome.CHANGED: 500, Outcome.UNCHANGED: 1_200})
+    view = View(0, 1.0, pages=300, outcomes=found, not_modified=600, requests=1_800)
+    flat = np.ones(100)
+    return Sight(
+        view,
+        seconds,
+        60.0,
+        Curve(seconds, 0.85 * flat),
+        Curve(60.0, 0.75 * flat),
+        Curve(60.0, 0.875 * flat),
+    )
 
 
-def test_a_pipe_gets_plain_lines_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "sleep", refuse_to_sleep)
-    output = run()
-    assert "\x1b" not in output
-    assert all(name in output for name in PAGES)
-    assert all(word in output for word in ("truth", "GammaFilter", "LLN", "MLE", "visits"))
-    assert "recrawl estimate LOG" in output
-    assert max(map(len, output.splitlines())) <= 80
+def a_demo(correlation: float) -> Played:
+    visits = np.array([12, 10, 9])
+    times = np.array([1.0, 2.0, 16.0])
+    return Played(a_sight(), visits, np.ones(3), np.ones(3), correlation, times, ["a", "b", "c"])
 
 
-def test_the_seed_decides() -> None:
-    assert run("--seed", "3") == run("--seed", "3") != run("--seed", "4")
-
-
-def test_a_terminal_sees_it_move_and_gets_its_cursor_back() -> None:
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=80, height=24)
-    start = time.monotonic()
-    _, end = command.play(console, seconds=0.5, seed=1)
-    assert time.monotonic() - start >= 0.5
-    assert end.day == pytest.approx(LAST_DAY)
-    assert screen.getvalue().count("football scores") > 3
-    assert screen.getvalue().rstrip().endswith(SHOW_CURSOR)
-
-
-@pytest.mark.parametrize("width", [66, 80, 130])
-def test_the_picture_fits_the_terminal(width: int) -> None:
+def printed(*what: object) -> list[str]:
     file = io.StringIO()
-    Console(file=file, width=width).print(picture(list(learn(draw_lives(1), 5)), width))
-    lines = file.getvalue().splitlines()
-    assert max(map(len, lines)) <= width
-    if width >= 80:
-        assert len(lines) + command.closing(next(learn(draw_lives(1), 1)), None).count("\n") < 24
+    Console(file=file, width=80).print(*what)
+    return file.getvalue().splitlines()
 
 
-def test_errors_fall_and_intervals_hold() -> None:
-    frames = list(learn(draw_lives(2), 20))
-    for name, error in frames[-1].errors.items():
-        assert error < 0.1 < frames[3].errors[name]
-    assert frames[-1].held >= 10
+def test_a_pipe_gets_the_end_and_the_folder_stays_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    ended = subprocess.run(
+        [*PROGRAM, "demo", *QUICKLY], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert ended.stderr == ""
+    lines = ended.stdout.splitlines()
+    assert lines[0].split() == ["policy", "true", "freshness", "second", "half", "requests"]
+    assert [line.split("  ")[0] for line in lines[1:4]] == ["recrawl", "uniform", "best possible"]
+    assert "recrawl run --budget" in lines[-1]
+    assert max(map(len, lines)) <= 80
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_the_log_it_writes_tells_the_same_story(tmp_path: Path) -> None:
-    for ending in ("csv", "parquet"):
-        log = tmp_path / f"visits.{ending}"
-        assert f"recrawl estimate {log}" in run("--log", str(log))
-        visits = read_crawl_log(log)
-        assert visits.names.to_pylist() == list(PAGES)
-        method = GammaFilter()
-        found = method.rate(method.update(method.start(len(PAGES)), observe(visits)))
-        (end,) = learn(draw_lives(1), 1)
-        assert np.allclose(found, end.rates["GammaFilter"], rtol=1e-3)
+def test_what_is_kept_can_be_used(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    ended = CliRunner().invoke(app, ["demo", *QUICKLY, "--keep", str(kept)])
+    assert ended.exit_code == 0, ended.output
+    assert (kept / "freshness.png").read_bytes().startswith(b"\x89PNG")
+    commands = [line.split()[1:] for line in ended.output.splitlines() if line.startswith("  ")]
+    assert [command[0] for command in commands] == ["status", "show"]
+    for command in commands:
+        shown = CliRunner().invoke(app, command)
+        assert shown.exit_code == 0, shown.output
+        assert "40 pages" in shown.output or "127.0.0." in shown.output
+    before = (kept / "recrawl.db").read_bytes()
+    assert "there is a store in" in refused("demo", "--keep", str(kept))
+    assert (kept / "recrawl.db").read_bytes() == before
 
 
-def test_a_log_that_cannot_be_written_is_refused_before_anything_is_shown(tmp_path: Path) -> None:
-    for log, problem in (
-        (tmp_path / "visits.txt", ".csv or .parquet"),
-        (tmp_path / "no" / "v.csv", "no"),
-    ):
-        result = CliRunner().invoke(app, ["demo", "--log", str(log)])
-        assert result.exit_code == 2
-        assert problem in result.output
-        assert "football" not in result.output
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "--keep: " in refused("demo", "--keep", str(tmp_path / "file" / "kept"))
 
 
-def test_times_are_short() -> None:
-    rates = np.geomspace(1e-4, 5e4, 500)
-    assert max(len(every(float(rate))) for rate in rates) <= 6
+def started(*options: str) -> tuple[subprocess.Popen[bytes], int]:
+    """Start the demo on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*PROGRAM, "demo", *options], stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    return process, ours
+
+
+def read_until(terminal: int, wanted: bytes) -> bytes:
+    """Read from a terminal until something is there, or until it is closed."""
+    seen = b""
+    while wanted not in seen:
+        try:
+            seen += os.read(terminal, 65_536)
+        except OSError:
+            break
+    return seen
+
+
+def test_a_terminal_sees_it_live_and_ctrl_c_tells_what_was_seen() -> None:
+    process, terminal = started("--seconds", "60", "--pages", "40")
+    live = read_until(terminal, b"Second 2 of 60")
+    assert b"Starting a little web" in live
+    pressed = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    end = read_until(terminal, b"nothing says this")
+    assert process.wait(timeout=30) == 0
+    assert time.monotonic() - pressed < 20
+    assert b"best possible" in end
+    assert b"visits in 2 s" in end or b"visits in 3 s" in end
+    assert b"Traceback" not in end
+    os.close(terminal)
+
+
+def test_ctrl_c_before_there_is_anything_to_tell_ends_it_quietly() -> None:
+    process, terminal = started("--pages", "1500")
+    read_until(terminal, b"compiled")
+    time.sleep(4.0)
+    process.send_signal(signal.SIGINT)
+    end = read_until(terminal, b"nothing says this")
+    assert process.wait(timeout=30) == 130
+    assert b"Traceback" not in end
+    os.close(terminal)
+
+
+def test_the_picture_fits_a_terminal() -> None:
+    lines = printed(picture(a_sight()))
+    assert len(lines) < 20
+    assert max(map(len, lines)) <= 80
+    assert any("1,800" in line for line in lines)
+
+
+def test_curves_are_drawn_as_far_as_they_have_come() -> None:
+    half = np.repeat([1.0, 0.5], 50)
+    assert sparkline(Curve(60.0, half), 60.0, 60.0) == "█" * (WIDTH // 2) + "▁" * (WIDTH // 2)
+    assert len(sparkline(Curve(15.0, half), 15.0, 60.0)) == WIDTH // 4
+    assert sparkline(Curve(60.0, np.zeros(100)), 60.0, 60.0) == "▁" * WIDTH
+
+
+def test_the_table_tells_all_three() -> None:
+    text = "\n".join(printed(results(a_sight())))
+    assert all(share in text for share in ("85.0 %", "75.0 %", "87.5 %", "1,800"))
+
+
+def test_findings_tell_what_was_learned() -> None:
+    said = findings(a_demo(0.9249))
+    assert "1,700 visits in 30 s: 500 changed, 1,200 unchanged (600 not modified), 0 failed" in said
+    assert "2 pages visited 10 times or more: rank correlation 0.92." in said
+    assert "3 times, 1 in the second half" in said
+    assert "Too few pages" in findings(a_demo(float("nan")))

@@ -73,6 +73,8 @@ def test_requests_beside_the_visits_are_saved_on_the_visits_to_come() -> None:
     assert frontier.take(0.2, 100).size == 8
     frontier.spend(4)
     assert [frontier.take(now, 100).size for now in (0.25, 0.3, 0.35)] == [0, 0, 2]
+    frontier.spend(-2)
+    assert frontier.take(0.35, 100).size == 2
 
 
 def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
@@ -350,3 +352,17 @@ def test_a_deferred_host_is_left_alone_until_then() -> None:
     # Pages that had to wait are the most valuable when the host is open again.
     late = np.concatenate([page for now, page in story if 4.0 <= now < 4.2])
     assert (late % 3 == 1).mean() > 0.8
+
+
+def test_it_knows_which_pages_it_has() -> None:
+    frontier = begun(3, 10.0)
+    frontier.remove([1])
+    assert len(frontier) == 2
+    assert [page in frontier for page in (-1, 0, 1, 2, 3, 10**12)] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]

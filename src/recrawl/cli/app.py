@@ -12,13 +12,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from recrawl.cli.add import add
 from recrawl.cli.budget import budget
 from recrawl.cli.demo import demo
 from recrawl.cli.estimate import estimate
+from recrawl.cli.export import export
+from recrawl.cli.get import get
 from recrawl.cli.paper import paper
 from recrawl.cli.plan import plan
+from recrawl.cli.remove import remove
 from recrawl.cli.replay import replay
+from recrawl.cli.run import run
+from recrawl.cli.settings import settings
+from recrawl.cli.show import show
 from recrawl.cli.simulate import simulate
+from recrawl.cli.status import status
 from recrawl.cli.trace import trace
 from recrawl.errors import RecrawlError
 
@@ -55,6 +63,14 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(add)
+app.command()(run)
+app.command()(status)
+app.command()(show)
+app.command()(get)
+app.add_typer(export, name="export")
+app.command()(remove)
+app.command()(settings)
 app.command()(estimate)
 app.command()(plan)
 app.command()(budget)
@@ -85,8 +101,13 @@ def recrawl(
 ) -> None:
     """Keep a copy of the web fresh on a budget.
 
-    recrawl learns how often every page changes from nothing but "had it changed when we looked?",
-    and how often each deserves a visit. Start with a crawl log:
+    recrawl visits pages, learns how often every one changes from nothing but "had it changed when
+    we looked?", and spends each visit where it buys the most freshness:
+
+        recrawl add https://example.org/
+        recrawl run --budget 1000/day
+
+    With a crawler of your own, start with its log:
 
         recrawl estimate crawl.csv
         recrawl plan crawl.csv --budget 1000/day

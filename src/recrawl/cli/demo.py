@@ -1,110 +1,141 @@
-"""``recrawl demo``: estimators learn a dozen change rates while you watch."""
+"""``recrawl demo``: a little web is crawled for a minute, and the truth is told."""
 
+import asyncio
 import sys
-import time
-from typing import TYPE_CHECKING, Annotated, cast
+import tempfile
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recrawl.errors import ArgumentError, OutputError
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
-    from recrawl.cli.demo_pages import Frame, Lives
-    from recrawl.formats.tables import Format
+    from recrawl.demo.playing import Played, Sight
 
-FRAMES_A_SECOND = 12
-#: How many points the errors' history has where only the end is shown.
-FRAMES_UNSEEN = 30
-#: What the name of the crawl log may end in.
-LOG_FORMATS = ("csv", "parquet")
+STORE, PICTURE = "recrawl.db", "freshness.png"
+#: What the shell is told when Ctrl-C was pressed before there was anything to tell.
+INTERRUPTED = 130
 
 
 def demo(
+    *,
     seconds: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            max=600.0,
-            metavar="SECONDS",
-            help="How long to play; 0, or no terminal, shows only the end.",
-        ),
-    ] = 10.0,
+        float, typer.Option(min=2.0, max=3600.0, metavar="SECONDS", help="How long to crawl.")
+    ] = 60.0,
+    pages: Annotated[
+        int, typer.Option(min=20, max=2_000, metavar="NUMBER", help="How many pages there are.")
+    ] = 300,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="NUMBER", help="Another number, other random lives.")
+        int, typer.Option(min=0, metavar="NUMBER", help="Another number, other pages and lives.")
     ] = 1,
-    log: Annotated[
+    keep: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Write the visits as a crawl log too, to .csv or .parquet."
+            metavar="FOLDER",
+            help="Keep the store and a picture there; unless given, nothing is left behind.",
         ),
     ] = None,
 ) -> None:
-    """Watch estimators learn how often a dozen pages change, from one bit a visit."""
+    """Crawl a little web on this machine for a minute, and see how fresh the copy really is.
+
+    Five sites are served on loopback, over real HTTP and without a network. Their pages change at
+    rates that the crawler does not know, but the demo does: it shows the true freshness beside that
+    of uniform crawling and of the best possible, on the same history with as many requests. Where
+    no terminal shows it live, only the end is printed. Examples:
+
+        recrawl demo
+        recrawl demo --seconds 20 --seed 7
+        recrawl demo --keep demo
+    """
+    folder = None if keep is None else _new_folder(keep)
+    with _place(folder) as place:
+        played = _play(pages, seconds, seed, place / STORE)
+        if folder is not None:
+            from recrawl.demo.picture import draw_demo
+
+            draw_demo(folder / PICTURE, played.sight)
+    _tell(played, folder)
+
+
+def _new_folder(keep: str) -> Path:
+    """Make the folder, unless it holds a store already."""
+    folder = Path(keep)
+    if (folder / STORE).exists():
+        raise ArgumentError(f"--keep: there is a store in {folder} already; choose another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"--keep: {folder}: {error.strerror or error}") from None
+    return folder
+
+
+def _place(folder: Path | None) -> "AbstractContextManager[Path]":
+    return _for_now() if folder is None else nullcontext(folder)
+
+
+@contextmanager
+def _for_now() -> "Iterator[Path]":
+    with tempfile.TemporaryDirectory(prefix="recrawl-demo-") as folder:
+        yield Path(folder)
+
+
+def _play(pages: int, seconds: float, seed: int, store: Path) -> "Played":
+    """Play the demo, live on a terminal."""
+    try:
+        with _screen(pages) as watch:
+            from recrawl.demo.history import draw_history
+            from recrawl.demo.playing import play
+
+            return play(draw_history(pages, seconds, seed), store, watch)
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _screen(pages: int) -> "Iterator[Callable[[Sight], object] | None]":
+    """Give what shows the demo on a terminal until it ends; None where there is no terminal."""
+    if not sys.stdout.isatty():
+        yield None
+        return
     from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
 
-    kind = None if log is None else _check_log(log)
+    waiting = Text(
+        f"Starting a little web and copying its {pages:,} pages, before they begin to change.\n"
+        "The first time, kernels are compiled: some seconds, once."
+    )
     console = Console(highlight=False)
-    live = console.is_interactive and sys.stdout.isatty()
-    lives, end = play(console, seconds if live else 0.0, seed)
-    if log is not None and kind is not None:
-        from recrawl.formats.tables import write_table
-
-        write_table(lives.crawl_log(), kind, log)
-    console.print(closing(end, log), soft_wrap=True)
-
-
-def play(console: "Console", seconds: float, seed: int) -> "tuple[Lives, Frame]":
-    """Show the pages' lives in so many seconds, or only how they end; give both."""
-    frames = round(seconds * FRAMES_A_SECOND)
-    with console.status("Loading. The first time, kernels are compiled: some seconds, once."):
-        from rich.live import Live
-
-        from recrawl.cli.demo_pages import draw_lives, learn
+    with Live(waiting, console=console, auto_refresh=False, transient=True) as live:
+        live.refresh()
         from recrawl.cli.demo_screen import picture
 
-        lives = draw_lives(seed)
-        history = list(learn(lives, FRAMES_UNSEEN))
-    if frames < 1:
-        console.print(picture(history, console.width))
-        return lives, history[-1]
-    history.clear()
-    start = time.monotonic()
-    with Live(console=console, auto_refresh=False) as screen:
-        for number, frame in enumerate(learn(lives, frames), start=1):
-            history.append(frame)
-            screen.update(picture(history, console.width), refresh=True)
-            time.sleep(max(0.0, start + seconds * number / frames - time.monotonic()))
-    return lives, history[-1]
+        yield lambda sight: live.update(picture(sight), refresh=True)
 
 
-def closing(end: "Frame", log: str | None) -> str:
-    """Say what was seen, and what to type next."""
-    from rich.markup import escape
+def _tell(played: "Played", folder: Path | None) -> None:
+    """Print what came of it, and what to type next."""
+    from rich.console import Console
 
-    from recrawl.cli.demo_pages import PAGES
+    from recrawl.cli.demo_screen import curves, findings, results
+    from recrawl.cli.terminal import printable, show
 
-    rates = PAGES.values()
-    seen = (
-        f"Rates {max(rates) / min(rates):,.0f} times apart, from yes and no; "
-        f"{end.held} of {len(rates)} intervals hold the truth.\n"
-        f"MLE kept all {end.visits.sum():,} observations; "
-        "Gamma and LLN keep a few numbers a page.\n"
-    )
-    if log is not None:
-        return f"{seen}The visits are in {escape(log)}. Next: [bold]recrawl estimate {escape(log)}"
-    return (
-        f"{seen}Next: [bold]recrawl estimate LOG[/bold] does this with a crawl log of your own;\n"
-        "[bold]recrawl demo --log visits.csv[/bold] writes one to try it on."
-    )
-
-
-def _check_log(log: str) -> "Format":
-    """Give the format that the file's name tells, or say what is wrong with it."""
-    from recrawl.errors import ArgumentError
-    from recrawl.formats.tables import check_target
-
-    ending = log.rpartition(".")[2].lower()
-    if ending not in LOG_FORMATS:
-        raise ArgumentError(f"--log: '{log}' does not end in .{' or .'.join(LOG_FORMATS)}")
-    check_target(log)
-    return cast("Format", ending)
+    if sys.stdout.isatty():
+        Console(highlight=False).print(curves(played.sight))
+    show(results(played.sight))
+    typer.echo(findings(played))
+    if folder is None:
+        typer.echo("Next: `recrawl demo --keep demo` keeps the store and a picture; with pages of")
+        typer.echo("your own, `recrawl add URL` and then `recrawl run --budget 1000/day`.")
+        return
+    store, said = printable(str(folder / STORE)), printable(str(folder / PICTURE))
+    busiest = played.urls[int(played.visits.argmax())]
+    typer.echo(f"The picture is {said}. Next:")
+    typer.echo(f"  recrawl status --store {store}")
+    typer.echo(f"  recrawl show {busiest} --store {store}")
+    typer.echo("and with pages of your own, recrawl add URL and recrawl run --budget 1000/day")

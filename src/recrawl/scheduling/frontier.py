@@ -245,11 +245,19 @@ class Frontier:
     def spend(self, visits: int) -> None:
         """Count requests that were made beside the visits taken: retries, hops of redirects.
 
-        What is overspent is saved on the visits to come.
+        What is overspent is saved on the visits to come. A negative number gives back what visits
+        did not cost.
         """
-        self._credit -= inputs.whole("visits", visits)
+        self._credit -= math.copysign(inputs.whole("visits", abs(visits)), visits)
 
     # What it thinks
+
+    def __len__(self) -> int:
+        return self._known
+
+    def __contains__(self, page: int) -> bool:
+        places = self._book.pages["place"]
+        return 0 <= page < places.size and bool(places[page] != ABSENT)
 
     @property
     def price(self) -> float:

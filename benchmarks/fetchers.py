@@ -1,0 +1,143 @@
+"""Three ways to fetch all pages once, each in a process of its own; prints seconds and CPU.
+
+``python -m benchmarks.fetchers bare|scrapy|recrawl|start ADDRESS PAGES CONNECTIONS``
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.page_server import BYTES
+
+
+def tell(pages: int, seconds: float, cpu: float) -> None:
+    """Print what was measured."""
+    print(json.dumps({"pages": pages, "seconds": seconds, "cpu": cpu}))
+
+
+def bare(address: str, pages: int, connections: int) -> None:
+    """Fetch with aiohttp and throw away what comes."""
+    import aiohttp
+    import uvloop
+
+    async def fetch() -> None:
+        numbers = iter(range(pages))
+        connector = aiohttp.TCPConnector(limit=connections)
+        async with aiohttp.ClientSession(connector=connector) as session:
+
+            async def work() -> None:
+                for number in numbers:
+                    async with session.get(f"{address}/{number}") as answer:
+                        assert len(await answer.read()) == BYTES
+
+            await asyncio.gather(*(work() for _ in range(connections)))
+
+    cpu, start = time.process_time(), time.perf_counter()
+    uvloop.run(fetch())
+    tell(pages, time.perf_counter() - start, time.process_time() - cpu)
+
+
+def with_scrapy(address: str, pages: int, connections: int) -> None:
+    """Fetch with Scrapy, with nothing done to what comes."""
+    import scrapy
+    from scrapy.crawler import CrawlerProcess
+
+    times: list[float] = []
+
+    class Spider(scrapy.Spider):
+        name = "bench"
+        custom_settings = {  # noqa: RUF012 - Scrapy's way
+            "CONCURRENT_REQUESTS": connections,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": connections,
+            "DOWNLOAD_DELAY": 0,
+            "ROBOTSTXT_OBEY": False,
+            "COOKIES_ENABLED": False,
+            "RETRY_ENABLED": False,
+            "LOG_LEVEL": "ERROR",
+            "TELNETCONSOLE_ENABLED": False,
+        }
+
+        async def start(self) -> Any:  # noqa: ANN401
+            for number in range(pages):
+                yield scrapy.Request(f"{address}/{number}", dont_filter=True)
+
+        def parse(self, response: Any) -> None:  # noqa: ANN401
+            assert len(response.body) == BYTES
+            times.append(time.perf_counter())
+
+    process = CrawlerProcess(install_root_handler=False)
+    process.crawl(Spider)
+    cpu, start = time.process_time(), time.perf_counter()
+    process.start()
+    tell(len(times), times[-1] - start, time.process_time() - cpu)
+
+
+def with_recrawl(address: str, pages: int, connections: int) -> None:
+    """Crawl: robots, address checks, comparison, frontier, durable store."""
+    from recrawl.service import crawl
+    from recrawl.service.settings import Settings
+    from recrawl.service.view import View
+    from recrawl.service.wiring import run_crawl
+    from recrawl.store.rows import NewPage
+    from recrawl.store.sqlite import SqliteStore
+
+    # So that the end is not noticed half a second late.
+    crawl.VIEW_EVERY = 0.02
+    begun: list[tuple[float, float]] = []
+    ended: list[tuple[float, float]] = []
+
+    def watch(view: View) -> None:
+        now = (time.perf_counter(), time.process_time())
+        if not begun:
+            begun.append(now)
+        if view.visits >= pages and not ended:
+            ended.append(now)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "recrawl.db")
+        host = address.removeprefix("http://")
+        with SqliteStore.open(path, create=True) as store:
+            store.add([NewPage(f"{address}/{n}", host) for n in range(pages)], at=0)
+        settings = Settings(
+            store=path,
+            budget=1e9,
+            host_delay=0.0,
+            host_connections=connections,
+            connections=connections,
+            allow_private=True,
+        )
+        run_crawl(settings, seconds=300.0, watch=watch)
+        with SqliteStore.open(path) as store:
+            assert store.totals().with_copy == pages
+    tell(pages, ended[0][0] - begun[0][0], ended[0][1] - begun[0][1])
+
+
+def start(path: str, _pages: int, _connections: int) -> None:
+    """Start a run on a store and end it at the first view, imports included."""
+    begun = time.perf_counter()
+    import resource
+
+    from recrawl.service.settings import Settings
+    from recrawl.service.view import View
+    from recrawl.service.wiring import run_crawl
+
+    def watch(_view: View) -> None:
+        seconds = time.perf_counter() - begun
+        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"seconds": seconds, "megabytes": megabytes}))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    run_crawl(Settings(store=path), seconds=60.0, watch=watch)
+
+
+WAYS = {"bare": bare, "scrapy": with_scrapy, "recrawl": with_recrawl, "start": start}
+
+if __name__ == "__main__":
+    WAYS[sys.argv[1]](sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

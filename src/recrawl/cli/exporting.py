@@ -1,0 +1,41 @@
+"""The log as a file, in the format that its name tells."""
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from recrawl.formats.common_crawl import write_common_crawl, write_crawl_log
+from recrawl.formats.tables import whole_file
+
+ROWS_AT_ONCE = 50_000
+
+
+def write_log(batches: Iterable[Any], target: str, *, native: bool) -> int:
+    """Write the log as Parquet or CSV, whole or not at all; give the number of rows.
+
+    Args:
+        batches: As the store gives them.
+        target: A file whose name ends in .csv, or anything else for Parquet.
+        native: Whether as a crawl log of recrawl's, not with Common Crawl's columns.
+    """
+    write = write_crawl_log if native else write_common_crawl
+    if not target.lower().endswith(".csv"):
+        return write(batches, target)
+    # By way of Parquet, so that both formats have the same columns and little memory is needed.
+    with tempfile.TemporaryDirectory(prefix="recrawl-") as folder:
+        between = Path(folder) / "log.parquet"
+        rows = write(batches, between)
+        _rewrite(between, target)
+    return rows
+
+
+def _rewrite(source: Path, target: str) -> None:
+    with parquet.ParquetFile(source) as log, whole_file(target) as file:
+        options = arrow_csv.WriteOptions(quoting_style="needed")
+        with arrow_csv.CSVWriter(file, log.schema_arrow, write_options=options) as writer:
+            for batch in log.iter_batches(ROWS_AT_ONCE):
+                writer.write_batch(batch)

@@ -1,0 +1,203 @@
+"""The log of visits as Parquet: with Common Crawl's column names, or as a crawl log of recrawl's.
+
+Both are written a batch at a time, so that a log of any length needs little memory. Common Crawl's
+``url_host_registered_domain`` is left out: to know it takes the list of public suffixes.
+"""
+
+import base64
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from recrawl.formats.tables import check_target, whole_file
+from recrawl.records import Outcome
+
+#: How an outcome is known: by a validator that still held, or by comparing contents.
+SIGNALS = ("etag", "lastmod", "digest")
+
+_TIME = pa.timestamp("us", "UTC")
+
+#: A batch of the log as it comes: one row a visit, by page and then by time. ``outcome`` is an
+#: `Outcome`, ``signal`` a place in `SIGNALS`, and times are microseconds since 1970.
+LOG = pa.schema(
+    [
+        pa.field("page", pa.int64(), nullable=False),
+        pa.field("at", pa.int64(), nullable=False),
+        pa.field("url", pa.string(), nullable=False),
+        pa.field("importance", pa.float64(), nullable=False),
+        pa.field("outcome", pa.int8(), nullable=False),
+        pa.field("previous", pa.int64()),
+        pa.field("status", pa.int16(), nullable=False),
+        pa.field("signal", pa.int8()),
+        pa.field("last_modified", pa.int64()),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("ms", pa.int64(), nullable=False),
+        pa.field("requests", pa.int64(), nullable=False),
+        pa.field("truncated", pa.bool_(), nullable=False),
+        pa.field("sha1", pa.binary()),
+        pa.field("mime", pa.string()),
+        pa.field("redirect", pa.string()),
+        pa.field("error", pa.string()),
+    ]
+)
+
+#: Common Crawl's columns, then ours.
+COMMON_CRAWL = pa.schema(
+    [
+        ("url_surtkey", pa.string()),
+        ("url", pa.string()),
+        ("url_host_name", pa.string()),
+        ("fetch_time", _TIME),
+        ("fetch_status", pa.int16()),
+        ("fetch_redirect", pa.string()),
+        ("content_digest", pa.string()),
+        ("content_mime_type", pa.string()),
+        ("content_truncated", pa.string()),
+        ("prev_fetch_time", _TIME),
+        ("changed", pa.bool_()),
+        ("outcome", pa.string()),
+        ("signal", pa.string()),
+        ("fetch_bytes", pa.int64()),
+        ("fetch_ms", pa.int64()),
+        ("not_modified", pa.bool_()),
+        ("last_modified", _TIME),
+    ]
+)
+
+#: What `read_crawl_log` reads.
+CRAWL_LOG = pa.schema(
+    [
+        ("page", pa.string()),
+        ("time", _TIME),
+        ("changed", pa.bool_()),
+        ("outcome", pa.string()),
+        ("last_modified", _TIME),
+        ("importance", pa.float64()),
+    ]
+)
+
+_NOT_MODIFIED = 304
+_OUTCOMES = pa.array([outcome.name.lower() for outcome in Outcome])
+_CHANGED = pa.array([{Outcome.CHANGED: True, Outcome.UNCHANGED: False}.get(o) for o in Outcome])
+_WWW = re.compile(r"^www\d*\.")
+
+
+def write_common_crawl(batches: Iterable[Any], target: str | os.PathLike[str]) -> int:
+    """Write a log as Parquet with Common Crawl's column names; give the number of rows.
+
+    ``content_digest`` is written as in WARC files, ``sha1:`` and base 32; it and
+    ``content_mime_type`` (what the server said) are null where no content came. ``changed`` is null
+    where a visit could not tell: the first, a failed one, a page not found.
+
+    Args:
+        batches: Record batches with the schema `LOG`.
+        target: The file, there complete in the end or as it was before.
+
+    Raises:
+        OutputError: It cannot be written there.
+    """
+    return _write(batches, target, COMMON_CRAWL, _common_crawl)
+
+
+def write_crawl_log(batches: Iterable[Any], target: str | os.PathLike[str]) -> int:
+    """Write a log as the Parquet that `read_crawl_log` reads; arguments as `write_common_crawl`."""
+    return _write(batches, target, CRAWL_LOG, _crawl_log)
+
+
+def surt(url: str) -> str:
+    """Give the key that sorts pages by site: the host backwards, then path and query.
+
+    A leading ``www.``, the scheme, a trailing slash and the case of letters do not matter.
+
+    >>> surt("https://www.Example.org:8080/A/?q=1")
+    'org,example:8080)/a?q=1'
+    """
+    parts = urlsplit(url.lower())
+    host = parts.hostname or ""
+    if ":" in host:
+        backwards = f"[{host}]"
+    elif host.replace(".", "").isdecimal():
+        backwards = host
+    else:
+        backwards = ",".join(reversed(_WWW.sub("", host).split(".")))
+    port = f":{parts.port}" if parts.port else ""
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{backwards}{port}){parts.path.rstrip('/') or '/'}{query}"
+
+
+def _write(
+    batches: Iterable[Any],
+    target: str | os.PathLike[str],
+    schema: Any,  # noqa: ANN401 - pyarrow has no types
+    turn: Callable[[Any], dict[str, Any]],
+) -> int:
+    check_target(target)
+    rows = 0
+    with whole_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
+        for batch in batches:
+            columns = turn(batch)
+            writer.write_batch(
+                pa.record_batch([columns[name] for name in schema.names], schema=schema)
+            )
+            rows += batch.num_rows
+    return rows
+
+
+def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401
+    truncated = pc.if_else(batch["truncated"], "length", pa.scalar(None, pa.string()))
+    return {
+        **_shared(batch),
+        # A page stands in many rows, one after another: its keys are made once.
+        "url_surtkey": _once(batch["url"], surt),
+        "url": batch["url"],
+        "url_host_name": _once(batch["url"], _host_name),
+        "fetch_time": batch["at"].cast(_TIME),
+        "fetch_status": batch["status"],
+        "fetch_redirect": batch["redirect"],
+        "content_digest": _once(batch["sha1"], _warc_digest),
+        "content_mime_type": batch["mime"],
+        "content_truncated": truncated,
+        "prev_fetch_time": batch["previous"].cast(_TIME),
+        "signal": pa.array(SIGNALS).take(batch["signal"]),
+        "fetch_bytes": batch["bytes"],
+        "fetch_ms": batch["ms"],
+        "not_modified": pc.equal(batch["status"], _NOT_MODIFIED),
+    }
+
+
+def _crawl_log(batch: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        **_shared(batch),
+        "page": batch["url"],
+        "time": batch["at"].cast(_TIME),
+        "importance": batch["importance"],
+    }
+
+
+def _shared(batch: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "changed": _CHANGED.take(batch["outcome"]),
+        "outcome": _OUTCOMES.take(batch["outcome"]),
+        "last_modified": batch["last_modified"].cast(_TIME),
+    }
+
+
+def _once(column: Any, make: Callable[[Any], str]) -> Any:  # noqa: ANN401
+    """Make a text of every cell that is not null, once for those that are the same."""
+    coded = column.dictionary_encode()
+    texts = [make(value) for value in coded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(coded.indices)
+
+
+def _host_name(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _warc_digest(digest: bytes) -> str:
+    return f"sha1:{base64.b32encode(digest).decode('ascii')}"

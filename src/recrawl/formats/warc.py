@@ -1,0 +1,125 @@
+"""Current copies as a WARC file, the format of web archives."""
+
+import os
+import uuid
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from io import BytesIO
+from typing import Any, BinaryIO
+
+from recrawl.formats.tables import check_target, whole_file
+from recrawl.records import Answer
+
+VERSION = "WARC/1.1"
+#: What no longer holds once a content has been decompressed and put together.
+_UNDONE = frozenset(["content-encoding", "transfer-encoding", "content-length"])
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def write_warc(
+    copies: Iterable[tuple[str, Answer]],
+    target: str | os.PathLike[str],
+    *,
+    at: int,
+    software: str,
+) -> int:
+    """Write copies as gzipped WARC 1.1 response records; give their number.
+
+    A record has the status and headers as received, but for those that speak of how the content was
+    packed on its way, and the date of the visit that brought it. It stands under the address where
+    redirects ended; if that is not the page's, ``Recrawl-Page`` names the page.
+
+    Args:
+        copies: The page's address and the answer with its content, each.
+        target: The file, there complete in the end or as it was before.
+        at: What time it is, in microseconds since 1970.
+        software: The program's name and version.
+
+    Raises:
+        OutputError: It cannot be written there.
+    """
+    check_target(target)
+    written = 0
+    with whole_file(target) as file:
+        writer = _writer(file)
+        writer.write_record(_warcinfo(writer, at, software))
+        for page, answer in copies:
+            writer.write_record(_response(writer, page, answer))
+            written += 1
+    return written
+
+
+def _writer(file: BinaryIO) -> Any:  # noqa: ANN401 - warcio has no types
+    from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
+
+    return WARCWriter(file, gzip=True, warc_version=VERSION)
+
+
+def _warcinfo(writer: Any, at: int, software: str) -> Any:  # noqa: ANN401
+    told = f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode()
+    headers = {"WARC-Date": _iso(at), "WARC-Record-ID": _record_id("warcinfo", at)}
+    return writer.create_warc_record(
+        "", "warcinfo", payload=BytesIO(told), length=len(told), warc_headers_dict=headers
+    )
+
+
+def _response(writer: Any, page: str, answer: Answer) -> Any:  # noqa: ANN401
+    from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
+
+    content = answer.body or b""
+    kept = [(name, _one_line(value)) for name, value in answer.headers if not _is_undone(name)]
+    headers = {"WARC-Date": _iso(answer.at), "WARC-Record-ID": _record_id(page, answer.at)}
+    if page != answer.url:
+        headers["Recrawl-Page"] = page
+    if answer.truncated:
+        headers["WARC-Truncated"] = "length"
+    return writer.create_warc_record(
+        answer.url,
+        "response",
+        payload=BytesIO(content),
+        length=len(content),
+        http_headers=StatusAndHeaders(
+            _status(answer.status),
+            [*kept, ("Content-Length", str(len(content)))],
+            protocol="HTTP/1.1",
+        ),
+        warc_headers_dict=headers,
+    )
+
+
+def _is_undone(name: str) -> bool:
+    return name.lower() in _UNDONE
+
+
+def _one_line(value: str) -> str:
+    r"""Keep a header from pretending to be several, and from being what no text is.
+
+    >>> _one_line("a\r\nb\udcff")
+    'a b?'
+    """
+    return " ".join(value.splitlines()).encode("utf-8", "replace").decode()
+
+
+def _status(status: int) -> str:
+    """Give a status with its usual words, as the server's own are not kept.
+
+    >>> _status(404), _status(299)
+    ('404 Not Found', '299 ')
+    """
+    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
+    return f"{status} {phrase}"
+
+
+def _iso(at: int) -> str:
+    """Write a time as WARC 1.1 has it.
+
+    >>> _iso(1)
+    '1970-01-01T00:00:00.000001Z'
+    """
+    return f"{_EPOCH + timedelta(microseconds=at):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def _record_id(name: str, at: int) -> str:
+    """Name a record for what it holds: the same copy has the same name in every file."""
+    return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{name} {at}')}>"

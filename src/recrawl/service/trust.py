@@ -1,0 +1,43 @@
+"""How far a host's sitemap is to be believed, learned from what visits found."""
+
+from typing import final
+
+#: A sitemap nobody has checked yet is believed as one that was right once and wrong once.
+RIGHT_BEFORE = WRONG_BEFORE = 1.0
+
+
+@final
+class Trust:
+    """Counts, for each host, how often a page that its sitemap called new was found changed.
+
+    >>> trust = Trust()
+    >>> trust.keep("example.org")
+    0.5
+    >>> for page in range(8):
+    ...     trust.expect(page, "example.org")
+    ...     trust.found(page, changed=True)
+    >>> round(trust.keep("example.org"), 2)
+    0.1
+    """
+
+    def __init__(self) -> None:
+        self._right: dict[str, float] = {}
+        self._wrong: dict[str, float] = {}
+        self._expected: dict[int, str] = {}
+
+    def expect(self, page: int, host: str) -> None:
+        """Note that a sitemap says the page is newer than our copy."""
+        self._expected[page] = host
+
+    def found(self, page: int, *, changed: bool) -> None:
+        """Note what the next visit to the page found; others do not count."""
+        host = self._expected.pop(page, None)
+        if host is not None:
+            counts = self._right if changed else self._wrong
+            counts[host] = counts.get(host, 0.0) + 1.0
+
+    def keep(self, host: str) -> float:
+        """The chance of being fresh that a page keeps when the host's sitemap calls it new."""
+        right = RIGHT_BEFORE + self._right.get(host, 0.0)
+        wrong = WRONG_BEFORE + self._wrong.get(host, 0.0)
+        return wrong / (right + wrong)

@@ -1,0 +1,130 @@
+"""Adding and removing pages, and telling a run about it."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import Any
+
+from recrawl.errors import ArgumentError
+from recrawl.records import Page, State
+from recrawl.store.database import Database
+from recrawl.store.encoding import read_page
+from recrawl.store.rows import Added, Edits, NewPage
+
+#: Edits told at once, so that a million new pages do not stop a run for long.
+EDITS_AT_ONCE = 10_000
+
+
+class Edit(IntEnum):
+    """What was done to a page, as it stands in the table."""
+
+    ADDED = 0
+    REMOVED = 1
+    IMPORTANCE = 2
+    REVIVED = 3
+
+
+def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
+    """Add pages; see `SqliteStore.add`."""
+    database.do("arriving")
+    # Pages are read, from a slow file perhaps, before anybody is kept from writing.
+    with database.transaction("begin_read"):
+        database.do("forget_arriving")
+        named = _Counted(pages)
+        database.do_many("arrive", named)
+    with database.transaction():
+        database.do("add_hosts")
+        database.do("tell_revived", revived=Edit.REVIVED, gone=State.GONE)
+        # Not found when last visited, which is what MISSING says: when it answers, it is back.
+        revived = database.do("revive", back=State.MISSING, gone=State.GONE)
+        database.do("tell_importance", importance=Edit.IMPORTANCE)
+        database.do("change_importance")
+        database.do("come_nearer")
+        new = database.do("add_pages", at=at)
+        database.do("tell_added", added=Edit.ADDED)
+        database.do("count_added", new)
+        database.do("forget_arriving")
+    return Added(new=new, known=named.count - new - revived, revived=revived)
+
+
+class _Counted:
+    """Rows of pages, checked and counted as they pass."""
+
+    def __init__(self, pages: Iterable[NewPage]) -> None:
+        self.count = 0
+        self._pages = pages
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for page in self._pages:
+            importance = page.importance
+            if importance is not None and not 0 <= importance < math.inf:
+                raise ArgumentError(
+                    f"pages: the importance of {page.url} is {importance}, not a number from 0 up"
+                )
+            self.count += 1
+            yield (page.url, page.host, importance, page.depth, page.source)
+
+
+def remove(database: Database, urls: Iterable[str]) -> list[int]:
+    """Remove pages; see `SqliteStore.remove`."""
+    wanted = json.dumps(list(urls))
+    with database.transaction():
+        found = database.rows("numbers_of", wanted)
+        numbers = [number for number, _ in found]
+        written = json.dumps(numbers)
+        for statement in (
+            "forget_spending",
+            "remove_visits",
+            "remove_copies",
+            "remove_pages",
+        ):
+            database.do(statement, written)
+        database.do_many("drop_body", [(body,) for _, body in found if body is not None])
+        database.do_many("tell_removed", [(number, Edit.REMOVED) for number in numbers])
+    return numbers
+
+
+def find_pages(database: Database, numbers: Iterable[int]) -> dict[int, Page]:
+    """Find pages by their numbers."""
+    rows = database.rows("pages_numbered", json.dumps(list(numbers)))
+    return {row[0]: read_page(row) for row in rows}
+
+
+def find_pages_at(database: Database, urls: Iterable[str]) -> dict[str, Page]:
+    """Find pages by their addresses."""
+    rows = database.rows("pages_at", json.dumps(list(urls)))
+    return {page.url: page for page in map(read_page, rows)}
+
+
+def last_serial(database: Database) -> int:
+    """Say how far the edits go."""
+    row = database.row("last_serial")
+    return row[0] if row else 0
+
+
+def changes_since(database: Database, serial: int) -> Edits:
+    """Sum up edits; see `SqliteStore.changes_since`."""
+    with database.transaction("begin_read"):
+        rows = database.rows("edits_since", serial, EDITS_AT_ONCE)
+        kinds: dict[int, set[int]] = {}
+        for _, page, kind in rows:
+            kinds.setdefault(page, set()).add(kind)
+        # A page may have been removed later than the edits that are told now.
+        there = find_pages(
+            database, [page for page, done in kinds.items() if Edit.REMOVED not in done]
+        )
+    edits = Edits(rows[-1][0] if rows else serial, [], [], [], [])
+    for number, done in kinds.items():
+        if Edit.REMOVED in done and Edit.ADDED not in done:
+            edits.removed.append(number)
+        page = there.get(number)
+        if page is None:
+            continue
+        if Edit.ADDED in done:
+            edits.added.append(page)
+        elif Edit.REVIVED in done:
+            edits.revived.append(page)
+        if Edit.IMPORTANCE in done and Edit.ADDED not in done:
+            edits.importance.append((number, page.importance))
+    return edits

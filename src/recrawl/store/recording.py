@@ -1,0 +1,136 @@
+"""A batch of visits and all that they change, in one transaction."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from hashlib import sha1
+from typing import Any, NamedTuple
+
+from recrawl.errors import ArgumentError
+from recrawl.formats.common_crawl import SIGNALS
+from recrawl.records import Answer, Outcome, Page, Visit
+from recrawl.store.database import Database
+from recrawl.store.encoding import (
+    deflate,
+    digest_of,
+    write_headers,
+    write_keys,
+    write_legible,
+    write_verbatim,
+)
+from recrawl.store.rows import Spent
+
+HOUR = 3_600_000_000
+NOT_MODIFIED = 304
+#: Where the outcomes' counts begin, behind those of requests: for pages, lost, robots, sitemaps.
+_OUTCOMES = 4
+
+
+class _Ready(NamedTuple):
+    """A visit with all that takes time already done, so that the lock is held for a short while."""
+
+    visit: Visit
+    logged: tuple[Any, ...]
+    deflated: bytes | None
+
+
+def record(database: Database, visits: Sequence[Visit], spent: Spent | None) -> None:
+    """Keep visits; see `SqliteStore.record`."""
+    ready = [_prepare(visit) for visit in visits]
+    counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * (_OUTCOMES + len(Outcome)))
+    if spent is not None:
+        others = counts[spent.at // HOUR]
+        others[1:4] = [spent.lost, spent.robots, spent.sitemaps]
+    with database.transaction():
+        for each in ready:
+            answer = each.visit.answer
+            count = counts[answer.at // HOUR]
+            found = database.row("body_of_page", each.visit.page.number)
+            if found is None:
+                # Somebody removed the page while it was visited: the requests were made.
+                count[1] += answer.requests
+            elif database.do("add_visit", *each.logged):
+                count[0] += answer.requests
+                count[_OUTCOMES + each.visit.outcome] += 1
+                _keep(database, each, found[0])
+        database.do_many("spend", [(hour, *count) for hour, count in counts.items() if any(count)])
+
+
+def _prepare(visit: Visit) -> _Ready:
+    page, answer = visit.page, visit.answer
+    deflated = None
+    if visit.content is not None:
+        if digest_of(visit.content) != page.body:
+            raise ArgumentError(f"visits: the content of page {page.number} has another digest")
+        deflated = deflate(visit.content)
+    mime = answer.header("content-type")
+    logged = (
+        page.number,
+        answer.at,
+        visit.outcome,
+        visit.previous,
+        answer.status,
+        _signal(visit),
+        visit.last_modified,
+        answer.transferred,
+        round(answer.seconds * 1_000),
+        answer.requests,
+        answer.truncated,
+        None if answer.body is None else sha1(answer.body, usedforsecurity=False).digest(),
+        write_legible(mime and mime.partition(";")[0].strip().lower()),
+        None if answer.url == page.url else write_legible(answer.url),
+        write_legible(answer.error),
+    )
+    return _Ready(visit, logged, deflated)
+
+
+def _signal(visit: Visit) -> int | None:
+    """Say how the outcome is known; None where nothing was compared."""
+    if visit.outcome not in {Outcome.CHANGED, Outcome.UNCHANGED}:
+        return None
+    if visit.answer.status != NOT_MODIFIED:
+        return SIGNALS.index("digest")
+    return SIGNALS.index("etag" if visit.page.validators.etag else "lastmod")
+
+
+def _keep(database: Database, ready: _Ready, old: bytes | None) -> None:
+    """Write what a visit changes about its page and its copy."""
+    visit = ready.visit
+    page = visit.page
+    if visit.content is not None:
+        size, stored = len(visit.content), len(ready.deflated or b"")
+        database.do("add_body", page.body, size, stored, ready.deflated)
+    database.do("update_page", *_page_values(page, visit.belief))
+    if page.body is None:
+        database.do("drop_copy", page.number)
+    elif page.body != old or visit.content is not None:
+        database.do("set_copy", page.number, *_copy_values(visit.answer))
+    if old is not None and old != page.body:
+        database.do("drop_body", old)
+
+
+def _page_values(page: Page, belief: tuple[float, float] | None) -> tuple[Any, ...]:
+    kind, digest = (
+        (page.fingerprint.kind, page.fingerprint.digest) if page.fingerprint else (None, None)
+    )
+    return (
+        page.state,
+        page.last_visit,
+        write_verbatim(page.validators.etag),
+        write_verbatim(page.validators.last_modified),
+        kind,
+        digest,
+        write_keys(page.ignored),
+        page.body,
+        page.visits,
+        page.changes,
+        page.streak,
+        page.not_modified,
+        page.failures,
+        *(belief or (None, None)),
+        page.number,
+    )
+
+
+def _copy_values(answer: Answer) -> tuple[Any, ...]:
+    headers = write_headers(answer.headers)
+    return (write_legible(answer.url), answer.status, answer.at, headers, answer.truncated)

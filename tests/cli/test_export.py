@@ -1,0 +1,74 @@
+"""What ``recrawl export`` writes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.crawling_site import move_to, run
+from cli.refusing import left_alone
+from pyarrow import csv, parquet
+from service.filled import ABOUT, BROKEN, DAY, GONE, NEWS, NEWS_BODY, fill
+from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+
+from recrawl.formats.common_crawl import COMMON_CRAWL, CRAWL_LOG
+
+VISITS = [NEWS, NEWS, ABOUT, BROKEN, GONE]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_to(tmp_path, monkeypatch)
+    fill("recrawl.db", 20_000 * DAY)
+
+
+def test_the_log_has_common_crawls_columns() -> None:
+    assert run("export", "log", "log.parquet").stdout == "log.parquet: 5 visits\n"
+    table = parquet.read_table("log.parquet")
+    assert table.column_names == COMMON_CRAWL.names
+    assert table["url"].to_pylist() == VISITS
+    assert table["changed"].to_pylist() == [None, True, None, None, None]
+
+
+def test_a_log_as_csv_says_the_same() -> None:
+    run("export", "log", "log.parquet")
+    run("export", "log", "log.CSV")
+    written, whole = csv.read_csv("log.CSV"), parquet.read_table("log.parquet")
+    assert written.column_names == whole.column_names
+    for name in ("url", "fetch_status", "outcome", "changed", "fetch_bytes"):
+        assert written[name].to_pylist() == [
+            "" if cell is None and name == "outcome" else cell for cell in whole[name].to_pylist()
+        ]
+
+
+@pytest.mark.parametrize("name", ["crawl.csv", "crawl.parquet"])
+def test_a_native_log_is_one_that_estimate_reads(name: str) -> None:
+    run("export", "log", name, "--native")
+    rows = json.loads(run("estimate", name, "--format", "json").stdout)
+    assert {row["page"]: row["visits"] for row in rows}[NEWS] == 1
+    assert len(rows) == len(set(VISITS))
+    if name.endswith("parquet"):
+        assert parquet.read_table(name).column_names == CRAWL_LOG.names
+
+
+def test_copies_are_a_warc() -> None:
+    assert run("export", "copies", "c.warc.gz").stdout == "c.warc.gz: 2 copies\n"
+    with Path("c.warc.gz").open("rb") as file:
+        found = {
+            record.rec_headers.get_header("WARC-Target-URI"): record.content_stream().read()
+            for record in ArchiveIterator(file)
+            if record.rec_type == "response"
+        }
+    assert found == {NEWS: NEWS_BODY, ABOUT: f"<p>{ABOUT}</p>".encode()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["log", "log.txt"], "FILE: 'log.txt' does not end in .parquet or .csv"),
+        (["copies", "c.warc"], "FILE: 'c.warc' does not end in .warc.gz"),
+        (["log", "no/log.csv"], "no/log.csv: there is no directory no"),
+        (["log", "log.csv", "--store", "no.db"], "no.db: there is no store here"),
+    ],
+)
+def test_refusals(tmp_path: Path, arguments: list[str], said: str) -> None:
+    assert left_alone(tmp_path, "export", *arguments).startswith(said)

@@ -1,0 +1,43 @@
+"""What ``recrawl get`` gives."""
+
+from pathlib import Path
+
+import pytest
+from cli.crawling_site import move_to, run
+from cli.refusing import left_alone, refused
+from service.filled import DAY, NEW, NEWS, NEWS_BODY, fill
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_to(tmp_path, monkeypatch)
+    fill("recrawl.db", 20_000 * DAY)
+
+
+def test_the_copy_comes_byte_for_byte() -> None:
+    assert run("get", NEWS).stdout_bytes == NEWS_BODY
+    assert run("get", "HTTPS://A.example:443/news#top").stdout_bytes == NEWS_BODY
+
+
+def test_the_copy_goes_to_a_file() -> None:
+    assert run("get", NEWS, "-o", "news.html").stdout == ""
+    assert Path("news.html").read_bytes() == NEWS_BODY
+
+
+def test_headers_come_first() -> None:
+    head, _, body = run("get", NEWS, "--headers").stdout_bytes.partition(b"\r\n\r\n")
+    assert head.split(b"\r\n") == [
+        b"HTTP/1.1 200",
+        b"Content-Type: text/html; charset=latin-1",
+        b'ETag: "n1"',
+    ]
+    assert body == NEWS_BODY
+
+
+def test_refusals(tmp_path: Path) -> None:
+    unknown = "https://nobody.example/"
+    said = left_alone(tmp_path, "get", unknown, "-o", "x.html")
+    assert said == f"{unknown}: this page is not in recrawl.db; `recrawl add` adds it"
+    assert refused("get", NEW) == f"{NEW}: there is no copy yet; `recrawl run` makes one"
+    assert refused("get", "a.example").startswith("a.example: say http://")
+    assert "there is no directory" in refused("get", NEWS, "-o", "no/such.html")

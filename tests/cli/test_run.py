@@ -1,0 +1,188 @@
+"""What ``recrawl run`` does on a real web server, and how it ends."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli.crawling_site import move_to, run
+from cli.refusing import left_alone, refused
+from site_server import Site, page_about, serving
+from typer.testing import CliRunner
+
+from recrawl.cli.app import app
+from recrawl.records import State
+from recrawl.store.sqlite import SqliteStore
+
+PROGRAM = [sys.executable, "-m", "recrawl"]
+QUICKLY = ["--budget", "50/s", "--allow-private", "--host-delay", "0s"]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_to(tmp_path, monkeypatch)
+
+
+def a_site() -> Site:
+    return Site({f"/{name}": page_about(f"This is {name}.") for name in "abc"}, etags=True)
+
+
+def test_pages_are_crawled_and_a_summary_ends_it() -> None:
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        ended = run("run", *QUICKLY, "--for", "1s", "--contact", "me@a.example")
+        assert site.asked("/a")[0].headers["User-Agent"].endswith("(+me@a.example)")
+    assert ended.stderr == ""
+    assert "3 first, 0 changed" in ended.stdout
+    assert "Expected freshness at the end: " in ended.stdout
+    assert run("get", f"{site.url}/a").stdout == site.pages["/a"]
+
+
+def test_without_a_contact_one_line_says_how_to_set_it() -> None:
+    with serving(a_site()) as site:
+        run("add", f"{site.url}/a")
+        ended = run("run", *QUICKLY, "--for", "0.3s")
+    assert ended.stderr.startswith("recrawl: site owners cannot tell who crawls; --contact URL")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_log_of_json_has_an_object_a_line() -> None:
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        ended = run("run", *QUICKLY, "--for", "1s", "--format", "json", "--contact", "x")
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [line.get("end", False) for line in lines] == [False] * (len(lines) - 1) + [True]
+    assert lines[-1]["first"] == 3
+    assert lines[-1]["visits"] == lines[-1]["requests"]
+    assert lines[-1]["robots"] == 1
+
+
+def test_private_addresses_are_left_alone_unless_asked_for() -> None:
+    with serving(a_site()) as site:
+        run("add", f"{site.url}/a")
+        run("run", "--budget", "50/s", "--host-delay", "0s", "--for", "0.5s", "--contact", "x")
+        assert site.requests == []
+
+
+def test_links_are_followed_if_wanted() -> None:
+    site = Site({"/": page_about("Home.", links=("/one",)), "/one": page_about("One.")})
+    with serving(site):
+        run("add", f"{site.url}/")
+        run("run", *QUICKLY, "--follow", "--for", "3s", "--contact", "x")
+    with SqliteStore.open("recrawl.db") as store:
+        found = store.page(f"{site.url}/one")
+    assert found is not None
+    assert found.depth == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--budget", "many"], "--budget: 'many' is not a rate"),
+        (["--for", "ever"], "--for: 'ever' is not a duration"),
+        (["--fingerprint", "magic"], "fingerprint: 'magic' is not one of"),
+        (["--connections", "0"], "--connections: '0' is too small"),
+        (["--format", "xml"], "--format: 'xml' is none of text, json"),
+        ([], "recrawl.db: there is no store here; `recrawl add URL` makes one"),
+    ],
+)
+def test_refusals(tmp_path: Path, arguments: list[str], said: str) -> None:
+    assert left_alone(tmp_path, "run", *arguments).startswith(said)
+
+
+def test_nothing_to_crawl_is_said() -> None:
+    run("add", "https://a.example/")
+    run("remove", "https://a.example/")
+    assert refused("run") == ("recrawl.db: there are no pages in it; `recrawl add URL` adds one")
+
+
+def test_a_second_run_is_refused() -> None:
+    run("add", "https://a.example/")
+    with SqliteStore.open("recrawl.db") as store, store.lock():
+        ended = CliRunner().invoke(app, ["run", "--contact", "x"])
+    assert ended.exit_code == 2
+    assert "another recrawl run" in ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        command = [*PROGRAM, "run", *QUICKLY, "--contact", "x"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            wait_for_copies(3)
+            process.send_signal(number)
+            said, complaints = process.communicate(timeout=30)
+    assert process.returncode == 0, complaints
+    assert b"Ran for " in said
+    assert complaints == b""
+    with SqliteStore.open("recrawl.db") as store:
+        assert store.check() == []
+
+
+def wait_for_copies(copies: int) -> None:
+    for _ in range(300):
+        with SqliteStore.open("recrawl.db") as store:
+            if store.totals().with_copy == copies:
+                return
+        time.sleep(0.1)
+    pytest.fail("no copies were made")
+
+
+def test_a_terminal_shows_it_live() -> None:
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        terminal, end = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+        command = [*PROGRAM, "run", *QUICKLY, "--for", "2s", "--contact", "x"]
+        with subprocess.Popen(
+            command, stdin=end, stdout=end, stderr=end, env=environment
+        ) as process:
+            os.close(end)
+            shown = b""
+            try:
+                while part := os.read(terminal, 65_536):
+                    shown += part
+            except OSError:
+                # The other end was closed: how a terminal says that all was read.
+                pass
+        os.close(terminal)
+    assert process.returncode == 0
+    told = shown.decode()
+    for word in ("fetched", "not modified", "expected fresh", "budget used", "slowest hosts"):
+        assert word in told
+    assert re.search(r"Ran for [0-9.]+ s", told)
+
+
+def test_pages_that_are_gone_are_said_to_be() -> None:
+    with serving(Site()) as site:
+        run("add", f"{site.url}/nothing")
+        run("run", *QUICKLY, "--for", "3s", "--contact", "x")
+    with SqliteStore.open("recrawl.db") as store:
+        page = store.page(f"{site.url}/nothing")
+    assert page is not None
+    assert page.state is State.GONE
+    assert refused("run").startswith("recrawl.db: all pages in it are gone; ")
+
+
+def test_a_second_signal_ends_it_at_once() -> None:
+    with serving(a_site()) as site:
+        run("add", f"{site.url}/a")
+        site.delay = 3.5
+        command = [*PROGRAM, "run", *QUICKLY, "--contact", "x"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            while not site.requests:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            _, complaints = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert complaints == b""

@@ -1,0 +1,51 @@
+"""What ``recrawl settings`` tells."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from cli.crawling_site import move_to, run
+from cli.refusing import refused
+
+from recrawl.service.settings import KNOBS, Settings, load_settings
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_to(tmp_path, monkeypatch)
+
+
+def test_every_knob_is_told_with_who_set_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'budget = "1/h"\nfollow_hosts = ["a.example", "b.example"]\nfollow = true\n'
+    Path("recrawl.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("RECRAWL_BUDGET", "2/h")
+    told = {knob["name"]: knob for knob in json.loads(run("settings", "--format", "json").stdout)}
+    assert list(told) == list(KNOBS)
+    found = {name: (knob["value"], knob["set_by"]) for name, knob in told.items()}
+    assert found["budget"] == ("2/h", "RECRAWL_BUDGET")
+    assert found["follow"] == ("true", "recrawl.toml")
+    assert found["follow_hosts"] == ("a.example, b.example", "recrawl.toml")
+    assert found["connections"] == (KNOBS["connections"].metadata["typed"], "default")
+
+
+def test_the_table_has_every_knob() -> None:
+    shown = run("settings").stdout
+    assert all(f"\n{name} " in shown for name in KNOBS)
+    assert all(knob.metadata["meaning"] in shown for knob in KNOBS.values())
+
+
+def test_the_example_says_the_defaults() -> None:
+    example = run("settings", "--example").stdout
+    assert tomllib.loads(example) == {}
+    lines = [line.removeprefix("# ") for line in example.splitlines() if " = " in line]
+    settings = [line for line in lines if line.partition(" = ")[0] in KNOBS]
+    assert len(settings) == len(KNOBS)
+    Path("mine.toml").write_text("\n".join(settings), encoding="utf-8")
+    assert load_settings(environ={}, file="mine.toml") == Settings()
+
+
+def test_a_bad_setting_is_refused() -> None:
+    Path("mine.toml").write_text("connections = 0", encoding="utf-8")
+    said = refused("settings", "--settings", "mine.toml")
+    assert said == "mine.toml, connections: '0' is too small; at least 1"

@@ -1,0 +1,69 @@
+"""What ``recrawl status`` tells."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from cli.crawling_site import move_to, run
+from cli.refusing import left_alone, refused
+from service.filled import NEW, NEWS, PRICE, fill
+
+from recrawl.store.sqlite import SqliteStore
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_to(tmp_path, monkeypatch)
+
+
+def test_people_are_told_how_things_stand() -> None:
+    fill("recrawl.db", time.time_ns() // 1_000)
+    shown = " ".join(run("status").stdout.split())
+    assert "pages 5: 4 alive, 1 gone, 3 without a copy" in shown
+    assert "run none" in shown
+    assert f"{NEW} now no copy yet" in shown
+    assert f"{NEWS} " in shown
+    assert "price of a visit 0.05 (importance × days), in the last run" in shown
+    assert "b.example 1 1 1 0.0 %" in shown
+
+
+def test_programs_are_told_the_same() -> None:
+    fill("recrawl.db", time.time_ns() // 1_000)
+    told = json.loads(run("status", "--format", "json").stdout)
+    assert told["pages"] == {"all": 5, "alive": 4, "missing": 0, "gone": 1, "with_copy": 2}
+    assert told["price"] == PRICE
+    assert told["run"] is None
+    assert told["due"][0] == {
+        "page": NEW,
+        "time": None,
+        "change_rate": None,
+        "stale": 1.0,
+        "value": None,
+    }
+    assert told["in_all"]["requests"] == 7
+    assert 0.0 < told["expected_freshness"] < 1.0
+
+
+def test_the_budget_is_the_settings() -> None:
+    fill("recrawl.db", time.time_ns() // 1_000)
+    Path("recrawl.toml").write_text('budget = "48/h"\n', encoding="utf-8")
+    assert json.loads(run("status", "--format", "json").stdout)["budget"] == 48 * 24
+
+
+def test_an_empty_store_is_told_too() -> None:
+    with SqliteStore.open("recrawl.db", create=True):
+        pass
+    assert "pages             0: 0 alive" in run("status").stdout
+
+
+def test_status_works_while_a_run_goes_on() -> None:
+    fill("recrawl.db", time.time_ns() // 1_000)
+    with SqliteStore.open("recrawl.db") as store, store.lock():
+        told = json.loads(run("status", "--format", "json").stdout)
+    assert told["run"] is not None
+
+
+def test_refusals(tmp_path: Path) -> None:
+    assert "there is no store here" in left_alone(tmp_path, "status")
+    assert refused("status", "--format", "xml") == "--format: 'xml' is none of table, json"

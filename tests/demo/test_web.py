@@ -1,0 +1,66 @@
+"""The little web in its own process."""
+
+import time
+import urllib.request
+
+import pytest
+
+from recrawl.demo.history import draw_history
+from recrawl.demo.pages import LittlePress
+from recrawl.demo.sites import SITES, Validation
+from recrawl.demo.web import LittleWeb
+from recrawl.errors import RecrawlError
+
+# Whatever proxy there is, it does not know this web.
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def fetched(url: str) -> bytes:
+    with OPENER.open(url, timeout=10) as answer:
+        return bytes(answer.read())
+
+
+def test_it_serves_what_the_history_says_once_it_is_told_to_begin() -> None:
+    history = draw_history(40, 60.0, seed=3)
+    changes = history.changes()
+    now = time.time()
+    with LittleWeb(history, now) as web:
+        assert len(set(web.urls)) == 40
+        press = LittlePress(3, history.pages, web.origins)
+        quiet = [page for page in history.pages if not page.noise and changes[page.number]]
+        assert len(quiet) > 5
+        for page in quiet:
+            assert fetched(web.urls[page.number]) == b"".join(press.print(page, 0))
+        # As if it had begun long ago: all that will happen has happened.
+        web.begin(now - 1000.0)
+        last = quiet[0]
+        deadline = time.monotonic() + 10
+        while fetched(web.urls[last.number]) == b"".join(press.print(last, 0)):
+            assert time.monotonic() < deadline
+        for page in quiet:
+            version = len(changes[page.number])
+            assert fetched(web.urls[page.number]) == b"".join(press.print(page, version))
+        assert [url.removesuffix("/sitemap.xml") for url in web.sitemaps] == [
+            origin for origin, site in zip(web.origins, SITES, strict=True) if site.sitemap
+        ]
+        assert b"<urlset" in fetched(web.sitemaps[0])
+    with pytest.raises(OSError, match="refused"):
+        fetched(web.urls[0])
+
+
+def test_dates_tell_the_age_of_pages_that_have_not_changed() -> None:
+    history = draw_history(40, 60.0, seed=3)
+    made = 1_700_000_000.0
+    page = next(p for p in history.pages if SITES[p.site].validation is Validation.DATE)
+    with LittleWeb(history, made) as web, OPENER.open(web.urls[page.number]) as answer:
+        told = answer.headers["Last-Modified"]
+    changed = int(made - history.age[page.number])
+    assert told == time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(changed))
+
+
+def test_it_says_so_when_its_process_has_ended() -> None:
+    with LittleWeb(draw_history(5, 1.0, seed=1), 0.0) as web:
+        web._process.kill()  # noqa: SLF001
+        web._process.wait()  # noqa: SLF001
+        with pytest.raises(RecrawlError, match="ended before its time"):
+            web.begin(0.0)

@@ -1,0 +1,56 @@
+"""Visits made up for the tests of the store."""
+
+from dataclasses import replace
+
+from recrawl.records import Answer, Fingerprint, Outcome, Page, State, Validators, Visit
+from recrawl.store.encoding import digest_of
+from recrawl.store.rows import NewPage
+
+NOON = 1_767_268_800_000_000
+HOUR = 3_600_000_000
+HEADERS = (("Content-Type", "text/html; charset=utf-8"), ("X-Odd", "a\udcff"), ("x-odd", "b"))
+
+
+def address(number: int) -> str:
+    return f"https://host{number % 3}.example/page/{number}"
+
+
+def new_pages(count: int) -> list[NewPage]:
+    return [NewPage(address(i), f"host{i % 3}.example") for i in range(count)]
+
+
+def found(page: Page, content: bytes, at: int, outcome: Outcome = Outcome.CHANGED) -> Visit:
+    """Make a visit that brought a new content."""
+    after = replace(
+        page,
+        state=State.ALIVE,
+        last_visit=at,
+        validators=Validators('"é\udcff"', "Thu, 01 Jan 2026 12:00:00 GMT"),
+        fingerprint=Fingerprint("text/1", digest_of(content + b"!")),
+        body=digest_of(content),
+        ignored=frozenset([b"key", b""]) if len(content) % 2 else frozenset(),
+        visits=page.visits + 1,
+        changes=page.changes + (outcome is Outcome.CHANGED),
+    )
+    answer = Answer(
+        page.url, 200, at, HEADERS, content, requests=2, transferred=len(content), seconds=0.25
+    )
+    return Visit(after, outcome, answer, page.last_visit, (0.5, 2.0), content, at - HOUR)
+
+
+def unchanged(page: Page, at: int) -> Visit:
+    """Make a visit that was answered with "not modified"."""
+    after = replace(page, last_visit=at, visits=page.visits + 1, not_modified=page.not_modified + 1)
+    return Visit(after, Outcome.UNCHANGED, Answer(page.url, 304, at), page.last_visit, (0.5, 3.0))
+
+
+def failed(page: Page, at: int) -> Visit:
+    """Make a visit that had no answer."""
+    after = replace(page, failures=page.failures + 1)
+    answer = Answer(page.url, 0, at, error="timed out after 60 s", seconds=60.0)
+    return Visit(after, Outcome.FAILED, answer, page.last_visit)
+
+
+def gone(page: Page, at: int) -> Visit:
+    """Make a visit after which the page is given up."""
+    return Visit(replace(page, state=State.GONE), Outcome.GONE, Answer(page.url, 404, at))

@@ -1,0 +1,376 @@
+"""What every store promises."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from store.made_up import HEADERS, HOUR, NOON, address, failed, found, gone, new_pages, unchanged
+
+from recrawl.errors import ArgumentError, StoreError
+from recrawl.records import NO_TIME, Outcome, Page, State, Validators
+from recrawl.store.rows import (
+    Added,
+    Edits,
+    LoggedVisit,
+    NewPage,
+    RobotsFile,
+    SitemapFile,
+    Spending,
+    Spent,
+)
+from recrawl.store.sqlite import SqliteStore
+
+
+@pytest.fixture(params=["file", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
+    place = tmp_path / "recrawl.db" if request.param == "file" else ":memory:"
+    with SqliteStore.open(place, create=True) as opened:
+        yield opened
+        assert opened.check() == []
+
+
+def known(store: SqliteStore, number: int) -> Page:
+    return store.pages([number])[number]
+
+
+def test_pages_are_numbered_from_0_in_the_order_in_which_they_are_named(
+    store: SqliteStore,
+) -> None:
+    assert store.add(new_pages(5), at=NOON) == Added(new=5, known=0, revived=0)
+    assert [known(store, i).url for i in range(5)] == [address(i) for i in range(5)]
+    assert store.page(address(4)) == Page(4, address(4), "host1.example")
+    assert store.page("https://nowhere.example/") is None
+    assert store.pages([3, 99]) == {3: Page(3, address(3), "host0.example")}
+
+
+def test_a_known_page_takes_what_is_said_anew(store: SqliteStore) -> None:
+    store.add([NewPage(address(0), "host0.example", 3.0, depth=2, source="link")], at=NOON)
+    again = [NewPage(address(0), "host0.example"), NewPage(address(1), "host1.example", 2.0)]
+    assert store.add(again, at=NOON) == Added(new=1, known=1, revived=0)
+    assert known(store, 0).importance == 3.0
+    assert known(store, 0).depth == 0
+    twice = [NewPage(address(2), "host2.example", w) for w in (5.0, 7.0, None)]
+    assert store.add(twice, at=NOON) == Added(new=1, known=2, revived=0)
+    assert known(store, 2).importance == 7.0
+
+
+@pytest.mark.parametrize("importance", [-1.0, float("nan"), float("inf")])
+def test_an_importance_that_is_no_number_adds_nothing(
+    store: SqliteStore, importance: float
+) -> None:
+    pages = [*new_pages(2), NewPage(address(9), "host0.example", importance)]
+    with pytest.raises(ArgumentError, match=r"importance of https://host0\.example/page/9 is"):
+        store.add(pages, at=NOON)
+    assert store.totals().pages == 0
+    assert store.add(new_pages(1), at=NOON).new == 1
+
+
+def test_numbers_are_never_given_again(store: SqliteStore) -> None:
+    store.add(new_pages(3), at=NOON)
+    store.record([found(known(store, 2), b"two", NOON, Outcome.FIRST)])
+    assert store.remove([address(2), address(1), "https://nowhere.example/"]) == [1, 2]
+    assert store.add(new_pages(3), at=NOON).new == 2
+    assert sorted(store.pages(range(10))) == [0, 3, 4]
+    assert known(store, 4).url == address(2)
+    assert known(store, 4).fingerprint is None
+
+
+def test_a_visit_is_kept_with_all_that_it_changes(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    visit = found(known(store, 1), b"odd", NOON, Outcome.FIRST)
+    store.record([visit], Spent(NOON, robots=3, sitemaps=1, lost=4))
+    assert known(store, 1) == visit.page
+    assert store.body(visit.page.body or b"") == b"odd"
+    copy = store.copy(address(1))
+    assert copy is not None
+    assert copy.page == visit.page
+    assert copy.answer.headers == HEADERS
+    assert (copy.answer.body, copy.answer.at) == (b"odd", NOON)
+    assert store.history(1, 10) == [
+        LoggedVisit(
+            at=NOON,
+            outcome=Outcome.FIRST,
+            previous=None,
+            status=200,
+            signal=None,
+            last_modified=NOON - HOUR,
+            bytes=3,
+            ms=250,
+            requests=2,
+            truncated=False,
+            mime="text/html",
+            redirect=None,
+            error=None,
+        )
+    ]
+    outcomes = dict.fromkeys(Outcome, 0) | {Outcome.FIRST: 1}
+    assert store.spent(NOON) == Spending(6, 3, 1, outcomes)
+    assert store.spent(NOON + HOUR) == Spending(0, 0, 0, dict.fromkeys(Outcome, 0))
+
+
+def test_how_an_outcome_is_known_is_logged(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    store.record([found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2)])
+    dated = replace(known(store, 1), validators=Validators(None, "a date"))
+    store.record([unchanged(known(store, 0), NOON + 1), unchanged(dated, NOON + 1)])
+    store.record([found(known(store, 0), b"b", NOON + 2)])
+    store.record([failed(known(store, 0), NOON + 3), gone(known(store, 1), NOON + 3)])
+    assert [v.signal for v in store.history(0, 9)] == [None, "digest", "etag", None]
+    assert [v.signal for v in store.history(1, 9)] == [None, "lastmod", None]
+    assert [v.at for v in store.history(0, 2)] == [NOON + 3, NOON + 2]
+    assert [v.previous for v in store.history(0, 9)] == [NOON + 2, NOON + 1, NOON, None]
+
+
+def test_a_visit_that_is_told_twice_counts_once(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    visit = found(known(store, 0), b"a", NOON, Outcome.FIRST)
+    store.record([visit, visit])
+    store.record([found(known(store, 0), b"b", NOON)])
+    assert known(store, 0) == visit.page
+    assert store.totals().visits == 1
+    assert store.spent(0).requests == 2
+
+
+def test_a_page_removed_during_its_visit_stays_removed_but_its_cost_counts(
+    store: SqliteStore,
+) -> None:
+    store.add(new_pages(2), at=NOON)
+    visits = [found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2)]
+    store.remove([address(0)])
+    store.record(visits)
+    assert list(store.pages([0, 1])) == [1]
+    assert store.spent(0).requests == 4
+    assert store.totals().visits == 1
+
+
+def test_what_others_edit_during_a_visit_stays(store: SqliteStore) -> None:
+    store.add([NewPage(address(0), "host0.example", depth=3)], at=NOON)
+    visit = found(known(store, 0), b"a", NOON, Outcome.FIRST)
+    store.add([NewPage(address(0), "host0.example", 9.0)], at=NOON)
+    store.record([visit])
+    assert (known(store, 0).importance, known(store, 0).depth) == (9.0, 0)
+
+
+def test_a_content_is_stored_once_and_no_longer_than_it_is_a_copy(store: SqliteStore) -> None:
+    store.add(new_pages(3), at=NOON)
+    store.record([found(known(store, i), b"same" * 99, NOON, Outcome.FIRST) for i in range(3)])
+    totals = store.totals()
+    assert (totals.with_copy, totals.bodies, totals.content_bytes) == (3, 1, 396)
+    assert 0 < totals.stored_bytes < 60
+    store.record([found(known(store, 0), b"other", NOON + 1)])
+    assert store.totals().bodies == 2
+    store.record([found(known(store, i), b"other", NOON + 1) for i in (1, 2)])
+    assert store.totals().bodies == 1
+    with pytest.raises(StoreError, match="no content"):
+        store.body(b"nowhere")
+    store.remove([address(i) for i in range(3)])
+    assert store.totals().bodies == 0
+    assert store.totals().visits == 0
+    assert store.spent(0).requests == 12
+
+
+def test_a_page_may_lose_its_copy(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
+    lost = failed(replace(known(store, 0), body=None), NOON + 1)
+    store.record([lost])
+    assert store.copy(address(0)) is None
+    assert store.totals().bodies == 0
+
+
+def test_a_content_under_a_wrong_digest_is_refused(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    right, visit = (found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2))
+    with pytest.raises(ArgumentError, match="the content of page 1 has another digest"):
+        store.record([right, replace(visit, content=b"b")])
+    absent = replace(visit, content=None)
+    with pytest.raises(StoreError):
+        store.record([absent])
+    assert store.totals().visits == 0
+
+
+def test_a_page_given_up_is_visited_again_when_it_is_named_again(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
+    store.record([gone(known(store, 0), NOON + 1)])
+    assert store.fleet().number.tolist() == [1]
+    assert store.add(new_pages(1), at=NOON) == Added(new=0, known=0, revived=1)
+    page = known(store, 0)
+    # Not found at its last visit: an answer makes it a page that came back.
+    assert page.state is State.MISSING
+    assert page.fingerprint is not None
+    assert store.fleet().number.tolist() == [0, 1]
+
+
+def test_the_fleet_is_every_page_that_is_visited(store: SqliteStore) -> None:
+    pages = [NewPage(address(i), f"host{i % 3}.example", 1.0 + i) for i in range(6)]
+    store.add(pages, at=NOON)
+    store.record([found(known(store, 1), b"a", NOON, Outcome.FIRST), failed(known(store, 2), NOON)])
+    store.record([gone(known(store, 3), NOON)])
+    store.remove([address(0)])
+    fleet = store.fleet()
+    assert fleet.number.tolist() == [1, 2, 4, 5]
+    assert fleet.url == [address(i) for i in (1, 2, 4, 5)]
+    assert fleet.hosts == ["host1.example", "host2.example"]
+    assert fleet.host.tolist() == [0, 1, 0, 1]
+    assert fleet.importance.tolist() == [2.0, 3.0, 5.0, 6.0]
+    np.testing.assert_array_equal(fleet.shape, [0.5, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(fleet.time, [2.0, np.nan, np.nan, np.nan])
+    assert fleet.last_visit.tolist() == [NOON, NO_TIME, NO_TIME, NO_TIME]
+    assert fleet.failures.tolist() == [0, 1, 0, 0]
+    assert {fleet.number.dtype, fleet.host.dtype, fleet.last_visit.dtype} == {np.dtype(np.int64)}
+
+
+def test_an_empty_store_has_an_empty_fleet(store: SqliteStore) -> None:
+    fleet = store.fleet()
+    assert (fleet.number.size, fleet.hosts, fleet.url, fleet.serial) == (0, [], [], 0)
+    assert list(store.visits()) == []
+    assert list(store.copies()) == []
+
+
+def test_a_visit_that_teaches_nothing_keeps_the_belief(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
+    store.record([failed(known(store, 0), NOON + 1)])
+    assert (store.fleet().shape[0], store.fleet().time[0]) == (0.5, 2.0)
+    store.record([unchanged(known(store, 0), NOON + 2)])
+    assert (store.fleet().shape[0], store.fleet().time[0]) == (0.5, 3.0)
+
+
+def test_a_run_hears_of_edits_made_beside_it(store: SqliteStore) -> None:
+    store.add(new_pages(4), at=NOON)
+    store.record([gone(known(store, 3), NOON)])
+    serial = store.fleet().serial
+    assert store.changes_since(serial) == Edits(serial, [], [], [], [])
+    store.add([*new_pages(1), NewPage(address(1), "host1.example", 4.0)], at=NOON)
+    store.add([NewPage(address(i), "host.example") for i in (3, 7, 8)], at=NOON)
+    store.remove([address(2), address(8)])
+    edits = store.changes_since(serial)
+    assert [page.url for page in edits.added] == [address(7)]
+    assert [page.number for page in edits.revived] == [3]
+    assert edits.removed == [2]
+    assert edits.importance == [(1, 4.0)]
+    assert store.changes_since(edits.serial) == Edits(edits.serial, [], [], [], [])
+    with store.lock():
+        store.add([NewPage(address(9), "host.example")], at=NOON)
+        assert [page.url for page in store.changes_since(edits.serial).added] == [address(9)]
+
+
+def test_many_edits_are_told_in_parts(store: SqliteStore) -> None:
+    store.add(new_pages(25_000), at=NOON)
+    serial, told = 0, []
+    while (edits := store.changes_since(serial)).serial != serial:
+        serial = edits.serial
+        told.append(len(edits.added))
+    assert told == [10_000, 10_000, 5_000]
+
+
+def test_the_log_comes_in_batches_by_page_and_time(store: SqliteStore) -> None:
+    store.add(new_pages(4), at=NOON)
+    for time in (2, 1, 3):
+        store.record([found(known(store, i), b"%d" % time, NOON + time) for i in (3, 0, 2)])
+    batches = list(store.visits(batch=2))
+    assert [batch.num_rows for batch in batches] == [2, 2, 2, 2, 1]
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    expected = [(page, NOON + time) for page in (0, 2, 3) for time in (1, 2, 3)]
+    assert [(row["page"], row["at"]) for row in rows] == expected
+    assert [row["url"] for row in rows[::3]] == [address(i) for i in (0, 2, 3)]
+    assert {row["truncated"] for row in rows} == {False}
+
+
+def test_copies_come_in_order_of_number(store: SqliteStore) -> None:
+    store.add(new_pages(4), at=NOON)
+    store.record([found(known(store, i), b"%d" % i, NOON, Outcome.FIRST) for i in (3, 1)])
+    assert [(copy.page.number, copy.answer.body) for copy in store.copies()] == [
+        (1, b"1"),
+        (3, b"3"),
+    ]
+    assert store.copy(address(0)) is None
+    assert store.copy("https://nowhere.example/") is None
+
+
+def test_what_hosts_say_is_remembered(store: SqliteStore) -> None:
+    origin = "https://example.org"
+    assert store.robots(origin) is None
+    for kept in (
+        RobotsFile(origin, 200, "User-agent: *\nDisallow: /é\udcff", NOON),
+        RobotsFile(origin, 0, "", NOON + 1, NOON, "it timed out", permanent=True),
+    ):
+        store.remember_robots(kept)
+        assert store.robots(origin) == kept
+
+
+def test_sitemaps_are_due_until_they_are_read(store: SqliteStore) -> None:
+    for url in ("b", "a", "b"):
+        store.add_sitemap(url)
+    none = Validators()
+    assert store.sitemaps(NOON) == [
+        SitemapFile("a", None, none, 0),
+        SitemapFile("b", None, none, 0),
+    ]
+    validators = Validators('"\udcff"', None)
+    store.note_sitemap("a", NOON, validators, 12)
+    assert [sitemap.url for sitemap in store.sitemaps(NOON)] == ["b"]
+    assert store.sitemaps(NOON + 1)[1] == SitemapFile("a", NOON, validators, 12)
+
+
+def test_small_things_are_remembered(store: SqliteStore) -> None:
+    assert store.meta("prior") is None
+    for value in ("1", "2"):
+        store.set_meta("prior", value)
+        assert store.meta("prior") == value
+
+
+def test_only_one_run_at_a_time(store: SqliteStore) -> None:
+    for _ in range(2):
+        with store.lock(), pytest.raises(StoreError, match="another recrawl run"), store.lock():
+            pass
+
+
+def test_pages_are_found_by_their_addresses(store: SqliteStore) -> None:
+    store.add(new_pages(4), at=NOON)
+    wanted = [address(2), "https://nowhere.example/", address(0)]
+    assert store.pages_at(wanted) == {address(i): known(store, i) for i in (0, 2)}
+    assert store.pages_at([]) == {}
+
+
+def test_hosts_that_were_asked_for_are_told_from_those_found_through_links(
+    store: SqliteStore,
+) -> None:
+    assert store.seed_hosts() == []
+    store.add([*new_pages(2), NewPage("https://far.example/", "far.example", depth=1)], at=NOON)
+    assert store.seed_hosts() == ["host0.example", "host1.example"]
+
+
+def test_the_newest_visit_is_one_that_found_the_page(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    assert store.newest_visit() is None
+    store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
+    store.record([failed(known(store, 1), NOON + HOUR)])
+    assert store.newest_visit() == NOON
+
+
+def test_what_is_believed_of_a_page_is_what_its_last_visit_led_to(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    assert store.belief(0) is None
+    store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
+    store.record([unchanged(known(store, 0), NOON + HOUR)])
+    assert store.belief(0) == (0.5, 3.0)
+    assert store.belief(99) is None
+
+
+def test_observations_are_visits_that_taught_something(store: SqliteStore) -> None:
+    store.add(new_pages(6), at=NOON)
+    for page in range(6):
+        store.record([found(known(store, page), b"a", NOON, Outcome.FIRST)])
+        store.record([unchanged(known(store, page), NOON + HOUR)])
+        store.record([failed(known(store, page), NOON + 2 * HOUR)])
+        store.record([found(known(store, page), bytes([page]), NOON + 3 * HOUR)])
+    seen = store.observations(1_000)
+    assert seen.page.tolist() == [page for page in range(6) for _ in range(2)]
+    assert seen.elapsed.tolist() == [HOUR, 2 * HOUR] * 6
+    assert seen.changed.tolist() == [False, True] * 6
+    part = store.observations(12)
+    assert part.page.tolist() == [0, 0, 2, 2, 4, 4]

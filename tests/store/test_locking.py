@@ -1,0 +1,63 @@
+"""One run at a time, across processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from store.made_up import NOON, new_pages
+
+from recrawl.errors import StoreError
+from recrawl.store.sqlite import SqliteStore
+
+HOLD = """
+import sys
+from recrawl.store.sqlite import SqliteStore
+with SqliteStore.open(sys.argv[1]) as store, store.lock():
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_run_is_told_who_holds_the_store(tmp_path: Path) -> None:
+    place = tmp_path / "recrawl.db"
+    with (
+        SqliteStore.open(place, create=True) as store,
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD, place],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as holder,
+    ):
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "locked\n"
+        told = rf"recrawl\.db: another recrawl run \(process {holder.pid}\) uses this store$"
+        with pytest.raises(StoreError, match=told), store.lock():
+            pass
+        assert store.add(new_pages(2), at=NOON).new == 2
+        assert store.remove([new_pages(1)[0].url]) == [0]
+        holder.kill()
+        holder.wait()
+        with store.lock():
+            assert (tmp_path / "recrawl.db-run").read_text() == f"{os.getpid()}\n"
+        assert (tmp_path / "recrawl.db-run").read_text() == ""
+
+
+def test_a_holder_that_left_no_name_is_not_named(tmp_path: Path) -> None:
+    place = tmp_path / "recrawl.db"
+    with SqliteStore.open(place, create=True) as store, store.lock():
+        (tmp_path / "recrawl.db-run").write_text("")
+        with pytest.raises(StoreError, match="another recrawl run uses this store"), store.lock():
+            pass
+
+
+def test_a_lock_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "recrawl.db-run").mkdir()
+    with (
+        SqliteStore.open(tmp_path / "recrawl.db", create=True) as store,
+        pytest.raises(StoreError, match=r"recrawl\.db-run: it cannot be written: Is a directory"),
+        store.lock(),
+    ):
+        pass

@@ -1,0 +1,164 @@
+"""The store against plain dictionaries: any order of adding, visiting, removing and reopening."""
+
+import math
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from store.made_up import HOUR, NOON, address, failed, found, gone, unchanged
+
+from recrawl.records import Outcome, Page, State, Visit
+from recrawl.store.encoding import digest_of
+from recrawl.store.rows import Added, NewPage
+from recrawl.store.sqlite import SqliteStore
+
+NAMES = st.integers(0, 7)
+CONTENTS = st.sampled_from([b"", b"one", b"two", b"three" * 2_000])
+IMPORTANCES = st.none() | st.sampled_from([0.0, 1.0, 2.5])
+
+
+class Model(RuleBasedStateMachine):
+    """What a store is, in dictionaries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.store = SqliteStore.open(self.folder / "recrawl.db", create=True)
+        self.pages: dict[int, Page] = {}
+        self.beliefs: dict[int, tuple[float, float]] = {}
+        self.contents: dict[bytes, bytes] = {}
+        self.log: dict[tuple[int, int], Outcome] = {}
+        self.requests = 0
+        self.numbers = 0
+        self.now = NOON
+        # What a run knows that reads edits now and then.
+        self.serial = 0
+        self.told: dict[str, tuple[int, float]] = {}
+
+    def teardown(self) -> None:
+        self.store.close()
+        shutil.rmtree(self.folder)
+
+    def by_url(self) -> dict[str, Page]:
+        return {page.url: page for page in self.pages.values()}
+
+    @rule(named=st.lists(st.tuples(NAMES, IMPORTANCES, st.integers(0, 3)), max_size=6))
+    def add(self, named: list[tuple[int, float | None, int]]) -> None:
+        before = self.by_url()
+        for name, importance, depth in named:
+            page = self.by_url().get(address(name))
+            if page is None:
+                page = Page(self.numbers, address(name), f"host{name % 3}.example", depth=depth)
+                self.numbers += 1
+            state = State.MISSING if page.state is State.GONE else page.state
+            self.pages[page.number] = replace(
+                page,
+                importance=page.importance if importance is None else importance,
+                depth=min(depth, page.depth),
+                state=state,
+                failures=0 if page.state is State.GONE else page.failures,
+            )
+        urls = {address(name) for name, _, _ in named}
+        new = len(urls - set(before))
+        revived = sum(before[url].state is State.GONE for url in urls & set(before))
+        added = self.store.add(
+            [NewPage(address(n), f"host{n % 3}.example", w, depth) for n, w, depth in named],
+            at=self.now,
+        )
+        assert added == Added(new, len(named) - new - revived, revived)
+
+    @rule(names=st.sets(NAMES, max_size=3))
+    def remove(self, names: set[int]) -> None:
+        urls = {address(name) for name in names}
+        numbers = sorted(number for number, page in self.pages.items() if page.url in urls)
+        assert self.store.remove(urls) == numbers
+        for number in numbers:
+            del self.pages[number]
+            self.beliefs.pop(number, None)
+        self.log = {visit: o for visit, o in self.log.items() if visit[0] not in numbers}
+
+    @precondition(lambda self: self.pages)
+    @rule(data=st.data(), again=st.booleans())
+    def visit(self, data: st.DataObject, *, again: bool) -> None:
+        chosen = data.draw(st.lists(st.sampled_from(sorted(self.pages)), unique=True, max_size=5))
+        self.now += data.draw(st.sampled_from([1, HOUR // 3]))
+        visits = [self._visit(data, self.pages[number]) for number in chosen]
+        for visit in visits:
+            number = visit.page.number
+            self.pages[number] = visit.page
+            self.log[number, self.now] = visit.outcome
+            self.requests += visit.answer.requests
+            if visit.belief is not None:
+                self.beliefs[number] = visit.belief
+            if visit.content is not None:
+                self.contents[digest_of(visit.content)] = visit.content
+        self.store.record(visits)
+        if again:
+            self.store.record(visits)
+
+    def _visit(self, data: st.DataObject, page: Page) -> Visit:
+        kinds = ["found", "failed", "gone"] + (["unchanged"] if page.body else [])
+        match data.draw(st.sampled_from(kinds)):
+            case "found":
+                return found(page, data.draw(CONTENTS), self.now)
+            case "failed":
+                return failed(page, self.now)
+            case "gone":
+                return gone(page, self.now)
+        return unchanged(page, self.now)
+
+    @rule()
+    def reopen(self) -> None:
+        self.store.close()
+        self.store = SqliteStore.open(self.folder / "recrawl.db")
+
+    @rule()
+    def hear_of_edits(self) -> None:
+        edits = self.store.changes_since(self.serial)
+        self.serial = edits.serial
+        for page in edits.added:
+            self.told[page.url] = (page.number, page.importance)
+        removed = set(edits.removed)
+        self.told = {url: known for url, known in self.told.items() if known[0] not in removed}
+        for number, importance in edits.importance:
+            self.told[self.pages[number].url] = (number, importance)
+        assert self.told == {
+            page.url: (page.number, page.importance) for page in self.pages.values()
+        }
+
+    @invariant()
+    def same(self) -> None:
+        assert self.store.pages(range(self.numbers)) == self.pages
+        rows = [row for batch in self.store.visits(batch=3) for row in batch.to_pylist()]
+        assert {(row["page"], row["at"]): row["outcome"] for row in rows} == self.log
+        assert len(rows) == len(self.log)
+        assert self.store.spent(0).requests == self.requests
+        copies = {copy.page.number: copy.answer.body for copy in self.store.copies()}
+        assert copies == {
+            number: self.contents[page.body]
+            for number, page in self.pages.items()
+            if page.body is not None
+        }
+        assert self.store.totals().bodies == len(set(copies.values()))
+        assert self.store.check() == []
+
+    @invariant()
+    def same_fleet(self) -> None:
+        fleet = self.store.fleet()
+        there = sorted(n for n, page in self.pages.items() if page.state is not State.GONE)
+        assert fleet.number.tolist() == there
+        assert [fleet.hosts[host] for host in fleet.host] == [self.pages[n].host for n in there]
+        for number, shape, time in zip(there, fleet.shape, fleet.time, strict=True):
+            if number in self.beliefs:
+                assert (shape, time) == self.beliefs[number]
+            else:
+                assert math.isnan(shape)
+                assert math.isnan(time)
+
+
+TestModel = Model.TestCase
+TestModel.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
