@@ -1,0 +1,58 @@
+"""A crawl killed at fifty random moments: what is lost, and whether anything is damaged."""
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.report import Figure, markdown, write_section
+
+PAGE = "reference/store.md"
+KILLS = 50
+#: Seconds from the beginning of a crawl to its end.
+SOONEST, LATEST = 0.05, 1.5
+TESTS = Path(__file__).parent.parent / "tests"
+
+
+def run() -> list[Figure]:
+    """Kill, look, and write the table."""
+    # The tests do the same with fewer kills.
+    sys.path.insert(0, str(TESTS))
+    from acceptance.killing import BUDGET, CONNECTIONS, MOST_LOST, crawl_and_kill
+
+    rng = random.Random(50)  # noqa: S311 - moments, not secrets
+    moments = [rng.uniform(SOONEST, LATEST) for _ in range(KILLS)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Console(stderr=True).status(f"killing a crawl {KILLS} times"),
+    ):
+        crawled = crawl_and_kill(Path(folder) / "recrawl.db", moments)
+    runs = crawled.runs
+    served, allowed = sum(run.served for run in runs), sum(run.allowed for run in runs)
+    missing = sum(max(run.told - run.logged, 0) for run in runs)
+    most_lost = max(run.lost for run in runs)
+    over = max(run.served - run.allowed for run in runs)
+    rows = [
+        ["requests that the server saw", f"{served:,}"],
+        ["visits in the log", f"{sum(run.logged for run in runs):,}"],
+        ["visits that the crawl had told of and that are not in the log", f"{missing:,}"],
+        ["damage found: in the file, contents, the log beside what was served", "none"],
+        ["requests lost in a kill, mean", f"{sum(run.lost for run in runs) / KILLS:.1f}"],
+        ["requests lost in a kill, most", f"{most_lost:,}"],
+        ["requests, as a share of the budget", f"{served / allowed:.0%}"],
+    ]
+    if crawled.problems:
+        rows[3][1] = f"{len(crawled.problems):,}"
+    told = (
+        f"A crawl at {BUDGET} requests a second on {CONNECTIONS} connections, killed (`kill -9`) "
+        f"at {KILLS} random moments and started again each time:"
+    )
+    write_section(PAGE, "killing", f"{told}\n\n{markdown(['', 'measured'], rows)}")
+    return [
+        Figure("killing: damage found", len(crawled.problems), 0),
+        Figure("killing: visits told of and not in the log", missing, 0),
+        Figure("killing: requests lost in a kill", most_lost, MOST_LOST),
+        Figure("killing: requests over a run's budget", over, 1 + CONNECTIONS),
+    ]

@@ -1,0 +1,131 @@
+"""A full disk, a locked store, a second run: one sentence, status 2, and nothing damaged."""
+
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from acceptance import program
+from site_server import Site, page_about, serving
+
+from recrawl.store.sqlite import SqliteStore
+
+TOLD = {
+    "allow_private": "true",
+    "budget": "200/s",
+    "host_delay": "0s",
+    "host_connections": "8",
+    "contact": "https://example.org/bot",
+}
+REFUSED = 2
+#: The program with a disk that is full when a file has grown to so many bytes.
+_FULL = (
+    "import resource, signal, sys;"
+    "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2);"
+    "from recrawl.cli.app import main; main()"
+)
+
+
+def see_one_sentence(complained: str, *words: str) -> None:
+    assert complained.count("\n") == 1
+    assert complained.startswith("recrawl: ")
+    for word in words:
+        assert word in complained
+
+
+def long_pages() -> dict[str, str]:
+    """Write pages that take room, as nothing in them comes twice."""
+    rooms = [" ".join(str(hash((n, word))) for word in range(2_000)) for n in range(100)]
+    return {f"/{n}": page_about(text) for n, text in enumerate(rooms)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have limits on POSIX only")
+def test_a_full_disk_ends_the_run_and_damages_nothing(tmp_path: Path) -> None:
+    store = tmp_path / "recrawl.db"
+    with serving(Site(long_pages())) as site:
+        program.add(store, (site.url + path for path in site.pages))
+        done = subprocess.run(
+            [sys.executable, "-c", _FULL, "700000", "run", "--store", str(store), "--for", "20s"],
+            env=program.environ(TOLD),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=40.0,
+        )
+        assert done.returncode == REFUSED, done.stderr
+        see_one_sentence(done.stderr, str(store), "full", "nothing kept is lost")
+        program.check(store)
+        with SqliteStore.open(store) as opened:
+            kept = opened.totals().with_copy
+            assert 0 < kept < len(site.pages)
+            assert opened.spent(0).requests <= len(site.requests)
+        # With room again it goes on where it was.
+        program.run("run", "--store", str(store), "--for", "2s", settings=TOLD)
+    program.check(store)
+    with SqliteStore.open(store) as opened:
+        assert opened.totals().with_copy == len(site.pages)
+
+
+def test_a_locked_store_is_waited_for_and_then_left(tmp_path: Path) -> None:
+    store = tmp_path / "recrawl.db"
+    with serving(Site({"/a": page_about("A page.")})) as site:
+        program.add(store, [site.url + "/a"])
+        holder = sqlite3.connect(store, isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        try:
+            status, said, complained = program.run(
+                "add", "--store", str(store), site.url + "/b", settings=TOLD
+            )
+        finally:
+            holder.execute("ROLLBACK")
+            holder.close()
+    assert (status, said) == (REFUSED, "")
+    see_one_sentence(complained, str(store), "another process is writing")
+    program.check(store)
+
+
+def test_a_run_outlasts_others_who_write_for_a_while(tmp_path: Path) -> None:
+    store = tmp_path / "recrawl.db"
+    with serving(Site({f"/{n}": page_about(f"Page {n}.") for n in range(9)})) as site:
+        program.add(store, (site.url + path for path in site.pages))
+        arguments = ("run", "--store", str(store), "--for", "4s")
+        with program.start(*arguments, settings=TOLD) as process:
+            _wait_for(site, 9)
+            holder = sqlite3.connect(store, isolation_level=None, timeout=10.0)
+            holder.execute("BEGIN IMMEDIATE")
+            time.sleep(1.5)
+            holder.execute("COMMIT")
+            holder.close()
+            _, complained = process.communicate(timeout=30.0)
+    assert process.returncode == 0, complained
+    with SqliteStore.open(store) as opened:
+        assert opened.check() == []
+        pages = [request for request in site.requests if request.path != "/robots.txt"]
+        assert opened.spent(0).requests == len(pages)
+
+
+def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    store = tmp_path / "recrawl.db"
+    with serving(Site({f"/{n}": page_about(f"Page {n}.") for n in range(9)})) as site:
+        program.add(store, (site.url + path for path in site.pages))
+        arguments = ("run", "--store", str(store), "--for", "4s")
+        with program.start(*arguments, settings=TOLD) as process:
+            _wait_for(site, 9)
+            status, said, complained = program.run(*arguments, settings=TOLD)
+            assert (status, said) == (REFUSED, "")
+            see_one_sentence(complained, str(store), "another recrawl run", str(process.pid))
+            seen = len(site.requests)
+            process.communicate(timeout=30.0)
+    assert process.returncode == 0
+    assert len(site.requests) > seen
+    program.check(store)
+
+
+def _wait_for(site: Site, requests: int) -> None:
+    deadline = time.monotonic() + 20.0
+    while len(site.requests) < requests and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(site.requests) >= requests
