@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.runtime-ready
 DEV_READY := $(VENV)/.dev-ready
 BENCH_READY := $(VENV)/.bench-ready
+# Tests of one file stay together: many share what is slow to make.
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help
@@ -19,7 +21,7 @@ demo: $(RUN_READY) ## Crawl a little web for a minute, and see how fresh the cop
 
 .PHONY: test
 test: $(DEV_READY) ## Run the tests (offline, some five minutes)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: check
 check: $(DEV_READY) ## Lint, types, layers and tests: what has to pass
@@ -27,7 +29,7 @@ check: $(DEV_READY) ## Lint, types, layers and tests: what has to pass
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: format
 format: $(DEV_READY) ## Format the code and mend what lint can mend

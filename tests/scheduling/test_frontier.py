@@ -77,6 +77,16 @@ def test_requests_beside_the_visits_are_saved_on_the_visits_to_come() -> None:
     assert frontier.take(0.35, 100).size == 2
 
 
+def test_it_says_when_the_budget_pays_for_another_visit() -> None:
+    frontier = begun(100, 40.0)
+    frontier.take(0.25, 7)
+    assert frontier.affordable_at == 0.25
+    frontier.take(0.25, 100)
+    assert frontier.affordable_at == pytest.approx(0.275)
+    assert frontier.take(0.274, 1).size == 0
+    assert frontier.take(0.2751, 1).size == 1
+
+
 def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
     """Without neighbours, whose clocks begin anew, and with nothing out and no failures."""
     old = begun(60, 40.0)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recrawl.cli.moments import iso, second, size, until
-from recrawl.cli.terminal import count, percent, printable
+from recrawl.cli.terminal import count, number, percent, printable
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
 from recrawl.service.view import View
 from recrawl.units import format_duration, format_rate
@@ -130,6 +130,7 @@ def as_object(view: View) -> dict[str, Any]:
         "sitemaps": view.files,
         "bytes": view.transferred,
         "under_way": view.under_way,
+        "next_visit": iso(max(view.next_visit, view.now)),
         "budget": view.budget,
         "budget_used": view.budget_used,
         "expected_freshness": view.expected_freshness,
@@ -161,13 +162,14 @@ def _numbers(view: View) -> Table:
         table.add_column(justify="right", no_wrap=True)
     left = [("fetched", view.visits), ("first", found[Outcome.FIRST])]
     left += [("changed", found[Outcome.CHANGED]), ("unchanged", found[Outcome.UNCHANGED])]
-    left += [("not modified", view.not_modified)]
+    left += [("not modified", view.not_modified), ("under way", view.under_way)]
     middle = [("failed", f"{found[Outcome.FAILED]:,}"), ("gone", f"{found[Outcome.GONE]:,}")]
-    middle += [("under way", f"{view.under_way:,}"), ("received", size(view.transferred))]
+    middle += [("received", size(view.transferred)), ("price of a visit", number(view.price))]
     middle += [("expected fresh", percent(view.expected_freshness))]
+    middle += [("next due", until(view.next_visit, view.now))]
     right = [("requests", f"{view.requests:,}"), ("robots.txt", f"{view.robots:,}")]
     right += [("sitemaps", f"{view.files:,}"), ("budget", format_rate(view.budget))]
-    right += [("budget used", percent(view.budget_used))]
+    right += [("budget used", percent(view.budget_used)), ("pages", f"{view.pages:,}")]
     for one, two, three in zip(left, middle, right, strict=True):
         table.add_row(one[0], f"{one[1]:,}", *two, *three)
     return table

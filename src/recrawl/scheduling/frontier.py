@@ -260,6 +260,11 @@ class Frontier:
         return 0 <= page < places.size and bool(places[page] != ABSENT)
 
     @property
+    def affordable_at(self) -> float:
+        """When the budget pays for another visit; the present if it does already."""
+        return self._now + max(1.0 - self._credit, 0.0) / self._settings.budget
+
+    @property
     def price(self) -> float:
         """What a visit must be worth, importance times days; 0 before the first pages are taken."""
         return float(self._book.desk["price"][0])

@@ -8,7 +8,7 @@ from typing import final
 
 from recrawl.crawling.room import Room
 from recrawl.errors import RecrawlError
-from recrawl.records import SECONDS_A_DAY, Answer, Page, State, Visit
+from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, Answer, Page, State, Visit
 from recrawl.service.explaining import PRICE
 from recrawl.service.growing import Grower
 from recrawl.service.health import Health
@@ -107,6 +107,7 @@ class Crawl:
         self._finished: list[Visit] = []
         self._unwritten = 0
         self._counted = (0, 0)
+        self._lost = 0
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
@@ -191,12 +192,17 @@ class Crawl:
         for number in taken:
             page = pages.get(number)
             if page is None or page.state is State.GONE:
-                self._loaded.frontier.remove([number])
+                self._drop(number)
                 continue
             self._lanes.add(page)
             if self._lanes.queued(page.host) >= LANE * self._settings.host_connections:
                 self._pass_over(page.host, now, PASSED_OVER)
         self._wake.set()
+
+    def _drop(self, number: int) -> None:
+        """Forget a page that is not to be visited; somebody may have been quicker."""
+        if number in self._loaded.frontier:
+            self._loaded.frontier.remove([number])
 
     def _start(self) -> None:
         """Fetch waiting pages while there are connections."""
@@ -240,11 +246,11 @@ class Crawl:
         """Leave a host alone; its pages that wait are tried another time."""
         self._pass_over(host, answer.at, seconds)
         self.view.closed[host] = answer.at + round(seconds * 1e6)
-        waiting = self._lanes.drop(host)
+        frontier = self._loaded.frontier
+        waiting = [page.number for page in self._lanes.drop(host) if page.number in frontier]
         if waiting:
-            pages = [page.number for page in waiting]
-            self._loaded.frontier.report(pages, days(answer.at), changed=False, failed=True)
-            self._loaded.frontier.spend(-len(pages))
+            frontier.report(waiting, days(answer.at), changed=False, failed=True)
+            frontier.spend(-len(waiting))
 
     def _pass_over(self, host: str, now: int, seconds: float) -> None:
         number = self._loaded.roster.host(host)
@@ -253,6 +259,7 @@ class Crawl:
     async def _end_fetches(self) -> None:
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=GRACE)
+            self._lost = len(late)
             for task in late:
                 task.cancel()
 
@@ -264,6 +271,8 @@ class Crawl:
                 await asyncio.sleep(GATHERED)
             if self._finished:
                 await self._keep_batch()
+        # What was asked for files, or for pages that did not come in time, is spent all the same.
+        await self._keeper.keep([], self._spent())
 
     async def _keep_batch(self) -> None:
         batch, self._finished = self._finished, []
@@ -280,11 +289,12 @@ class Crawl:
         self._room.hold(size)
 
     def _spent(self) -> Spent:
-        """Give the requests for files since it was asked last."""
+        """Give the requests that no visit tells of, since it was asked last."""
         robots, files = self._files()
         before, self._counted = self._counted, (robots, files)
         self.view.robots, self.view.files = robots, files
-        return Spent(self._clock(), robots - before[0], files - before[1])
+        lost, self._lost = self._lost, 0
+        return Spent(self._clock(), robots - before[0], files - before[1], lost)
 
     # Growing, and telling
 
@@ -325,6 +335,7 @@ class Crawl:
         view.under_way = len(self._tasks)
         view.expected_freshness = frontier.expected_freshness(days(view.now))
         view.price = frontier.price
+        view.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
         view.pages = len(frontier)
         view.closed = {host: until for host, until in view.closed.items() if until > view.now}
 

@@ -39,6 +39,7 @@ class View:
         files: Requests for sitemaps.
         transferred: Bytes of bodies received.
         under_way: Fetches that are not answered yet.
+        next_visit: When the budget pays for the next, in microseconds.
         expected_freshness: The share of importance whose copies are believed to be current.
         price: What a visit is worth now, importance times days.
         hosts: How long hosts took.
@@ -57,6 +58,7 @@ class View:
     files: int = 0
     transferred: int = 0
     under_way: int = 0
+    next_visit: int = 0
     expected_freshness: float = 0.0
     price: float = 0.0
     hosts: dict[str, HostTimes] = field(default_factory=dict)
