@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PAGES, BYTES = 2_000, 5_000
+#: More than are fetched, so that whoever does not stop at once finds pages that are new.
+PAGES, BYTES = 5_000, 5_000
 HOW_TO_GET_NGINX = "nginx is not installed (apt install nginx); pages come from our own server"
 
 _NGINX = """

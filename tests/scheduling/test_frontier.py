@@ -111,6 +111,14 @@ def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
     assert np.corrcoef(again, before)[0, 1] > 0.95
 
 
+def test_what_was_settled_is_taken_as_it_would_have_been() -> None:
+    settled, other = begun(3_000, 400.0), begun(3_000, 400.0)
+    settled.settle(0.0)
+    Frontier(10.0).settle(0.0)
+    for now in (0.1, 0.2, 0.3):
+        assert settled.take(now, 100).tolist() == other.take(now, 100).tolist()
+
+
 def test_pages_with_and_without_a_copy_come_in_together() -> None:
     frontier = Frontier(10.0)
     frontier.add([0, 1, 2], now=1.0, last_visit=[0.0, -math.inf, 0.9])

@@ -160,6 +160,15 @@ class Frontier:
         self._book.pages["importance"][pages] = inputs.importances(importance, pages.size)
         place_again(self._book, pages, self._now)
 
+    def settle(self, now: float) -> None:
+        """Put all pages in their places, as the first `take` after many were added would do.
+
+        For a million pages that takes a moment, which not every caller can spare at that time.
+        """
+        self._pass_time(now)
+        if self._known:
+            self._put_pages_in_place()
+
     # What to visit, and what came of it
 
     def take(self, now: float, limit: int) -> Ints:

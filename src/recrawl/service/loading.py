@@ -122,6 +122,7 @@ def load_frontier(store: SqliteStore, settings: Settings, now: int) -> Loaded:
         prior=prior,
         belief=_beliefs(fleet, prior or Prior(1.0, fleet.number.size / settings.budget)),
     )
+    frontier.settle(days(now))
     return Loaded(frontier, roster, priors, fleet.serial)
 
 

@@ -9,7 +9,7 @@ from typing import Any, final
 from recrawl.errors import StoreError
 from recrawl.store.migrating import migrate, missing, recognise
 from recrawl.store.queries import statement
-from recrawl.store.refusals import told
+from recrawl.store.refusals import refusal, told
 
 MEMORY = ":memory:"
 #: How long to wait for another process that is writing.
@@ -69,14 +69,18 @@ class Database:
 
     def rows(self, name: str, *values: Any) -> list[Row]:  # noqa: ANN401 - as SQLite has them
         """Give all rows that a statement finds."""
-        with told(self.place):
+        try:
             return self._connection.execute(statement(name), values).fetchall()
+        except sqlite3.Error as error:
+            raise refusal(self.place, error) from error
 
     def row(self, name: str, *values: Any) -> Row | None:  # noqa: ANN401
         """Give the first row that a statement finds, or None."""
-        with told(self.place):
+        try:
             row: Row | None = self._connection.execute(statement(name), values).fetchone()
-            return row
+        except sqlite3.Error as error:
+            raise refusal(self.place, error) from error
+        return row
 
     def batches(self, name: str, values: dict[str, Any], size: int) -> Iterator[list[Row]]:
         """Give what a statement finds, so many rows at once."""
@@ -87,8 +91,11 @@ class Database:
 
     def do(self, name: str, *values: Any, **named: Any) -> int:  # noqa: ANN401
         """Run a statement that changes something; say how many rows it touched."""
-        with told(self.place):
+        # Not a context manager: this runs several times a visit.
+        try:
             return self._connection.execute(statement(name), named or values).rowcount
+        except sqlite3.Error as error:
+            raise refusal(self.place, error) from error
 
     def do_many(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once a row."""

@@ -30,7 +30,12 @@ def told(place: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"{place}: {sentence(error)}") from error
+        raise refusal(place, error) from error
+
+
+def refusal(place: str, error: sqlite3.Error) -> StoreError:
+    """Give what to raise for an error of SQLite."""
+    return StoreError(f"{place}: {sentence(error)}")
 
 
 def sentence(error: sqlite3.Error) -> str:
