@@ -244,3 +244,12 @@ def test_labelled_pairs() -> None:
     changed = sum(row["content_changed"] for row in rows)
     assert found[True] >= 0.82 * changed
     assert found[False] <= 0.10 * (len(rows) - changed)
+
+
+@pytest.mark.parametrize("hidden", ["x='<b>' ", "<b ", "x='>' "])
+def test_a_tag_with_endless_attributes_cannot_hide(hidden: str) -> None:
+    """The parser's time grows with their square: minutes for as many as these."""
+    attributes = "".join(f"a{n} " + hidden * (n % 1_500 == 0) for n in range(150_000))
+    begun = time.perf_counter()
+    Reader().read(f"<div {attributes}>Hello</div>".encode(), "text/html")
+    assert time.perf_counter() - begun < 5.0

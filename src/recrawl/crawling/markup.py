@@ -37,6 +37,9 @@ _MOST_ATTRIBUTES = 2_000
 _MOST_REOPENED = 1_000_000
 #: A tag with too many attributes is at least this long.
 _LONG = 16_000
+#: Above this, tags are looked through one by one: one with a hundred thousand attributes could hide
+#: from a quick look, and take minutes. Below, it takes seconds at worst.
+_LARGE = 500_000
 
 # What follows the name tells a tag from a script's "i<b.length".
 _TAG = re.compile(rb"<(/?[a-zA-Z][a-zA-Z0-9]*+)[\s/>]")
@@ -68,6 +71,8 @@ def is_bearable(page: bytes) -> bool:
     >>> is_bearable(b"<div>" * 10_000)
     False
     """
+    if len(page) > _LARGE and _is_long_tag_in(page):
+        return False
     parts = page.split(b"<")
     long = [part for part in parts if len(part) > _LONG]
     if any(map(_may_be_tag, long)) and _is_long_tag_in(page):

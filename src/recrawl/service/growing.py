@@ -1,6 +1,5 @@
 """Pages and evidence that come in while the crawl runs: edits, sitemaps, links."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Protocol, final
 
@@ -9,6 +8,7 @@ from recrawl.crawling.links import links
 from recrawl.crawling.sitemaps import Sitemap, read_sitemap
 from recrawl.records import MICROSECONDS_A_DAY, Answer, Outcome, Page, State, Validators, Visit
 from recrawl.service.loading import Loaded, add_pages, days
+from recrawl.service.reading import ReadingRoom
 from recrawl.service.settings import Settings
 from recrawl.service.store_thread import StoreThread
 from recrawl.service.trust import Trust
@@ -39,6 +39,7 @@ class Grower:
         shelf: Where pages are added.
         fetcher: Who reads sitemaps.
         settings: Whether and how far to follow links, how often to read sitemaps.
+        room: Where pages are read.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class Grower:
         shelf: StoreThread,
         fetcher: FileFetching,
         settings: Settings,
+        room: ReadingRoom,
     ) -> None:
         self._loaded = loaded
         self._shelf = shelf
         self._fetcher = fetcher
         self._settings = settings
+        self._room = room
         self._serial = loaded.serial
         self._removed: set[int] = set()
         self._trust = Trust()
@@ -92,7 +95,7 @@ class Grower:
         elif answer.body is None:
             await self._shelf.use(note, known.url, now, known.validators, known.pages)
         else:
-            sitemap = read_sitemap(answer.body)
+            sitemap = await self._room.read(answer.body, read_sitemap, answer.body)
             await self._take_over(sitemap, now)
             validators = Validators(answer.header("ETag"), answer.header("Last-Modified"))
             await self._shelf.use(note, known.url, now, validators, len(sitemap.entries))
@@ -128,9 +131,7 @@ class Grower:
             if visit.outcome in (Outcome.CHANGED, Outcome.UNCHANGED):
                 self._trust.found(visit.page.number, changed=visit.outcome is Outcome.CHANGED)
             if self._settings.follow:
-                new += self._linked(visit)
-                # A page can have a hundred thousand links; others get their turn in between.
-                await asyncio.sleep(0)
+                new += await self._room.read(visit.content, self._linked, visit)
         if new:
             await self._add_linked(new, visits[-1].answer.at)
 

@@ -16,6 +16,7 @@ from recrawl.crawling.compare import (
 from recrawl.crawling.content import Reader
 from recrawl.errors import StoreError
 from recrawl.records import Answer, Outcome, Page, Visit
+from recrawl.service.reading import ReadingRoom
 
 
 class Fetching(Protocol):
@@ -37,6 +38,7 @@ class Visitor:
         stored_body: Gives the copy that is stored under a digest.
         full_every: After so many "not modified" in a row a page is asked for without conditions.
         gone_after: A page is retired after so many "not found" in a row.
+        room: Where pages are read.
     """
 
     fetcher: Fetching
@@ -44,13 +46,17 @@ class Visitor:
     stored_body: Callable[[bytes], bytes]
     full_every: int
     gone_after: int
+    room: ReadingRoom
 
     async def visit(self, page: Page) -> Visit:
         """Visit a page and say what was found; nothing is kept yet."""
         conditional = not wants_full(page, self.full_every)
         answer = await self.fetcher.fetch(page, conditional=conditional)
         previous = self._copy(page) if wants_copy(page, answer, self.reader) else None
-        found = compare(page, answer, self.reader, previous, confirmations=self.gone_after - 1)
+        times = self.gone_after - 1
+        found = await self.room.read(
+            answer.body, compare, page, answer, self.reader, previous, confirmations=times
+        )
         if found.outcome is Outcome.CHANGED and wants_second_look(found.page):
             return await self._look_again(page, answer, found)
         return _visit(page, answer, found)
@@ -66,8 +72,10 @@ class Visitor:
         )
         if second.error is not None or second.body is None:
             return _visit(page, replace(first, requests=both.requests), found)
-        copy = self._copy(page)
-        return _visit(page, both, second_look(page, first, second, self.reader, copy))
+        found = await self.room.read(
+            second.body, second_look, page, first, second, self.reader, self._copy(page)
+        )
+        return _visit(page, both, found)
 
     def _copy(self, page: Page) -> bytes | None:
         """Find the copy; None if it is damaged, or was removed with its page a moment ago."""

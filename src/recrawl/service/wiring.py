@@ -20,6 +20,7 @@ from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.service.crawl import Crawl, system_clock
 from recrawl.service.growing import Grower
 from recrawl.service.loading import Loaded, load_frontier, warm_up
+from recrawl.service.reading import ReadingRoom
 from recrawl.service.settings import Settings, agent_of
 from recrawl.service.store_thread import StoreThread
 from recrawl.service.view import View
@@ -70,21 +71,24 @@ async def _crawl(
     seconds: float | None,
     watch: Watch | None,
 ) -> View:
-    shelf = StoreThread(store)
+    shelf, reading = StoreThread(store), ReadingRoom()
     async with make_fetcher(settings, shelf, reader) as fetcher:
         crawl = Crawl(
             loaded,
-            make_visitor(fetcher, settings, reader),
+            make_visitor(fetcher, settings, reader, reading),
             shelf,
             settings,
-            grower=Grower(loaded, shelf, fetcher, settings),
+            grower=Grower(loaded, shelf, fetcher, settings, reading),
             host_delay=fetcher.gate.delay_of,
             files=lambda: (fetcher.robots.requests, fetcher.files),
             room=fetcher.room,
             watch=watch,
         )
         _end_on_signals(crawl)
-        return await crawl.run(seconds)
+        try:
+            return await crawl.run(seconds)
+        finally:
+            reading.close()
 
 
 def start_credit(loaded: Loaded, store: SqliteStore, settings: Settings) -> None:
@@ -141,7 +145,9 @@ def _last_asked(settings: Settings, reader: SqliteStore) -> float:
     return -math.inf if newest is None or system_clock() - newest > longest else time.monotonic()
 
 
-def make_visitor(fetcher: Fetcher, settings: Settings, reader: SqliteStore) -> Visitor:
+def make_visitor(
+    fetcher: Fetcher, settings: Settings, reader: SqliteStore, reading: ReadingRoom
+) -> Visitor:
     """Make who visits pages, as the settings say."""
     return Visitor(
         fetcher,
@@ -149,6 +155,7 @@ def make_visitor(fetcher: Fetcher, settings: Settings, reader: SqliteStore) -> V
         reader.body,
         settings.full_fetch_every,
         settings.gone_after,
+        reading,
     )
 
 
