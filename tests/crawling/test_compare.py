@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.crawling.compare import Comparison, compare, second_look, wants_copy, wants_full
+from recrawl.crawling.compare import (
+    Comparison,
+    compare,
+    second_look,
+    wants_copy,
+    wants_full,
+    wants_second_look,
+)
 from recrawl.crawling.content import Reader
 from recrawl.records import Answer, Fingerprint, Outcome, Page, State, Validators
 
@@ -45,6 +52,14 @@ def test_a_fingerprint_is_made_when_a_body_differs() -> None:
     assert not wants_copy(page, answer(None, 304), READER)
     assert wants_copy(page, answer(b""), READER)
     assert compare(page, answer(b""), READER, SOUP).outcome is Outcome.FAILED
+
+
+def test_a_server_that_tells_versions_apart_is_believed_the_first_time() -> None:
+    before = first().page
+    changed = compare(before, answer(STEW), READER).page
+    assert wants_second_look(before, changed)
+    known = replace(before, not_modified=1)
+    assert not wants_second_look(known, compare(known, answer(STEW), READER).page)
 
 
 def test_a_first_visit() -> None:

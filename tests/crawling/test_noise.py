@@ -105,7 +105,7 @@ class Crawl:
         self.at += 1
         before, first = self.page, answer(self.make(), self.at)
         found = compare(before, first, self.reader, self.copy or None)
-        if found.outcome is Outcome.CHANGED and wants_second_look(found.page):
+        if found.outcome is Outcome.CHANGED and wants_second_look(before, found.page):
             second = answer(self.make(), self.at)
             found = second_look(before, first, second, self.reader, self.copy)
             self.lessons += found.page.ignored != before.ignored

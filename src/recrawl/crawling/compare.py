@@ -101,17 +101,21 @@ def wants_full(page: Page, every: int = FULL_EVERY) -> bool:
     return page.not_modified >= every
 
 
-def wants_second_look(page: Page) -> bool:
+def wants_second_look(before: Page, after: Page) -> bool:
     """Whether to fetch a page again at once, to see whether it really changed.
 
-    So it is at the first change that is found, and after 3, 6, 12, 24, … visits in a row that found
-    one: a page that seems never to stand still.
+    So it is at the first change that is found, unless the server, which had answered "not modified"
+    the last time, says itself that there is a new version; and after 3, 6, 12, 24, … visits in a
+    row that found a change: a page that seems never to stand still.
 
-    >>> [n for n in range(30) if wants_second_look(Page(0, "", "", streak=n, changes=n + 1))]
+    >>> page = Page(0, "", "")
+    >>> seen = [replace(page, streak=n, changes=n + 1) for n in range(30)]
+    >>> [after.streak for after in seen if wants_second_look(page, after)]
     [0, 3, 6, 12, 24]
     """
-    threes, rest = divmod(page.streak, _FIRST_LOOK)
-    return page.changes == 1 or (rest == 0 and threes.bit_count() == 1)
+    threes, rest = divmod(after.streak, _FIRST_LOOK)
+    is_first = after.changes == 1 and not before.not_modified
+    return is_first or (rest == 0 and threes.bit_count() == 1)
 
 
 def second_look(

@@ -57,7 +57,7 @@ class Visitor:
         found = await self.room.read(
             answer.body, compare, page, answer, self.reader, previous, confirmations=times
         )
-        if found.outcome is Outcome.CHANGED and wants_second_look(found.page):
+        if found.outcome is Outcome.CHANGED and wants_second_look(page, found.page):
             return await self._look_again(page, answer, found)
         return _visit(page, answer, found)
 
