@@ -10,9 +10,9 @@ from crawling.virtual import now as seconds
 from crawling.virtual import run
 
 from recrawl.crawling import robots as module
-from recrawl.crawling.robots import Robots, RobotsText, Rules, product_token
+from recrawl.crawling.robots import Robots, Rules, product_token
 from recrawl.errors import ArgumentError
-from recrawl.records import Answer
+from recrawl.records import Answer, RobotsText
 
 AGENT = "recrawl/0.1 (+https://example.org/bot)"
 HOUR, DAY = 3600.0, 86_400.0

@@ -9,13 +9,12 @@ import pytest
 from store.made_up import HEADERS, HOUR, NOON, address, failed, found, gone, new_pages, unchanged
 
 from recrawl.errors import ArgumentError, StoreError
-from recrawl.records import NO_TIME, Outcome, Page, State, Validators
+from recrawl.records import NO_TIME, Outcome, Page, RobotsText, State, Validators
 from recrawl.store.rows import (
     Added,
     Edits,
     LoggedVisit,
     NewPage,
-    RobotsFile,
     SitemapFile,
     Spending,
     Spent,
@@ -295,8 +294,8 @@ def test_what_hosts_say_is_remembered(store: SqliteStore) -> None:
     origin = "https://example.org"
     assert store.robots(origin) is None
     for kept in (
-        RobotsFile(origin, 200, "User-agent: *\nDisallow: /é\udcff", NOON),
-        RobotsFile(origin, 0, "", NOON + 1, NOON, "it timed out", permanent=True),
+        RobotsText(origin, 200, "User-agent: *\nDisallow: /é\udcff", NOON),
+        RobotsText(origin, 0, "", NOON + 1, NOON, "it timed out", permanent=True),
     ):
         store.remember_robots(kept)
         assert store.robots(origin) == kept

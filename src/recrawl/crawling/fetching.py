@@ -13,10 +13,10 @@ from recrawl.crawling.failures import DroppedError, FetchError
 from recrawl.crawling.gate import Gate, HostClosed
 from recrawl.crawling.headers import conditions, location, retry_after
 from recrawl.crawling.limits import Limits
-from recrawl.crawling.robots import Robots, RobotsText
+from recrawl.crawling.robots import Robots
 from recrawl.crawling.room import Room
 from recrawl.errors import AddressError
-from recrawl.records import Answer, Page, Validators
+from recrawl.records import Answer, Page, RobotsText, Validators
 
 if TYPE_CHECKING:
     from aiohttp import TCPConnector

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from recrawl.crawling.canonical import host_of, origin_of
 from recrawl.errors import ArgumentError
+from recrawl.records import RobotsText
 
 if TYPE_CHECKING:
     from protego import Protego
@@ -38,30 +39,6 @@ MOST_WILDCARDS = 5_000
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _TOO_MANY = 429
-
-
-@dataclass(frozen=True, slots=True)
-class RobotsText:
-    """A robots.txt as it was found, to be kept from one run to the next.
-
-    Attributes:
-        origin: Scheme and host it speaks for.
-        status: HTTP's, or 0 where there was no answer.
-        text: The file; empty where there is none.
-        fetched_at: When it was asked for, in microseconds.
-        failing_since: When it was first found that it cannot be read, in microseconds; None if it
-            can, or is known not to be there.
-        problem: Why it cannot be read.
-        permanent: Whether it is a rule of ours that forbids to read it.
-    """
-
-    origin: str
-    status: int
-    text: str
-    fetched_at: int
-    failing_since: int | None = None
-    problem: str | None = None
-    permanent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import cast
 
 from recrawl.crawling.content import Kind, Reader
 from recrawl.crawling.fetching import Fetcher
 from recrawl.crawling.gate import Gate
 from recrawl.crawling.limits import Limits
-from recrawl.crawling.robots import RobotsText
-from recrawl.records import MICROSECONDS_A_DAY
+from recrawl.records import MICROSECONDS_A_DAY, RobotsText
 from recrawl.service.crawl import Crawl, system_clock
 from recrawl.service.growing import Grower
 from recrawl.service.loading import Loaded, load_frontier, warm_up
@@ -25,7 +23,6 @@ from recrawl.service.settings import Settings, agent_of
 from recrawl.service.store_thread import StoreThread
 from recrawl.service.view import View
 from recrawl.service.visiting import Visitor
-from recrawl.store.rows import RobotsFile
 from recrawl.store.sqlite import SqliteStore
 
 Watch = Callable[[View], object]
@@ -106,12 +103,8 @@ def start_credit(loaded: Loaded, store: SqliteStore, settings: Settings) -> None
 def make_fetcher(settings: Settings, shelf: StoreThread, reader: SqliteStore) -> Fetcher:
     """Make who asks servers, as the settings say."""
 
-    def recall(origin: str) -> RobotsText | None:
-        known = reader.robots(origin)
-        return None if known is None else RobotsText(**asdict(known))
-
     def remember(_origin: str, found: RobotsText) -> None:
-        shelf.later(shelf.store.remember_robots, RobotsFile(**asdict(found)))
+        shelf.later(shelf.store.remember_robots, found)
 
     return Fetcher(
         agent_of(settings),
@@ -130,7 +123,7 @@ def make_fetcher(settings: Settings, shelf: StoreThread, reader: SqliteStore) ->
         ),
         allow_private=settings.allow_private,
         most_delay=settings.most_crawl_delay,
-        recall=recall,
+        recall=reader.robots,
         remember=remember,
     )
 

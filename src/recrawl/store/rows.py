@@ -204,29 +204,6 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsFile:
-    """A robots.txt as it was fetched.
-
-    Attributes:
-        origin: Whose it is, such as ``https://example.org``.
-        status: HTTP's, or 0 where there was no answer.
-        text: What it says.
-        fetched_at: When, in microseconds.
-        failing_since: When it was first found that it cannot be read; None if it can.
-        problem: Why it cannot be read.
-        permanent: Whether it is a rule of ours that forbids to read it.
-    """
-
-    origin: str
-    status: int
-    text: str
-    fetched_at: int
-    failing_since: int | None = None
-    problem: str | None = None
-    permanent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class SitemapFile:
     """A sitemap that is read again and again.
 

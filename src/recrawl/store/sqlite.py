@@ -11,7 +11,7 @@ from typing import Any, Self, final
 
 from recrawl.errors import StoreError
 from recrawl.formats.common_crawl import SIGNALS
-from recrawl.records import Outcome, Page, Validators, Visit
+from recrawl.records import Outcome, Page, RobotsText, Validators, Visit
 from recrawl.store import checking, editing, reading
 from recrawl.store.database import MEMORY, Database
 from recrawl.store.encoding import deflate, read_page, read_verbatim, write_legible, write_verbatim
@@ -25,7 +25,6 @@ from recrawl.store.rows import (
     LoggedVisit,
     NewPage,
     Observed,
-    RobotsFile,
     SitemapFile,
     Spending,
     Spent,
@@ -242,7 +241,7 @@ class SqliteStore:
         ]
         return Totals(*counts)
 
-    def remember_robots(self, robots: RobotsFile) -> None:
+    def remember_robots(self, robots: RobotsText) -> None:
         """Keep a robots.txt, in the place of an older one."""
         deflated = deflate(robots.text.encode("utf-8", "surrogatepass"))
         self._database.do(
@@ -256,14 +255,14 @@ class SqliteStore:
             robots.permanent,
         )
 
-    def robots(self, origin: str) -> RobotsFile | None:
+    def robots(self, origin: str) -> RobotsText | None:
         """Find the robots.txt of an origin; whether it is too old is the caller's to say."""
         row = self._database.row("recall_robots", origin)
         if row is None:
             return None
         status, deflated, fetched_at, failing_since, problem, permanent = row
         text = zlib.decompress(deflated).decode("utf-8", "surrogatepass")
-        return RobotsFile(origin, status, text, fetched_at, failing_since, problem, bool(permanent))
+        return RobotsText(origin, status, text, fetched_at, failing_since, problem, bool(permanent))
 
     def add_sitemap(self, url: str) -> None:
         """Have a sitemap read, from now on."""
