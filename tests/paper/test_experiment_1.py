@@ -6,6 +6,7 @@ from golden import avrachenkov_patil_thoppe_2020 as golden
 from scipy import stats
 
 from recrawl.paper import experiment_1
+from recrawl.paper.lives import ESTIMATORS
 from recrawl.paper.section import Section
 
 
@@ -39,7 +40,7 @@ def test_the_llns_error_is_the_exact_one(measured: experiment_1.Errors, visits: 
 
 
 def test_bands_hold_the_truth_but_for_the_naive_one(measured: experiment_1.Errors) -> None:
-    for name in experiment_1.ESTIMATORS:
+    for name in ESTIMATORS:
         low, high = measured.low[name][-1], measured.high[name][-1]
         assert low <= measured.mean[name][-1] <= high
         assert (low < 5.0 < high) == (name != "Naive")
@@ -49,10 +50,7 @@ def test_bands_hold_the_truth_but_for_the_naive_one(measured: experiment_1.Error
 def test_all_claims_hold_at_the_papers_size(measured: experiment_1.Errors) -> None:
     """Times are made up here, as a machine that does other work takes what it likes."""
     visits = np.array(experiment_1.TIMED_VISITS, float)
-    times = {
-        name: visits if name in {"MLE", "MM"} else np.ones(visits.size)
-        for name in experiment_1.ESTIMATORS
-    }
+    times = {name: visits if name in {"MLE", "MM"} else np.ones(visits.size) for name in ESTIMATORS}
     kept = experiment_1.numbers_kept(np.random.default_rng(0))
     verdicts = {claim.verdict for claim in experiment_1.claims(measured, times, kept)}
     assert "does not hold" not in verdicts

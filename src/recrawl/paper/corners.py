@@ -9,16 +9,11 @@ import numpy as np
 from recrawl.compiled import Floats, Ints
 from recrawl.estimation import (
     LLN,
-    MLE,
-    SA,
     Estimator,
-    GammaFilter,
-    MomentMatching,
-    Naive,
     Observations,
 )
 from recrawl.paper import corners_figure
-from recrawl.paper.lives import checkpoints, follow
+from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 
 RNG_NUMBER = 6
@@ -28,14 +23,6 @@ LAST, POINTS = 1_000, 60
 #: The experiment's own page, for what is said in the corners.
 CRAWL_RATE, CORNER_VISITS = 3.0, 10
 ALL, NONE = "every visit found a change", "no visit found a change"
-ESTIMATORS: Mapping[str, Estimator[Any]] = {
-    "LLN": LLN(),
-    "SA": SA(),
-    "Naive": Naive(),
-    "MLE": MLE(),
-    "MM": MomentMatching(),
-    "Gamma": GammaFilter(),
-}
 #: α's that make the LLN all but the plain ratio.
 SMALL_ALPHAS = (1e-3, 1e-6, 1e-9)
 #: The chance that all twelve curves of shares stay within their allowance, if theory is right.

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from recrawl.compiled import Floats
-from recrawl.estimation import LLN, MLE, SA, Estimator, GammaFilter, MomentMatching, Naive
 from recrawl.figures import style
 from recrawl.paper.drawing import LOOKS, name_ends, panel
-from recrawl.paper.lives import follow
+from recrawl.paper.lives import ESTIMATORS, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 
 if TYPE_CHECKING:
@@ -20,14 +19,6 @@ if TYPE_CHECKING:
 
 #: The part's own stream of randomness.
 STREAM = 7
-ESTIMATORS: Mapping[str, Estimator[Any]] = {
-    "LLN": LLN(),
-    "SA": SA(),
-    "Naive": Naive(),
-    "MLE": MLE(),
-    "MM": MomentMatching(),
-    "Gamma": GammaFilter(),
-}
 #: Δ/p of the paper's first experiment.
 PAPER = 5.0 / 3.0
 #: Δ/p, at p = 1: thirteen evenly spread on a logarithmic scale, and the paper's.

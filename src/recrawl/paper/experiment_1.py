@@ -7,22 +7,14 @@ from typing import Any
 import numpy as np
 
 from recrawl.compiled import Floats, Ints
-from recrawl.estimation import LLN, MLE, SA, Estimator, GammaFilter, MomentMatching, Naive
+from recrawl.estimation import Estimator
 from recrawl.estimation.observations import Observations
 from recrawl.paper.experiment_1_figures import draw_bands, draw_times, draw_trajectories
-from recrawl.paper.lives import checkpoints, follow
+from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 
 CHANGE_RATE = 5.0
 CRAWL_RATE = 3.0
-ESTIMATORS: dict[str, Estimator[Any]] = {
-    "LLN": LLN(),
-    "SA": SA(gamma=0.75),
-    "Naive": Naive(),
-    "MLE": MLE(),
-    "MM": MomentMatching(),
-    "Gamma": GammaFilter(),
-}
 #: What the paper compares.
 COMPARED = ("LLN", "SA", "Naive", "MLE")
 BAND = (0.025, 0.975)

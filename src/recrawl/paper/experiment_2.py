@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from recrawl.paper import experiment_2_figure as figure
-from recrawl.paper.experiment_2_numbers import ESTIMATORS, SHOWN, Followed, Measured, measure
+from recrawl.paper.experiment_2_numbers import SHOWN, Followed, Measured, measure
+from recrawl.paper.lives import ESTIMATORS
 from recrawl.paper.section import Claim, Section, Table, judged
 
 RANDOM_NUMBER = 2

@@ -8,8 +8,8 @@ import numpy as np
 
 from recrawl.allocation import allocate, freshness, uniform
 from recrawl.compiled import Floats, Ints
-from recrawl.estimation import LLN, MLE, SA, Estimator, GammaFilter, MomentMatching, Naive
-from recrawl.paper.lives import checkpoints, follow
+from recrawl.estimation import Estimator
+from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
 
 PAGES = 100
 BUDGET = 80.0
@@ -22,15 +22,6 @@ LATER_VISITS = checkpoints(10, 10_000, 25)
 MOST_LATER_DRAWS = 20
 #: Page 2, counted from 1.
 SHOWN = 1
-
-ESTIMATORS: Mapping[str, Estimator[Any]] = {
-    "LLN": LLN(),
-    "SA": SA(),
-    "Naive": Naive(),
-    "MLE": MLE(),
-    "MM": MomentMatching(),
-    "Gamma": GammaFilter(),
-}
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.compiled import Floats, Ints
-from recrawl.estimation import Estimator, Observations
+from recrawl.estimation import (
+    LLN,
+    MLE,
+    SA,
+    Estimator,
+    GammaFilter,
+    MomentMatching,
+    Naive,
+    Observations,
+)
 
+#: The estimators that the report compares, as it names them; the settings are the paper's.
+ESTIMATORS: Mapping[str, Estimator[Any]] = {
+    "LLN": LLN(alpha=1.0),
+    "SA": SA(gamma=0.75),
+    "Naive": Naive(),
+    "MLE": MLE(),
+    "MM": MomentMatching(),
+    "Gamma": GammaFilter(),
+}
 #: Rows drawn at once, so that memory does not grow with the number of visits.
 ROWS_AT_ONCE = 1 << 20
 
