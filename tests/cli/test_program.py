@@ -2,7 +2,6 @@
 
 import io
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -13,12 +12,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from cli.on_a_terminal import PROGRAM, in_a_terminal
 from pyarrow import parquet
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
 
-PROGRAM = [sys.executable, "-m", "recrawl"]
 LOG = "page,time,changed\na,2026-01-01,\na,2026-01-02,1\n"
 
 
@@ -166,25 +165,6 @@ print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     assert code == 2
     assert "row 4: the row is longer than 4 MB" in done.stderr
     assert kibibytes < 600 * 1024
-
-
-def in_a_terminal(*arguments: str) -> tuple[int, str]:
-    """Run the program on a terminal of its own, and give its exit code and all it showed."""
-    terminal, end = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "90"}
-    with subprocess.Popen(
-        [*PROGRAM, *arguments], stdin=end, stdout=end, stderr=end, env=environment
-    ) as process:
-        os.close(end)
-        shown = b""
-        try:
-            while part := os.read(terminal, 65_536):
-                shown += part
-        except OSError:
-            # The other end was closed: how a terminal says that all was read.
-            pass
-    os.close(terminal)
-    return process.returncode, shown.decode()
 
 
 def test_a_terminal_gets_progress_and_a_drawn_table(log: Path) -> None:

@@ -1,17 +1,15 @@
 """What ``recrawl run`` does on a real web server, and how it ends."""
 
 import json
-import os
-import pty
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from cli.crawling_site import move_to, run
+from cli.on_a_terminal import PROGRAM, in_a_terminal
 from cli.refusing import left_alone, refused
 from site_server import Site, page_about, serving
 from typer.testing import CliRunner
@@ -20,7 +18,6 @@ from recrawl.cli.app import app
 from recrawl.records import State
 from recrawl.store.sqlite import SqliteStore
 
-PROGRAM = [sys.executable, "-m", "recrawl"]
 QUICKLY = ["--budget", "50/s", "--allow-private", "--host-delay", "0s"]
 
 
@@ -138,23 +135,8 @@ def wait_for_copies(copies: int) -> None:
 def test_a_terminal_shows_it_live() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        terminal, end = pty.openpty()
-        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
-        command = [*PROGRAM, "run", *QUICKLY, "--for", "2s", "--contact", "x"]
-        with subprocess.Popen(
-            command, stdin=end, stdout=end, stderr=end, env=environment
-        ) as process:
-            os.close(end)
-            shown = b""
-            try:
-                while part := os.read(terminal, 65_536):
-                    shown += part
-            except OSError:
-                # The other end was closed: how a terminal says that all was read.
-                pass
-        os.close(terminal)
-    assert process.returncode == 0
-    told = shown.decode()
+        code, told = in_a_terminal("run", *QUICKLY, "--for", "2s", "--contact", "x")
+    assert code == 0
     for word in ("fetched", "not modified", "expected fresh", "budget used", "slowest hosts"):
         assert word in told
     assert re.search(r"Ran for [0-9.]+ s", told)

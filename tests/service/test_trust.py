@@ -27,3 +27,10 @@ def test_only_the_first_visit_after_a_signal_counts() -> None:
     for _ in range(5):
         trust.found(1, changed=True)
     assert trust.keep("a") == pytest.approx(1 / 3)
+
+
+def test_the_same_news_is_news_once_until_a_visit_has_seen_to_it() -> None:
+    trust = Trust()
+    assert [trust.expect(1, "a") for _ in range(3)] == [True, False, False]
+    trust.found(1, changed=True)
+    assert trust.expect(1, "a")

@@ -116,13 +116,16 @@ class Grower:
         self.signal([(known[url], at) for url, at in dated.items() if url in known], now)
 
     def signal(self, told: Iterable[tuple[Page, int]], now: int) -> None:
-        """Hear that pages changed at given times; it counts as much as it has proved right."""
+        """Hear that pages changed at given times; it counts as much as it has proved right.
+
+        A sitemap that is read again before the page was visited says the same thing once more.
+        """
         frontier = self._loaded.frontier
         for page, modified in told:
             older = page.last_visit is not None and page.last_visit < min(modified, now)
-            if older and page.number in frontier:
+            known = older and page.number in frontier
+            if known and self._trust.expect(page.number, page.host):
                 frontier.signal([page.number], days(now), self._trust.keep(page.host))
-                self._trust.expect(page.number, page.host)
 
     async def found(self, visits: Sequence[Visit]) -> None:
         """Learn whether sitemaps were right, and take in what changed pages link to."""

@@ -14,7 +14,7 @@ class Trust:
     >>> trust.keep("example.org")
     0.5
     >>> for page in range(8):
-    ...     trust.expect(page, "example.org")
+    ...     _ = trust.expect(page, "example.org")
     ...     trust.found(page, changed=True)
     >>> round(trust.keep("example.org"), 2)
     0.1
@@ -25,9 +25,11 @@ class Trust:
         self._wrong: dict[str, float] = {}
         self._expected: dict[int, str] = {}
 
-    def expect(self, page: int, host: str) -> None:
-        """Note that a sitemap says the page is newer than our copy."""
+    def expect(self, page: int, host: str) -> bool:
+        """Note that a sitemap says the page is newer than our copy; say whether that is news."""
+        is_news = page not in self._expected
         self._expected[page] = host
+        return is_news
 
     def found(self, page: int, *, changed: bool) -> None:
         """Note what the next visit to the page found; others do not count."""
