@@ -29,7 +29,7 @@ PASSED_OVER = 1.0
 #: Visits are written together: so many, or those of so many seconds.
 BATCH, GATHERED = 100, 0.05
 #: No page is fetched while so many visits, or bytes of bodies, wait to be written.
-BACKLOG, UNWRITTEN = 1_000, 20_000_000
+BACKLOG, UNWRITTEN = 1_000, 10_000_000
 #: The share of connections that hosts may have which did not answer when they were asked last.
 SUSPECTS = 0.5
 #: Seconds between two looks at what is due, at most and at least.

@@ -11,13 +11,14 @@ T = TypeVar("T")
 #: Bytes up to which a page is read at once: that takes a few milliseconds at most, however it is
 #: made, and less than handing it over would be worth.
 SHORT = 50_000
-#: A page made to be slow keeps one of them busy for seconds; others go on.
-THREADS = 2
+#: One long page at a time: its tree takes many times its size, and a page made to be slow takes
+#: seconds, while short ones go on.
+THREADS = 1
 
 
 @final
 class ReadingRoom:
-    """Reads short pages at once and long ones on threads; the parser lets others run meanwhile.
+    """Reads short pages at once and long ones on a thread; the parser lets others run meanwhile.
 
     >>> room = ReadingRoom()
     >>> asyncio.run(room.read(b"<p>" * 100_000, len, "abc"))
