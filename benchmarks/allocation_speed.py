@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.report import HEADINGS, Figure, best_time, markdown, write_section
 from recrawl import allocate
-from recrawl.compiled import Floats, Ints, cores
+from recrawl.kernels.jit import Floats, Ints, cores
 
 PAGES, HOSTS, SMALL = 10_000_000, 100_000, 100_000
 PAGE = "explanation/allocation.md"

@@ -11,7 +11,7 @@ from scipy import optimize
 
 from benchmarks.report import HEADINGS, Figure, best_time, markdown, write_section
 from recrawl import LLN, MLE, Estimator, GammaFilter, Observations, estimate
-from recrawl.compiled import Bools, Floats, Ints, cores
+from recrawl.kernels.jit import Bools, Floats, Ints, cores
 
 PAGES, VISITS = 1_000_000, 20_000_000
 PAGE = "explanation/choosing-an-estimator.md"

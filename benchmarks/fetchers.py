@@ -84,19 +84,19 @@ def with_recrawl(address: str, pages: int, connections: int) -> None:
     The store has more pages than are counted, so that all visits are first ones. The time is until
     so many were written; the processor time is for all, until the last is written.
     """
-    from recrawl.service import crawl
-    from recrawl.service.settings import Settings
-    from recrawl.service.view import View
-    from recrawl.service.wiring import run_crawl
+    from recrawl.crawler import loop
+    from recrawl.crawler.build import run_crawl
+    from recrawl.crawler.settings import Settings
+    from recrawl.crawler.stats import Stats
     from recrawl.store.rows import NewPage
     from recrawl.store.sqlite import SqliteStore
 
     # So that the end is not noticed half a second late.
-    crawl.VIEW_EVERY = 0.02
+    loop.VIEW_EVERY = 0.02
     begun: list[tuple[float, float]] = []
     ended: list[float] = []
 
-    def watch(view: View) -> None:
+    def watch(view: Stats) -> None:
         if not begun:
             begun.append((time.perf_counter(), time.process_time()))
         if view.visits >= pages and not ended:
@@ -128,11 +128,11 @@ def start(path: str, _pages: int, _connections: int) -> None:
     begun = time.perf_counter()
     import resource
 
-    from recrawl.service.settings import Settings
-    from recrawl.service.view import View
-    from recrawl.service.wiring import run_crawl
+    from recrawl.crawler.build import run_crawl
+    from recrawl.crawler.settings import Settings
+    from recrawl.crawler.stats import Stats
 
-    def watch(_view: View) -> None:
+    def watch(_view: Stats) -> None:
         seconds = time.perf_counter() - begun
         megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps({"seconds": seconds, "megabytes": megabytes}))

@@ -9,7 +9,7 @@ from rich.console import Console
 from benchmarks import traces
 from benchmarks.report import HEADINGS, Figure, best_time, markdown, write_section
 from recrawl import Frontier, policy_named, replay
-from recrawl.compiled import Floats
+from recrawl.kernels.jit import Floats
 
 PAGE = "explanation/policies.md"
 MANY_PAGES, MANY_HOSTS = 10_000_000, 100_000

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
-from recrawl.crawling.content import Reader
+from recrawl.content.reader import Reader
 
 PAGE = "explanation/what-counts-as-a-change.md"
 BESIDE = Path(__file__).parents[2] / "shared" / "html-pairs"

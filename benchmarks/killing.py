@@ -20,7 +20,7 @@ def run() -> list[Figure]:
     """Kill, look, and write the table."""
     # The tests do the same with fewer kills.
     sys.path.insert(0, str(TESTS))
-    from acceptance.killing import BUDGET, CONNECTIONS, MOST_LOST, crawl_and_kill
+    from acceptance.killing import BUDGET, CONNECTIONS, MAX_LOST, crawl_and_kill
 
     rng = random.Random(50)  # noqa: S311 - moments, not secrets
     moments = [rng.uniform(SOONEST, LATEST) for _ in range(KILLS)]
@@ -32,7 +32,7 @@ def run() -> list[Figure]:
     runs = crawled.runs
     served, allowed = sum(run.served for run in runs), sum(run.allowed for run in runs)
     missing = sum(max(run.told - run.logged, 0) for run in runs)
-    most_lost = max(run.lost for run in runs)
+    max_lost = max(run.lost for run in runs)
     over = max(run.served - run.allowed for run in runs)
     rows = [
         ["requests that the server saw", f"{served:,}"],
@@ -40,7 +40,7 @@ def run() -> list[Figure]:
         ["visits that the crawl had told of and that are not in the log", f"{missing:,}"],
         ["damage found: in the file, contents, the log beside what was served", "none"],
         ["requests lost in a kill, mean", f"{sum(run.lost for run in runs) / KILLS:.1f}"],
-        ["requests lost in a kill, most", f"{most_lost:,}"],
+        ["requests lost in a kill, most", f"{max_lost:,}"],
         ["requests, as a share of the budget", f"{served / allowed:.0%}"],
     ]
     if crawled.problems:
@@ -53,6 +53,6 @@ def run() -> list[Figure]:
     return [
         Figure("killing: damage found", len(crawled.problems), 0),
         Figure("killing: visits told of and not in the log", missing, 0),
-        Figure("killing: requests lost in a kill", most_lost, MOST_LOST),
+        Figure("killing: requests lost in a kill", max_lost, MAX_LOST),
         Figure("killing: requests over a run's budget", over, 1 + CONNECTIONS),
     ]

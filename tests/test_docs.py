@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import recrawl
 from recrawl.cli.app import app
-from recrawl.service.settings import KNOBS
+from recrawl.crawler.settings import KNOBS
 from recrawl.store.queries import migrations
 
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import allocate, estimate
-from recrawl.allocation import flat, hosts
+from recrawl.allocation import hosts
+from recrawl.allocation import one_budget as flat
 from recrawl.estimation import gamma
 
 

@@ -126,12 +126,12 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back when a page was asked for; a failure is an answer too.
+class Response:
+    """What came back when a page was asked for; a failure is a response too.
 
     Attributes:
         url: Where redirects ended.
-        status: HTTP's, or 0 where there was no answer.
+        status: HTTP's, or 0 where there was no response.
         at: When it came, in microseconds.
         headers: As received, in order.
         body: The content, decompressed; None where there is none.
@@ -173,7 +173,7 @@ class Visit:
     Attributes:
         page: The page as it is after the visit.
         outcome: What the visit found.
-        answer: What came back.
+        response: What came back.
         previous: When the page was visited before with success, in microseconds.
         belief: Shape and time of what is now believed of its change rate; None if nothing is new.
         content: The new copy, where there is one; it is stored under ``page.body``.
@@ -182,7 +182,7 @@ class Visit:
 
     page: Page
     outcome: Outcome
-    answer: Answer
+    response: Response
     previous: int | None = None
     belief: tuple[float, float] | None = None
     content: bytes | None = None
@@ -195,7 +195,7 @@ class RobotsText:
 
     Attributes:
         origin: Scheme and host it speaks for.
-        status: HTTP's, or 0 where there was no answer.
+        status: HTTP's, or 0 where there was no response.
         text: The file; empty where there is none.
         fetched_at: When it was asked for, in microseconds.
         failing_since: When it was first found that it cannot be read, in microseconds; None if it

@@ -15,7 +15,7 @@ from pathlib import Path
 from acceptance import program
 from site_server import Site, page_about, serving
 
-from recrawl.service.crawl import BATCH
+from recrawl.crawler.loop import BATCH
 from recrawl.store.sqlite import SqliteStore
 
 PAGES, CONNECTIONS = 60, 8
@@ -23,7 +23,7 @@ PAGES, CONNECTIONS = 60, 8
 BUDGET = 100
 #: Requests that a kill may lose: pages under way, each fetched twice perhaps, and visits that
 #: wait to be written.
-MOST_LOST = 2 * CONNECTIONS + BATCH
+MAX_LOST = 2 * CONNECTIONS + BATCH
 TOLD = {
     "allow_private": "true",
     "budget": f"{BUDGET}/s",
@@ -162,7 +162,7 @@ def _problems(store: Path, pages: Unique, url: str) -> list[str]:
     with SqliteStore.open(store) as opened:
         problems = list(opened.check())
         rows = [row for batch in opened.visits() for row in batch.to_pylist()]
-        copies = {copy.page.url: copy.answer.body or b"" for copy in opened.copies()}
+        copies = {copy.page.url: copy.response.body or b"" for copy in opened.copies()}
     twice = Counter((row["url"], row["at"]) for row in rows)
     problems += [f"visit {visit} is logged twice" for visit, times in twice.items() if times > 1]
     digests = Counter(row["sha1"] for row in rows if row["sha1"] is not None)

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from recrawl.crawling.canonical import host_of
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
+from recrawl.urls import host_of
 
 #: The program, telling how it goes as often as it looks, twenty times a second.
 _OFTEN = (
-    "import recrawl.cli.run_screen as screen, recrawl.service.crawl as crawl;"
+    "import recrawl.cli.render.run as screen, recrawl.crawler.loop as crawl;"
     "screen.LOG_EVERY, crawl.VIEW_EVERY = 0, 0.05;"
     "from recrawl.cli.app import main; main()"
 )
@@ -57,7 +57,7 @@ def check(store: Path) -> None:
         assert opened.check() == []
 
 
-def most_memory(process: int) -> int:
+def max_memory(process: int) -> int:
     """Give the most memory a process has had so far, in bytes; 0 if it has ended.
 
     What `getrusage` tells of a child counts the memory of the parent that it was forked from.

@@ -16,7 +16,7 @@ from recrawl.records import Outcome
 from recrawl.store.sqlite import SqliteStore
 
 SECONDS = 10.0
-MOST_MEMORY = 500_000_000
+MAX_MEMORY = 500_000_000
 GOOD_HOSTS, GOOD_PAGES, BAD_PAGES = 3, 20, 10
 COPIES = 1
 #: Limits that a test can wait for, and a budget that is not what limits.
@@ -54,7 +54,7 @@ def crawl(store: Path, hostile: Sequence[str]) -> tuple[Site, int, str]:
         with program.start(*arguments, settings=TOLD) as process:
             memory = 0
             while process.poll() is None:
-                memory = max(memory, program.most_memory(process.pid))
+                memory = max(memory, program.max_memory(process.pid))
                 time.sleep(0.1)
             said, complained = process.communicate()
     assert process.returncode == 0, complained
@@ -69,7 +69,7 @@ def test_good_hosts_are_crawled_as_ever_beside_hostile_ones(tmp_path: Path) -> N
     with hostile_hosts(COPIES) as hostile:
         beside, memory, complained = crawl(store, hostile)
     assert complained == ""
-    assert memory < MOST_MEMORY
+    assert memory < MAX_MEMORY
     visits = [sum(request.path != "/robots.txt" for request in s.requests) for s in (alone, beside)]
     assert visits[0] > GOOD_HOSTS * SECONDS * 4
     # Nine tenths on a machine of their own; other tests run beside these two crawls.
@@ -83,4 +83,4 @@ def test_good_hosts_are_crawled_as_ever_beside_hostile_ones(tmp_path: Path) -> N
             for n in range(GOOD_PAGES):
                 copy = opened.copy(f"{url}/{n}")
                 assert copy is not None
-                assert copy.answer.body == beside.pages[f"/{n}"].encode()
+                assert copy.response.body == beside.pages[f"/{n}"].encode()

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from acceptance.killing import CONNECTIONS, MOST_LOST, Crawled, crawl_and_kill
+from acceptance.killing import CONNECTIONS, MAX_LOST, Crawled, crawl_and_kill
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
@@ -21,7 +21,7 @@ def see_that_nothing_is_lost(crawled: Crawled) -> None:
         # What was told was written, and what was written was served.
         assert run.told <= run.logged
         assert run.requests <= run.served
-        assert run.lost <= MOST_LOST
+        assert run.lost <= MAX_LOST
         # The first request is free if there was none just before. A page that is looked at twice
         # is paid for afterwards, and by nobody if that does not come.
         assert run.served <= 1 + run.allowed + CONNECTIONS

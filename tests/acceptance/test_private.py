@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from acceptance import program
-from crawling.web import Asked, Names, Script, Web, answer, fetcher, redirect
+from scripted_web import Asked, Names, Script, Web, answer, fetcher, redirect
 from site_server import Site, page_about, serving
 
-from recrawl.records import Answer, Outcome, Page, Validators
+from recrawl.records import Outcome, Page, Response, Validators
 from recrawl.store.rows import LoggedVisit
 from recrawl.store.sqlite import SqliteStore
 
@@ -56,7 +56,7 @@ def test_what_is_not_public_is_refused_with_a_sentence_and_costs_nothing(tmp_pat
 
 def fetched(
     scripts: Callable[[int], dict[str, Script]], page: Page, names: Names, *, times: int = 1
-) -> tuple[list[Answer], list[Asked]]:
+) -> tuple[list[Response], list[Asked]]:
     """Fetch where loopback counts as public: give the answers, and what servers were asked.
 
     Args:
@@ -67,7 +67,7 @@ def fetched(
     """
     web = Web()
 
-    async def main() -> list[Answer]:
+    async def main() -> list[Response]:
         async with web, fetcher(names=names) as made:
             web.scripts |= scripts(web.port)
             address = web.url(page.url, page.host)

@@ -7,7 +7,7 @@ from allocation.reference import Problem
 from hypothesis import strategies as st
 
 from recrawl import Allocation, allocate
-from recrawl.compiled import Floats
+from recrawl.kernels.jit import Floats
 
 KINDS = ["poisson", "periodic", "harmonic"]
 LIMITS = ["cost", "host", "min", "max"]

@@ -10,7 +10,7 @@ import numpy as np
 from mpmath import mp, mpf
 from numpy.typing import ArrayLike
 
-from recrawl.compiled import Floats, Ints
+from recrawl.kernels.jit import Floats, Ints
 
 #: Minimum rates may add up to exactly a host's budget, as far as floats can tell.
 ROUNDED = 1 + 1e-13

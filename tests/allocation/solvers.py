@@ -8,7 +8,7 @@ import numpy as np
 from allocation.reference import Problem, objective, page_gain
 from scipy import optimize
 
-from recrawl.compiled import Floats
+from recrawl.kernels.jit import Floats
 
 minimize: Any = optimize.minimize  # its types leave out what it takes
 SLSQP = {"ftol": 1e-15, "maxiter": 500}

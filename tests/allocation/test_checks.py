@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from recrawl import Allocation, allocate, check_allocator, freshness, proportional, uniform
-from recrawl.compiled import Floats
 from recrawl.errors import ConformanceError
+from recrawl.kernels.jit import Floats
 
 
 @pytest.mark.parametrize("seed", range(5))

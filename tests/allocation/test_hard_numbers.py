@@ -16,8 +16,8 @@ from allocation.reference import (
 )
 
 from recrawl import Allocation, allocate, freshness, freshness_curve, proportional, uniform
-from recrawl.compiled import Floats
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Floats
 
 EXACT = 1e-9
 BUDGETS = [1e-12, 1e-3, 1.0, 1e6, 1e12]

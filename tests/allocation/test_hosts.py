@@ -8,7 +8,7 @@ from allocation.problems import KINDS, demand, random_problem, solve
 from allocation.reference import Problem, objective, page_gain
 
 from recrawl import Allocation, allocate
-from recrawl.compiled import Bools, Floats
+from recrawl.kernels.jit import Bools, Floats
 
 EXACT = 1e-9
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl import allocate, freshness, proportional, uniform
-from recrawl.compiled import Bools, Floats
+from recrawl.kernels.jit import Bools, Floats
 
 Rows = list[tuple[float, float]]
 KIND = st.sampled_from(KINDS)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from recrawl import GammaFilter, Observations, allocate, budget_for, fit_prior, freshness
 from recrawl.cli.app import app
-from recrawl.cli.cost_report import drawing
-from recrawl.cli.costing import around
+from recrawl.cli.render.budget import drawing
+from recrawl.planning.budget import around
 
 LOG = "page,time,changed,importance\n" + "".join(
     f"{page},2026-01-{day:02},{day % every == 0:d},{importance}\n"

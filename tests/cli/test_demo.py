@@ -17,11 +17,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
-from recrawl.cli.demo_screen import WIDTH, findings, picture, results, sparkline
+from recrawl.cli.render.demo import WIDTH, findings, picture, results, sparkline
+from recrawl.crawler.stats import Stats
 from recrawl.demo.playing import Played, Sight
 from recrawl.demo.truth import Curve
 from recrawl.records import Outcome
-from recrawl.service.view import View
 
 PROGRAM = [sys.executable, "-m", "recrawl"]
 QUICKLY = ["--seconds", "2", "--pages", "40"]
@@ -29,7 +29,7 @@ QUICKLY = ["--seconds", "2", "--pages", "40"]
 
 def a_sight(seconds: float = 30.0) -> Sight:
     found = Counter({Outcome.CHANGED: 500, Outcome.UNCHANGED: 1_200})
-    view = View(0, 1.0, pages=300, outcomes=found, not_modified=600, requests=1_800)
+    view = Stats(0, 1.0, pages=300, outcomes=found, not_modified=600, requests=1_800)
     flat = np.ones(100)
     return Sight(
         view,

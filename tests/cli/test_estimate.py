@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 
 from recrawl import GammaFilter, Observations, estimation, fit_host_priors, fit_prior
 from recrawl.cli.app import app
-from recrawl.cli.hosts import host_numbers
-from recrawl.cli.options import METHODS
+from recrawl.planning.hosts import host_numbers
+from recrawl.planning.methods import METHODS
 from recrawl.units import format_rate
 
 #: Two pages of one host that change daily and hardly ever, one of another host, one seen once.

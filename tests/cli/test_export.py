@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import left_alone
+from crawler.filled import ABOUT, BROKEN, DAY, GONE, NEWS, NEWS_BODY, fill
 from pyarrow import csv, parquet
-from service.filled import ABOUT, BROKEN, DAY, GONE, NEWS, NEWS_BODY, fill
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from recrawl.formats.common_crawl import COMMON_CRAWL, CRAWL_LOG

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import left_alone, refused
-from service.filled import DAY, NEW, NEWS, NEWS_BODY, fill
+from crawler.filled import DAY, NEW, NEWS, NEWS_BODY, fill
 
 
 @pytest.fixture(autouse=True)

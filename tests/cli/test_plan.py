@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from recrawl import GammaFilter, Observations, allocate, fit_host_priors, fit_prior, freshness
 from recrawl.cli.app import app
-from recrawl.cli.options import METHODS, WITH_PRIOR
+from recrawl.planning.methods import METHODS, WITH_PRIOR
 
 #: A page that changes daily, one that hardly does, one of another host, one seen once.
 LOG = "page,time,outcome,importance\n" + "".join(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
-from service.filled import ABOUT, DAY, NEWS, fill
+from crawler.filled import ABOUT, DAY, NEWS, fill
 
 from recrawl.store.sqlite import SqliteStore
 

@@ -8,7 +8,7 @@ import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
 
-from recrawl.service.settings import KNOBS, Settings, load_settings
+from recrawl.crawler.settings import KNOBS, Settings, load_settings
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
+from crawler.filled import ABOUT, BELIEFS, BROKEN, GONE, NEW, NEWS, PRICE, fill
 from scipy import stats
-from service.filled import ABOUT, BELIEFS, BROKEN, GONE, NEW, NEWS, PRICE, fill
 
-from recrawl.records import Answer, Outcome, Visit
+from recrawl.records import Outcome, Response, Visit
 from recrawl.store.sqlite import SqliteStore
 
 
@@ -57,7 +57,7 @@ def test_the_last_visits_or_all() -> None:
         store.record(
             [
                 Visit(
-                    page, Outcome.FAILED, Answer(BROKEN, 500, at, error="the server answered 500")
+                    page, Outcome.FAILED, Response(BROKEN, 500, at, error="the server answered 500")
                 )
                 for at in range(1, 31)
             ]
@@ -71,7 +71,7 @@ def test_what_a_server_says_does_not_steer_the_terminal() -> None:
     with SqliteStore.open("recrawl.db") as store:
         page = store.page(BROKEN)
         assert page is not None
-        answer = Answer(BROKEN, 0, 1, error="bad \x1b[2J header")
+        answer = Response(BROKEN, 0, 1, error="bad \x1b[2J header")
         store.record([Visit(page, Outcome.FAILED, answer)])
     assert "\x1b" not in run("show", BROKEN).stdout
 

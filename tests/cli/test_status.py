@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import left_alone, refused
-from service.filled import NEW, NEWS, PRICE, fill
+from crawler.filled import NEW, NEWS, PRICE, fill
 
 from recrawl.store.sqlite import SqliteStore
 

@@ -23,9 +23,9 @@ from recrawl import (
     Prior,
     check_estimator,
 )
-from recrawl.compiled import Floats
 from recrawl.errors import ArgumentError, ConformanceError
 from recrawl.estimation.counts import Counts
+from recrawl.kernels.jit import Floats
 
 PROMISES: list[tuple[Estimator[Any], dict[str, Any]]] = [
     (Naive(), {"consistent": False}),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from recrawl import GammaFilter, Observations, Prior, fit_host_priors, fit_prior
-from recrawl.compiled import Floats, Ints
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Floats, Ints
 
 
 def fleet(rate: Floats, visits: int, gap: float, seed: int) -> Observations:

@@ -6,11 +6,12 @@ from estimation.worlds import mixed_log
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl import GammaFilter, LastModified, Observations, Prior, Tracker, compiled, estimate
+from recrawl import GammaFilter, LastModified, Observations, Prior, Tracker, estimate
 from recrawl.errors import ArgumentError
 from recrawl.estimation import gamma
 from recrawl.estimation.belief import Belief
 from recrawl.estimation.estimator import copied
+from recrawl.kernels import jit
 
 GAPS = st.floats(1e-3, 1e3)
 ROWS = st.lists(st.tuples(GAPS, st.booleans()), min_size=1, max_size=30)
@@ -24,7 +25,7 @@ def folded(method: GammaFilter, rows: list[tuple[float, bool]]) -> Belief:
 
 def test_the_fast_fold_is_the_slow_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages with few and with very many rows, on several cores, in two batches."""
-    monkeypatch.setattr(compiled, "cores", lambda: 3)
+    monkeypatch.setattr(jit, "cores", lambda: 3)
     rng = np.random.default_rng(3)
     page = np.sort((20_000 * rng.random(1_500_000) ** 4).astype(np.int64))
     elapsed = rng.exponential(1.0, page.size)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from recrawl import MLE, GammaFilter, MomentMatching, Prior, Tracker, estimate
-from recrawl.compiled import Floats, compiled
-from recrawl.elementary import exp_minus, log1p
 from recrawl.estimation.gamma import after_change
+from recrawl.kernels.jit import Floats, compiled
+from recrawl.kernels.simd_math import exp_minus, log1p
 
 DECADES = st.floats(-12.0, 12.0).map(lambda exponent: 10.0**exponent)
 SHAPES = st.floats(-6.0, 9.0).map(lambda exponent: 10.0**exponent)

@@ -7,8 +7,8 @@ import pytest
 from estimation.worlds import exponential_log
 
 from recrawl import LLN, SA, Estimator, Observations
-from recrawl.compiled import Floats
 from recrawl.estimation.counts import Counts
+from recrawl.kernels.jit import Floats
 
 DELTA, P = 5.0, 3.0
 

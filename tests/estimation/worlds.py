@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from estimation.reference import Row
 
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 
 
 class Log(NamedTuple):

@@ -10,7 +10,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 
 from recrawl.errors import OutputError
 from recrawl.formats.warc import write_warc
-from recrawl.records import Answer
+from recrawl.records import Response
 
 NOON = 1_767_268_800_000_000
 URL = "https://example.org/a"
@@ -28,7 +28,7 @@ HEADERS = (
 def test_a_copy_is_a_response_record(tmp_path: Path) -> None:
     body = b"<p>hello</p>" * 100
     target = tmp_path / "copies.warc.gz"
-    answer = Answer(URL, 200, NOON + 7, HEADERS, body, truncated=True)
+    answer = Response(URL, 200, NOON + 7, HEADERS, body, truncated=True)
     assert write_warc([(URL, answer)], target, at=NOON, software="recrawl/1") == 1
     with target.open("rb") as file:
         records = ArchiveIterator(file, check_digests="raise")
@@ -59,7 +59,7 @@ def test_a_copy_is_a_response_record(tmp_path: Path) -> None:
 def test_a_redirected_copy_names_its_page_and_the_same_copy_has_the_same_name(
     tmp_path: Path,
 ) -> None:
-    answer = Answer("https://example.org/b", 299, NOON, (), b"")
+    answer = Response("https://example.org/b", 299, NOON, (), b"")
     for name in ("one", "two"):
         write_warc([(URL, answer)], tmp_path / name, at=NOON, software="recrawl/1")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -71,8 +71,8 @@ def test_a_redirected_copy_names_its_page_and_the_same_copy_has_the_same_name(
 
 
 def test_copies_that_fail_leave_what_was_there(tmp_path: Path) -> None:
-    def failing() -> Iterator[tuple[str, Answer]]:
-        yield URL, Answer(URL, 200, NOON, (), b"a")
+    def failing() -> Iterator[tuple[str, Response]]:
+        yield URL, Response(URL, 200, NOON, (), b"a")
         raise RuntimeError
 
     (tmp_path / "copies.warc.gz").write_bytes(b"old")

@@ -7,19 +7,19 @@ import pytest
 from scipy import stats
 
 from recrawl.paper import long_runs
-from recrawl.paper.long_runs import CHANGE_RATE, LAST, LATE, MOST_RUNS, NAIVE_LIMIT, Measured
+from recrawl.paper.long_runs import CHANGE_RATE, LAST, LATE, MAX_RUNS, NAIVE_LIMIT, Measured
 
 
 @pytest.fixture(scope="module")
 def found() -> Measured:
-    return long_runs.measure(MOST_RUNS, np.random.default_rng(2))
+    return long_runs.measure(MAX_RUNS, np.random.default_rng(2))
 
 
 @pytest.mark.parametrize("name", ["LLN", "SA", "SA 0.4"])
 def test_lives_spread_as_theory_says(found: Measured, name: str) -> None:
     """The sum of squared standard errors is chi-squared; outside once in 10,000 times."""
     z = (found.estimates[name][-1] / CHANGE_RATE - 1.0) / long_runs.deviation(name, LAST)
-    low, high = stats.chi2(MOST_RUNS).ppf([5e-5, 1.0 - 5e-5])
+    low, high = stats.chi2(MAX_RUNS).ppf([5e-5, 1.0 - 5e-5])
     assert low < (z @ z) < high
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recrawl.compiled import Floats
 from recrawl.estimation import Naive
+from recrawl.kernels.jit import Floats
 from recrawl.paper import slopes
 from recrawl.paper.lives import follow
 from recrawl.paper.slopes import CHANGE_RATE, CRAWL_RATE, LAST, MU, WINDOW, Measured, Slope

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 from scheduling.plain import book_of
 
-from recrawl.compiled import Ints
+from recrawl.kernels.jit import Ints
 from recrawl.scheduling.frontier import Frontier
-from recrawl.scheduling.tables import (
+from recrawl.scheduling.state import (
     ABSENT,
     FIRST_VALUE,
     LISTS,

@@ -9,14 +9,14 @@ from typing import Protocol
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints
-from recrawl.scheduling import activity
+from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.scheduling import neighbours as activity
 from recrawl.scheduling.frontier import Frontier
-from recrawl.scheduling.tables import Book
+from recrawl.scheduling.state import Book
 
 #: How strongly clocks are held back is a matter of taste, and taken from where it is chosen.
 HOST, SECTION = float(activity.HOST_PRIOR), float(activity.SECTION_PRIOR)
-MOST = activity.MOST_ODDS
+MOST = activity.MAX_ODDS
 
 
 def book_of(frontier: Frontier) -> Book:

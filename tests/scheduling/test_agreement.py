@@ -9,8 +9,8 @@ import pytest
 from scheduling.plain import PlainFrontier, Shadow, poisson_changes, replay
 
 from recrawl import allocate
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation.belief import Prior
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.scheduling.frontier import Frontier
 
 

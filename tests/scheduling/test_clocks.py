@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from recrawl.compiled import Floats
+from recrawl.kernels.jit import Floats
 from recrawl.scheduling.clocks import PoissonClock, RegularClock
 
 Clock = PoissonClock | RegularClock

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling.plain import book_of
 
-from recrawl.compiled import Ints
 from recrawl.estimation.belief import Prior
+from recrawl.kernels.jit import Ints
 from recrawl.scheduling.frontier import Frontier
 
 

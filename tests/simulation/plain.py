@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling.clocks import PoissonClock, RegularClock
 from recrawl.simulation.policy import Pages, Run
 from recrawl.simulation.world import World

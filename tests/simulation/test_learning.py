@@ -8,8 +8,8 @@ from estimation.worlds import mixed_log
 from simulation.plain import AtRates
 
 from recrawl import allocate
-from recrawl.compiled import Bools, Floats, Ints
 from recrawl.estimation import LLN, MLE, SA, Estimator, GammaFilter, MomentMatching, Prior, estimate
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling.clocks import PoissonClock
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.policies.clocked import Clocked, optimum_for_all

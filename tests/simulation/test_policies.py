@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.compiled import Floats
 from recrawl.errors import ArgumentError
 from recrawl.estimation import LLN, MLE, GammaFilter, Prior, estimate
+from recrawl.kernels.jit import Floats
 from recrawl.simulation.policies import POLICIES, policy_named
 from recrawl.simulation.policies.greedy import largest
 from recrawl.simulation.policy import Pages

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulation.plain import Scripted, scan, world_of
 
-from recrawl.compiled import Bools, Ints
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Bools, Ints
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.policy import Pages, Run
 from recrawl.simulation.replay import replay

@@ -11,8 +11,8 @@ import pytest
 from scipy import integrate, stats
 from simulation.plain import world_of
 
-from recrawl.compiled import Floats
 from recrawl.errors import ArgumentError, InputError
+from recrawl.kernels.jit import Floats
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World

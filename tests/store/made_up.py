@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from recrawl.records import Answer, Fingerprint, Outcome, Page, State, Validators, Visit
+from recrawl.records import Fingerprint, Outcome, Page, Response, State, Validators, Visit
 from recrawl.store.encoding import digest_of
 from recrawl.store.rows import NewPage
 
@@ -32,7 +32,7 @@ def found(page: Page, content: bytes, at: int, outcome: Outcome = Outcome.CHANGE
         visits=page.visits + 1,
         changes=page.changes + (outcome is Outcome.CHANGED),
     )
-    answer = Answer(
+    answer = Response(
         page.url, 200, at, HEADERS, content, requests=2, transferred=len(content), seconds=0.25
     )
     return Visit(after, outcome, answer, page.last_visit, (0.5, 2.0), content, at - HOUR)
@@ -41,16 +41,16 @@ def found(page: Page, content: bytes, at: int, outcome: Outcome = Outcome.CHANGE
 def unchanged(page: Page, at: int) -> Visit:
     """Make a visit that was answered with "not modified"."""
     after = replace(page, last_visit=at, visits=page.visits + 1, not_modified=page.not_modified + 1)
-    return Visit(after, Outcome.UNCHANGED, Answer(page.url, 304, at), page.last_visit, (0.5, 3.0))
+    return Visit(after, Outcome.UNCHANGED, Response(page.url, 304, at), page.last_visit, (0.5, 3.0))
 
 
 def failed(page: Page, at: int) -> Visit:
     """Make a visit that had no answer."""
     after = replace(page, failures=page.failures + 1)
-    answer = Answer(page.url, 0, at, error="timed out after 60 s", seconds=60.0)
+    answer = Response(page.url, 0, at, error="timed out after 60 s", seconds=60.0)
     return Visit(after, Outcome.FAILED, answer, page.last_visit)
 
 
 def gone(page: Page, at: int) -> Visit:
     """Make a visit after which the page is given up."""
-    return Visit(replace(page, state=State.GONE), Outcome.GONE, Answer(page.url, 404, at))
+    return Visit(replace(page, state=State.GONE), Outcome.GONE, Response(page.url, 404, at))

@@ -85,8 +85,8 @@ def test_a_visit_is_kept_with_all_that_it_changes(store: SqliteStore) -> None:
     copy = store.copy(address(1))
     assert copy is not None
     assert copy.page == visit.page
-    assert copy.answer.headers == HEADERS
-    assert (copy.answer.body, copy.answer.at) == (b"odd", NOON)
+    assert copy.response.headers == HEADERS
+    assert (copy.response.body, copy.response.at) == (b"odd", NOON)
     assert store.history(1, 10) == [
         LoggedVisit(
             at=NOON,
@@ -282,7 +282,7 @@ def test_the_log_comes_in_batches_by_page_and_time(store: SqliteStore) -> None:
 def test_copies_come_in_order_of_number(store: SqliteStore) -> None:
     store.add(new_pages(4), at=NOON)
     store.record([found(known(store, i), b"%d" % i, NOON, Outcome.FIRST) for i in (3, 1)])
-    assert [(copy.page.number, copy.answer.body) for copy in store.copies()] == [
+    assert [(copy.page.number, copy.response.body) for copy in store.copies()] == [
         (1, b"1"),
         (3, b"3"),
     ]

@@ -23,7 +23,7 @@ def test_what_is_in_the_store_is_in_the_files(tmp_path: Path) -> None:
         store.record([failed(store.pages([1])[1], NOON)])
         assert write_common_crawl(store.visits(batch=3), tmp_path / "index.parquet") == 4
         assert write_crawl_log(store.visits(batch=3), tmp_path / "log.parquet") == 4
-        copies = ((copy.page.url, copy.answer) for copy in store.copies())
+        copies = ((copy.page.url, copy.response) for copy in store.copies())
         assert write_warc(copies, tmp_path / "copies.warc.gz", at=NOON, software="recrawl/0") == 2
     index = parquet.read_table(tmp_path / "index.parquet").to_pylist()
     assert [row["url"] for row in index] == [address(i) for i in (0, 0, 1, 2)]

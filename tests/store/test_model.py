@@ -91,7 +91,7 @@ class Model(RuleBasedStateMachine):
             number = visit.page.number
             self.pages[number] = visit.page
             self.log[number, self.now] = visit.outcome
-            self.requests += visit.answer.requests
+            self.requests += visit.response.requests
             if visit.belief is not None:
                 self.beliefs[number] = visit.belief
             if visit.content is not None:
@@ -137,7 +137,7 @@ class Model(RuleBasedStateMachine):
         assert {(row["page"], row["at"]): row["outcome"] for row in rows} == self.log
         assert len(rows) == len(self.log)
         assert self.store.spent(0).requests == self.requests
-        copies = {copy.page.number: copy.answer.body for copy in self.store.copies()}
+        copies = {copy.page.number: copy.response.body for copy in self.store.copies()}
         assert copies == {
             number: self.contents[page.body]
             for number, page in self.pages.items()

@@ -1,10 +1,10 @@
 """Crawl rates from change rates and a budget."""
 
+from recrawl.allocation.allocate import Allocation, allocate
 from recrawl.allocation.baselines import proportional, uniform
 from recrawl.allocation.checks import check_allocator
 from recrawl.allocation.curve import budget_for, freshness_curve
-from recrawl.allocation.optimum import Allocation, allocate
-from recrawl.allocation.worth import freshness
+from recrawl.allocation.freshness import freshness
 
 __all__ = [
     "Allocation",

@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from recrawl.allocation.allocate import Allocation
+from recrawl.allocation.freshness import share_fresh
 from recrawl.allocation.inputs import as_column, as_number, as_rates, kind_of
-from recrawl.allocation.optimum import Allocation
-from recrawl.allocation.worth import share_fresh
-from recrawl.compiled import Floats
+from recrawl.kernels.jit import Floats
 
 
 def uniform(

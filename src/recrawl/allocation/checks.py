@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.allocation.allocate import Allocation
 from recrawl.allocation.baselines import proportional, uniform
+from recrawl.allocation.freshness import freshness, marginal
 from recrawl.allocation.inputs import kind_of
-from recrawl.allocation.optimum import Allocation
-from recrawl.allocation.worth import freshness, marginal
-from recrawl.compiled import Floats
 from recrawl.errors import ConformanceError
+from recrawl.kernels.jit import Floats
 
 Allocator = Callable[..., Allocation]
 PAGES = 40

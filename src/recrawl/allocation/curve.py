@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from recrawl.allocation.optimum import Allocation, allocate
-from recrawl.compiled import Floats
+from recrawl.allocation.allocate import Allocation, allocate
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Floats
 
 #: The budget is found to this share of itself.
 PRECISION = 1e-13
 #: Beyond this much budget a freshness of all but 1 is a limit, not a plan.
-MOST_BUDGET = 1e100
+MAX_BUDGET = 1e100
 
 
 def freshness_curve(change_rate: ArrayLike, budgets: ArrayLike, **limits: Any) -> Floats:  # noqa: ANN401
@@ -71,7 +71,7 @@ def _bracket(
     """Give two budgets between which the freshness is reached."""
     low, high = least, least + scale
     while (plan := reached(high)).freshness < freshness or freshness == 1.0:
-        if plan.multiplier == 0.0 or high > MOST_BUDGET or freshness == 1.0:
+        if plan.multiplier == 0.0 or high > MAX_BUDGET or freshness == 1.0:
             raise ArgumentError(
                 f"freshness: {freshness:g} cannot be reached; {plan.budget_used:.4g} a day "
                 f"gives {plan.freshness:.6g}"

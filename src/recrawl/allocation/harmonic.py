@@ -2,7 +2,7 @@
 
 import math
 
-from recrawl.compiled import inlined
+from recrawl.kernels.jit import inlined
 
 
 @inlined

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.allocation.flat import SAMPLE, guess
+from recrawl.allocation.one_budget import SAMPLE, guess
 from recrawl.allocation.pages import BLOCK, Bench, Pages, made_of, put_on, respond, set_up
-from recrawl.allocation.search import Mix, mixed, narrow, new_bracket
-from recrawl.compiled import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
+from recrawl.allocation.price_search import Mix, mixed, narrow, new_bracket
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
 
 #: A first price is made from the hosts that a sample has room for, but not from fewer than this.
 ENOUGH_HOSTS = 100

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.allocation.pages import HARMONIC, PERIODIC, POISSON
-from recrawl.compiled import Floats, Ints, extremes, read_only
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Floats, Ints, extremes, read_only
 
 #: Beyond these, products of two numbers would not be floats any more.
 SMALLEST, LARGEST = 1e-120, 1e120

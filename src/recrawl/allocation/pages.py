@@ -8,7 +8,7 @@ import numpy as np
 from recrawl.allocation.harmonic import harmonic_response
 from recrawl.allocation.periodic import periodic_response
 from recrawl.allocation.poisson import poisson_response
-from recrawl.compiled import Floats, compiled, read_only
+from recrawl.kernels.jit import Floats, compiled, read_only
 
 POISSON, PERIODIC, HARMONIC = 0, 1, 2
 

@@ -6,8 +6,8 @@ L = −ln(1 − price·Δ/w). Written so it is nearly linear for large x, and co
 
 import math
 
-from recrawl.compiled import inlined
-from recrawl.elementary import exp_minus, log1p
+from recrawl.kernels.jit import inlined
+from recrawl.kernels.simd_math import exp_minus, log1p
 
 #: Below this √(2L) the series is exact to the last digits, and the equation is not.
 SERIES_ALONE = 0.02

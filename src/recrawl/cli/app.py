@@ -12,22 +12,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from recrawl.cli.add import add
-from recrawl.cli.budget import budget
-from recrawl.cli.demo import demo
-from recrawl.cli.estimate import estimate
-from recrawl.cli.export import export
-from recrawl.cli.get import get
-from recrawl.cli.paper import paper
-from recrawl.cli.plan import plan
-from recrawl.cli.remove import remove
-from recrawl.cli.replay import replay
-from recrawl.cli.run import run
-from recrawl.cli.settings import settings
-from recrawl.cli.show import show
-from recrawl.cli.simulate import simulate
-from recrawl.cli.status import status
-from recrawl.cli.trace import trace
+from recrawl.cli.commands.add import add
+from recrawl.cli.commands.budget import budget
+from recrawl.cli.commands.demo import demo
+from recrawl.cli.commands.estimate import estimate
+from recrawl.cli.commands.export import export
+from recrawl.cli.commands.get import get
+from recrawl.cli.commands.paper import paper
+from recrawl.cli.commands.plan import plan
+from recrawl.cli.commands.remove import remove
+from recrawl.cli.commands.replay import replay
+from recrawl.cli.commands.run import run
+from recrawl.cli.commands.settings import settings
+from recrawl.cli.commands.show import show
+from recrawl.cli.commands.simulate import simulate
+from recrawl.cli.commands.status import status
+from recrawl.cli.commands.trace import trace
 from recrawl.errors import RecrawlError
 
 #: What the shell is told when something given to the program cannot be used.

@@ -176,9 +176,9 @@ def compare(
         made: How the world was made up, for people to read; nothing if it is recorded.
         start: When the world's time starts, if somebody said so.
     """
-    from recrawl.cli.progress import progress_bar
     from recrawl.cli.ranking import rank
-    from recrawl.cli.ranking_report import print_ranking
+    from recrawl.cli.render.progress import progress_bar
+    from recrawl.cli.render.ranking import print_ranking
     from recrawl.formats.tables import write_table
 
     budget = settings.visits(world.pages)

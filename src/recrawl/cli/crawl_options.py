@@ -9,8 +9,8 @@ import typer
 from recrawl.errors import StoreError
 
 if TYPE_CHECKING:
+    from recrawl.crawler.settings import Settings
     from recrawl.records import Page
-    from recrawl.service.settings import Settings
     from recrawl.store.sqlite import SqliteStore
 
 SHOWN_AS = ("table", "json")
@@ -52,7 +52,7 @@ def settings_of(
     store: str | None, file: str | None, flags: Mapping[str, Any] | None = None
 ) -> "Settings":
     """Gather settings, with the flags that were given."""
-    from recrawl.service.settings import load_settings
+    from recrawl.crawler.settings import load_settings
 
     return load_settings({**(flags or {}), "store": store}, file=file)
 
@@ -64,7 +64,7 @@ def present() -> int:
 
 def known_page(store: "SqliteStore", place: str, url: str) -> "Page":
     """Find a page that somebody names, or say how to have it."""
-    from recrawl.crawling.canonical import canonical
+    from recrawl.urls import canonical
 
     address = canonical(url)
     page = store.page(address)

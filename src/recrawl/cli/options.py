@@ -6,23 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from recrawl.errors import ArgumentError
+from recrawl.planning.methods import METHODS, WITH_PRIOR
 
 if TYPE_CHECKING:
     from recrawl.formats.tables import Format
 
-#: The methods' names here, and their classes in `recrawl.estimation`.
-METHODS = {
-    "naive": "Naive",
-    "lln": "LLN",
-    "sa": "SA",
-    "sam": "SAM",
-    "mle": "MLE",
-    "mm": "MomentMatching",
-    "bias-reduced": "BiasReduced",
-    "last-modified": "LastModified",
-    "gamma": "GammaFilter",
-}
-WITH_PRIOR = ("gamma", "last-modified")
 PRIORS = ("alone", "fleet", "host")
 VISITS = ("periodic", "poisson")
 FILE_FORMATS = ("csv", "json", "parquet")

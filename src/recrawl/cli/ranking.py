@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recrawl.cli.progress import Advance
-from recrawl.cli.terminal import a_day, count
+from recrawl.cli.render.progress import Advance
+from recrawl.cli.render.terminal import a_day, count
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.replay import Progress, replay
 from recrawl.simulation.score import Score

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.demo.pages import LittlePage, little_pages
+from recrawl.kernels.jit import Floats
 from recrawl.simulation.world import World
 
 

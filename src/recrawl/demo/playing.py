@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
+from recrawl.crawler.build import run_crawl
+from recrawl.crawler.seeds import named_page
+from recrawl.crawler.settings import Settings
+from recrawl.crawler.stats import Stats
 from recrawl.demo.history import History
 from recrawl.demo.truth import (
     ENOUGH_VISITS,
@@ -18,11 +21,8 @@ from recrawl.demo.truth import (
     true_freshness,
 )
 from recrawl.demo.web import LittleWeb
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import SECONDS_A_DAY, Outcome
-from recrawl.service.seeds import named_page
-from recrawl.service.settings import Settings
-from recrawl.service.view import View
-from recrawl.service.wiring import run_crawl
 from recrawl.store.sqlite import SqliteStore
 
 #: Mean seconds between two visits to a page: the budget.
@@ -71,7 +71,7 @@ class Sight:
         best: How fresh the best possible would have, which knows every true rate.
     """
 
-    view: View
+    view: Stats
     seconds: float
     in_all: float
     ours: Curve
@@ -137,7 +137,7 @@ def play(
         began = time.time()
         web.begin(began)
 
-        def look(view: View) -> None:
+        def look(view: Stats) -> None:
             if watch is not None:
                 ours = _truth(history, read_visits(reader, web.urls, began), _since(view, began))
                 watch(Sight(view, ours.seconds, seconds, ours, *planned))
@@ -169,12 +169,12 @@ def _settings(store: str | os.PathLike[str], visits_a_second: float) -> Settings
     )
 
 
-def _ran(view: View) -> float:
+def _ran(view: Stats) -> float:
     """Give how many seconds a run took."""
     return (view.now - view.began) / 1e6
 
 
-def _since(view: View, began: float) -> float:
+def _since(view: Stats, began: float) -> float:
     return max(view.now / 1e6 - began, EARLY)
 
 
@@ -187,7 +187,7 @@ def _rivals(history: History, visits: float) -> tuple[Curve, Curve]:
 
 
 def _played(
-    history: History, store: SqliteStore, urls: Sequence[str], began: float, view: View
+    history: History, store: SqliteStore, urls: Sequence[str], began: float, view: Stats
 ) -> Played:
     seen = read_visits(store, urls, began)
     ours = _truth(history, seen, _since(view, began))

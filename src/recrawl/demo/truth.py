@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World

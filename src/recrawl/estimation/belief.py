@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from recrawl.compiled import Floats, Ints, cut, in_parallel
 from recrawl.errors import ArgumentError
 from recrawl.estimation import gamma
 from recrawl.estimation.estimator import checked_level, checked_pages, copied
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Floats, Ints, cut, in_parallel
 
 #: A page alone starts from Gamma(½, ½ mean gap): half a change in half a gap.
 ALONE_SHAPE = 0.5

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats
 from recrawl.errors import ConformanceError
 from recrawl.estimation.estimator import Estimator
 from recrawl.estimation.observations import Observations
 from recrawl.estimation.saving import load_state, save_state
+from recrawl.kernels.jit import Bools, Floats
 
 VISITS = 12
 PAGES = 7

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.compiled import Floats, Ints, extremes
 from recrawl.estimation.estimator import Estimator
 from recrawl.estimation.gamma_filter import GammaFilter
 from recrawl.estimation.observations import assemble
+from recrawl.kernels.jit import Floats, Ints, extremes
 
 #: Page numbers are used as they are if there are not many more of them than rows.
 SPARSEST = 4

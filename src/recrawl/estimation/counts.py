@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from recrawl.compiled import AHEAD, Bools, Floats, Ints, compiled, cut, in_parallel, prefetch
 from recrawl.estimation.estimator import checked_level, checked_pages
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import AHEAD, Bools, Floats, Ints, compiled, cut, in_parallel, prefetch
 
 #: A float holds visits and changes of so many rows exactly, as visits + A_CHANGE · changes.
-MOST_ROWS = 1 << 26
-A_CHANGE = float(MOST_ROWS)
+MAX_ROWS = 1 << 26
+A_CHANGE = float(MAX_ROWS)
 
 
 class Shares(NamedTuple):
@@ -100,9 +100,9 @@ def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Fl
     if observations.pages > observations.rows:
         spans = [(0, observations.rows)]
     spans = [
-        (low, min(low + MOST_ROWS, last))
+        (low, min(low + MAX_ROWS, last))
         for first, last in spans
-        for low in range(first, max(last, 1), MOST_ROWS)
+        for low in range(first, max(last, 1), MAX_ROWS)
     ]
 
     def add_up(first: int, last: int) -> Floats:

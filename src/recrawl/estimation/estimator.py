@@ -4,9 +4,9 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from scipy import special
 
-from recrawl.compiled import Floats, Ints
 from recrawl.errors import ArgumentError
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Floats, Ints
 
 #: The end of an interval about which nothing is known: finite, as every number here is.
 ANYTHING = 1.7976931348623157e308

@@ -3,11 +3,11 @@
 import numpy as np
 from scipy import special
 
-from recrawl.compiled import Bools, Floats, Ints
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import ALONE_GAPS, ALONE_SHAPE, Belief, Prior
 from recrawl.estimation.gamma_filter import GammaFilter
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Bools, Floats, Ints
 
 #: With a shape above 1 a page seen unchanged for long would be given up; a prior never says that.
 LARGEST_SHAPE = 1.0
@@ -17,7 +17,7 @@ ENOUGH_PAGES = 10_000
 FLEET_PAGES = 20.0
 #: How many pages standing alone a fleet is weighed against, so that it keeps a prior in a corner.
 ALONE_PAGES = 2.0
-MOST_ROUNDS = 60
+MAX_ROUNDS = 60
 #: Rounds end when no prior moves by more than this share.
 SETTLED = 1e-3
 
@@ -75,7 +75,7 @@ def _fit(observations: Observations, group: Ints, fleet: Prior | None) -> _Prior
     weight = FLEET_PAGES if fleet else ALONE_PAGES
     priors = _Priors(*anchor.columns(groups))
     known = np.bincount(observations.page, minlength=observations.pages) > 0
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         believed = GammaFilter(Prior(priors.shape[group], priors.time[group]))
         state = believed.update(believed.start(observations.pages), observations)
         moved = _best_gammas(state, known, group, anchor, weight, groups)

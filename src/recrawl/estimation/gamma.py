@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel, inlined, read_only
-from recrawl.elementary import exp_minus, log1p
 from recrawl.estimation.observations import Grouped
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel, inlined, read_only
+from recrawl.kernels.simd_math import exp_minus, log1p
 
 #: Pages folded side by side: enough to fill the processor's vectors, few for its first cache.
 LANES = 128

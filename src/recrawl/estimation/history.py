@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints
 from recrawl.estimation.estimator import checked_pages
 from recrawl.estimation.observations import Grouped, Observations
+from recrawl.kernels.jit import Bools, Floats, Ints
 
 #: Newton's method below closes in from one side and is at the limit of floats in some ten steps.
-MOST_STEPS = 200
+MAX_STEPS = 200
 #: A relative step smaller than this is the last one: the error it leaves is about its square.
 PRECISION = 1e-7
 

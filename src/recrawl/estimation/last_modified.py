@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from recrawl.compiled import Floats
 from recrawl.estimation import belief
 from recrawl.estimation.belief import Belief, Prior
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Floats
 
 
 @final

@@ -7,11 +7,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.errors import ArgumentError
 from recrawl.estimation.counts import Counts
 from recrawl.estimation.estimator import ANYTHING
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Floats
 
 Sequence = Callable[[Floats], Floats]
 POWER = re.compile(r"k\^(\d*\.?\d+)")

@@ -6,11 +6,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
-from recrawl.elementary import exp_minus
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
-from recrawl.estimation.history import MOST_STEPS, PRECISION, History
+from recrawl.estimation.history import MAX_STEPS, PRECISION, History
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
+from recrawl.kernels.simd_math import exp_minus
 
 #: In ln Δ, when the ends of an interval are sought.
 LONGEST_STEP = 5.0
@@ -128,7 +128,7 @@ def _solve(gaps: Floats, still: float) -> float:
     if gaps.size == 0:
         return 0.0
     rate = float(gaps.size / (still + 0.5 * gaps.sum()))
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         total = slope = bend = 0.0
         for row in range(gaps.size):
             term = _term(rate, gaps[row])
@@ -184,7 +184,7 @@ def _where_likelihood_drops(
     """
     top, _, curvature = _log_likelihood(gaps, still, peak)
     s = math.log(peak) + side * min(math.sqrt(2.0 * drop / curvature), LONGEST_STEP)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         value, slope, _ = _log_likelihood(gaps, still, math.exp(s))
         step = min(max((value - top + drop) / slope, -LONGEST_STEP), LONGEST_STEP)
         s -= step

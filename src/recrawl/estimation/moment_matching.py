@@ -6,10 +6,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
-from recrawl.estimation.history import MOST_STEPS, PRECISION, History
+from recrawl.estimation.history import MAX_STEPS, PRECISION, History
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel
 
 #: Where a term e^(−Δτ) is better described by what it lacks to 1.
 NEAR_ONE = 0.5
@@ -108,7 +108,7 @@ def _solve(elapsed: Floats, still: float, extra: float) -> tuple[float, float]:
     mean = elapsed.mean()
     rate = math.log((elapsed.size + extra) / still) / mean
     deviation = 0.0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         lost, kept = math.expm1(-rate * mean), math.exp(-rate * mean)
         near_one = extra if kept > NEAR_ONE else 0.0
         excess = extra * (lost if kept > NEAR_ONE else kept)

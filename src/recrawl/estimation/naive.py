@@ -5,10 +5,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.estimation.counts import Counts
 from recrawl.estimation.estimator import ANYTHING
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Floats
 
 
 @final

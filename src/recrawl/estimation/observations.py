@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.compiled import Bools, Floats, Ints, extremes, read_only
 from recrawl.errors import ArgumentError
-from recrawl.grouping import group_rows, starts_if_grouped
+from recrawl.kernels.grouping import group_rows, starts_if_grouped
+from recrawl.kernels.jit import Bools, Floats, Ints, extremes, read_only
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Visits
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints, compiled, cut, in_parallel, read_only
 from recrawl.errors import ArgumentError
 from recrawl.estimation.estimator import ANYTHING, checked_pages, copied, normal_quantile
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel, read_only
 
 
 class Iterate(NamedTuple):

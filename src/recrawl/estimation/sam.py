@@ -5,11 +5,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.errors import ArgumentError
 from recrawl.estimation import recursion
 from recrawl.estimation.observations import Observations
 from recrawl.estimation.recursion import Iterate
+from recrawl.kernels.jit import Floats
 
 
 @final

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.compiled import Floats
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.errors import ArgumentError
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import NO_TIME, Outcome
 from recrawl.units import TIME_EXAMPLES, quoted
 

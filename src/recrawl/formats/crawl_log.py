@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from recrawl.compiled import Ints
 from recrawl.errors import CrawlLogError
 from recrawl.formats import cells
 from recrawl.formats.cells import EMPTY, Outcomes
 from recrawl.formats.names import Names
 from recrawl.formats.rows import Layout, Progress, Rows, page_names, read_rows
-from recrawl.grouping import stable_order
+from recrawl.kernels.grouping import stable_order
+from recrawl.kernels.jit import Ints
 from recrawl.records import NO_TIME, Outcome, Visits
 from recrawl.units import quoted
 

@@ -19,11 +19,11 @@ from typing import BinaryIO, Final, cast
 
 import numpy as np
 
-from recrawl.compiled import Ints
 from recrawl.errors import ArgumentError, InputError
 from recrawl.formats.cells import YEAR_10000
 from recrawl.formats.rows import Progress
 from recrawl.formats.traces import ALIVE, Trace, in_order
+from recrawl.kernels.jit import Ints
 from recrawl.units import quoted
 
 #: Bytes of git's output taken at once.

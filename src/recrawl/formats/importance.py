@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recrawl.compiled import Floats, Ints
 from recrawl.errors import InputError
 from recrawl.formats import cells
 from recrawl.formats.rows import Layout, Rows, page_names, read_rows
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.units import quoted
 
 LAYOUT = Layout(

@@ -14,8 +14,8 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from recrawl.compiled import Ints, compiled, prefetch
 from recrawl.formats.cells import is_text
+from recrawl.kernels.jit import Ints, compiled, prefetch
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]

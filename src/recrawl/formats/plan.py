@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from recrawl.compiled import Floats, Ints
 from recrawl.formats.cells import YEAR_10000
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import SECONDS_A_DAY
 
 MICROSECONDS_A_SECOND = 1_000_000

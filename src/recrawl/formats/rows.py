@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recrawl.compiled import Ints
 from recrawl.errors import InputError
 from recrawl.formats import cells, csv_rows, parquet_rows
 from recrawl.formats.header import choose_columns
 from recrawl.formats.source import Source, opened
+from recrawl.kernels.jit import Ints
 
 #: Called with the bytes read so far and the bytes there are, None where nobody knows.
 Progress = Callable[[int, int | None], object]

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from recrawl.compiled import Floats, Ints
 from recrawl.errors import InputError, OutputError
 from recrawl.formats import cells
 from recrawl.formats.plan import MICROSECONDS_A_SECOND
 from recrawl.formats.rows import Layout, Rows, page_names, read_rows
 from recrawl.formats.tables import whole_file
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import NO_TIME
 from recrawl.units import quoted
 

@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import Any, BinaryIO
 
 from recrawl.formats.tables import check_target, whole_file
-from recrawl.records import Answer
+from recrawl.records import Response
 
 VERSION = "WARC/1.1"
 #: What no longer holds once a content has been decompressed and put together.
@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def write_warc(
-    copies: Iterable[tuple[str, Answer]],
+    copies: Iterable[tuple[str, Response]],
     target: str | os.PathLike[str],
     *,
     at: int,
@@ -31,7 +31,7 @@ def write_warc(
     redirects ended; if that is not the page's, ``Recrawl-Page`` names the page.
 
     Args:
-        copies: The page's address and the answer with its content, each.
+        copies: The page's address and the response with its content, each.
         target: The file, there complete in the end or as it was before.
         at: What time it is, in microseconds since 1970.
         software: The program's name and version.
@@ -44,8 +44,8 @@ def write_warc(
     with whole_file(target) as file:
         writer = _writer(file)
         writer.write_record(_warcinfo(writer, at, software))
-        for page, answer in copies:
-            writer.write_record(_response(writer, page, answer))
+        for page, response in copies:
+            writer.write_record(_response(writer, page, response))
             written += 1
     return written
 
@@ -64,23 +64,23 @@ def _warcinfo(writer: Any, at: int, software: str) -> Any:  # noqa: ANN401
     )
 
 
-def _response(writer: Any, page: str, answer: Answer) -> Any:  # noqa: ANN401
+def _response(writer: Any, page: str, response: Response) -> Any:  # noqa: ANN401
     from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 
-    content = answer.body or b""
-    kept = [(name, _one_line(value)) for name, value in answer.headers if not _is_undone(name)]
-    headers = {"WARC-Date": _iso(answer.at), "WARC-Record-ID": _record_id(page, answer.at)}
-    if page != answer.url:
+    content = response.body or b""
+    kept = [(name, _one_line(value)) for name, value in response.headers if not _is_undone(name)]
+    headers = {"WARC-Date": _iso(response.at), "WARC-Record-ID": _record_id(page, response.at)}
+    if page != response.url:
         headers["Recrawl-Page"] = page
-    if answer.truncated:
+    if response.truncated:
         headers["WARC-Truncated"] = "length"
     return writer.create_warc_record(
-        answer.url,
+        response.url,
         "response",
         payload=BytesIO(content),
         length=len(content),
         http_headers=StatusAndHeaders(
-            _status(answer.status),
+            _status(response.status),
             [*kept, ("Content-Length", str(len(content)))],
             protocol="HTTP/1.1",
         ),

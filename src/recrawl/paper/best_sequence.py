@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation import LLN, SA, Estimator, Observations
 from recrawl.estimation.counts import Counts
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper import best_sequence_figure
 from recrawl.paper.lives import checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
@@ -24,7 +24,7 @@ BEST_ALPHA = 3.0 + CRAWL_RATE / CHANGE_RATE
 ALPHAS: Floats = np.linspace(0.25, 12.0, 236)
 SCANNED_VISITS = 100
 FEWEST, MOST, POINTS = 100, 100_000, 13
-MOST_RUNS = 400
+MAX_RUNS = 400
 #: How long the run is on which one step size turns SA into LLN.
 TWIN_VISITS = 500
 ESTIMATORS: Mapping[str, Estimator[Any]] = {
@@ -165,7 +165,7 @@ def answer(runs: int, rng: np.random.Generator) -> Answer:
 
 def run(runs: int, seed: int) -> Section:
     """Answer the paper's question about the ideal sequences, at Δ = 5, p = 3."""
-    used = min(runs, MOST_RUNS)
+    used = min(runs, MAX_RUNS)
     found = answer(used, np.random.default_rng([seed, STREAM]))
     picture = drawn(
         "best-sequence",

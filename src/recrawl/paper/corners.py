@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation import (
     LLN,
     Estimator,
     Observations,
 )
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper import corners_figure
 from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from recrawl.compiled import Floats, Ints
+    from recrawl.kernels.jit import Floats, Ints
     from recrawl.paper.corners import Measured
 
 #: Below it no share of a thousand lives can be seen.

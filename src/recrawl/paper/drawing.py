@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

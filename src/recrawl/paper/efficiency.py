@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from recrawl.compiled import Floats
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats
 from recrawl.paper.drawing import LOOKS, name_ends, panel
 from recrawl.paper.lives import ESTIMATORS, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation import Estimator
 from recrawl.estimation.observations import Observations
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.experiment_1_figures import draw_bands, draw_times, draw_trajectories
 from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats
 from recrawl.paper.drawing import LOOKS, name_ends, over_visits, panel
 
 if TYPE_CHECKING:

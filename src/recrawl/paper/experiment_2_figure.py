@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.drawing import LOOKS, Look, name_ends, over_visits, panel
 from recrawl.paper.experiment_2_numbers import SHOWN, Followed, Measured
 from recrawl.paper.section import Picture, drawn

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from recrawl.allocation import allocate, freshness, uniform
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation import Estimator
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
 
 PAGES = 100
@@ -16,10 +16,10 @@ BUDGET = 80.0
 CRAWL_RATE = BUDGET / PAGES
 VISITS = checkpoints(1, 1_000, 25)
 #: What is done with each draw of 100 pages takes so long that more of them are not worth the wait.
-MOST_DRAWS = 60
+MAX_DRAWS = 60
 #: 1,000 visits turned out too few to judge what the paper says of the end: SA was behind Naive.
 LATER_VISITS = checkpoints(10, 10_000, 25)
-MOST_LATER_DRAWS = 20
+MAX_LATER_DRAWS = 20
 #: Page 2, counted from 1.
 SHOWN = 1
 
@@ -135,9 +135,9 @@ class Measured:
 
 def measure(runs: int, rng: np.random.Generator) -> Measured:
     """Draw pages, follow the estimators, and use what they say."""
-    draws = Draws(rng.random((min(runs, MOST_DRAWS), PAGES)))
+    draws = Draws(rng.random((min(runs, MAX_DRAWS), PAGES)))
     few = _followed(ESTIMATORS, draws, VISITS, rng)
-    fewer = Draws(draws.change_rate[:MOST_LATER_DRAWS])
+    fewer = Draws(draws.change_rate[:MAX_LATER_DRAWS])
     counting = {name: ESTIMATORS[name] for name in ("LLN", "SA", "Naive")}
     later = _followed(counting, fewer, LATER_VISITS, rng)
     regular = {

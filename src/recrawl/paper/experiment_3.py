@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation import LLN, SA, Estimator
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.drawing import LOOKS, SERIES, name_ends, over_visits, panel
 from recrawl.paper.lives import checkpoints, follow
 from recrawl.paper.section import Claim, Picture, Section, Table, drawn, judged

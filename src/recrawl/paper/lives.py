@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation import (
     LLN,
     MLE,
@@ -17,6 +16,7 @@ from recrawl.estimation import (
     Naive,
     Observations,
 )
+from recrawl.kernels.jit import Floats, Ints
 
 #: The estimators that the report compares, as it names them; the settings are the paper's.
 ESTIMATORS: Mapping[str, Estimator[Any]] = {

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
 from recrawl.estimation import LLN, SA, Estimator, Naive
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.drawing import LOOKS, over_visits, panel
 from recrawl.paper.lives import checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
@@ -22,7 +22,7 @@ CHANGE_RATE, CRAWL_RATE = 5.0, 3.0
 #: The probability that a visit finds a change.
 MU = CHANGE_RATE / (CHANGE_RATE + CRAWL_RATE)
 NAIVE_LIMIT = CRAWL_RATE * MU
-MOST_RUNS = 20
+MAX_RUNS = 20
 FIRST, LAST, POINTS = 10, 1_000_000, 51
 #: From here on an error must stay small, to be called gone.
 LATE = 100_000
@@ -64,7 +64,7 @@ class Measured:
 
 def run(runs: int, seed: int) -> Section:
     """Follow few lives for long, and judge whether each one's error goes away."""
-    found = measure(min(runs, MOST_RUNS), np.random.default_rng([seed, RNG_NUMBER]))
+    found = measure(min(runs, MAX_RUNS), np.random.default_rng([seed, RNG_NUMBER]))
     caption = (
         "Each thin line is a life: the largest relative error that is still to come, at any "
         "checkpoint from there on. The thick line is the worst of them. An error that goes away "

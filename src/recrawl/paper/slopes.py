@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints
 from recrawl.estimation import LLN, SA, Estimator, Naive
 from recrawl.estimation.counts import Counts
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.paper import slopes_figure
 from recrawl.paper.lives import checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
@@ -17,7 +17,7 @@ RNG_NUMBER = 4
 CHANGE_RATE, CRAWL_RATE = 5.0, 3.0
 #: The probability that a visit finds a change.
 MU = CHANGE_RATE / (CHANGE_RATE + CRAWL_RATE)
-MOST_RUNS = 400
+MAX_RUNS = 400
 FIRST, LAST, POINTS = 10, 100_000, 41
 #: Slopes are fitted from here on.
 WINDOW = 1_000
@@ -107,7 +107,7 @@ def predicted_slope(setting: str) -> float:
 
 def run(runs: int, seed: int) -> Section:
     """Measure the slopes of the mean error, and judge both theorems' rates."""
-    found = measure(min(runs, MOST_RUNS), np.random.default_rng([seed, RNG_NUMBER]))
+    found = measure(min(runs, MAX_RUNS), np.random.default_rng([seed, RNG_NUMBER]))
     figure = slopes_figure.draw(found)
     caption = (
         "Above, the mean error over visits; thin dashed lines have the predicted slope. Below, the "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recrawl.allocation import allocate
-from recrawl.compiled import Floats
+from recrawl.kernels.jit import Floats
 from recrawl.paper import while_crawling_figure
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 from recrawl.simulation.policies import policy_named
@@ -28,7 +28,7 @@ LEARNING = {
 }
 POLICIES = (*LEARNING, "uniform", "poisson-known", "index-known")
 #: So many runs make a draw of a hundred pages; there are at least so many draws, and at most.
-RUNS_A_DRAW, FEWEST_DRAWS, MOST_DRAWS = 100, 2, 10
+RUNS_A_DRAW, FEWEST_DRAWS, MAX_DRAWS = 100, 2, 10
 #: How long the rates of the optimum are followed to see the average freshness they give; the first
 #: part is left out, as every copy is fresh when it begins.
 LONG_DAYS, LEFT_OUT = 300.0, 10
@@ -125,7 +125,7 @@ def _long_run(change_rate: Floats, world_seed: int, seed: int) -> float:
 
 def run(runs: int, seed: int) -> Section:
     """Crawl the pages of the second experiment while learning how often they change."""
-    draws = int(np.clip(runs // RUNS_A_DRAW, FEWEST_DRAWS, MOST_DRAWS))
+    draws = int(np.clip(runs // RUNS_A_DRAW, FEWEST_DRAWS, MAX_DRAWS))
     found = crawl(draws, np.random.default_rng([seed, STREAM]))
     picture = drawn(
         "while-crawling",

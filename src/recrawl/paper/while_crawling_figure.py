@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.figures import style
+from recrawl.kernels.jit import Floats
 from recrawl.paper.drawing import LOOKS, Look, name_ends, panel
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
+from recrawl.kernels.jit import Floats, Ints
 
 #: Multiples of the golden ratio are spread evenly over a gap, however many there are.
 GOLDEN = 0.6180339887498949

@@ -7,23 +7,23 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.compiled import Floats, Ints
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.scheduling import inputs, saving
-from recrawl.scheduling.activity import BINS_A_GAP, begin
-from recrawl.scheduling.calendar import SLOTS_A_GAP
-from recrawl.scheduling.placing import (
+from recrawl.scheduling.due import (
     balanced_price,
     due_times,
     fresh_importance,
     place_all,
     place_new,
 )
-from recrawl.scheduling.reporting import FIRST_RETRY, place_again, remove_pages, report_visits
-from recrawl.scheduling.shelves import Settings, chain, empty_book, with_room
-from recrawl.scheduling.tables import ABSENT, FINE, NEW
-from recrawl.scheduling.taking import LEAST_LOOKED_AT, take_pages
+from recrawl.scheduling.neighbours import BINS_A_GAP, begin
+from recrawl.scheduling.report import FIRST_RETRY, place_again, remove_pages, report_visits
+from recrawl.scheduling.state import ABSENT, FINE, NEW
+from recrawl.scheduling.state_setup import Settings, chain, empty_book, with_room
+from recrawl.scheduling.take import LEAST_LOOKED_AT, take_pages
+from recrawl.scheduling.timing_wheel import SLOTS_A_GAP
 
 #: Without a prior, a page is believed to change once in the mean time between two visits.
 PRIOR_SHAPE = 1.0
@@ -62,7 +62,7 @@ class Frontier:
         host_delay: Days between two visits to a host.
         host_budget: Visits a day to a host at most.
         neighbours: Whether a change found on one page counts as evidence about the pages of its
-            section and host (`recrawl.scheduling.activity`). How much it counts is learned.
+            section and host (`recrawl.scheduling.neighbours`). How much it counts is learned.
         catch_up: Budget not spent is kept for so many days; what is older is lost, so that a pause
             is not followed by a burst.
 

@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.compiled import Bools, Floats, Ints
 from recrawl.errors import ArgumentError
-from recrawl.scheduling.tables import NEW, Rows
+from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.scheduling.state import NEW, Rows
 
 #: Pages, hosts and sections are kept as 32-bit numbers.
 LARGEST_NUMBER = 2**31 - 2

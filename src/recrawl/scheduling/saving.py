@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.errors import StateError
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.saving import read_columns, write_columns
-from recrawl.scheduling.shelves import Settings
-from recrawl.scheduling.tables import (
+from recrawl.kernels.jit import Floats
+from recrawl.scheduling.state import (
     DESK,
     HOST,
     LISTS,
@@ -21,6 +20,7 @@ from recrawl.scheduling.tables import (
     UNCHAINED,
     Book,
 )
+from recrawl.scheduling.state_setup import Settings
 
 KIND = "frontier"
 VERSION = 1

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from recrawl.compiled import Ints
+from recrawl.kernels.jit import Ints
 
 
 def sections(names: Sequence[str]) -> Ints:

@@ -8,7 +8,7 @@ V rises with t; the page is due when V reaches the price of a visit.
 import math
 
 from recrawl.allocation.periodic import periodic_marginal, periodic_response, worth_of_gap
-from recrawl.compiled import compiled
+from recrawl.kernels.jit import compiled
 
 #: Above this ln(1 + t/b) the closed form has at least eleven digits.
 CLOSED_FORM = 1e-3
@@ -18,7 +18,7 @@ SHORT_SERIES = 0.1
 NOTHING = 37.0
 #: Newton's method ends when it has come this close, from below.
 CLOSE = 1e-6
-MOST_STEPS = 200
+MAX_STEPS = 200
 
 
 @compiled
@@ -99,7 +99,7 @@ def elapsed_worth_of_belief(shape: float, time: float, value: float) -> float:
         return math.inf
     small = math.sqrt(2.0 * value / (time * shape))
     elapsed = time * small * (1.0 + (shape + 1.0) * small / 3.0)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         worth = value_of_belief(shape, time, elapsed)
         ratio = value / worth
         if 1.0 <= ratio <= 1.0 + CLOSE:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints, compiled
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled
 from recrawl.simulation.score import Score
 from recrawl.simulation.world import World
 

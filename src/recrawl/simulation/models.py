@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.compiled import Floats, Ints
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Floats, Ints
 
 #: The mean time between two changes of a burst, as a share of the page's mean gap.
 GAP_IN_BURST = 0.05

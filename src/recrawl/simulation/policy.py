@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from recrawl.compiled import Floats, Ints
 from recrawl.errors import ArgumentError
 from recrawl.formats.traces import Trace, read_trace
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import SECONDS_A_DAY
 from recrawl.scheduling.sections import sections
 from recrawl.simulation.models import Changes, in_order

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from recrawl.compiled import Ints, read_only
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Ints, read_only
 from recrawl.simulation.ledger import Ledger
 from recrawl.simulation.policy import Pages, Policy
 from recrawl.simulation.scaled import Scaled
@@ -25,7 +25,7 @@ TICKS_A_GAP = 25
 ROUNDING = 1e-9
 #: How near a scaled rule comes to its budget, and how many replays it may take to find out.
 NEAR = 0.01
-MOST_REPLAYS = 30
+MAX_REPLAYS = 30
 #: A step of the search goes at most so far, as a rule may answer with a jump.
 LONGEST_STEP = 8.0
 #: How often progress is told, in ticks.
@@ -122,7 +122,7 @@ def _replay_scaled(
     """
     stretch, too_short, too_long = 1.0, 0.0, math.inf
     tried = []
-    for _ in range(MOST_REPLAYS):
+    for _ in range(MAX_REPLAYS):
         score = _replay(world, replace(policy, stretch=stretch), budget, tick, seed, progress)
         tried.append(score)
         if abs(score.budget_used - 1.0) <= NEAR:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import final
 
-from recrawl.compiled import Bools, Ints
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Bools, Ints
 from recrawl.simulation.policy import Pages, Policy, Run
 
 

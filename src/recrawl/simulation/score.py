@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from recrawl.compiled import Floats, Ints
+from recrawl.kernels.jit import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.compiled import Floats, Ints, read_only
 from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Floats, Ints, read_only
 from recrawl.simulation import models, recorded
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from recrawl.errors import StoreError
 from recrawl.formats.common_crawl import LOG
-from recrawl.records import NO_TIME, Answer, Outcome, Page, State
+from recrawl.records import NO_TIME, Outcome, Page, Response, State
 from recrawl.store.database import Database
 from recrawl.store.editing import last_serial
 from recrawl.store.encoding import digest_of, read_headers, read_page
@@ -112,14 +112,14 @@ def inflated(deflated: bytes, digest: bytes) -> bytes | None:
 
 
 def copy_of(database: Database, page: Page) -> Copy | None:
-    """Give a page's copy with the answer that brought it; None where it has none."""
+    """Give a page's copy with the response that brought it; None where it has none."""
     if page.body is None:
         return None
     row = database.row("copy_of", page.number)
     if row is None:
         raise StoreError(f"{database.place}: the headers of {page.url} are missing")
     url, status, at, headers, truncated = row
-    answer = Answer(
+    response = Response(
         url=url,
         status=status,
         at=at,
@@ -127,7 +127,7 @@ def copy_of(database: Database, page: Page) -> Copy | None:
         body=body(database, page.body),
         truncated=bool(truncated),
     )
-    return Copy(page, answer)
+    return Copy(page, response)
 
 
 def copies(database: Database) -> Iterator[Copy]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
 from recrawl.formats.common_crawl import SIGNALS
-from recrawl.records import Answer, Outcome, Page, Visit
+from recrawl.records import Outcome, Page, Response, Visit
 from recrawl.store.database import Database
 from recrawl.store.encoding import (
     deflate,
@@ -42,43 +42,43 @@ def record(database: Database, visits: Sequence[Visit], spent: Spent | None) -> 
         others[1:4] = [spent.lost, spent.robots, spent.sitemaps]
     with database.transaction():
         for each in ready:
-            answer = each.visit.answer
-            count = counts[answer.at // HOUR]
+            response = each.visit.response
+            count = counts[response.at // HOUR]
             found = database.row("body_of_page", each.visit.page.number)
             if found is None:
                 # Somebody removed the page while it was visited: the requests were made.
-                count[1] += answer.requests
+                count[1] += response.requests
             elif database.do("add_visit", *each.logged):
-                count[0] += answer.requests
+                count[0] += response.requests
                 count[_OUTCOMES + each.visit.outcome] += 1
                 _keep(database, each, found[0])
         database.do_many("spend", [(hour, *count) for hour, count in counts.items() if any(count)])
 
 
 def _prepare(visit: Visit) -> _Ready:
-    page, answer = visit.page, visit.answer
+    page, response = visit.page, visit.response
     deflated = None
     if visit.content is not None:
         if digest_of(visit.content) != page.body:
             raise ArgumentError(f"visits: the content of page {page.number} has another digest")
         deflated = deflate(visit.content)
-    mime = answer.header("content-type")
+    mime = response.header("content-type")
     logged = (
         page.number,
-        answer.at,
+        response.at,
         visit.outcome,
         visit.previous,
-        answer.status,
+        response.status,
         _signal(visit),
         visit.last_modified,
-        answer.transferred,
-        round(answer.seconds * 1_000),
-        answer.requests,
-        answer.truncated,
-        None if answer.body is None else sha1(answer.body, usedforsecurity=False).digest(),
+        response.transferred,
+        round(response.seconds * 1_000),
+        response.requests,
+        response.truncated,
+        None if response.body is None else sha1(response.body, usedforsecurity=False).digest(),
         write_legible(mime and mime.partition(";")[0].strip().lower()),
-        None if answer.url == page.url else write_legible(answer.url),
-        write_legible(answer.error),
+        None if response.url == page.url else write_legible(response.url),
+        write_legible(response.error),
     )
     return _Ready(visit, logged, deflated)
 
@@ -87,7 +87,7 @@ def _signal(visit: Visit) -> int | None:
     """Say how the outcome is known; None where nothing was compared."""
     if visit.outcome not in {Outcome.CHANGED, Outcome.UNCHANGED}:
         return None
-    if visit.answer.status != NOT_MODIFIED:
+    if visit.response.status != NOT_MODIFIED:
         return SIGNALS.index("digest")
     return SIGNALS.index("etag" if visit.page.validators.etag else "lastmod")
 
@@ -103,7 +103,7 @@ def _keep(database: Database, ready: _Ready, old: bytes | None) -> None:
     if page.body is None:
         database.do("drop_copy", page.number)
     elif page.body != old or visit.content is not None:
-        database.do("set_copy", page.number, *_copy_values(visit.answer))
+        database.do("set_copy", page.number, *_copy_values(visit.response))
     if old is not None and old != page.body:
         database.do("drop_body", old)
 
@@ -131,6 +131,6 @@ def _page_values(page: Page, belief: tuple[float, float] | None) -> tuple[Any, .
     )
 
 
-def _copy_values(answer: Answer) -> tuple[Any, ...]:
-    headers = write_headers(answer.headers)
-    return (write_legible(answer.url), answer.status, answer.at, headers, answer.truncated)
+def _copy_values(response: Response) -> tuple[Any, ...]:
+    headers = write_headers(response.headers)
+    return (write_legible(response.url), response.status, response.at, headers, response.truncated)

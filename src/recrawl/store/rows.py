@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from recrawl.compiled import Bools, Floats, Ints
-from recrawl.records import Answer, Outcome, Page, Validators
+from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.records import Outcome, Page, Response, Validators
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +164,10 @@ class LoggedVisit:
     """A row of the log.
 
     Attributes:
-        at: When the answer came, in microseconds.
+        at: When the response came, in microseconds.
         outcome: What the visit found.
         previous: When the page was visited before with success.
-        status: HTTP's, or 0 where there was no answer.
+        status: HTTP's, or 0 where there was no response.
         signal: How the outcome is known: ``etag``, ``lastmod`` or ``digest``; None where nothing
             was compared.
         last_modified: When the server says the page changed last.
@@ -197,10 +197,10 @@ class LoggedVisit:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The current copy of a page: the answer that brought it, content included."""
+    """The current copy of a page: the response that brought it, content included."""
 
     page: Page
-    answer: Answer
+    response: Response
 
 
 @dataclass(frozen=True, slots=True)

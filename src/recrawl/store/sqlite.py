@@ -170,7 +170,7 @@ class SqliteStore:
         has any more is deleted. What others edit, importance and depth, is not written.
 
         Args:
-            visits: What was found; the answers say how many requests it took.
+            visits: What was found; the responses say how many requests it took.
             spent: Requests made beside those.
         """
         record(self._database, visits, spent)

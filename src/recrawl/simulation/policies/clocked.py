@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from recrawl.allocation import allocate
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling.clocks import PoissonClock
 from recrawl.simulation.policies.learning import Learner
 

@@ -6,8 +6,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Ints
 from recrawl.estimation import MomentMatching
+from recrawl.kernels.jit import Bools, Ints
 from recrawl.scheduling.clocks import PoissonClock
 from recrawl.simulation.policies.clocked import optimum_for_all
 from recrawl.simulation.policies.learning import Solved

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.simulation.policies.learning import Learner
 
 #: Gives how urgent each page is, from its change rate and the time since its last visit.

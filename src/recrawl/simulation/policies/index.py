@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Ints
+from recrawl.kernels.jit import Bools, Ints
 from recrawl.scheduling.frontier import Frontier
 from recrawl.simulation.policy import Pages
 

@@ -6,7 +6,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from recrawl.allocation import allocate
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling.clocks import PoissonClock, RegularClock
 from recrawl.simulation.policy import Pages, Run
 

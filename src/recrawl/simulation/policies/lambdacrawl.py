@@ -6,8 +6,8 @@ from typing import ClassVar, final
 import numpy as np
 
 from recrawl.allocation import allocate
-from recrawl.compiled import Floats
 from recrawl.estimation import MLE
+from recrawl.kernels.jit import Floats
 from recrawl.simulation.policies.clocked import Clocked
 from recrawl.simulation.policies.learning import Solved
 from recrawl.simulation.policy import Pages, Run

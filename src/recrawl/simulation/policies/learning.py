@@ -10,8 +10,8 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.compiled import Bools, Floats, Ints, compiled
 from recrawl.estimation import Estimator, GammaFilter, Observations, Prior
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled
 
 
 class Learner(Protocol):

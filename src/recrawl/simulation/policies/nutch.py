@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Ints
+from recrawl.kernels.jit import Bools, Ints
 from recrawl.records import SECONDS_A_DAY
 from recrawl.simulation.policy import Pages, Run
 

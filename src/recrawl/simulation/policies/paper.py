@@ -5,8 +5,8 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Floats
 from recrawl.estimation import Estimator
+from recrawl.kernels.jit import Floats
 from recrawl.simulation.policies.clocked import Clocked, optimum_for_all
 from recrawl.simulation.policies.learning import Folded, Learner, MakeLearner, Solved
 from recrawl.simulation.policy import Pages, Run

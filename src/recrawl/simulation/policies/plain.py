@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.simulation.policies.greedy import Greedy
 from recrawl.simulation.policies.learning import believing
 from recrawl.simulation.policy import Pages, Run

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Floats, compiled, read_only
+from recrawl.kernels.jit import Floats, compiled, read_only
 from recrawl.scheduling.value import value_of_rate
 from recrawl.simulation.policies.clocked import LEAST
 from recrawl.simulation.policies.greedy import Greedy, Urgency

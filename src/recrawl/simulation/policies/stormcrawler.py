@@ -5,7 +5,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.compiled import Bools, Ints
+from recrawl.kernels.jit import Bools, Ints
 from recrawl.simulation.policy import Pages, Run
 
 MINUTES_A_DAY = 1440.0

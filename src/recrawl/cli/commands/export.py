@@ -1,0 +1,114 @@
+"""``recrawl export``: the log and the copies, for other programs."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.cli.crawl_options import SettingsFile, StoreFile, present, settings_of
+from recrawl.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from recrawl.cli.render.progress import Advance
+
+export = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+LOG_ENDINGS = (".parquet", ".csv")
+COPIES_ENDINGS = (".warc.gz",)
+
+
+@export.callback()
+def group() -> None:
+    """Write the log or the copies to a file, also while a run goes on."""
+
+
+@export.command()
+def log(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write: .parquet or .csv.")],
+    *,
+    native: Annotated[
+        bool,
+        typer.Option(
+            "--native",
+            help="Write a crawl log that recrawl estimate, plan and budget read, instead of Common "
+            "Crawl's columns.",
+        ),
+    ] = False,
+    store: StoreFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Write the log of all visits, with the column names of Common Crawl's index.
+
+    A file is there complete, or as it was before. Examples:
+
+        recrawl export log visits.parquet
+        recrawl export log crawl.csv --native
+        recrawl estimate crawl.csv
+    """
+    _check_ending(file, LOG_ENDINGS)
+    place = settings_of(store, settings).store
+    from recrawl.cli.exporting import write_log
+    from recrawl.cli.render.progress import progress_bar
+    from recrawl.cli.render.terminal import count
+    from recrawl.formats.tables import check_target
+    from recrawl.store.sqlite import SqliteStore
+
+    check_target(file)
+    with SqliteStore.open(place) as opened, progress_bar("Writing") as advance:
+        batches = _counted(opened.visits(), opened.totals().visits, advance)
+        rows = write_log(batches, file, native=native)
+    _tell(file, count(rows, "visit"))
+
+
+@export.command()
+def copies(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write: .warc.gz.")],
+    *,
+    store: StoreFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Write the current copies as a WARC file, the format of web archives.
+
+    Each has the status and headers it came with. Example:
+
+        recrawl export copies copies.warc.gz
+    """
+    _check_ending(file, COPIES_ENDINGS)
+    place = settings_of(store, settings).store
+    from importlib.metadata import version
+
+    from recrawl.cli.render.progress import progress_bar
+    from recrawl.formats.tables import check_target
+    from recrawl.formats.warc import write_warc
+    from recrawl.store.sqlite import SqliteStore
+
+    check_target(file)
+    with SqliteStore.open(place) as opened, progress_bar("Writing") as advance:
+        total = opened.totals().with_copy
+
+        def walk() -> Iterator[Any]:
+            for done, copy in enumerate(opened.copies(), 1):
+                yield copy.page.url, copy.response
+                advance(done, total)
+
+        written = write_warc(walk(), file, at=present(), software=f"recrawl/{version('recrawl')}")
+    _tell(file, f"{written:,} {'copy' if written == 1 else 'copies'}")
+
+
+def _check_ending(file: str, endings: tuple[str, ...]) -> None:
+    if not file.lower().endswith(endings):
+        raise ArgumentError(f"FILE: '{file}' does not end in {' or '.join(endings)}")
+
+
+def _counted(batches: Iterator[Any], total: int, advance: "Advance") -> Iterator[Any]:
+    done = 0
+    for batch in batches:
+        yield batch
+        done += batch.num_rows
+        advance(done, total)
+
+
+def _tell(file: str, what: str) -> None:
+    from recrawl.cli.render.terminal import printable
+
+    typer.echo(f"{printable(file)}: {what}")

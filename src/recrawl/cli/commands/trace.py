@@ -1,0 +1,129 @@
+"""``recrawl trace``: what really happened to pages, as a trace to replay."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from recrawl.cli.options import IgnoreUnknown, OutputFormat, output_format
+
+if TYPE_CHECKING:
+    from recrawl.formats.tables import Format
+    from recrawl.formats.traces import Trace
+
+trace = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@trace.callback()
+def group() -> None:
+    """Make a trace: what really happened to pages, so that policies can be compared on it."""
+
+
+@trace.command()
+def git(
+    repository: Annotated[
+        str,
+        typer.Argument(metavar="REPO", help="The folder of a git repository, also a bare one."),
+    ],
+    *,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Where to write; made if it is not there."
+        ),
+    ],
+    path: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Which files are pages, such as 'docs/**/*.md'; may be given several times. "
+            "Unless given, all are.",
+        ),
+    ] = None,
+    importance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="How much pages count: CSV or Parquet with the columns page and importance. "
+            "A page that is not in it counts 1.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a trace that is there already.")
+    ] = False,
+    format_: OutputFormat = None,
+    ignore_unknown: IgnoreUnknown = False,
+) -> None:
+    """Make a trace of the files in a git repository, from its history.
+
+    Every file is a page, and every commit of the current branch, merges among them, may change it.
+    Put patterns into quotation marks, so that the shell leaves them alone. Examples:
+
+        recrawl trace git my-site -o trace
+        recrawl trace git my-site.git --path 'docs/**/*.md' --path blog -o trace
+        recrawl trace git . --importance views.csv -o trace --force
+    """
+    kind = output_format(format_, None)
+    from recrawl.cli.render.progress import progress_bar
+    from recrawl.formats.git_history import trace_from_git
+    from recrawl.formats.tables import check_target
+    from recrawl.formats.traces import check_folder, write_trace
+
+    if kind != "table":
+        check_target("-", kind)
+    check_folder(output, overwrite=force)
+    with progress_bar("Reading") as advance:
+        made = trace_from_git(repository, path=path or "**", progress=advance)
+        if importance is not None:
+            made = _weighed(made, importance, ignore_unknown=ignore_unknown)
+    with progress_bar("Writing"):
+        write_trace(output, made, overwrite=force)
+    _give(made, kind, output)
+
+
+def _weighed(made: "Trace", file: str, *, ignore_unknown: bool) -> "Trace":
+    """Give a trace with its pages' importance as a file says; 1 where it does not."""
+    from dataclasses import replace
+
+    import numpy as np
+    import pyarrow as pa
+
+    from recrawl.errors import InputError
+    from recrawl.formats.importance import read_importance
+    from recrawl.formats.source import source_name
+
+    names = pa.array(made.name, pa.large_string())
+    told = read_importance(file, names, ignore_unknown=ignore_unknown, among="the history")
+    counts = np.where(np.isnan(told), 1.0, told)
+    if not counts.any():
+        raise InputError(
+            source_name(file), "no page has an importance above 0", column="importance"
+        )
+    return replace(made, importance=counts)
+
+
+def _give(made: "Trace", kind: "Format | Literal['table']", folder: str) -> None:
+    """Say what is in the trace and what to do with it, apart from data that was asked for."""
+    import shlex
+
+    import numpy as np
+    import pyarrow as pa
+
+    from recrawl.cli.render.terminal import count, printable
+    from recrawl.formats.tables import write_table
+    from recrawl.formats.traces import ALIVE
+
+    gone = made.died[made.died != ALIVE]
+    pages, alive, changes = len(made.name), len(made.name) - gone.size, made.change_time.size
+    times = np.concatenate([made.born, made.change_time, gone])
+    first, last = pa.array([int(times.min()), int(times.max())], pa.timestamp("s", "UTC"))
+    if kind != "table":
+        told = {"trace": folder, "pages": pages, "alive": alive, "changes": changes}
+        told |= {"first": first, "last": last}
+        write_table({name: pa.array([value]) for name, value in told.items()}, kind, "-")
+    place = printable(shlex.quote(folder))
+    typer.echo(
+        f"{count(pages, 'page')}, {alive:,} alive, {count(changes, 'change')} "
+        f"from {first.as_py():%Y-%m-%d} to {last.as_py():%Y-%m-%d}\n"
+        f"The trace is in {place}. Next: recrawl replay {place} --every 30d",
+        err=kind != "table",
+    )

@@ -1,0 +1,1 @@
+"""Tables and screens for people, JSON for programs."""

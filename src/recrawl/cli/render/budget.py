@@ -1,0 +1,103 @@
+"""What a freshness costs, as people read it: in words, and drawn in a terminal's characters."""
+
+import math
+import sys
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from recrawl.cli.render.terminal import ANY_WIDTH, a_day, log_summary, number, percent
+from recrawl.kernels.jit import Floats
+from recrawl.planning.budget import Cost
+from recrawl.units import format_duration, format_rate
+
+#: The drawing: cells for every step between budgets, and rows; some 70 characters wide in all.
+CELLS_A_STEP, ROWS = 4, 10
+#: A row holds as many levels.
+BARS = " ▁▂▃▄▅▆▇█"
+LEVELS = len(BARS) - 1
+#: Powers of ten that are too long to stand beside one another.
+LONG = 10
+#: Styles that can be read on dark and on light terminals.
+PAID, BEYOND = "cyan", "bright_black"
+
+
+def print_summary(cost: Cost, *, err: bool) -> None:
+    """Print what the freshness costs, what the log's own visits bring, and what both rest on."""
+    for line in (
+        in_words(cost),
+        compared(cost),
+        log_summary(cost.fleet.visits, unknown=cost.fleet.unknown),
+    ):
+        typer.echo(line, err=err)
+
+
+def in_words(cost: Cost) -> str:
+    """Say what the freshness costs."""
+    fresh, visits = f"{100 * cost.asked.freshness:.10g} %", cost.asked.visits
+    if visits == 0.0:
+        return f"{fresh} fresh costs no visits: that much was never seen to change"
+    rate = format_rate(visits)
+    every = format_duration(len(cost.fleet.visits.names) / visits)
+    said = a_day(visits) if rate.endswith("a day") else f"{a_day(visits)}, {rate}"
+    return f"{fresh} fresh costs {said}; each page is visited every {every} on average"
+
+
+def compared(cost: Cost) -> str:
+    """Say what the log's own visits bring, and what they could."""
+    now, planned = percent(cost.now.freshness), percent(cost.planned.freshness)
+    return f"the log has {a_day(cost.now.visits)}: {now} fresh, or {planned} if they were planned"
+
+
+def print_curve(cost: Cost) -> None:
+    """Print freshness over budget; where no terminal shows it, without colours."""
+    terminal = sys.stdout.isatty()
+    console = Console(width=None if terminal else ANY_WIDTH, highlight=False)
+    console.print(drawing(cost.budgets, cost.shares, cost.asked.visits), end="", no_wrap=True)
+
+
+def drawing(budgets: Floats, shares: Floats, asked: float) -> Text:
+    """Draw the curve as bars over a logarithmic scale of budgets, and mark the one asked about."""
+    cells = CELLS_A_STEP * (budgets.size - 1) + 1
+    places = np.linspace(0.0, budgets.size - 1.0, cells)
+    heights = np.rint(np.interp(places, np.arange(budgets.size), shares) * ROWS * LEVELS)
+    logs = np.log10(budgets)
+    mark = _cell(asked, logs, cells)
+    paid = cells if mark is None else mark + 1
+    text = Text(" freshness\n")
+    for row in reversed(range(ROWS)):
+        # A label stands where a full row reaches to.
+        percent = 100 * (row + 1) // ROWS
+        text.append(f"{percent:4} % ┤" if (ROWS - row) % 2 else "       │")
+        levels = np.clip(heights - row * LEVELS, 0, LEVELS).astype(np.int64)
+        bars = "".join(BARS[level] for level in levels).rstrip()
+        text.append(bars[:paid], PAID).append(f"{bars[paid:]}\n", BEYOND)
+    text.append_text(_scale(logs, cells, mark))
+    return text.append("" if mark is None else f", ▲ {number(asked)}").append("\n")
+
+
+def _scale(logs: Floats, cells: int, mark: int | None) -> Text:
+    """Draw the scale of budgets: its powers of ten, and the budget asked about."""
+    line, labels = ["─"] * cells, [" "] * cells
+    for power in range(math.ceil(logs[0]), math.floor(logs[-1]) + 1):
+        cell = _cell(10.0**power, logs, cells)
+        if cell is not None:
+            line[cell] = "┬"
+            label = number(10.0**power) if abs(power) < LONG else f"1e{power}"
+            first = max(0, cell - len(label) // 2)
+            labels[first : first + len(label)] = label
+    if mark is not None:
+        line[mark] = "▲"
+    words = "".join(labels).rstrip()
+    return Text(f"   0 % └{''.join(line)}\n        {words}\n{'visits a day':>44}")
+
+
+def _cell(budget: float, logs: Floats, cells: int) -> int | None:
+    """Give the cell that a budget falls into, if there is one."""
+    if budget <= 0.0:
+        return None
+    share = (math.log10(budget) - logs[0]) / (logs[-1] - logs[0])
+    cell = round(share * (cells - 1))
+    return cell if 0 <= cell < cells else None

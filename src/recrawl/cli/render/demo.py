@@ -1,0 +1,120 @@
+"""The demo as people see it: live on a terminal, and what came of it."""
+
+import math
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recrawl.cli.render.terminal import count, percent
+from recrawl.demo.playing import Played, Sight
+from recrawl.demo.truth import ENOUGH_VISITS, Curve
+from recrawl.records import Outcome
+
+BARS = "▁▂▃▄▅▆▇█"
+#: The least freshness that a bar is drawn for; those below it are as low.
+LOWEST = 0.5
+#: Characters that the whole time takes.
+WIDTH = 40
+#: Styles that can be read on dark and on light terminals.
+STYLES = {"recrawl": "bold cyan", "uniform": "yellow", "best possible": "green"}
+
+
+def picture(sight: Sight) -> RenderableType:
+    """Draw how the demo stands."""
+    view = sight.view
+    title = Text.assemble(
+        (f"Keeping {count(view.pages, 'page')} of a little web fresh. ", "bold"),
+        f"Second {sight.seconds:.0f} of {sight.in_all:.0f}; Ctrl-C ends it.",
+    )
+    believed = Text(
+        f"recrawl, which does not know the truth, expects {percent(view.expected_freshness)} now.",
+        style="dim",
+    )
+    return Group(title, Text(), curves(sight), Text(), _counts(sight), Text(), believed)
+
+
+def curves(sight: Sight) -> Table:
+    """Draw the freshness of all three over time, and its mean so far."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("", no_wrap=True)
+    table.add_column("true freshness over time", width=WIDTH, no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    for name, curve in rivals(sight).items():
+        mean = percent(curve.mean(0.0, sight.seconds))
+        table.add_row(name, sparkline(curve, sight.seconds, sight.in_all), mean, style=STYLES[name])
+    return table
+
+
+def rivals(sight: Sight) -> dict[str, Curve]:
+    """Give the curves by name."""
+    return {"recrawl": sight.ours, "uniform": sight.uniform, "best possible": sight.best}
+
+
+def sparkline(curve: Curve, until: float, in_all: float) -> str:
+    """Draw a curve in characters, as far as it has come.
+
+    >>> import numpy as np
+    >>> sparkline(Curve(20.0, np.array([1.0, 0.75, 0.4, 0.9])), 10.0, 20.0)
+    '██████████▅▅▅▅▅▅▅▅▅▅'
+    """
+    columns = math.floor(WIDTH * until / in_all + 1e-9)
+    step = in_all / WIDTH
+    means = [curve.mean(step * place, step * (place + 1)) for place in range(columns)]
+    shares = [(mean - LOWEST) / (1.0 - LOWEST) for mean in means]
+    return "".join(BARS[min(max(int(share * len(BARS)), 0), len(BARS) - 1)] for share in shares)
+
+
+def _counts(sight: Sight) -> Table:
+    view = sight.view
+    found = view.outcomes
+    cells = {
+        "fetched": view.visits,
+        "changed": found[Outcome.CHANGED],
+        "unchanged": found[Outcome.UNCHANGED],
+        "not modified": view.not_modified,
+        "failed": found[Outcome.FAILED],
+        "requests": view.requests,
+    }
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in cells:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_row(*(f"{number:,}" for number in cells.values()))
+    return table
+
+
+def results(sight: Sight) -> Table:
+    """Give the final table."""
+    table = Table()
+    table.add_column("policy")
+    for heading in ("true freshness", "second half", "requests"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, curve in rivals(sight).items():
+        whole = percent(curve.mean(0.0, sight.seconds))
+        half = percent(curve.mean(sight.seconds / 2, sight.seconds))
+        table.add_row(name, whole, half, f"{sight.view.requests:,}")
+    return table
+
+
+def findings(played: Played) -> str:
+    """Say what was learned, and what noise did."""
+    view, seconds = played.sight.view, played.sight.seconds
+    found = view.outcomes
+    late = int((played.needless > seconds / 2).sum())
+    return (
+        f"{count(view.visits, 'visit')} in {seconds:.0f} s: {found[Outcome.CHANGED]:,} changed, "
+        f"{found[Outcome.UNCHANGED]:,} unchanged ({view.not_modified:,} not modified), "
+        f"{found[Outcome.FAILED]:,} failed.\n"
+        f"{_learned(played)}\n"
+        "Clocks, tokens and adverts passed for a change "
+        f"{count(played.needless.size, 'time')}, {late:,} in the second half."
+    )
+
+
+def _learned(played: Played) -> str:
+    if math.isnan(played.correlation):
+        return f"Too few pages were visited {ENOUGH_VISITS} times to compare change rates."
+    return (
+        f"Change rates of the {count(played.often, 'page')} visited {ENOUGH_VISITS} times or more: "
+        f"rank correlation {played.correlation:.2f}."
+    )

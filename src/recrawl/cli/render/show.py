@@ -1,0 +1,131 @@
+"""A page as people read it, and as JSON."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from recrawl.cli.render.terminal import count, number, printable, show
+from recrawl.cli.render.units import finite, iso, moment, print_facts, second, size, until
+from recrawl.crawler.explain import Explanation, how_often
+from recrawl.records import State
+from recrawl.store.rows import LoggedVisit
+from recrawl.units import format_duration
+
+STATES = {
+    State.ALIVE: "alive",
+    State.MISSING: "not found at the last visit",
+    State.GONE: "gone",
+}
+SIGNALS = {"etag": "same ETag", "lastmod": "same Last-Modified", "digest": "compared"}
+
+
+def print_page(
+    told: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]
+) -> None:
+    """Print a page, why it is visited when it is, and its visits."""
+    typer.echo(printable(told.page.url))
+    print_facts(overview(told, visits))
+    typer.echo()
+    typer.echo(told.why())
+    if not shown:
+        return
+    typer.echo()
+    show(visits_table(shown))
+    if len(shown) < len(visits):
+        typer.echo(f"These are the last {len(shown)} of {len(visits):,}; --all shows all of them.")
+
+
+def overview(told: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
+    """Give what is known and believed of a page."""
+    page = told.page
+    rows = [("state", STATES[page.state]), ("importance", number(page.importance))]
+    if visits:
+        rows.append(("first visit", f"{moment(visits[-1].at)} UTC"))
+        rows.append(("visits", f"{len(visits):,}, {count(page.changes, 'change')} found"))
+    else:
+        rows.append(("visits", "none yet"))
+    if told.change_rate is not None and told.low is not None and told.high is not None:
+        low, high = how_often(told.low), how_often(told.high)
+        rate = how_often(told.change_rate)
+        rows.append(("changes", f"{rate} (95 % sure: {low} – {high})"))
+    if told.crawl_rate:
+        rows.append(("visited", f"every {format_duration(1.0 / told.crawl_rate)}"))
+    if told.due is not None:
+        rows.append(("next visit", f"{moment(told.due)} UTC, {until(told.due, told.now)}"))
+    return rows
+
+
+def visits_table(visits: Sequence[LoggedVisit]) -> Table:
+    """Give visits, the newest first."""
+    table = Table()
+    table.add_column("visit (UTC)", no_wrap=True)
+    table.add_column("outcome", no_wrap=True)
+    for heading in ("status", "received", "took"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("how it is known", overflow="fold")
+    for visit in visits:
+        table.add_row(
+            second(visit.at),
+            visit.outcome.name.lower(),
+            str(visit.status or "–"),
+            size(visit.bytes),
+            f"{visit.ms:,} ms",
+            Text(printable(_remark(visit))),
+        )
+    return table
+
+
+def _remark(visit: LoggedVisit) -> str:
+    parts = [visit.error] if visit.error else []
+    parts += [SIGNALS[visit.signal]] if visit.signal else []
+    parts += [f"redirected to {visit.redirect}"] if visit.redirect else []
+    parts += ["cut short"] if visit.truncated else []
+    return "; ".join(parts)
+
+
+def as_json(told: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]) -> str:
+    """Write a page as one object."""
+    page = told.page
+    found: dict[str, Any] = {
+        "page": page.url,
+        "state": page.state.name.lower(),
+        "importance": page.importance,
+        "depth": page.depth,
+        "first_visit": iso(visits[-1].at) if visits else None,
+        "last_visit": iso(page.last_visit),
+        "visits": len(visits),
+        "changes": page.changes,
+        "failures": page.failures,
+        "change_rate": told.change_rate,
+        "low": told.low,
+        "high": told.high,
+        "stale": told.stale,
+        "value": told.value,
+        "price": None if told.price is None else told.price.value,
+        "crawl_rate": finite(told.crawl_rate),
+        "next_visit": iso(told.due),
+        "why": told.why(),
+        "history": [_visit(visit) for visit in shown],
+    }
+    return json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def _visit(visit: LoggedVisit) -> dict[str, Any]:
+    return {
+        "time": iso(visit.at),
+        "outcome": visit.outcome.name.lower(),
+        "status": visit.status,
+        "signal": visit.signal,
+        "last_modified": iso(visit.last_modified),
+        "bytes": visit.bytes,
+        "ms": visit.ms,
+        "requests": visit.requests,
+        "truncated": visit.truncated,
+        "mime": visit.mime,
+        "redirect": visit.redirect,
+        "error": visit.error,
+    }

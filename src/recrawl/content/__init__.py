@@ -1,0 +1,1 @@
+"""What a page says: text, blocks, noise, links, sitemaps, and how two versions compare."""

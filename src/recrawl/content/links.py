@@ -1,0 +1,99 @@
+"""Where a page's links lead."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urljoin, urlsplit
+
+from selectolax.lexbor import LexborHTMLParser
+
+from recrawl.content.charset import in_utf8
+from recrawl.content.html import parse
+from recrawl.errors import AddressError
+from recrawl.urls import canonical
+
+_ENDINGS = (
+    "jpg jpeg png gif webp avif svg ico bmp tif tiff heic "
+    "mp3 mp4 m4a m4v ogg oga ogv wav flac webm avi mov mkv wmv mpg mpeg "
+    "zip gz tgz bz2 xz 7z rar tar jar war iso dmg exe msi deb rpm apk pkg bin img "
+    "css js mjs map woff woff2 ttf otf eot wasm swf torrent"
+)
+#: Endings of addresses that are files to look at, to hear or to install, and no pages to read.
+NOT_PAGES = frozenset(_ENDINGS.split())
+
+#: Links of a page that count; those behind them are not looked at.
+MAX_LINKS = 10_000
+
+_HTML = ("text/html", "application/xhtml+xml")
+_WORDS = re.compile(r"[,\s]+")
+_NO_FOLLOWING = frozenset({"nofollow", "none"})
+
+
+def links(
+    body: bytes,
+    content_type: str | None,
+    url: str,
+    headers: Iterable[tuple[str, str]] = (),
+) -> list[str]:
+    """Give the pages that a page links to, canonical, in order, each once, itself left out.
+
+    Only ``<a href>`` and ``<area href>`` of HTML count, resolved against ``<base href>``. A link
+    with ``rel=nofollow`` does not count, and none does on a page that says nofollow in a robots
+    ``<meta>`` or in the header X-Robots-Tag. Addresses ending as in `NOT_PAGES` are left out.
+
+    Args:
+        body: The page.
+        content_type: As the header said.
+        url: The address that redirects ended at.
+        headers: All of them, as received.
+
+    >>> links(b'<a href="b?y=2&x=1#c">B</a> <a href="/i.png">I</a>', "text/html", "http://e.org/a/")
+    ['http://e.org/a/b?x=1&y=2']
+    """
+    if content_type and not content_type.lower().strip().startswith(_HTML):
+        return []
+    if any(name.lower() == "x-robots-tag" and _forbids(value) for name, value in headers):
+        return []
+    tree = parse(in_utf8(body, content_type))
+    if tree is None or _says_nofollow(tree):
+        return []
+    base = _base(tree, url)
+    hrefs = dict[str, None]()
+    for node in tree.css("a[href],area[href]")[:MAX_LINKS]:
+        attributes = node.attributes
+        if "nofollow" not in (attributes.get("rel") or "").lower().split():
+            hrefs[(attributes.get("href") or "").strip().partition("#")[0]] = None
+    found = dict.fromkeys(_resolved(base, href) for href in hrefs if href)
+    itself = _resolved(url, "")
+    return [address for address in found if address is not None and address != itself]
+
+
+def _forbids(value: str) -> bool:
+    """Whether a robots tag says nofollow to all; one with a name before it is for that robot."""
+    return ":" not in value and not _NO_FOLLOWING.isdisjoint(_WORDS.split(value.lower()))
+
+
+def _says_nofollow(tree: LexborHTMLParser) -> bool:
+    return any(
+        (meta.attributes.get("name") or "").strip().lower() == "robots"
+        and _forbids(meta.attributes.get("content") or "")
+        for meta in tree.css("meta[name][content]")
+    )
+
+
+def _base(tree: LexborHTMLParser, url: str) -> str:
+    node = tree.css_first("base[href]")
+    href = (node.attributes.get("href") or "").strip() if node is not None else ""
+    try:
+        return urljoin(url, href)
+    except ValueError:
+        return url
+
+
+def _resolved(base: str, href: str) -> str | None:
+    """Give the canonical address of a page; None where it is none."""
+    try:
+        address = canonical(urljoin(base, href))
+        path = urlsplit(address).path
+    except (AddressError, ValueError):
+        return None
+    return None if path.rpartition("/")[2].rpartition(".")[2].lower() in NOT_PAGES else address

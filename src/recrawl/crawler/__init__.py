@@ -1,0 +1,1 @@
+"""The crawler: the loop, what it decides by, and what it tells."""

@@ -1,0 +1,233 @@
+"""Why a page is visited when it is: what is believed of it, what a visit is worth, what it costs.
+
+Evidence that only a run knows of, sitemaps and changes of neighbours, may bring a visit forward;
+the patience of hosts may put it off.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from recrawl.estimation.belief import Belief
+from recrawl.kernels.jit import Floats, compiled
+from recrawl.records import MICROSECONDS_A_DAY, Page, State
+from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
+from recrawl.units import format_duration, format_rate
+
+LEVEL = 0.95
+#: How a run remembers what a visit must be worth, importance times days.
+PRICE = "price"
+
+
+@final
+@dataclass(frozen=True)
+class Price:
+    """What a visit must be worth.
+
+    Attributes:
+        value: Importance times days.
+        is_now: Whether a run is going on; else the price is the last that was.
+    """
+
+    value: float
+    is_now: bool
+
+
+@final
+@dataclass(frozen=True)
+class Explanation:
+    """What is believed of a page, and when a visit to it is worth its price.
+
+    Attributes:
+        page: The page.
+        now: The present, in microseconds.
+        price: What a visit must be worth; None where no run has found out yet.
+        elapsed: Days since the last visit; None without one that succeeded.
+        change_rate: Changes a day; None where nothing is believed yet.
+        low: What it is above, with the probability `LEVEL` that it is also below ``high``.
+        high: See there.
+        stale: The chance that the copy is not current.
+        value: What a visit now is worth, importance times days.
+        visit_after: Days after which a visit is worth its price, infinity for never.
+    """
+
+    page: Page
+    now: int
+    price: Price | None
+    elapsed: float | None = None
+    change_rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    stale: float | None = None
+    value: float | None = None
+    visit_after: float | None = None
+
+    @property
+    def crawl_rate(self) -> float | None:
+        """How many visits a day the page gets at the price."""
+        if self.page.state is State.GONE:
+            return 0.0
+        return None if self.visit_after is None else _inverse(self.visit_after)
+
+    @property
+    def due(self) -> int | None:
+        """When a visit is worth its price, in microseconds; None for never or not known."""
+        last, after = self.page.last_visit, self.visit_after
+        if last is None or after is None or math.isinf(after) or self.page.state is State.GONE:
+            return None
+        return last + round(after * MICROSECONDS_A_DAY)
+
+    def why(self) -> str:
+        """Say in words when the page is visited next, and why then.
+
+        >>> page = Page(0, "https://example.org/", "example.org", last_visit=0, visits=9)
+        >>> now = round(3.2 * MICROSECONDS_A_DAY)
+        >>> print(explain(page, (6.0, 30.0), Price(2.4, is_now=True), now).why())
+        The copy is 3.2 days old. The page changes once in 5 days (95 % sure: between once in 14
+        days and once in 2.6 days), so that the chance that the copy is stale is 46 %. A visit is
+        worth 0.64 now (importance × days), and the price of a visit is 2.4; it will be worth that
+        in 5.4 days.
+        """
+        return " ".join(sentence for sentence in self._sentences() if sentence)
+
+    def _sentences(self) -> list[str]:
+        page = self.page
+        if page.state is State.GONE:
+            return [
+                "It was not found again and again, and is not visited any more.",
+                f"`recrawl add {page.url}` has it visited again.",
+            ]
+        if page.last_visit is None:
+            return [self._trouble(), "There is no copy yet; pages without a copy come first."]
+        return [self._trouble(), self._copy(), self._believed(), self._worth()]
+
+    def _trouble(self) -> str:
+        page = self.page
+        if page.state is State.MISSING:
+            return "It was not found at the last visit; another visit confirms that it is gone."
+        if page.failures == 1:
+            return "The last visit failed; it is tried again soon."
+        if page.failures:
+            return f"The last {page.failures} visits failed; each time it is tried again later."
+        return ""
+
+    def _copy(self) -> str:
+        return f"The copy is {format_duration(self.elapsed or 0.0)} old."
+
+    def _believed(self) -> str:
+        if self.change_rate is None or self.stale is None or self.low is None or self.high is None:
+            return ""
+        rate, chance = how_often(self.change_rate), percent_sign(self.stale)
+        if self.page.visits <= 1:
+            return (
+                "It was visited only once; going by pages like it, it is believed to change "
+                f"{rate}, so that the chance that the copy is stale is {chance}."
+            )
+        ends = f"between {how_often(self.low)} and {how_often(self.high)}"
+        return (
+            f"The page changes {rate} (95 % sure: {ends}), "
+            f"so that the chance that the copy is stale is {chance}."
+        )
+
+    def _worth(self) -> str:
+        if self.page.importance <= 0.0:
+            return "Its importance is 0, so that no visit is worth anything."
+        if self.value is None:
+            return ""
+        if self.price is None or self.visit_after is None:
+            return "What a visit must be worth is not known yet; `recrawl run` finds out."
+        worth = f"A visit is worth {self.value:.2g} now (importance × days)"
+        verb = "is" if self.price.is_now else "was, in the last run,"
+        price = f"the price of a visit {verb} {self.price.value:.2g}"
+        if math.isinf(self.visit_after):
+            return (
+                f"{worth}, and {price}. It is known to change so seldom that no visit is worth "
+                "that before some of what was learned is forgotten."
+            )
+        ahead = self.visit_after - (self.elapsed or 0.0)
+        if ahead > 0.0:
+            return f"{worth}, and {price}; it will be worth that in {format_duration(ahead)}."
+        when = "now" if self.price.is_now else "as soon as `recrawl run` runs"
+        return f"{worth}, and {price}: it is due {when}."
+
+
+def explain(
+    page: Page, belief: tuple[float, float] | None, price: Price | None, now: int
+) -> Explanation:
+    """Explain when a page is visited next.
+
+    Args:
+        page: The page.
+        belief: Shape and time of what is believed of its change rate, if anything is.
+        price: What a visit must be worth, if that is known.
+        now: The present, in microseconds.
+    """
+    if belief is None or page.last_visit is None:
+        return Explanation(page, now, price)
+    shape, time = belief
+    elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
+    low, high = _interval(shape, time)
+    needed = None if price is None else _needed(page.importance, shape, time, price.value)
+    return Explanation(
+        page=page,
+        now=now,
+        price=price,
+        elapsed=elapsed,
+        change_rate=shape / time,
+        low=low,
+        high=high,
+        stale=-math.expm1(-shape * math.log1p(elapsed / time)),
+        value=page.importance * value_of_belief(shape, time, elapsed),
+        visit_after=needed,
+    )
+
+
+@compiled
+def due_after(importance: Floats, shape: Floats, time: Floats, price: float) -> Floats:
+    """Give the days after which a visit to each page is worth the price; infinity for never."""
+    days = np.empty(importance.size)
+    for row in range(importance.size):
+        days[row] = _needed(importance[row], shape[row], time[row], price)
+    return days
+
+
+@compiled
+def _needed(importance: float, shape: float, time: float, price: float) -> float:
+    if importance <= 0.0:
+        return math.inf
+    return elapsed_worth_of_belief(shape, time, price / importance)
+
+
+def _interval(shape: float, time: float) -> tuple[float, float]:
+    believed = Belief(np.zeros(1, np.int64), np.zeros(1), np.array([shape]), np.array([time]))
+    low, high = believed.interval(LEVEL)
+    return float(low[0]), float(high[0])
+
+
+def _inverse(days: float) -> float:
+    return 1.0 / days if days > 0.0 else math.inf
+
+
+def how_often(rate: float) -> str:
+    """Say how often something happens, given a day, after a verb.
+
+    >>> how_often(3.2), how_often(0.2)
+    ('3.2 times a day', 'once in 5 days')
+    """
+    number, _, unit = format_rate(rate).partition(" ")
+    return f"{number} times {unit}" if number[0].isdigit() else f"{number} {unit}".strip()
+
+
+def percent_sign(share: float) -> str:
+    """Say a chance in whole percent, but never that something is certain.
+
+    >>> percent_sign(0.466), percent_sign(0.0001), percent_sign(0.9999)
+    ('47 %', 'under 1 %', 'over 99 %')
+    """
+    if 0.0 < share < 0.005:  # noqa: PLR2004 - what would be rounded to 0
+        return "under 1 %"
+    if 0.995 <= share < 1.0:  # noqa: PLR2004 - what would be rounded to 100
+        return "over 99 %"
+    return f"{100 * share:.0f} %"

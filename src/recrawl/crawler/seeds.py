@@ -1,0 +1,165 @@
+"""Pages that somebody names: on the command line, or in a file."""
+
+import csv
+import io
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import TextIO
+
+from recrawl.errors import AddressError, ArgumentError, InputError
+from recrawl.formats.source import Source, opened
+from recrawl.store.rows import NewPage
+from recrawl.units import quoted
+from recrawl.urls import canonical, host_of
+
+URL, IMPORTANCE = "url", "importance"
+COMMENT = "#"
+#: Rows between two reports of progress.
+ROWS_A_REPORT = 1_000
+#: The longest row that is read; an address is shorter by far.
+MAX_CHARACTERS = 1_000_000
+
+#: Called with what is done and what there is to do, None where nobody knows.
+Progress = Callable[[int, int | None], object]
+
+
+def named_page(url: str, importance: float | None = None) -> NewPage:
+    """Give the page at an address.
+
+    Raises:
+        AddressError: It is no address of a page; the message says why.
+
+    >>> named_page("HTTP://Example.org").url
+    'http://example.org/'
+    """
+    address = canonical(url)
+    return NewPage(address, host_of(address), importance)
+
+
+def with_importance(pages: Iterable[NewPage], importance: float | None) -> Iterator[NewPage]:
+    """Give pages with an importance where they have none of their own.
+
+    >>> [page.importance for page in with_importance([named_page("http://a.example/")], 2.0)]
+    [2.0]
+    """
+    for page in pages:
+        told = page.importance is not None or importance is None
+        yield page if told else replace(page, importance=importance)
+
+
+def checked_importance(importance: float) -> float:
+    """Give an importance back, or say what is wrong with it.
+
+    >>> checked_importance(0.5)
+    0.5
+    """
+    if not 0 <= importance < math.inf:
+        raise ArgumentError(f"{importance:g} is not a number from 0 up")
+    return importance
+
+
+def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -> list[NewPage]:
+    """Read the pages that a file names; all of them, or none.
+
+    A file whose name ends in ``.csv``, or whose first row has the word ``url`` in a cell, is a
+    table with the columns ``url`` and, if importance is told, ``importance``. In any other file,
+    each line is an address; empty lines and what follows a ``#`` at the beginning of a line or
+    after a space are passed over. Both may be compressed by gzip.
+
+    Args:
+        path: A file, or ``"-"`` for standard input.
+        progress: Called now and then.
+
+    Raises:
+        InputError: A row cannot be used; the message says which, and why.
+    """
+    with opened(path, InputError) as source:
+        text = io.TextIOWrapper(source.stream, "utf-8-sig", errors="surrogateescape", newline="")
+        try:
+            return list(_pages(source, text, progress or (lambda _done, _total: None)))
+        finally:
+            # Standard input is not ours to close.
+            text.detach()
+
+
+def _pages(source: Source, text: TextIO, progress: Progress) -> Iterator[NewPage]:
+    first = text.readline(MAX_CHARACTERS)
+    lines = chain([first], _lines(text))
+    header = [cell.strip().lower() for cell in first.split(",")]
+    name = source.name.lower().removesuffix(".gz")
+    is_table = name.endswith(".csv") or URL in [cell.strip('"') for cell in header]
+    rows = _table_rows(source, lines) if is_table else _line_rows(source, lines)
+    for count, (row, url, importance) in enumerate(rows):
+        try:
+            yield named_page(url, importance)
+        except AddressError as error:
+            column = URL if is_table else None
+            raise source.error(str(error), row=row, column=column) from None
+        if count % ROWS_A_REPORT == 0:
+            progress(source.bytes_read, source.size)
+
+
+def _lines(text: TextIO) -> Iterator[str]:
+    """Give lines, so that one without an end does not fill the memory."""
+    while line := text.readline(MAX_CHARACTERS):
+        yield line
+
+
+def _line_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str, None]]:
+    for row, line in enumerate(lines, 1):
+        url = "" if line.lstrip().startswith(COMMENT) else line.partition(f" {COMMENT}")[0].strip()
+        if url:
+            _check_length(source, line, row)
+            yield row, url, None
+
+
+def _table_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str, float | None]]:
+    reader = csv.reader(lines)
+    try:
+        header = [cell.strip().lower() for cell in next(reader)]
+        places = _places(source, header)
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            row = reader.line_num
+            if len(cells) != len(header):
+                problem = f"has {len(cells)} cells, the header {len(header)}"
+                raise source.error(problem, row=row)
+            url = cells[places[URL]].strip()
+            if not url:
+                raise source.error("is empty", row=row, column=URL)
+            yield row, url, _importance(source, row, cells, places.get(IMPORTANCE))
+    except csv.Error as error:
+        raise source.error(f"this is not CSV: {error}", row=reader.line_num) from None
+
+
+def _places(source: Source, header: list[str]) -> dict[str, int]:
+    """Find the columns; more than these are a mistake, as one may be misspelt."""
+    for name in header:
+        if name not in (URL, IMPORTANCE):
+            raise source.error(
+                f"there is a column {quoted(name)}; there may be {URL} and {IMPORTANCE}", row=1
+            )
+        if header.count(name) > 1:
+            raise source.error("is there twice", row=1, column=name)
+    if URL not in header:
+        raise source.error(f"there is no column '{URL}'", row=1)
+    return {name: place for place, name in enumerate(header)}
+
+
+def _importance(source: Source, row: int, cells: list[str], place: int | None) -> float | None:
+    if place is None or not cells[place].strip():
+        return None
+    try:
+        return checked_importance(float(cells[place]))
+    except ValueError:
+        problem = f"{quoted(cells[place])} is not a number from 0 up"
+        raise source.error(problem, row=row, column=IMPORTANCE) from None
+
+
+def _check_length(source: Source, line: str, row: int) -> None:
+    if len(line) >= MAX_CHARACTERS:
+        raise source.error("the row is longer than 1 MB", row=row)

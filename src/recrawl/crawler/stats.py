@@ -1,0 +1,94 @@
+"""What a crawl tells of itself while it runs."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from recrawl.records import Outcome, Visit
+
+NOT_MODIFIED = 304
+#: Hosts that the slowest are told of.
+SLOWEST = 5
+
+
+@dataclass
+class HostTimes:
+    """How long a host's responses took."""
+
+    responses: int = 0
+    seconds: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """Seconds a response."""
+        return self.seconds / self.responses if self.responses else 0.0
+
+
+@dataclass
+class Stats:
+    """Counts of one run, and how things stand.
+
+    Attributes:
+        began: When the run began, in microseconds.
+        now: When the view was made.
+        budget: Requests a day.
+        pages: Pages that are kept fresh.
+        outcomes: Visits by outcome.
+        not_modified: Those of the unchanged that a server answered with 304.
+        requests: For pages, hops and second fetches included: what spends the budget.
+        robots: Requests for robots.txt.
+        files: Requests for sitemaps.
+        transferred: Bytes of bodies received.
+        under_way: Fetches that are not answered yet.
+        next_visit: When the budget pays for the next, in microseconds.
+        expected_freshness: The share of importance whose copies are believed to be current.
+        price: What a visit is worth now, importance times days.
+        hosts: How long hosts took.
+        closed: Hosts that are left alone for now, and until when, in microseconds.
+        newest: The last visit.
+    """
+
+    began: int
+    budget: float
+    now: int = 0
+    pages: int = 0
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    not_modified: int = 0
+    requests: int = 0
+    robots: int = 0
+    files: int = 0
+    transferred: int = 0
+    under_way: int = 0
+    next_visit: int = 0
+    expected_freshness: float = 0.0
+    price: float = 0.0
+    hosts: dict[str, HostTimes] = field(default_factory=dict)
+    closed: dict[str, int] = field(default_factory=dict)
+    newest: Visit | None = None
+
+    @property
+    def visits(self) -> int:
+        """Visits of any outcome."""
+        return self.outcomes.total()
+
+    @property
+    def budget_used(self) -> float:
+        """Requests, as a share of what the budget allows since the run began."""
+        days = (self.now - self.began) / 86_400e6
+        return self.requests / (self.budget * days) if days > 0 else 0.0
+
+    def count(self, visit: Visit) -> None:
+        """Count a visit."""
+        response = visit.response
+        self.outcomes[visit.outcome] += 1
+        self.not_modified += response.status == NOT_MODIFIED
+        self.requests += response.requests
+        self.transferred += response.transferred
+        if response.requests:
+            times = self.hosts.setdefault(visit.page.host, HostTimes())
+            times.responses += 1
+            times.seconds += response.seconds
+        self.newest = visit
+
+    def slowest(self) -> list[tuple[str, HostTimes]]:
+        """Give the hosts that took longest to response."""
+        return sorted(self.hosts.items(), key=lambda item: -item[1].mean)[:SLOWEST]

@@ -1,0 +1,241 @@
+"""How things stand, from the store alone: to be asked while a run goes on, and when none does."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from recrawl.crawler.explain import PRICE, Price, due_after
+from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
+from recrawl.scheduling.value import value_of_belief
+from recrawl.store.locking import runner_of
+from recrawl.store.rows import Fleet, Spending, Totals
+from recrawl.store.sqlite import SqliteStore
+
+#: Pages and hosts that are told of.
+SHOWN = 10
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+#: What SQLite keeps beside the file, to be counted with it.
+BESIDE = ("", "-wal")
+
+
+@final
+@dataclass(frozen=True)
+class Due:
+    """A page that is visited soon.
+
+    Attributes:
+        url: Its address.
+        at: When a visit is worth its price, in microseconds; None for a page without a copy.
+        change_rate: Changes a day, NaN where nothing is known.
+        stale: The chance that the copy is not current.
+        value: What a visit now is worth, importance times days; NaN without a copy.
+    """
+
+    url: str
+    at: int | None
+    change_rate: float
+    stale: float
+    value: float
+
+
+@final
+@dataclass(frozen=True)
+class HostPages:
+    """A host's pages.
+
+    Attributes:
+        name: The host.
+        pages: How many of its pages are kept fresh.
+        without_copy: Those that there is no copy of yet.
+        failing: Those whose last visit failed.
+        expected_freshness: The share of their importance whose copies are believed to be current;
+            NaN where they have none.
+    """
+
+    name: str
+    pages: int
+    without_copy: int
+    failing: int
+    expected_freshness: float
+
+
+@final
+@dataclass(frozen=True)
+class Status:
+    """What there is, what was spent, and what comes next.
+
+    Attributes:
+        now: The present, in microseconds.
+        budget: Requests a day that the settings allow.
+        totals: Pages, visits and copies.
+        last_day: What was spent in the last 24 hours, in whole hours.
+        ever: What was spent since the store was made.
+        expected_freshness: The share of importance whose copies are believed to be current; None
+            without pages.
+        price: What a visit must be worth; None where no run has found out yet.
+        due: The next pages; none without a price, but for those without a copy.
+        hosts: The hosts with most pages.
+        other_hosts: How many more hosts there are.
+        size: Bytes of the file.
+        runner: The process of the run that is going on; None for no run.
+    """
+
+    now: int
+    budget: float
+    totals: Totals
+    last_day: Spending
+    ever: Spending
+    expected_freshness: float | None
+    price: Price | None
+    due: list[Due]
+    hosts: list[HostPages]
+    other_hosts: int
+    size: int
+    runner: int | None
+
+
+def stand(store: SqliteStore, path: str | os.PathLike[str], budget: float, now: int) -> Status:
+    """Say how things stand.
+
+    Args:
+        store: The store.
+        path: Its file.
+        budget: Requests a day.
+        now: The present, in microseconds.
+    """
+    fleet = store.fleet()
+    stale = stale_chances(fleet, now)
+    runner = runner_of(path)
+    price = price_of(store, is_now=runner is not None)
+    weight = float(fleet.importance.sum())
+    fresh = float((fleet.importance * (1.0 - stale)).sum())
+    return Status(
+        now=now,
+        budget=budget,
+        totals=store.totals(),
+        last_day=store.spent(now - DAY + HOUR),
+        ever=store.spent(0),
+        expected_freshness=fresh / weight if weight > 0.0 else None,
+        price=price,
+        due=list(next_due(fleet, stale, price, now)),
+        hosts=largest_hosts(fleet, stale),
+        other_hosts=max(len(fleet.hosts) - SHOWN, 0),
+        size=size_of(path),
+        runner=runner,
+    )
+
+
+def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
+    """Give what a visit must be worth, as the run that goes on or went on last has found out."""
+    told = store.meta(PRICE)
+    value = 0.0 if told is None else float(told)
+    return Price(value, is_now=is_now) if value > 0.0 else None
+
+
+def largest_hosts(fleet: Fleet, stale: Floats) -> list[HostPages]:
+    """Give the hosts with most pages."""
+    hosts = len(fleet.hosts)
+    pages = np.bincount(fleet.host, minlength=hosts)
+    without = np.bincount(fleet.host, fleet.last_visit == NO_TIME, hosts)
+    failing = np.bincount(fleet.host, fleet.failures > 0, hosts)
+    weight = np.bincount(fleet.host, fleet.importance, hosts)
+    fresh = np.bincount(fleet.host, fleet.importance * (1.0 - stale), hosts)
+    return [
+        HostPages(
+            fleet.hosts[host],
+            int(pages[host]),
+            int(without[host]),
+            int(failing[host]),
+            float(fresh[host] / weight[host]) if weight[host] > 0.0 else float("nan"),
+        )
+        for host in np.argsort(-pages, kind="stable")[:SHOWN].tolist()
+    ]
+
+
+def stale_chances(fleet: Fleet, now: int) -> Floats:
+    """Give the chance that each page's copy is not current: 1 − (b/(b+t))^a, and 1 without one."""
+    known = has_belief(fleet)
+    hazard = fleet.shape[known] * np.log1p(_elapsed(fleet, now)[known] / fleet.time[known])
+    stale = np.ones(fleet.number.size)
+    stale[known] = -np.expm1(-hazard)
+    return stale
+
+
+def next_due(fleet: Fleet, stale: Floats, price: Price | None, now: int) -> Iterator[Due]:
+    """Give the pages to be visited next: without a copy, then due, then the others in order.
+
+    Pages that failed are tried again at times that only a run knows.
+    """
+    well = fleet.failures == 0
+    without = np.flatnonzero(well & (fleet.last_visit == NO_TIME))
+    order = np.argsort(-fleet.importance[without], kind="stable")
+    for page in without[order[:SHOWN]].tolist():
+        yield Due(fleet.url[page], None, float("nan"), 1.0, float("nan"))
+    left = SHOWN - min(without.size, SHOWN)
+    if price is None or left <= 0:
+        return
+    known = np.flatnonzero(well & has_belief(fleet))
+    due = _due_times(fleet, known, price.value)
+    ahead = due - now / MICROSECONDS_A_DAY
+    for place in _in_order(fleet, known, ahead, now)[:left].tolist():
+        yield _due(fleet, int(known[place]), float(due[place]), stale, now)
+
+
+def has_belief(fleet: Fleet) -> Bools:
+    """Say of which pages there is a copy, and something is believed."""
+    found: Bools = (fleet.last_visit != NO_TIME) & ~np.isnan(fleet.shape)
+    return found
+
+
+def _due_times(fleet: Fleet, pages: Ints, price: float) -> Floats:
+    """Give when visits are worth the price, in days since 1970."""
+    after = due_after(fleet.importance[pages], fleet.shape[pages], fleet.time[pages], price)
+    return fleet.last_visit[pages] / MICROSECONDS_A_DAY + after
+
+
+def _in_order(fleet: Fleet, pages: Ints, ahead: Floats, now: int) -> Ints:
+    """Put pages that are due by what a visit is worth, and before the others, which are by time."""
+    late = np.flatnonzero(ahead <= 0.0)
+    # So few are wanted that only the longest overdue of very many are weighed.
+    late = late[np.argsort(ahead[late], kind="stable")[: SHOWN * SHOWN]]
+    value = np.array([_value(fleet, int(page), now) for page in pages[late]])
+    soon = np.flatnonzero((ahead > 0.0) & np.isfinite(ahead))
+    soon = soon[np.argsort(ahead[soon], kind="stable")[:SHOWN]]
+    return np.concatenate([late[np.argsort(-value, kind="stable")], soon])
+
+
+def _due(fleet: Fleet, page: int, due: float, stale: Floats, now: int) -> Due:
+    return Due(
+        fleet.url[page],
+        round(due * MICROSECONDS_A_DAY),
+        float(fleet.shape[page] / fleet.time[page]),
+        float(stale[page]),
+        _value(fleet, page, now),
+    )
+
+
+def _value(fleet: Fleet, page: int, now: int) -> float:
+    elapsed = max(now - int(fleet.last_visit[page]), 0) / MICROSECONDS_A_DAY
+    shape, time = float(fleet.shape[page]), float(fleet.time[page])
+    return float(fleet.importance[page]) * value_of_belief(shape, time, elapsed)
+
+
+def _elapsed(fleet: Fleet, now: int) -> Floats:
+    # As floats first: the time that stands for none is too far from the present for an integer.
+    return np.maximum(now - fleet.last_visit.astype(np.float64), 0.0) / MICROSECONDS_A_DAY
+
+
+def size_of(path: str | os.PathLike[str]) -> int:
+    """Give the bytes that a store takes on disk."""
+    size = 0
+    for ending in BESIDE:
+        with suppress(OSError):
+            size += Path(f"{os.fspath(path)}{ending}").stat().st_size
+    return size

@@ -1,1 +1,0 @@
-"""Pages of the web: their addresses, how they are fetched politely, and whether they changed."""

@@ -1,0 +1,1 @@
+"""How loops are compiled, and the mathematics and grouping that kernels share."""

@@ -1,0 +1,1 @@
+"""From a crawl log to beliefs, a plan, and the price of freshness."""

@@ -1,0 +1,30 @@
+"""When a host may be visited: its delay between visits, its budget, and what it asked for."""
+
+from recrawl.kernels.jit import small_step
+from recrawl.scheduling.state import Rows
+
+
+@small_step
+def is_open(hosts: Rows, host: int, now: float, gap: float) -> bool:
+    """Whether a host may be visited now; it may use the budget of the last ``gap`` days at once."""
+    if hosts["open_at"][host] > now:
+        return False
+    spacing = hosts["spacing"][host]
+    used = max(hosts["paid_until"][host], now - gap - spacing)
+    return bool(spacing == 0.0 or used + spacing <= now + 1e-9 * spacing)
+
+
+@small_step
+def opens_at(hosts: Rows, host: int) -> float:
+    """Give when a host may be visited again."""
+    return float(max(hosts["open_at"][host], hosts["paid_until"][host] + hosts["spacing"][host]))
+
+
+@small_step
+def count_visit(hosts: Rows, host: int, now: float, gap: float) -> None:
+    """Let a host rest after a visit, and let the visit use up some of its budget."""
+    if hosts["delay"][host] > 0.0:
+        hosts["open_at"][host] = now + hosts["delay"][host]
+    spacing = hosts["spacing"][host]
+    if spacing > 0.0:
+        hosts["paid_until"][host] = max(hosts["paid_until"][host], now - gap - spacing) + spacing

@@ -1,1 +1,0 @@
-"""The crawler at work: settings, the loop, and what it tells of itself."""

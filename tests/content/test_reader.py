@@ -1,0 +1,255 @@
+"""How bodies are read: what counts, what does not, and that nothing in them does harm."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.content.html import is_bearable
+from recrawl.content.reader import Reader
+from recrawl.errors import ArgumentError
+
+PAIRS = Path(
+    os.environ.get("RECRAWL_HTML_PAIRS", Path(__file__).parents[3] / "shared" / "html-pairs")
+)
+KINDS = [Reader(), Reader("main"), Reader("bytes"), Reader("selector", "p, a")]
+
+ARTICLE = """<!doctype html><html><head><title>Soup</title><meta name=x content=1>
+<script nonce=abc>var t = 1</script></head><body>
+<header><a href=/>Home</a> of soups</header>
+<nav><ul><li><a href=/a>A</a><li><a href=/b>B</a></ul></nav>
+<article><header><h1>Leek soup</h1></header>
+<p>Leeks are <em>cut</em> and boiled, as
+<a href="/how?utm_source=x" title="Boiling">told</a> here.</p>
+<ul><li><a href=/x>Pea soup</a><li><a href=/y>Bean soup</a></ul>
+<form><input type=hidden name=csrf value=TOKEN><button>Send</button></form></article>
+<footer>© Soups</footer></body></html>"""
+
+
+def same(reader: Reader, one: str, other: str) -> bool:
+    contents = (reader.read(page.encode(), "text/html; charset=utf-8") for page in (one, other))
+    first, second = (content.fingerprint() for content in contents)
+    return first == second
+
+
+def test_the_ladder() -> None:
+    body = ARTICLE.encode()
+    read = {reader.kind: list(reader.read(body, "text/html").texts) for reader in KINDS}
+    assert read["text/1"] == [
+        *("Home of soups", "A", "B", "Leek soup", "Leeks are cut and boiled, as told here."),
+        *("Pea soup", "Bean soup", "Send", "© Soups"),
+        *("\x02/", "\x02/a", "\x02/b", "\x02/how Boiling", "\x02/x", "\x02/y"),
+    ]
+    assert read["main/1"] == [
+        "Leek soup",
+        "Leeks are cut and boiled, as told here.",
+        "\x02/how Boiling",
+    ]
+    assert len(read["bytes/1"]) == 1
+    assert read["selector/1:p, a"][:3] == ["Home", "A", "B"]
+    assert "Leeks are cut and boiled, as told here." in read["selector/1:p, a"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("var t = 1", "var t = 2"),
+        ("TOKEN", "OTHER"),
+        ("nonce=abc", "nonce=xyz"),
+        ("<em>cut</em>", "<b>cut</b>"),
+        ("cut</em> and", "cut</em>\n   and"),
+        ("utm_source=x", "utm_source=y"),
+        ("<nav>", "<nav class=new data-id=77>"),
+        ("© Soups", "© Soups<!-- made in 3 ms -->"),
+    ],
+)
+def test_what_nobody_reads_is_no_change(old: str, new: str) -> None:
+    changed = ARTICLE.replace(old, new)
+    assert changed != ARTICLE
+    assert same(Reader(), ARTICLE, changed)
+    assert not same(Reader("bytes"), ARTICLE, changed)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("boiled", "fried"),
+        ("/how?", "/why?"),
+        ("Boiling", "Frying"),
+        ("Leek soup", "Leek Soup"),
+        ("here.</p>", "here.</p><p>Salt!</p>"),
+        ("boiled, as", "boiled 20 minutes, as"),
+        ("/how?utm_source=x", "/how?page=2"),
+    ],
+)
+def test_what_is_read_is_a_change(old: str, new: str) -> None:
+    assert not same(Reader(), ARTICLE, ARTICLE.replace(old, new))
+    assert not same(Reader("main"), ARTICLE, ARTICLE.replace(old, new))
+
+
+def test_the_main_text_has_no_edges() -> None:
+    for old, new in (("© Soups", "© Stews"), ("of soups", "of stews"), ("Pea soup", "Pea stew")):
+        assert same(Reader("main"), ARTICLE, ARTICLE.replace(old, new))
+        assert not same(Reader(), ARTICLE, ARTICLE.replace(old, new))
+
+
+def test_one_main_element_is_the_main_text() -> None:
+    page = "<div>{}</div><main><p>Text</p></main>"
+    assert same(Reader("main"), page.format("one"), page.format("two"))
+
+
+def test_a_selector_reads_inline_elements_once_each() -> None:
+    page = (
+        "<p>From <span class=price>12 <b>€</b></span></p><p class=price>a <i class=price>b</i></p>"
+    )
+    assert Reader("selector", ".price").read(page.encode()).texts == ("12 €", "a b")
+    several = Reader("selector", ["h1", ".price"])
+    assert several.kind == "selector/1:h1, .price"
+    assert several.read(f"<h1>T</h1>{page}".encode()).texts == ("T", "12 €", "a b")
+    assert Reader("selector", "#none").read(page.encode()).texts == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "selector", "name"),
+    [("words", None, "kind"), ("selector", None, "selector"), ("text", "p", "selector"),
+     ("selector", "p[", "selector"), ("selector", "", "selector")],
+)  # fmt: skip
+def test_settings_that_cannot_be_used(kind: str, selector: str | None, name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name}: "):
+        Reader(kind, selector)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "texts"),
+    [
+        ("application/json", b'{"a": 1,\n "b": 2}', ('{"a": 1,', '"b": 2}')),
+        ("text/plain", b"<b>one</b>\n\ntwo  words", ("<b>one</b>", "two words")),
+        ("application/atom+xml", b"<a>\n<b/>", ("<a>", "<b/>")),
+        (None, b"\n <p>one", ("one",)),
+        (None, b"one", ("one",)),
+        ("text/html", b"", ()),
+    ],
+)
+def test_other_types(content_type: str | None, body: bytes, texts: tuple[str, ...]) -> None:
+    assert Reader().read(body, content_type).texts == texts
+
+
+@pytest.mark.parametrize("content_type", ["image/png", "image/svg+xml", "application/pdf", None])
+def test_binary_is_compared_by_its_bytes(content_type: str | None) -> None:
+    one, other = (Reader().read(b"\x89P\0" + end, content_type) for end in (b"a", b"b"))
+    assert len(one.texts) == len(other.texts) == 1
+    assert one.fingerprint() != other.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        ("Zürich ’".encode(), None),
+        ("Zürich ’".encode("cp1252"), None),
+        ("Zürich ’".encode("utf-8-sig"), "text/html; charset=latin-1"),
+        ("Zürich ’".encode("utf-16"), "text/html"),
+        ("Zürich ’".encode("cp1252"), 'text/html; charset="windows-1252"'),
+        (b"<meta charset=cp1252>" + "Zürich ’".encode("cp1252"), "text/html"),
+        ("Zürich ’".encode(), "text/html; charset=punycode"),
+        ("Zürich ’".encode(), "text/html; charset=rot13"),
+        ("Zürich ’".encode(), "text/html; charset=\x00!"),
+    ],
+)
+def test_charsets(body: bytes, content_type: str | None) -> None:
+    assert Reader().read(body, content_type or "text/html").texts == ("Zürich ’",)
+
+
+def test_a_charset_that_lies_is_survived() -> None:
+    assert Reader().read(b"a\xff\xfeb", "text/html; charset=utf-8").texts == ("a\ufffd\ufffdb",)
+
+
+HOSTILE = {
+    "nested": b"<div>" * 2_000_000,
+    "nested and closed": b"<div>" * 100_000 + b"x" + b"</div>" * 100_000,
+    "nested, closing others": b"<div></b>" * 100_000,
+    "nested inline": b"<span>" * 100_000 + b"x",
+    "nested mixed": b"<div><span>" * 50_000,
+    "nested in tables": b"<div><table><tr><td></div>" * 20_000,
+    "never closed": b"".join(b"<b id=%d>" % n for n in range(900)) + b"<p>x" * 100_000,
+    "attributes": b"<a " + b" ".join(b"a%d" % n for n in range(200_000)) + b">x",
+    "attributes of a script": b"<script " + b" ".join(b"a%d" % n for n in range(99_000)) + b">",
+    "unclosed tags": b"<a <a <a " * 500_000,
+    "unclosed quotes": b"<a b=\"<a c='" * 400_000,
+    "open comment": b"<!--" * 1_000_000,
+    "NUL": b"\0" * 1_000_000 + b"<p>x\0y",
+    "less than": b"<" * 5_000_000,
+    "links": b"<a href=x?a=1>x</a>" * 100_000,
+    "one word": b"x" * 10_000_000,
+    "digits": b"1" * 5_000_000,
+    "digits and spaces": b"1 " * 2_000_000,
+    "frames": b"<frameset><frame src=x></frameset>",
+    "selects": b"<select><option>" * 100_000,
+    "templates": b"<template>" * 20_000,
+    "foreign": b"<svg><math>" * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("reader", KINDS, ids=lambda reader: reader.kind)
+def test_hostile_pages_are_read_in_a_moment(reader: Reader, name: str) -> None:
+    begin = time.process_time()
+    content = reader.read(HOSTILE[name], "text/html")
+    content.fingerprint()
+    # A second alone; the machine may be at work on other things and be slower than usual.
+    assert time.process_time() - begin < 3.0
+
+
+@pytest.mark.parametrize("name", ["nested", "links", "nested in tables", "attributes"])
+def test_lessons_from_hostile_pages_take_a_moment(name: str) -> None:
+    one, other = (Reader().read(HOSTILE[name] + end, "text/html") for end in (b"<p>a", b"<p>b"))
+    begin = time.process_time()
+    ignored = one.noise(other)
+    one.fingerprint(ignored)
+    assert time.process_time() - begin < 6.0
+
+
+def test_pages_for_people_are_parsed() -> None:
+    row = b"<tr><td><p>One<td><a href=x>two</a> <b>three</b><td><ul><li>x<li>y</ul></tr>"
+    assert is_bearable(b"<table>" + row * 20_000 + b"</table>")
+    assert is_bearable(b"<script>" + b"a<b;" * 50_000 + b"</script><img src='data:" + b"x" * 90_000)
+
+
+@given(st.text(alphabet="<>/ab pdivtrxh1\"'=&#;\n\0é!-", max_size=200))
+def test_places_do_not_change_what_is_read(page: str) -> None:
+    for reader in KINDS:
+        content = reader.read(page.encode(), "text/html")
+        assert tuple(block.text for block in content.blocks) == content.texts
+        nothing = frozenset({b"no such key"})
+        assert content.fingerprint(nothing) == content.fingerprint()
+
+
+@given(st.binary(max_size=300), st.sampled_from(["text/html", "application/json", "", None]))
+def test_any_bytes_can_be_read(body: bytes, content_type: str | None) -> None:
+    for reader in KINDS:
+        reader.read(body, content_type).fingerprint()
+
+
+@pytest.mark.skipif(not PAIRS.is_dir(), reason="the labelled pairs are not here")
+def test_labelled_pairs() -> None:
+    from pyarrow import parquet
+
+    rows = parquet.read_table(PAIRS / "pairs.parquet").to_pylist()
+    found = {True: 0, False: 0}
+    for row in rows:
+        one, other = (Reader().read(row[name], "text/html") for name in ("before", "after"))
+        found[row["content_changed"]] += one.fingerprint() != other.fingerprint()
+    changed = sum(row["content_changed"] for row in rows)
+    assert found[True] >= 0.82 * changed
+    assert found[False] <= 0.10 * (len(rows) - changed)
+
+
+@pytest.mark.parametrize("hidden", ["x='<b>' ", "<b ", "x='>' "])
+def test_a_tag_with_endless_attributes_cannot_hide(hidden: str) -> None:
+    """The parser's time grows with their square: minutes for as many as these."""
+    attributes = "".join(f"a{n} " + hidden * (n % 1_500 == 0) for n in range(150_000))
+    begun = time.perf_counter()
+    Reader().read(f"<div {attributes}>Hello</div>".encode(), "text/html")
+    assert time.perf_counter() - begun < 5.0

@@ -1,0 +1,112 @@
+"""Sitemaps as sites write them, and as they should not."""
+
+import gzip
+import time
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.content.sitemaps import MAX_BYTES, MAX_ENTRIES, Sitemap, read_sitemap
+
+DAY = 1_767_225_600_000_000
+URLSET = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+ xmlns:xhtml="http://www.w3.org/1999/xhtml" xmlns:image="http://www.google.com/image">
+<url><xhtml:link rel="alternate" hreflang="de" href="http://example.org/de/a"/>
+<loc> http://example.org/a?y=2&amp;x=1 </loc><lastmod>2026-01-01</lastmod>
+<image:image><image:loc>http://example.org/i.png</image:loc></image:image></url>
+<url><loc>http://example.org/b</loc><lastmod>2026-01-01T01:00:00+01:00</lastmod></url>
+<url><loc>http://example.org/c</loc><lastmod>yesterday</lastmod></url>
+<url><loc>mailto:me</loc></url><url></url>
+</urlset>"""
+EXPECTED = (
+    ("http://example.org/a?x=1&y=2", DAY),
+    ("http://example.org/b", DAY),
+    ("http://example.org/c", None),
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        URLSET.encode(),
+        b"\xef\xbb\xbf" + URLSET.encode(),
+        b"\n " + URLSET[39:].encode(),
+        gzip.compress(URLSET.encode()),
+        URLSET.replace("UTF-8", "UTF-16").encode("utf-16"),
+        URLSET.replace("<", "<s:").replace("<s:/", "</s:").replace("<s:?", "<?")
+        .replace("xmlns=", "xmlns:s=").replace("s:xhtml", "xhtml").replace("s:image", "image")
+        .encode(),
+    ],
+)  # fmt: skip
+def test_a_sitemap(body: bytes) -> None:
+    assert read_sitemap(body) == Sitemap(EXPECTED, (), is_whole=True)
+
+
+def test_an_index() -> None:
+    index = """<sitemapindex><sitemap><loc>http://example.org/s.xml.gz</loc>
+    <lastmod>2026-01</lastmod></sitemap></sitemapindex>"""
+    assert read_sitemap(index.encode()) == Sitemap((), (("http://example.org/s.xml.gz", DAY),))
+
+
+def test_feeds() -> None:
+    rss = """<rss xmlns:atom="http://www.w3.org/2005/Atom"><channel><link>http://example.org/</link>
+    <item><title>A</title><atom:link rel="self" href="http://example.org/self"/>
+    <link>http://example.org/a</link><pubDate>Thu, 01 Jan 2026 00:00:00 GMT</pubDate></item>
+    </channel></rss>"""
+    atom = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://example.org/"/><entry>
+    <link rel="edit" href="http://example.org/edit"/><link href="http://example.org/a"/>
+    <updated>2026-01-01T00:00:00Z</updated></entry></feed>"""
+    for feed in (rss, atom):
+        assert read_sitemap(feed.encode()) == Sitemap((("http://example.org/a", DAY),))
+
+
+def test_a_list_of_addresses() -> None:
+    body = b"http://example.org/a\r\n\r\nhttp://example.org/b\nnonsense\nhttp://example.org/a\n"
+    entries = read_sitemap(body).entries
+    assert entries == (("http://example.org/a", None), ("http://example.org/b", None))
+
+
+def test_what_comes_before_the_damage_counts() -> None:
+    cut = URLSET[: URLSET.index("<url><loc>http://example.org/c")]
+    for body in (cut.encode(), (cut + "</wrong>").encode(), gzip.compress(cut.encode())[:-6]):
+        found = read_sitemap(body)
+        assert found.entries == EXPECTED[:2]
+        assert not found.is_whole
+
+
+def test_limits() -> None:
+    many = "".join(f"<url><loc>http://e.org/{n}</loc></url>" for n in range(MAX_ENTRIES + 2))
+    found = read_sitemap(f"<urlset>{many}</urlset>".encode())
+    assert len(found.entries) == MAX_ENTRIES
+    assert not found.is_whole
+    lines = "\n".join(f"http://e.org/{n}" for n in range(MAX_ENTRIES + 2))
+    assert len(read_sitemap(lines.encode()).entries) == MAX_ENTRIES
+
+
+def test_bombs() -> None:
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = packer.compress(b"<urlset>" + b" " * (4 * MAX_BYTES)) + packer.flush()
+    begin = time.process_time()
+    assert read_sitemap(bomb) == Sitemap(is_whole=False)
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 20))
+    entities = (
+        f'<!DOCTYPE u [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l19;</loc></url></urlset>'
+    )
+    assert read_sitemap(entities.encode()) == Sitemap(is_whole=False)
+    outside = (
+        '<!DOCTYPE u [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset><url><loc>&x;</loc></url>'
+    )
+    assert read_sitemap(outside.encode()) == Sitemap(is_whole=False)
+    deep = b"<url>" * 1_000_000
+    assert read_sitemap(deep).entries == ()
+    assert time.process_time() - begin < 5.0
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_can_be_read(body: bytes) -> None:
+    read_sitemap(body)
+    read_sitemap(b"<urlset><url><loc>" + body)
+    read_sitemap(b"\x1f\x8b" + body)

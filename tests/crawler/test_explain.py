@@ -1,0 +1,127 @@
+"""Why a page is visited when it is."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from recrawl.crawler.explain import Explanation, Price, due_after, explain
+from recrawl.records import MICROSECONDS_A_DAY, Page, State
+
+DAY = round(MICROSECONDS_A_DAY)
+NOW = 100 * DAY
+PRICE = Price(0.5, is_now=True)
+
+
+def page(
+    *,
+    age: float | None = 3.0,
+    importance: float = 1.0,
+    state: State = State.ALIVE,
+    visits: int = 9,
+    failures: int = 0,
+) -> Page:
+    last = None if age is None else NOW - round(age * DAY)
+    return Page(
+        0,
+        "https://a.example/",
+        "a.example",
+        importance=importance,
+        state=state,
+        last_visit=last,
+        visits=visits,
+        failures=failures,
+    )
+
+
+def told(belief: tuple[float, float] = (6.0, 30.0), price: Price | None = PRICE) -> Explanation:
+    return explain(page(), belief, price, NOW)
+
+
+@given(
+    shape=st.floats(0.2, 20.0),
+    time=st.floats(0.1, 100.0),
+    age=st.floats(0.01, 100.0),
+    importance=st.floats(0.1, 10.0),
+)
+def test_the_numbers_follow_from_the_belief(
+    shape: float, time: float, age: float, importance: float
+) -> None:
+    """Checked against the distribution itself, by quadrature and by SciPy."""
+    found = explain(page(age=age, importance=importance), (shape, time), None, NOW)
+    believed = stats.gamma(shape, scale=1 / time)
+    assert found.elapsed == pytest.approx(age, abs=1e-10)
+    assert found.change_rate == pytest.approx(believed.mean())
+    assert (found.low, found.high) == pytest.approx(believed.interval(0.95))
+
+    def fresh(days: float) -> float:
+        return float((time / (time + days)) ** shape)
+
+    assert found.stale == pytest.approx(1 - fresh(age), abs=1e-9)
+    value = integrate.quad(fresh, 0, age)[0] - age * fresh(age)
+    assert found.value == pytest.approx(importance * value, rel=1e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize("importance", [0.5, 1.0, 4.0])
+def test_at_the_time_told_a_visit_is_worth_its_price(importance: float) -> None:
+    first = explain(page(importance=importance), (1.0, 5.0), PRICE, NOW)
+    assert first.due is not None
+    assert first.visit_after is not None
+    assert first.crawl_rate == pytest.approx(1 / first.visit_after)
+    then = explain(page(importance=importance), (1.0, 5.0), PRICE, first.due)
+    assert then.value == pytest.approx(PRICE.value, rel=1e-5)
+
+
+def test_many_pages_are_told_as_one_is() -> None:
+    columns = np.array([1.0, 2.0, 0.0]), np.array([1.0, 6.0, 1.0]), np.array([5.0, 30.0, 5.0])
+    days = due_after(*columns, 0.5)
+    assert days[2] == math.inf
+    for row in (0, 1):
+        alone = explain(
+            page(importance=columns[0][row]), (columns[1][row], columns[2][row]), PRICE, NOW
+        )
+        assert days[row] == pytest.approx(alone.visit_after)
+
+
+def test_words_tell_when_it_will_be_worth_it() -> None:
+    why = told(price=Price(2.4, is_now=True)).why()
+    assert why.startswith("The copy is 3 days old. The page changes once in 5 days (95 % sure: ")
+    assert "the price of a visit is 2.4; it will be worth that in " in why
+
+
+def test_words_tell_that_it_is_due() -> None:
+    assert told(price=Price(0.1, is_now=True)).why().endswith("is 0.1: it is due now.")
+    paused = told(price=Price(0.1, is_now=False)).why()
+    assert paused.endswith("was, in the last run, 0.1: it is due as soon as `recrawl run` runs.")
+
+
+def test_words_for_a_page_that_is_known_too_well() -> None:
+    sure = told(belief=(9.0, 8.0), price=Price(5.0, is_now=True))
+    assert sure.due is None
+    assert sure.crawl_rate == 0.0
+    assert sure.why().endswith("before some of what was learned is forgotten.")
+
+
+def test_words_without_a_price_or_importance() -> None:
+    assert told(price=None).why().endswith("is not known yet; `recrawl run` finds out.")
+    nothing = explain(page(importance=0.0), (1.0, 5.0), PRICE, NOW)
+    assert nothing.why().endswith("Its importance is 0, so that no visit is worth anything.")
+
+
+def test_words_for_pages_that_are_not_well() -> None:
+    assert explain(page(age=None), None, PRICE, NOW).why() == (
+        "There is no copy yet; pages without a copy come first."
+    )
+    gone = explain(page(state=State.GONE), (1.0, 5.0), PRICE, NOW)
+    assert gone.why().endswith("`recrawl add https://a.example/` has it visited again.")
+    assert (gone.due, gone.crawl_rate) == (None, 0.0)
+    for failures, said in ((1, "The last visit failed"), (4, "The last 4 visits failed")):
+        failing = explain(page(failures=failures), (1.0, 5.0), PRICE, NOW)
+        assert failing.why().startswith(said)
+    missing = explain(page(state=State.MISSING), (1.0, 5.0), PRICE, NOW)
+    assert missing.why().startswith("It was not found at the last visit")
+    once = explain(page(visits=1), (1.0, 5.0), PRICE, NOW)
+    assert "It was visited only once; going by pages like it" in once.why()

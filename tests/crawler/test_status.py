@@ -1,0 +1,114 @@
+"""How things stand, from a real store."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill
+
+from recrawl.crawler.explain import Price
+from recrawl.crawler.status import Status, stand
+from recrawl.records import Outcome
+from recrawl.store.locking import runner_of
+from recrawl.store.sqlite import SqliteStore
+
+NOW = 20_000 * DAY + HOUR // 2
+
+
+def standing(path: Path) -> Status:
+    with SqliteStore.open(path) as store:
+        return stand(store, path, 10.0, NOW)
+
+
+def fresh(url: str, days: float) -> float:
+    shape, time = BELIEFS[url]
+    return float((time / (time + days)) ** shape)
+
+
+def test_pages_visits_and_spending_are_counted(tmp_path: Path) -> None:
+    fill(tmp_path / "s.db", NOW)
+    found = standing(tmp_path / "s.db")
+    assert (found.totals.pages, found.totals.alive, found.totals.gone) == (5, 4, 1)
+    assert found.totals.with_copy == 2
+    # News changed, one failed with two requests, one was gone with two.
+    assert found.last_day.outcomes[Outcome.CHANGED] == 1
+    assert found.last_day.outcomes[Outcome.FIRST] == 0
+    assert found.ever.outcomes[Outcome.FIRST] == 2
+    assert (found.last_day.requests, found.ever.requests) == (5, 7)
+    assert (found.last_day.robots, found.last_day.sitemaps) == (2, 1)
+    assert found.size >= (tmp_path / "s.db").stat().st_size > 0
+
+
+def test_expected_freshness_weighs_by_importance(tmp_path: Path) -> None:
+    """Two for the news, one for each other page that is not gone; no copy is no freshness."""
+    fill(tmp_path / "s.db", NOW)
+    expected = (2.0 * fresh(NEWS, 0.25) + fresh(ABOUT, 8.0)) / 5.0
+    assert standing(tmp_path / "s.db").expected_freshness == pytest.approx(expected)
+
+
+def test_pages_without_a_copy_are_next_then_those_that_are_due(tmp_path: Path) -> None:
+    fill(tmp_path / "s.db", NOW)
+    found = standing(tmp_path / "s.db")
+    assert found.price == Price(PRICE, is_now=False)
+    assert [due.url for due in found.due[:1]] == [NEW]
+    assert {due.url for due in found.due[1:]} == {NEWS, ABOUT}
+    assert found.due[0].at is None
+    late = [due for due in found.due if due.at is not None and due.at <= NOW]
+    assert [due.value for due in late] == sorted((due.value for due in late), reverse=True)
+    assert all(due.value >= PRICE for due in late)
+
+
+def test_without_a_price_only_pages_without_a_copy_are_told(tmp_path: Path) -> None:
+    fill(tmp_path / "s.db", NOW, price=None)
+    found = standing(tmp_path / "s.db")
+    assert found.price is None
+    assert [due.url for due in found.due] == [NEW]
+
+
+def test_hosts_are_told_by_size(tmp_path: Path) -> None:
+    fill(tmp_path / "s.db", NOW)
+    found = standing(tmp_path / "s.db")
+    told = [(host.name, host.pages, host.without_copy, host.failing) for host in found.hosts]
+    assert told == [("a.example", 3, 1, 0), ("b.example", 1, 1, 1)]
+    assert found.other_hosts == 0
+
+
+def test_an_empty_store_stands_too(tmp_path: Path) -> None:
+    with SqliteStore.open(tmp_path / "s.db", create=True):
+        pass
+    found = standing(tmp_path / "s.db")
+    assert found.expected_freshness is None
+    assert (found.due, found.hosts) == ([], [])
+
+
+def test_a_run_is_noticed_and_not_disturbed(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    fill(path, NOW)
+    assert runner_of(path) is None
+    script = (
+        "import sys\nfrom recrawl.store.sqlite import SqliteStore\n"
+        "with SqliteStore.open(sys.argv[1]) as store, store.lock():\n"
+        "    print('locked', flush=True); sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        assert runner_of(path) == process.pid
+        found = standing(path)
+        assert found.runner == process.pid
+        assert found.price == Price(PRICE, is_now=True)
+        process.communicate()
+    assert runner_of(path) is None
+
+
+def test_a_run_that_was_killed_is_none(tmp_path: Path) -> None:
+    """Its number stays in the file, and may be another process's by now."""
+    path = tmp_path / "s.db"
+    fill(path, NOW)
+    (tmp_path / "s.db-run").write_text(f"{os.getpid()}\n", encoding="ascii")
+    assert runner_of(path) is None
+    with SqliteStore.open(path) as store, store.lock():
+        assert runner_of(path) == os.getpid()

@@ -1,0 +1,314 @@
+"""What robots.txt allows, forbids, and asks for; by RFC 9309."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from virtual_time import now as seconds
+from virtual_time import run
+
+from recrawl.errors import ArgumentError
+from recrawl.http import robots as module
+from recrawl.http.robots import Robots, Rules, product_token
+from recrawl.records import Response, RobotsText
+
+AGENT = "recrawl/0.1 (+https://example.org/bot)"
+HOUR, DAY = 3600.0, 86_400.0
+
+Reply = Callable[[str], Response]
+
+
+def text(body: str | bytes, *, truncated: bool = False) -> Reply:
+    data = body.encode() if isinstance(body, str) else body
+    return lambda url: Response(url, 200, 0, body=data, truncated=truncated)
+
+
+def status(number: int) -> Reply:
+    error = None if number in {404, 410} else f"the server answered {number}"
+    return lambda url: Response(url, number, 0, error=error)
+
+
+def no_answer(url: str) -> Response:
+    return Response(url, 0, 0, error="no connection: refused")
+
+
+class Host:
+    """Hosts that all answer alike, after some time."""
+
+    def __init__(self, reply: Reply, takes: float = 0.0) -> None:
+        self.reply = reply
+        self.takes = takes
+        self.asked: list[tuple[float, str]] = []
+        self.kept: dict[str, RobotsText] = {}
+
+    async def fetch(self, url: str, max_bytes: int) -> Response:
+        assert max_bytes == 512 * 1024
+        self.asked.append((seconds(), url))
+        await asyncio.sleep(self.takes)
+        return self.reply(url)
+
+    def robots(self, *, begin: float = 0.0) -> Robots:
+        return Robots(
+            self.fetch,
+            AGENT,
+            recall=self.kept.get,
+            remember=self.kept.__setitem__,
+            now=lambda: round((begin + seconds()) * 1e6),
+        )
+
+
+def rules_for(reply: Reply) -> Rules:
+    async def main() -> Rules:
+        return await Host(reply).robots().rules("http://a.test/x")
+
+    return run(main())
+
+
+def test_rules_are_for_us_or_for_all_and_the_longest_decides() -> None:
+    rules = rules_for(
+        text("User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /private\n"
+             "Allow: /private/open\nDisallow: /*.pdf$\n")
+    )  # fmt: skip
+    assert rules.allows("http://a.test/page")
+    assert not rules.allows("http://a.test/private/a")
+    assert rules.allows("http://a.test/private/open/a")
+    assert not rules.allows("http://a.test/file.pdf")
+    assert rules.allows("http://a.test/file.pdf?x=1")
+    named = rules_for(text("User-agent: Recrawl\nDisallow: /a\n\nUser-agent: *\nDisallow: /"))
+    assert named.allows("http://a.test/b")
+    assert not named.allows("http://a.test/a")
+
+
+@pytest.mark.parametrize("number", [400, 401, 403, 404, 410, 451, 301])
+def test_a_file_that_is_not_there_allows_everything(number: int) -> None:
+    assert rules_for(status(number)).allows("http://a.test/x")
+
+
+@pytest.mark.parametrize("reply", [status(500), status(503), status(429), no_answer])
+def test_a_file_that_cannot_be_read_forbids_everything_for_now(reply: Reply) -> None:
+    rules = rules_for(reply)
+    assert not rules.allows("http://a.test/x")
+    assert rules.problem is not None
+    assert rules.problem.startswith("robots.txt of a.test cannot be read: ")
+    assert rules.retry_after == 300.0
+    assert not rules.permanent
+
+
+@pytest.mark.parametrize(
+    ("asks", "delay", "capped"),
+    [
+        ("Crawl-delay: 2", 2.0, False),
+        ("Crawl-delay: 0.5", 0.5, False),
+        ("Request-rate: 1/10s", 10.0, False),
+        ("Request-rate: 6/1m", 10.0, False),
+        ("Crawl-delay: 2\nRequest-rate: 1/3", 3.0, False),
+        ("Crawl-delay: 30", 30.0, False),
+        ("Crawl-delay: 86400", 30.0, True),
+        ("Crawl-delay: -1", 0.0, False),
+        ("Crawl-delay: nan", 0.0, False),
+        ("Crawl-delay: soon", 0.0, False),
+        ("", 0.0, False),
+    ],
+)
+def test_pauses_asked_for_are_granted_up_to_a_limit(asks: str, delay: float, capped: bool) -> None:
+    rules = rules_for(text(f"User-agent: *\n{asks}\nDisallow: /a"))
+    assert (rules.delay, rules.capped) == (delay, capped)
+
+
+def test_sitemaps_are_told() -> None:
+    rules = rules_for(text("Sitemap: http://a.test/s.xml\nUser-agent: *\nSitemap: /other.xml"))
+    assert rules.sitemaps == ("http://a.test/s.xml", "/other.xml")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\xef\xbb\xbfUser-agent: *\nDisallow: /x", b"User-agent: *\r\rDisallow: /x\r# \xff",
+     b"\xff\xfe\x00\nuser-agent:*\nDISALLOW:/x # no"],
+)  # fmt: skip
+def test_odd_files_are_read_as_far_as_possible(body: bytes) -> None:
+    assert not rules_for(text(body)).allows("http://a.test/x")
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00" * 1000, b"<html><body>Disallow: /</body></html>"])
+def test_what_is_no_robots_txt_forbids_nothing(body: bytes) -> None:
+    assert rules_for(text(body)).allows("http://a.test/x")
+
+
+def test_a_file_that_is_there_to_keep_us_busy_is_not_followed() -> None:
+    lines = "".join(f"Disallow: /*{n}z\n" for n in range(30_000))
+    begun = time.perf_counter()
+    rules = rules_for(text(f"User-agent: *\n{lines}"))
+    assert not rules.allows("http://a.test/x")
+    assert rules.problem == "robots.txt of a.test has more rules than can be followed"
+    assert rules.retry_after == DAY
+    plain = rules_for(text("User-agent: *\n" + lines.replace("*", "")))
+    assert plain.allows("http://a.test/x")
+    assert not plain.allows("http://a.test/29999z")
+    assert time.perf_counter() - begun < 5.0
+
+
+def test_a_line_that_was_cut_is_not_read() -> None:
+    cut = text("User-agent: *\nDisallow: /private\nDisallow: /", truncated=True)
+    assert rules_for(cut).allows("http://a.test/x")
+    assert not rules_for(cut).allows("http://a.test/private")
+
+
+def test_a_host_is_asked_once_a_day_however_many_want_to_know() -> None:
+    host = Host(text("User-agent: *\nDisallow: /x"), takes=2.0)
+
+    async def main() -> int:
+        robots = host.robots()
+        found = await asyncio.gather(*(robots.rules(f"http://a.test/{n}") for n in range(20)))
+        assert all(not rules.allows("http://a.test/x") for rules in found)
+        await asyncio.sleep(DAY - 10)
+        await robots.rules("http://a.test/x")
+        assert len(host.asked) == 1
+        await asyncio.sleep(10)
+        await robots.rules("http://a.test/x")
+        await robots.rules("https://a.test/x")  # other schemes and ports have their own
+        await robots.rules("http://a.test:81/x")
+        return robots.requests
+
+    assert run(main()) == 4
+    assert [url for _, url in host.asked[1:]] == [
+        "http://a.test/robots.txt",
+        "https://a.test/robots.txt",
+        "http://a.test:81/robots.txt",
+    ]
+
+
+def test_one_who_gives_up_does_not_spoil_it_for_others() -> None:
+    host = Host(text("User-agent: *\nDisallow: /x"), takes=2.0)
+
+    async def main() -> None:
+        robots = host.robots()
+        one, other = (asyncio.create_task(robots.rules("http://a.test/x")) for _ in range(2))
+        await asyncio.sleep(1.0)
+        one.cancel()
+        assert not (await other).allows("http://a.test/x")
+        assert len(host.asked) == 1
+
+    run(main())
+
+
+def test_a_file_that_hangs_is_not_waited_for_and_is_read_in_the_end() -> None:
+    host = Host(text("User-agent: *\nDisallow: /x"), takes=20.0)
+
+    async def main() -> None:
+        robots = host.robots()
+        rules = await robots.rules("http://a.test/a")
+        assert seconds() == 5.0
+        assert rules.problem == "robots.txt of a.test has not answered yet"
+        assert rules.retry_after == 5.0
+        assert not rules.allows("http://a.test/a")
+        await asyncio.sleep(15.0)
+        assert (await robots.rules("http://a.test/a")).allows("http://a.test/a")
+        assert len(host.asked) == 1
+
+    run(main())
+
+
+def test_what_cannot_be_read_is_asked_ever_more_rarely_and_given_up_after_a_month() -> None:
+    host = Host(status(503))
+
+    async def main() -> list[bool]:
+        robots = host.robots()
+        story = []
+        for _ in range(31 * 24 * 12):
+            rules = await robots.rules("http://a.test/x")
+            story.append(rules.allows("http://a.test/x"))
+            await asyncio.sleep(300.0)
+        return story
+
+    story = run(main())
+    times = [at for at, _ in host.asked]
+    assert times[:6] == [0, 300, 600, 1200, 2400, 4800]
+    assert all(later - earlier <= DAY for earlier, later in pairwise(times))
+    assert times[-1] - times[-2] == DAY
+    allowed_from = story.index(True) * 300.0
+    assert 30 * DAY <= allowed_from <= 31 * DAY
+    assert all(story[story.index(True) :])
+
+
+def test_what_can_be_read_again_counts_at_once() -> None:
+    host = Host(status(503))
+
+    async def main() -> None:
+        robots = host.robots()
+        assert not (await robots.rules("http://a.test/x")).allows("http://a.test/x")
+        host.reply = text("")
+        await asyncio.sleep(100.0)
+        assert (await robots.rules("http://a.test/x")).retry_after == 200.0
+        await asyncio.sleep(200.0)
+        assert (await robots.rules("http://a.test/x")).allows("http://a.test/x")
+        assert host.kept["http://a.test"].failing_since is None
+
+    run(main())
+
+
+def test_another_run_goes_on_where_the_last_one_ended() -> None:
+    host = Host(text("User-agent: *\nDisallow: /x\nCrawl-delay: 3"))
+
+    async def first() -> None:
+        await host.robots().rules("http://a.test/x")
+
+    async def second(begin: float) -> Rules:
+        return await host.robots(begin=begin).rules("http://a.test/x")
+
+    run(first())
+    assert host.kept["http://a.test"] == RobotsText(
+        "http://a.test", 200, "User-agent: *\nDisallow: /x\nCrawl-delay: 3", 0
+    )
+    rules = run(second(23 * HOUR))
+    assert rules.delay == 3.0
+    assert not rules.allows("http://a.test/x")
+    assert len(host.asked) == 1
+    host.reply = status(503)
+    assert not run(second(25 * HOUR)).allows("http://a.test/x")
+    assert not run(second(28 * DAY)).allows("http://a.test/x")
+    assert run(second(32 * DAY)).allows("http://a.test/x")
+    assert len(host.asked) == 4
+
+
+def test_a_rule_of_ours_is_not_remembered() -> None:
+    refusal = "the address 10.0.0.1 is private; --allow-private lets it be crawled"
+    host = Host(lambda url: Response(url, 0, 0, error=refusal, permanent=True, requests=0))
+
+    async def main() -> Rules:
+        return await host.robots().rules("http://a.test/x")
+
+    rules = run(main())
+    assert (rules.problem, rules.permanent) == (refusal, True)
+    assert host.kept == {}
+
+
+def test_rules_not_used_for_long_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_FILES", 10)
+    monkeypatch.setattr(module, "MAX_CHARACTERS", 200)
+    host = Host(text("User-agent: *\nDisallow: /x"))  # 27 characters: 7 of them
+    host.kept = {}
+
+    async def main() -> None:
+        robots = Robots(host.fetch, AGENT, now=lambda: 0)
+        for n in range(30):
+            await robots.rules(f"http://{n}.test/")
+            await robots.rules("http://often.test/")
+        assert len(host.asked) == 31
+        await robots.rules("http://29.test/")
+        assert len(host.asked) == 31
+        await robots.rules("http://0.test/")
+        assert len(host.asked) == 32
+        host.reply = text("User-agent: *\n" + "#" * 1000)
+        assert (await robots.rules("http://big.test/")).allows("http://big.test/")
+
+    run(main())
+
+
+def test_an_agent_has_a_name() -> None:
+    assert product_token("my-bot") == "my-bot"
+    assert product_token("My_Bot/2 (x)") == "My_Bot"
+    for agent in ("", "/1.0", "1bot", "bot\r\nX: y"):
+        with pytest.raises(ArgumentError, match="agent"):
+            product_token(agent)

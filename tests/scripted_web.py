@@ -1,0 +1,168 @@
+"""A web on loopback that does as it is told, byte by byte."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from aiohttp import TCPConnector
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from recrawl.http.address_guard import connector, is_public
+from recrawl.http.fetch import Fetcher
+from recrawl.http.gate import Gate
+from recrawl.http.limits import Limits
+from recrawl.records import Page
+
+AGENT = "recrawl-test/1.0 (+https://example.org/bot)"
+
+#: Limits that a test can wait for.
+QUICK = Limits(connect_timeout=1.0, idle_timeout=1.0, total_timeout=2.0, max_bytes=1_000_000)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as the server saw it."""
+
+    at: float
+    host: str
+    target: str
+    headers: dict[str, str] = field(repr=False)
+
+
+#: What to do with a request: bytes to send, or a talk with the connection. A talk that is over
+#: leaves the connection open, unless it closed it.
+Talk = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
+Script = bytes | Talk
+
+
+def answer(
+    body: bytes | str = b"hello",
+    status: str = "200 OK",
+    headers: Iterable[tuple[str, str]] = (("Content-Type", "text/html"),),
+) -> bytes:
+    """Write a proper answer."""
+    data = body.encode() if isinstance(body, str) else body
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + data
+
+
+def redirect(where: str, status: str = "302 Found") -> bytes:
+    """Write a redirect."""
+    return answer("moved", status, [("Location", where)])
+
+
+class Web:
+    """A server; every path has a script, or is not found. Paths may be told apart by host."""
+
+    def __init__(self, scripts: dict[str, Script] | None = None) -> None:
+        self.scripts: dict[str, Script] = scripts or {}
+        self.log: list[Asked] = []
+        self.sent = 0
+        self.port = 0
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.close()
+        for writer in list(self._writers):
+            writer.transport.abort()
+        await asyncio.sleep(0.01)
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def page(self, path: str, host: str = "127.0.0.1") -> Page:
+        return Page(0, self.url(path, host), f"{host}:{self.port}")
+
+    def targets(self) -> list[str]:
+        """Give what was asked for, robots.txt left out."""
+        return [asked.target for asked in self.log if asked.target != "/robots.txt"]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while not writer.is_closing():
+                await self._answer(await reader.readuntil(b"\r\n\r\n"), writer)
+        self._writers.discard(writer)
+        with suppress(ConnectionError):
+            writer.close()
+
+    async def _answer(self, head: bytes, writer: asyncio.StreamWriter) -> None:
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {}
+        for line in filter(None, lines):
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        host = headers.get("host", "")
+        asked = Asked(time.monotonic(), host, first.split(" ")[1], headers)
+        self.log.append(asked)
+        script = self.scripts.get(host.partition(":")[0] + asked.target)
+        if script is None:
+            script = self.scripts.get(asked.target, answer("none", "404 Not Found"))
+        if isinstance(script, bytes):
+            writer.write(script)
+            await writer.drain()
+        else:
+            await script(asked, writer)
+
+
+class Names(AbstractResolver):
+    """Knows addresses of names: the first list at the first question, the next at the next.
+
+    A name without a list is not known; every name that is not mentioned is the tests' server.
+    """
+
+    def __init__(self, known: dict[str, list[list[str]]] | None = None) -> None:
+        self.known = known or {}
+        self.questions: list[str] = []
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        self.questions.append(host)
+        lists = self.known.get(host, [["127.0.0.1"]])
+        if not lists:
+            raise OSError(None, "no such name")
+        addresses = lists.pop(0) if len(lists) > 1 else lists[0]
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        """Have nothing to close."""
+
+
+def only_loopback_is_public(address: str) -> bool:
+    """Stand for `is_public` where 127.0.0.1, where the tests' server is, counts as the internet."""
+    return address == "127.0.0.1" or is_public(address)
+
+
+def fetcher(
+    *,
+    limits: Limits = QUICK,
+    gate: Gate | None = None,
+    names: Names | None = None,
+    allowed: Callable[[str], bool] = only_loopback_is_public,
+) -> Fetcher:
+    """Make a fetcher for which every unknown name leads to the tests' server."""
+
+    def connect() -> TCPConnector:
+        return connector(resolver=names or Names(), allowed=allowed)
+
+    return Fetcher(AGENT, gate or Gate(0.0, 8), limits=limits, connect=connect)
