@@ -1,11 +1,73 @@
-"""How kernels are compiled."""
+"""How kernels are compiled, and when their machine code is compiled anew."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
 
 from recrawl.kernels import jit
+
+#: A package like this one: a kernel, a kernel that it calls, and a constant which that one uses.
+FILES = {
+    "__init__.py": "",
+    "caller.py": """
+from recrawl.kernels.jit import compiled
+from recrawl.formulas.callee import scaled
+
+@compiled
+def total(number):
+    return scaled(number) + 1.0
+""",
+    "formulas/__init__.py": "",
+    "formulas/callee.py": """
+from recrawl.constants import SCALE
+from recrawl.kernels.jit import step
+
+@step
+def scaled(number):
+    return SCALE * number
+""",
+    "constants.py": "SCALE = 2.0",
+    "unrelated.py": "SCALE = 2.0",
+}
+RUN = """
+from recrawl.caller import total
+print(total(10.0), sum(total.stats.cache_hits.values()))
+"""
+
+
+def test_a_kernel_is_compiled_anew_when_what_it_calls_changes(tmp_path: Path) -> None:
+    package = tmp_path / "recrawl"
+    shutil.copytree(Path(jit.__file__).parent, package / "kernels")
+    for name, text in FILES.items():
+        (package / name).parent.mkdir(exist_ok=True)
+        (package / name).write_text(text)
+
+    def run() -> str:
+        """Run the kernel in a new process; return its result and the number of cache hits."""
+        env = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        command = [sys.executable, "-c", RUN]
+        return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+
+    def edit(name: str, old: str, new: str) -> None:
+        """Replace text by one of the same length, and keep the file's time."""
+        file = package / name
+        times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+        file.write_text(file.read_text().replace(old, new))
+        os.utime(file, ns=times)
+
+    assert run().split() == ["21.0", "0"]
+    edit("unrelated.py", "2.0", "3.0")
+    assert run().split() == ["21.0", "1"]
+    edit("constants.py", "2.0", "3.0")
+    assert run().split() == ["31.0", "0"]
+    edit("formulas/callee.py", "SCALE *", "SCALE +")
+    assert run().split() == ["14.0", "0"]
 
 
 def test_a_kernel_works_where_machine_code_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
-"""Rows of the same page brought together, in order, without a sort.
+"""Group the rows of each page, in order, in linear time.
 
-A counting sort in two steps: rows are first dealt into some thousand buckets of neighbouring pages,
-then, bucket by bucket and inside the cache, to their pages. Each step is linear in the rows.
+A counting sort in two steps: rows are scattered to about a thousand buckets of neighbouring pages,
+then, bucket by bucket and inside the cache, to their pages.
 """
 
 import math
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from recrawl.kernels.jit import AHEAD, Bools, Floats, Ints, compiled, cut, in_parallel, prefetch
 
-#: About as many streams as the second-level cache keeps open at once.
+#: About as many write streams as the second-level cache can keep open.
 BUCKETS = 1024
 
 
 def starts_if_grouped(page: Ints, pages: int) -> Ints | None:
-    """Give where each page's rows start, or None unless rows are sorted by page.
+    """Return where each page's rows start, or None if the rows are not sorted by page.
 
     >>> starts_if_grouped(np.array([0, 0, 2]), 3)
     array([0, 2, 2, 3])
@@ -35,7 +35,7 @@ def starts_if_grouped(page: Ints, pages: int) -> Ints | None:
 
 
 def stable_order(page: Ints, pages: int) -> tuple[Ints, Ints]:
-    """Give where each page's rows start, and the order that puts the rows there.
+    """Return where each page's rows start after sorting, and the order that sorts them.
 
     >>> starts, order = stable_order(np.array([2, 0, 2, 0]), 3)
     >>> starts, order
@@ -43,25 +43,25 @@ def stable_order(page: Ints, pages: int) -> tuple[Ints, Ints]:
     """
     starts = grouping(page, pages).starts
     order = np.empty(page.size, np.int64)
-    _deal_rows(page, starts[:-1].copy(), order)
+    _scatter_rows(page, starts[:-1].copy(), order)
     return starts, order
 
 
 class Grouping(NamedTuple):
-    """Where rows go when they are sorted by page, and how to bring them back.
+    """A sort of rows by page, and its inverse.
 
     Attributes:
-        page: The rows' pages.
+        page: The page of each row.
         starts: Where each page's rows start.
-        places: For each chunk of rows, one a core, where in each page its rows begin.
+        positions: For each chunk of rows, one per core, where its first row of each page goes.
     """
 
     page: Ints
     starts: Ints
-    places: dict[tuple[int, int], Ints]
+    positions: dict[tuple[int, int], Ints]
 
     def sorted(self, *columns: Floats) -> tuple[Floats, ...]:
-        """Give columns in the order of pages, the rows of each in order.
+        """Return columns sorted by page, the rows of each page in their original order.
 
         >>> grouping(np.array([1, 0, 1]), 2).sorted(np.array([5.0, 6.0, 7.0]))
         (array([6., 5., 7.]),)
@@ -70,10 +70,10 @@ class Grouping(NamedTuple):
             return ()
         outs = tuple(np.empty(self.page.size) for _ in columns)
         in_parallel(
-            lambda first, last: _deal_columns(
-                self.page, self.places[first, last].copy(), columns, first, last, outs
+            lambda first, last: _scatter_columns(
+                self.page, self.positions[first, last].copy(), columns, first, last, outs
             ),
-            list(self.places),
+            list(self.positions),
         )
         return outs
 
@@ -85,16 +85,16 @@ class Grouping(NamedTuple):
         """
         out = np.empty(self.page.size)
         in_parallel(
-            lambda first, last: _collect_column(
-                self.page, self.places[first, last].copy(), column, first, last, out
+            lambda first, last: _gather_column(
+                self.page, self.positions[first, last].copy(), column, first, last, out
             ),
-            list(self.places),
+            list(self.positions),
         )
         return out
 
 
 def grouping(page: Ints, pages: int) -> Grouping:
-    """Count the rows of each page, to sort by page columns that belong to them.
+    """Prepare to sort columns by page: count the rows of each.
 
     >>> grouping(np.array([2, 0, 2]), 3).starts
     array([0, 1, 1, 3])
@@ -103,16 +103,16 @@ def grouping(page: Ints, pages: int) -> Grouping:
     counts = in_parallel(lambda first, last: np.bincount(page[first:last], minlength=pages), chunks)
     starts = np.zeros(pages + 1, np.int64)
     np.cumsum(np.sum(counts, axis=0), out=starts[1:])
-    places = {}
+    positions = {}
     begin = starts[:-1]
     for chunk, count in zip(chunks, counts, strict=True):
-        places[chunk] = begin
+        positions[chunk] = begin
         begin = begin + count
-    return Grouping(page, starts, places)
+    return Grouping(page, starts, positions)
 
 
 def group_rows(page: Ints, pages: int, value: Floats, flag: Bools) -> tuple[Ints, Floats, Bools]:
-    """Give where each page's rows start, and its values (none negative) and flags in row order.
+    """Return where each page's rows start, and the values (none negative) and flags by page.
 
     >>> group_rows(
     ...     np.array([1, 0, 1]), 2, np.array([5.0, 6.0, 7.0]), np.array([True, False, False])
@@ -129,13 +129,13 @@ def group_rows(page: Ints, pages: int, value: Floats, flag: Bools) -> tuple[Ints
     )
     # Bucket by bucket, and inside a bucket chunk by chunk: rows keep their order.
     ends = np.cumsum(counts.T.ravel()).reshape(buckets, len(chunks)).T
-    places = np.ascontiguousarray(ends - counts)
-    bucket_starts = np.concatenate([places[0], [page.size]])
-    dealt_page = np.empty(page.size, np.int32)
-    dealt_value = np.empty(page.size)
+    positions = np.ascontiguousarray(ends - counts)
+    bucket_starts = np.concatenate([positions[0], [page.size]])
+    bucket_page = np.empty(page.size, np.int32)
+    bucket_value = np.empty(page.size)
     in_parallel(
-        lambda number, _: _deal_buckets(
-            page, value, flag, *chunks[number], shift, places[number], dealt_page, dealt_value
+        lambda number, _: _scatter_to_buckets(
+            page, value, flag, *chunks[number], shift, positions[number], bucket_page, bucket_value
         ),
         [(number, number + 1) for number in range(len(chunks))],
     )
@@ -144,8 +144,8 @@ def group_rows(page: Ints, pages: int, value: Floats, flag: Bools) -> tuple[Ints
     grouped_value = np.empty(page.size)
     grouped_flag = np.empty(page.size, np.bool_)
     in_parallel(
-        lambda first, last: _deal_pages(
-            dealt_page, dealt_value, bucket_starts, first, last, shift, starts,
+        lambda first, last: _scatter_to_pages(
+            bucket_page, bucket_value, bucket_starts, first, last, shift, starts,
             grouped_value, grouped_flag,
         ),
         cut(buckets, page.size, bucket_starts),
@@ -167,43 +167,43 @@ def _mark_starts(page: Ints, first: int, last: int, starts: Ints) -> bool:
 
 
 @compiled
-def _deal_rows(page: Ints, places: Ints, order: Ints) -> None:
+def _scatter_rows(page: Ints, positions: Ints, order: Ints) -> None:
     for row in range(page.size):
-        prefetch(places, page[min(row + AHEAD, page.size - 1)])
-        place = places[page[row]]
-        order[place] = row
-        places[page[row]] = place + 1
+        prefetch(positions, page[min(row + AHEAD, page.size - 1)])
+        position = positions[page[row]]
+        order[position] = row
+        positions[page[row]] = position + 1
 
 
 @compiled
-def _deal_columns(
+def _scatter_columns(
     page: Ints,
-    places: Ints,
+    positions: Ints,
     columns: tuple[Floats, ...],
     first: int,
     last: int,
     outs: tuple[Floats, ...],
 ) -> None:
     for row in range(first, last):
-        prefetch(places, page[min(row + AHEAD, last - 1)])
-        soon = places[page[min(row + AHEAD // 2, last - 1)]]
-        place = places[page[row]]
+        prefetch(positions, page[min(row + AHEAD, last - 1)])
+        soon = positions[page[min(row + AHEAD // 2, last - 1)]]
+        position = positions[page[row]]
         for number in range(len(columns)):
             prefetch(outs[number], soon)
-            outs[number][place] = columns[number][row]
-        places[page[row]] = place + 1
+            outs[number][position] = columns[number][row]
+        positions[page[row]] = position + 1
 
 
 @compiled
-def _collect_column(
-    page: Ints, places: Ints, grouped: Floats, first: int, last: int, out: Floats
+def _gather_column(
+    page: Ints, positions: Ints, grouped: Floats, first: int, last: int, out: Floats
 ) -> None:
     for row in range(first, last):
-        prefetch(places, page[min(row + AHEAD, last - 1)])
-        prefetch(grouped, places[page[min(row + AHEAD // 2, last - 1)]])
-        place = places[page[row]]
-        out[row] = grouped[place]
-        places[page[row]] = place + 1
+        prefetch(positions, page[min(row + AHEAD, last - 1)])
+        prefetch(grouped, positions[page[min(row + AHEAD // 2, last - 1)]])
+        position = positions[page[row]]
+        out[row] = grouped[position]
+        positions[page[row]] = position + 1
 
 
 @compiled
@@ -213,30 +213,30 @@ def _count_buckets(page: Ints, first: int, last: int, shift: int, counts: Ints) 
 
 
 @compiled
-def _deal_buckets(
+def _scatter_to_buckets(
     page: Ints,
     value: Floats,
     flag: Bools,
     first: int,
     last: int,
     shift: int,
-    places: Ints,
-    dealt_page: NDArray[np.int32],
-    dealt_value: Floats,
+    positions: Ints,
+    bucket_page: NDArray[np.int32],
+    bucket_value: Floats,
 ) -> None:
-    # The flag travels as the value's sign, which saves a third stream of writes.
+    # The flag is stored in the value's sign, which saves a third stream of writes.
     for row in range(first, last):
         bucket = page[row] >> shift
-        place = places[bucket]
-        places[bucket] = place + 1
-        dealt_page[place] = page[row]
-        dealt_value[place] = math.copysign(value[row], -1.0 if flag[row] else 1.0)
+        position = positions[bucket]
+        positions[bucket] = position + 1
+        bucket_page[position] = page[row]
+        bucket_value[position] = math.copysign(value[row], -1.0 if flag[row] else 1.0)
 
 
 @compiled
-def _deal_pages(
-    dealt_page: NDArray[np.int32],
-    dealt_value: Floats,
+def _scatter_to_pages(
+    bucket_page: NDArray[np.int32],
+    bucket_value: Floats,
     bucket_starts: Ints,
     first: int,
     last: int,
@@ -246,22 +246,22 @@ def _deal_pages(
     flag: Bools,
 ) -> None:
     width = 1 << shift
-    places = np.empty(width, np.int64)
+    positions = np.empty(width, np.int64)
     for bucket in range(first, last):
         low = bucket << shift
         high = min(low + width, starts.size - 1)
         begin, end = bucket_starts[bucket], bucket_starts[bucket + 1]
-        places[:] = 0
+        positions[:] = 0
         for row in range(begin, end):
-            places[dealt_page[row] - low] += 1
+            positions[bucket_page[row] - low] += 1
         total = begin
         for page in range(low, high):
-            count = places[page - low]
-            starts[page] = places[page - low] = total
+            count = positions[page - low]
+            starts[page] = positions[page - low] = total
             total += count
         for row in range(begin, end):
-            page = dealt_page[row] - low
-            place = places[page]
-            places[page] = place + 1
-            value[place] = abs(dealt_value[row])
-            flag[place] = math.copysign(1.0, dealt_value[row]) < 0.0
+            page = bucket_page[row] - low
+            position = positions[page]
+            positions[page] = position + 1
+            value[position] = abs(bucket_value[row])
+            flag[position] = math.copysign(1.0, bucket_value[row]) < 0.0

@@ -1,14 +1,18 @@
-"""How kernels are compiled, and how large work is shared among the processor's cores.
+"""How kernels are compiled, and how large jobs are split among the processor's cores.
 
-Kernels are plain loops over arrays, compiled by numba to machine code that is kept on disk, so that
-only the first run on a machine pays for it. Each works on a range of pages and lets go of Python's
-lock; pages do not depend on one another, so the result is the same on any number of cores.
+Kernels are plain loops over arrays, compiled by numba to machine code that is cached on disk, so
+that only the first run on a machine pays for it. Each works on a range of pages and releases the
+GIL; pages do not depend on one another, so the result is the same on any number of cores.
 """
 
+import functools
+import hashlib
 import itertools
 import os
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -24,77 +28,109 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Products may be fused with the sum they go into, which is faster and rounds once less. No other
-#: liberty is taken with floats.
-CAREFUL = {"contract"}
+#: A multiplication may be fused with the addition after it, which is faster and rounds only once.
+#: All other float operations are strict.
+FUSED = {"contract"}
 #: Sums may also be taken in any order.
 ANY_ORDER = {"contract", "reassoc"}
-#: No wrappers to call a function from Python or C.
-NO_WAY_IN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-#: Below this many rows a second core costs more than it brings.
-ROWS_WORTH_A_CORE = 200_000
+#: Without the wrappers for calls from Python and C.
+NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: With fewer rows, another core costs more than it saves.
+MIN_ROWS_PER_CORE = 200_000
+PACKAGE = str(Path(__file__).parents[1])
+IMPORT = re.compile(rb"^[ \t]*(?:from|import) recrawl([.\w]*)(?: import| as|$)", re.MULTILINE)
 
 
 def compiled(function: F) -> F:
-    """Compile a kernel; division by zero gives infinity or NaN, as in NumPy."""
-    return _jit(function, nogil=True, fastmath=CAREFUL)
+    """Compile a kernel; division by zero yields infinity or NaN, as in NumPy."""
+    return _jit(function, nogil=True, fastmath=FUSED)
 
 
 def compiled_sum(function: F) -> F:
     """Compile a kernel whose sums may be taken in any order, so that they use SIMD.
 
-    The order is the machine's, and the same every time. Formulas that depend on how they round must
-    be kernels of their own, not inlined, so as not to be taken apart too.
+    The order depends on the machine, but not on the run. A formula that depends on how it rounds
+    must be a kernel of its own: inlined, it would be reordered too.
     """
     return _jit(function, nogil=True, fastmath=ANY_ORDER)
 
 
 def inlined(function: F) -> F:
-    """Compile a formula into every kernel that calls it, so that loops around it can use SIMD."""
-    return _jit(function, inline="always", fastmath=CAREFUL)
+    """Compile a formula into each kernel that calls it, so that loops around it can use SIMD."""
+    return _jit(function, inline="always", fastmath=FUSED)
 
 
 def step(function: F) -> F:
-    """Compile a step of a kernel's work, which kernels call and Python does not.
+    """Compile a function that is called by kernels only, never from Python.
 
-    Python's way in would take longer to compile than the step itself.
+    The wrapper for calls from Python would take longer to compile than the function itself.
     """
-    return _jit(function, nogil=True, fastmath=CAREFUL, **NO_WAY_IN)
+    return _jit(function, nogil=True, fastmath=FUSED, **NO_WRAPPERS)
 
 
 def small_step(function: F) -> F:
-    """Compile a step into every kernel that calls it, so that handing it arrays costs nothing.
+    """Compile a step into each kernel that calls it, so that passing it arrays costs nothing.
 
-    Unlike `inlined`, which copies a formula's text, this leaves it to the machine code's optimiser,
-    and suits steps with branches and loops of their own.
+    Unlike `inlined`, which copies the source, this leaves inlining to LLVM, and so suits steps with
+    branches and loops.
     """
-    return _jit(function, nogil=True, fastmath=CAREFUL, forceinline=True, **NO_WAY_IN)
+    return _jit(function, nogil=True, fastmath=FUSED, forceinline=True, **NO_WRAPPERS)
 
 
 def _jit(function: F, **flags: Any) -> F:  # noqa: ANN401
     try:
-        return cast("F", numba.njit(cache=True, error_model="numpy", **flags)(function))
-    except RuntimeError:
-        # Nowhere to keep machine code: neither beside the package nor at home. Each run compiles.
-        return cast("F", numba.njit(error_model="numpy", **flags)(function))
+        kernel = numba.njit(cache=True, error_model="numpy", **flags)(function)
+        # By itself numba compares the time and size of the kernel's own file only, and so misses
+        # changes of the functions and constants that the kernel imports.
+        kernel._cache._cache_file._source_stamp = source_hash(function.__code__.co_filename)  # noqa: SLF001
+    except (AttributeError, OSError, RuntimeError):
+        # No source, or no writable directory, neither beside the package nor in the user's home, or
+        # a numba that caches otherwise. Every run compiles.
+        kernel = numba.njit(error_model="numpy", **flags)(function)
+    return cast("F", kernel)
+
+
+@functools.cache
+def source_hash(file: str) -> str:
+    """Hash a source file together with the files of this package that it imports, at any depth."""
+    hashes: dict[str, bytes] = {}
+    unread = [file]
+    while unread:
+        path = unread.pop()
+        if path not in hashes:
+            hashes[path], imported = _read_source(path)
+            unread += imported
+    return hashlib.sha256(b"".join(sorted(hashes.values()))).hexdigest()
+
+
+@functools.cache
+def _read_source(path: str) -> tuple[bytes, list[str]]:
+    """Return the hash of a source file, and the files of this package that it imports."""
+    source = Path(path).read_bytes()
+    imported: list[str] = []
+    for name in set(IMPORT.findall(source)):
+        target = Path(PACKAGE + name.decode().replace(".", os.sep))
+        # Names imported from a package may be its modules: take all of them.
+        imported += map(str, target.glob("*.py")) if target.is_dir() else [f"{target}.py"]
+    return hashlib.sha256(source).digest(), imported
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def cut(items: int, rows: int, starts: Ints | None = None) -> list[tuple[int, int]]:
-    """Cut items into one range a core, of about equally many rows.
+    """Cut items into one range per core, with about the same number of rows in each.
 
-    Item i has ``starts[i + 1] - starts[i]`` rows; without ``starts`` all have the same.
+    Item i has ``starts[i + 1] - starts[i]`` rows; without ``starts`` all items have equally many.
 
     >>> cut(10, rows=10)
     [(0, 10)]
     """
-    parts = max(1, min(cores(), rows // ROWS_WORTH_A_CORE))
+    parts = max(1, min(cores(), rows // MIN_ROWS_PER_CORE))
     targets = np.arange(1, parts) / parts
     inner = (
         np.searchsorted(starts, targets * rows) if starts is not None else (targets * items)
@@ -104,7 +140,7 @@ def cut(items: int, rows: int, starts: Ints | None = None) -> list[tuple[int, in
 
 
 def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]]) -> list[R]:
-    """Call ``work(first, last)`` on every span, each on a core of its own."""
+    """Call ``work(first, last)`` for every span, each in a thread of its own."""
     if len(spans) == 1:
         return [work(*spans[0])]
     with ThreadPoolExecutor(len(spans)) as pool:
@@ -112,10 +148,10 @@ def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]])
 
 
 def read_only(column: NDArray[T]) -> NDArray[T]:
-    """Give a view that cannot be written to.
+    """Return a read-only view.
 
-    A kernel is compiled for each kind of array it meets, and a read-only one, as other libraries
-    give them, is a kind of its own. Columns that kernels only read are all made so: one kind.
+    Kernels are compiled once per type of argument, and numba tells read-only arrays, which other
+    libraries often return, from writeable ones. If all inputs are read-only, there is one type.
     """
     view = column.view()
     view.flags.writeable = False
@@ -123,7 +159,7 @@ def read_only(column: NDArray[T]) -> NDArray[T]:
 
 
 def extremes(column: NDArray[Any]) -> tuple[float, float]:
-    """Give the least and the largest of a column's numbers, NaN if there is one; of none, 0 and 0.
+    """Return a column's minimum and maximum; NaN if it holds one, 0 and 0 if it is empty.
 
     >>> extremes(np.array([3, 1, 2]))
     (1.0, 3.0)
@@ -134,12 +170,12 @@ def extremes(column: NDArray[Any]) -> tuple[float, float]:
         lambda first, last: (column[first:last].min(), column[first:last].max()),
         cut(column.size, column.size),
     )
-    # NumPy's own functions keep a NaN wherever it stands.
+    # Unlike Python's, NumPy's min and max return NaN wherever in the list it is.
     return float(np.min([low for low, _ in spans])), float(np.max([high for _, high in spans]))
 
 
 CACHE_LINE = 64
-LONGEST_PREFETCH = 18 * CACHE_LINE
+MAX_PREFETCH = 18 * CACHE_LINE
 
 
 def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
@@ -147,20 +183,20 @@ def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
+        request = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        element = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
         to_write, keep, as_data = number(1), number(3), number(1)
         size = getattr(signature.args[0].dtype, "size", 1)
-        for offset in range(0, min(size, LONGEST_PREFETCH), CACHE_LINE):
-            line = builder.gep(place, [number(offset)])
-            builder.call(ask, [line, to_write, keep, as_data])
+        for offset in range(0, min(size, MAX_PREFETCH), CACHE_LINE):
+            line = builder.gep(element, [number(offset)])
+            builder.call(request, [line, to_write, keep, as_data])
         return context.get_dummy_value()
 
     return numba.types.void(array, numba.types.int64), generate
 
 
-#: How many rows ahead a loop asks for what it will need: about the time memory takes to answer.
+#: How many rows ahead loops prefetch: about as many as they process while memory responds.
 AHEAD = 64
-#: In a kernel: ask the memory for an element of a flat array that will be written to soon; of a
-#: long row, for its beginning.
+#: In a kernel: load an element of a flat array that will soon be written into the cache; of a long
+#: record, its beginning.
 prefetch = cast("Callable[[NDArray[Any], int], None]", intrinsic(_prefetch))

@@ -1,7 +1,7 @@
-"""ln(1 + u) and e^(−x) written as straight arithmetic, so that loops over them use SIMD.
+"""ln(1 + u) and e^(−x) without branches, so that loops over them use SIMD.
 
-The C library's versions branch on their argument, which keeps a compiler from computing eight at a
-time. These do not, and are within two units in the last place over the whole range they are for.
+The C library's versions branch on their argument, which prevents vectorisation. These are accurate
+to two units in the last place over their whole range.
 """
 
 from typing import TYPE_CHECKING, Any, cast
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
 LOG2_E = 1.44269504088896338700
-# Adding and subtracting 1.5 · 2^52 rounds to an integer, which then sits in the low bits.
+# Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits; subtracting it again leaves
+# the integer as a float.
 ROUNDER = 6755399441055744.0
 ROUNDER_BITS = np.int64(0x4338000000000000)
 SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
 MANTISSA = np.int64(52)
 EXPONENT_BIAS = np.int64(1023)
-#: e^(−700) is nothing beside 1, and its exponent still fits.
+#: e^(−700) is negligible beside 1, and its exponent still fits.
 LARGEST = 700.0
 
 
 def _float_bits(_typing: Any, _number: Any) -> Any:  # noqa: ANN401
-
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.bitcast(arguments[0], ir.IntType(64))
 
@@ -39,7 +39,6 @@ def _float_bits(_typing: Any, _number: Any) -> Any:  # noqa: ANN401
 
 
 def _bits_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401
-
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.bitcast(arguments[0], ir.DoubleType())
 
@@ -48,16 +47,16 @@ def _bits_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401
 
 #: The 64 bits of a float as an integer.
 float_bits = cast("Callable[[float], np.int64]", intrinsic(_float_bits))
-#: The float that an integer's 64 bits spell.
+#: The float with the 64 bits of an integer.
 bits_float = cast("Callable[[np.int64], float]", intrinsic(_bits_float))
 
 
 @inlined
 def log1p(u: float, per_sum: float) -> float:
-    """Give ln(1 + u) for u ≥ 0, with 1/(1 + u), which callers have at hand, to spare a division.
+    """Return ln(1 + u) for u ≥ 0; ``per_sum`` is 1/(1 + u), which callers have computed already.
 
     1 + u = 2^k · m with m in [√½, √2), and ln m = f − s·(f − …) as a series in s = f / (2 + f),
-    f = m − 1. What rounding took from 1 + u is put back to first order.
+    f = m − 1. The rounding error of 1 + u is corrected to first order.
     """
     y = 1.0 + u
     lost = (u - (y - 1.0)) * per_sum
@@ -91,7 +90,7 @@ def log1p(u: float, per_sum: float) -> float:
 
 @inlined
 def exp_minus(x: float) -> tuple[float, float]:
-    """Give e^(−x) and 1 − e^(−x) for x ≥ 0, each exact to the last digits however small it is.
+    """Return e^(−x) and 1 − e^(−x) for x ≥ 0, both to full relative precision.
 
     e^(−x) = 2^(−k) · e^r with |r| ≤ ½ ln 2, and e^r − 1 by its Taylor series.
     """
