@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import allocate, estimate
-from recrawl.allocation import hosts
-from recrawl.allocation import one_budget as flat
+from recrawl.allocation import hosts, one_budget
 from recrawl.estimation import gamma
 
 
@@ -26,5 +25,6 @@ def test_read_only_columns_need_no_kernel_of_their_own() -> None:
         allocate(one, 5.0, importance=other, host=page, host_budget=1.0)
     for number, elapsed, bit in itertools.product(*map(both_kinds, (page, rate, changed))):
         estimate(number, elapsed, bit)
-    kernels = [flat._add_up, flat._write, hosts._add_up, hosts._write, gamma._fold_slabs]  # noqa: SLF001
+    kernels = [one_budget._add_up, one_budget._write, hosts._add_up, hosts._write]  # noqa: SLF001
+    kernels.append(gamma._fold_slabs)  # noqa: SLF001
     assert [len(kernel.signatures) for kernel in kernels] == [1] * len(kernels)  # type: ignore[attr-defined]

@@ -45,8 +45,8 @@ def random_problem(
         problem.host_budget = size * typical * 10.0 ** rng.uniform(-1.0, 1.0, 4)
     if "min" in limits:
         share = problem.host_limits / np.bincount(problem.hosts)
-        room = np.minimum(typical, share[problem.hosts])
-        problem.min_rate = room * rng.uniform(0.0, 0.9, pages) * rng.integers(0, 2, pages)
+        spare = np.minimum(typical, share[problem.hosts])
+        problem.min_rate = spare * rng.uniform(0.0, 0.9, pages) * rng.integers(0, 2, pages)
     if "max" in limits:
         high = problem.lowest + typical * rng.uniform(0.05, 3.0, pages)
         high[rng.random(pages) < 0.3] = np.inf
@@ -78,8 +78,8 @@ def any_problem(kind: str, seed: int) -> Problem:
         problem.host_budget = np.where(np.isnan(allowed), 0.0, allowed)
     if has_min:
         on_host = problem.host_limits / np.maximum(np.bincount(problem.hosts), 1)
-        room = np.minimum(budget / pages / problem.costs, on_host[problem.hosts])
-        problem.min_rate = room * rng.choice([0.0, 0.1, 0.5, 1.0], pages)
+        spare = np.minimum(budget / pages / problem.costs, on_host[problem.hosts])
+        problem.min_rate = spare * rng.choice([0.0, 0.1, 0.5, 1.0], pages)
     if has_max:
         high = problem.lowest + budget / pages * rng.choice([0.0, 0.01, 1.0, 10.0], pages)
         problem.max_rate = np.where(rng.random(pages) < 0.3, np.inf, high)
@@ -104,7 +104,7 @@ def as_problem(
 
 
 def spread(decades: float) -> st.SearchStrategy[float]:
-    """Numbers of any size up to so many decades around 1, with many ties."""
+    """Numbers within the given decades around 1, with many ties."""
     return st.floats(-decades, decades).map(lambda exponent: 10.0 ** round(exponent, 2))
 
 

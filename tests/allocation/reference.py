@@ -1,4 +1,4 @@
-"""Allocation once more, in the plainest form, and a proof that an answer is the best there is.
+"""A reference implementation of allocation, and a proof that a result is optimal.
 
 Written from the formulas alone. Nothing here is fast, and nothing is shared with the package.
 """
@@ -18,7 +18,7 @@ ROUNDED = 1 + 1e-13
 
 @dataclass
 class Problem:
-    """What `allocate` is asked, with everything that was left out filled in."""
+    """The arguments of `allocate`, with the defaults filled in."""
 
     change_rate: Floats
     budget: float
@@ -93,7 +93,7 @@ def page_value(kind: str, p: Floats, d: Floats) -> Floats:
 
 
 def page_gain(kind: str, p: Floats, d: Floats) -> Floats:
-    """What one more visit a day to a page of importance 1 would bring."""
+    """What one more visit per day to a page of importance 1 would gain."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if kind == "periodic":
             x = d / p
@@ -108,7 +108,7 @@ def page_gain(kind: str, p: Floats, d: Floats) -> Floats:
 
 
 def page_rate(kind: str, price: Floats, d: Floats, w: Floats) -> Floats:
-    """The rate at which a page's gain has fallen to the price: by halving."""
+    """The rate at which a page's gain has fallen to the price, by bisection."""
     low, high = np.full(d.size, -400.0), np.full(d.size, 400.0)  # logarithms of rates
     for _ in range(64):
         middle = (low + high) / 2
@@ -144,14 +144,14 @@ def excess(problem: Problem, crawl_rate: Floats) -> float:
     return max((o / s if o > 0 else 0.0) for o, s in zip(over, size, strict=True))
 
 
-def host_prices(problem: Problem, multiplier: float) -> Floats:
-    """For a price of the budget, the least price of each host that keeps its own limit."""
+def host_prices(problem: Problem, price: float) -> Floats:
+    """For a price of the budget, the lowest price of each host that keeps its own limit."""
     limits, host = problem.host_limits, problem.hosts
     if not np.isfinite(limits).any():
         return np.zeros(limits.size)
 
-    def visits(price: Floats) -> Floats:
-        rate = clipped_rate(problem, multiplier * problem.costs + price[host])
+    def visits(host_price: Floats) -> Floats:
+        rate = clipped_rate(problem, price * problem.costs + host_price[host])
         return np.bincount(host, rate, limits.size).astype(np.float64)
 
     low, high = np.full(limits.size, -400.0), np.full(limits.size, 400.0)
@@ -162,23 +162,23 @@ def host_prices(problem: Problem, multiplier: float) -> Floats:
     return np.where(visits(np.zeros(limits.size)) > limits * ROUNDED, np.exp(high), 0.0)
 
 
-def upper_bound(problem: Problem, multiplier: float) -> float:
-    """A value that no allocation can exceed (weak duality), whatever the multiplier.
+def upper_bound(problem: Problem, price: float) -> float:
+    """A value that no allocation can exceed (weak duality), whatever the price.
 
-    It is least, and equal to the optimum, at the right multiplier. So an allocation that reaches it
+    It is smallest, and equal to the optimum, at the right price. So an allocation that reaches it
     is proved to be optimal.
     """
-    prices = host_prices(problem, multiplier)
+    prices = host_prices(problem, price)
     binding = prices > 0
-    price = multiplier * problem.costs + prices[problem.hosts]
-    rate = clipped_rate(problem, price)
+    total = price * problem.costs + prices[problem.hosts]
+    rate = clipped_rate(problem, total)
     wanted = (problem.importance > 0) & (problem.change_rate > 0)
-    paid = float((price * rate)[wanted].sum())
+    paid = float((total * rate)[wanted].sum())
     spare = ~wanted
-    paid += float((price * problem.lowest)[spare].sum())
+    paid += float((total * problem.lowest)[spare].sum())
     rate = np.where(spare, problem.lowest, rate)
     return (
-        multiplier * problem.budget
+        price * problem.budget
         + float((prices[binding] * problem.host_limits[binding]).sum())
         + objective(problem, rate)
         - paid
@@ -204,7 +204,7 @@ def sorted_poisson(d: Floats, budget: float, w: Floats) -> tuple[Floats, float]:
 
 
 def exact_optimum(kind: str, d: Floats, budget: float, w: Floats) -> tuple[mpf, mpf]:
-    """The best objective and its multiplier to some 40 digits, by halving."""
+    """The best objective and its price to some 40 digits, by bisection."""
     with mp.workdps(60):
         pages = [(mpf(float(a)), mpf(float(b))) for a, b in zip(d, w, strict=True) if a * b > 0]
         low, high = mpf(-300), mpf(300)  # decimal logarithms
@@ -214,7 +214,7 @@ def exact_optimum(kind: str, d: Floats, budget: float, w: Floats) -> tuple[mpf, 
             low, high = (middle, high) if spent > budget else (low, middle)
         price = mpf(10) ** high
         rates = [exact_rate(kind, price, *page) for page in pages]
-        # What halving left of the budget, at the price it is worth.
+        # What bisection left of the budget, at its price.
         rest = price * (mpf(float(budget)) - sum(rates))
         value = sum(b * exact_value(kind, p, a) for p, (a, b) in zip(rates, pages, strict=True))
         still = sum(mpf(float(b)) for a, b in zip(d, w, strict=True) if a == 0)

@@ -1,4 +1,4 @@
-"""General-purpose solvers on the same problems: strangers' code, which knows no shortcut."""
+"""General-purpose solvers on the same problems: independent code that uses no shortcuts."""
 
 import warnings
 from importlib import import_module
@@ -48,7 +48,7 @@ def with_cvxpy(problem: Problem) -> Floats:
 
 
 def with_slsqp(problem: Problem, seed: int) -> Floats:
-    """Solve for regular visits with scipy, from several starts; give the best end."""
+    """Solve for regular visits with scipy, from several starts; return the best result."""
     d, w, kind = problem.change_rate, problem.importance, problem.kind
     rows, ends = [problem.costs], [problem.budget]
     for host, budget in enumerate(problem.host_limits):
@@ -80,9 +80,9 @@ def feasible(problem: Problem, crawl_rate: Floats) -> Floats:
     kept = 1.0
     on_host = problem.host_limits - np.bincount(problem.hosts, low, problem.host_limits.size)
     wanted = np.bincount(problem.hosts, more, problem.host_limits.size)
-    for room, want in [
+    for spare, want in [
         (problem.budget - problem.costs @ low, problem.costs @ more),
         *zip(on_host, wanted, strict=True),
     ]:
-        kept = min(kept, room / want if want > room else 1.0)
+        kept = min(kept, spare / want if want > spare else 1.0)
     return low + max(kept, 0.0) * more

@@ -43,7 +43,7 @@ def test_nothing_better_can_exist(kind: str, limits: str) -> None:
     plan = solve(problem)
     assert_sound(problem, plan)
     ours = objective(problem, plan.crawl_rate)
-    bound = upper_bound(problem, plan.multiplier)
+    bound = upper_bound(problem, plan.price)
     assert abs(bound - ours) <= EXACT * abs(bound)
 
 
@@ -64,7 +64,7 @@ def test_many_hosts_of_unequal_size(kind: str) -> None:
     assert_sound(problem, plan)
     visits = np.bincount(problem.hosts, plan.crawl_rate, 200)
     assert 20 < np.isclose(visits, problem.host_limits, rtol=1e-9).sum() < 180
-    bound = upper_bound(problem, plan.multiplier)
+    bound = upper_bound(problem, plan.price)
     assert objective(problem, plan.crawl_rate) == pytest.approx(bound, rel=EXACT)
 
 
@@ -74,7 +74,7 @@ def test_the_textbook_sorts_and_finds_the_same(pages: int, budget: float) -> Non
     change_rate, importance = demand(pages, pages)
     plan = allocate(change_rate, budget, importance=importance)
     rate, price = sorted_poisson(change_rate, budget, importance)
-    assert plan.multiplier == pytest.approx(price, rel=EXACT)
+    assert plan.price == pytest.approx(price, rel=EXACT)
     np.testing.assert_allclose(plan.crawl_rate, rate, rtol=EXACT, atol=EXACT * rate.max())
     assert plan.budget_used == pytest.approx(budget, rel=EXACT)
 
@@ -88,5 +88,5 @@ def test_many_pages(kind: str, budget: float) -> None:
     problem = Problem(change_rate, budget, importance, visits, goal)
     plan = solve(problem)
     assert plan.budget_used == pytest.approx(budget, rel=EXACT)
-    bound = upper_bound(problem, plan.multiplier)
+    bound = upper_bound(problem, plan.price)
     assert objective(problem, plan.crawl_rate) == pytest.approx(bound, rel=EXACT)

@@ -35,7 +35,7 @@ def changed(change: Callable[[Floats], Floats]) -> Callable[..., Allocation]:
         rate = change(plan.crawl_rate)
         usable = np.where(rate > 0, rate, 0.0)
         fresh = freshness(usable, change_rate, **given)
-        return Allocation(rate, plan.multiplier, fresh, float(rate.sum()))
+        return Allocation(rate, plan.price, fresh, float(rate.sum()))
 
     return broken
 
@@ -71,7 +71,7 @@ def boasts(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # n
 
 def misprices(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
     plan = allocate(change_rate, budget, **given)
-    return replace(plan, multiplier=plan.multiplier / given["importance"].sum())
+    return replace(plan, price=plan.price / given["importance"].sum())
 
 
 def starts_anew_each_day(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
@@ -98,19 +98,19 @@ def in_debt(rate: Floats) -> Floats:
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (uniform, "worth more"),
-        (proportional, "worth more"),
-        (ignores_importance, "worth more"),
-        (ignores_visits, "worth more"),
-        (changed(np.sort), "worth more"),
-        (changed(starved), "worth more"),
+        (uniform, "gains more"),
+        (proportional, "gains more"),
+        (ignores_importance, "gains more"),
+        (ignores_visits, "gains more"),
+        (changed(np.sort), "gains more"),
+        (changed(starved), "gains more"),
         (changed(lambda rate: 1.001 * rate), "not to the budget"),
         (changed(lambda rate: 0.999 * rate), "not to the budget"),
         (changed(in_debt), "negative"),
         (changed(lambda rate: np.where(rate > 0, rate, np.nan)), "not finite"),
         (boasts, "its freshness"),
-        (misprices, "worth more|multiplier"),
-        (starts_anew_each_day, "worth more"),
+        (misprices, "gains more|price"),
+        (starts_anew_each_day, "gains more"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
@@ -124,7 +124,7 @@ def test_too_few_rates_are_found() -> None:
         plan = allocate(change_rate, budget, **given)
         return replace(plan, crawl_rate=plan.crawl_rate[:-1])
 
-    with pytest.raises(ConformanceError, match="one crawl rate a page"):
+    with pytest.raises(ConformanceError, match="one crawl rate per page"):
         check_allocator(short)
 
 

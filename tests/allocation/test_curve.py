@@ -58,8 +58,8 @@ def test_the_budget_for_what_a_budget_reaches(
     plan = solve(problem)
     found = budget_for(plan.freshness, problem.change_rate, **problem.arguments())
     nearby = solve(as_problem(rows, 1.001 * budget, kind)).freshness
-    told_apart = (nearby - plan.freshness) / 1e-3
-    assert found == pytest.approx(budget, rel=max(1e-9, 1e-14 / told_apart))
+    distinguishable = (nearby - plan.freshness) / 1e-3
+    assert found == pytest.approx(budget, rel=max(1e-9, 1e-14 / distinguishable))
 
 
 @pytest.mark.parametrize("limits", EVERY_LIMIT)
@@ -69,7 +69,7 @@ def test_the_budget_for_what_a_budget_reaches_under_limits(kind: str, limits: st
         limits = limits.replace("cost+", "")  # see the next test
     problem = random_problem(kind, limits, seed=8)
     plan = solve(problem)
-    left_over = plan.multiplier == 0.0
+    left_over = plan.price == 0.0
     wanted = plan.freshness * (1 - 1e-9) if left_over else plan.freshness
     found = budget_for(wanted, problem.change_rate, **problem.arguments())
     assert found == pytest.approx(plan.budget_used, rel=1e-4 if left_over else 1e-9)

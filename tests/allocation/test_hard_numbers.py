@@ -16,6 +16,7 @@ from allocation.reference import (
 )
 
 from recrawl import Allocation, allocate, freshness, freshness_curve, proportional, uniform
+from recrawl.allocation import hosts, one_budget
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats
 
@@ -38,8 +39,8 @@ def assert_sane(problem: Problem, plan: Allocation) -> None:
     assert np.isfinite(plan.crawl_rate).all()
     assert excess(problem, plan.crawl_rate) <= EXACT
     assert 0.0 <= plan.freshness <= 1.0
-    assert plan.multiplier >= 0.0
-    assert plan.multiplier < np.inf or problem.kind == "harmonic"
+    assert plan.price >= 0.0
+    assert plan.price < np.inf or problem.kind == "harmonic"
     assert 0.0 <= plan.budget_used <= problem.budget * (1 + EXACT)
 
 
@@ -51,7 +52,7 @@ def assert_optimal(problem: Problem, plan: Allocation) -> None:
     best, price = exact_optimum(problem.kind, d, problem.budget, w)
     reached = exact_objective(problem.kind, plan.crawl_rate, d, w)
     assert float(abs(best - reached) / abs(best)) <= EXACT
-    assert plan.multiplier == pytest.approx(float(price), rel=1e-6)
+    assert plan.price == pytest.approx(float(price), rel=1e-6)
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -109,13 +110,13 @@ def test_no_budget_buys_nothing(kind: str) -> None:
     plan = solve(problem)
     assert plan.crawl_rate.tolist() == [0.0, 0.0, 0.0]
     assert (plan.budget_used, plan.freshness) == (0.0, 0.5)
-    assert plan.multiplier == pytest.approx(2.0)  # of the best first visit, w/Δ
+    assert plan.price == pytest.approx(2.0)  # of the best first visit, w/Δ
 
 
 def test_no_budget_for_the_harmonic_objective() -> None:
     plan = solve(as_problem([(1.0, 2.0), (4.0, 2.0), (0.0, 4.0)], 0.0, "harmonic"))
     assert plan.crawl_rate.tolist() == [0.0, 0.0, 0.0]
-    assert (plan.freshness, plan.multiplier) == (0.5, np.inf)
+    assert (plan.freshness, plan.price) == (0.5, np.inf)
 
 
 @pytest.mark.parametrize("kind", ["poisson", "periodic"])
@@ -123,9 +124,9 @@ def test_no_budget_beside_a_host_that_allows_nothing(kind: str) -> None:
     """The first visit would go to the best page that may be visited at all."""
     limits = {"host": np.array([0, 1]), "host_budget": [0.0, 9.0]}
     problem = as_problem([(1.0, 2.0), (4.0, 1.0)], 0.0, kind, **limits)
-    assert solve(problem).multiplier == pytest.approx(0.25)
+    assert solve(problem).price == pytest.approx(0.25)
     problem.budget = 1e-9
-    assert solve(problem).multiplier == pytest.approx(0.25)
+    assert solve(problem).price == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,7 +135,7 @@ def test_a_budget_beyond_all_limits_is_not_used_up(kind: str) -> None:
     problem = problem_of(kind, change_rate, 1e9, importance)
     plan = solve(replace(problem, max_rate=2.0))
     assert plan.crawl_rate.tolist() == [2.0] * 20
-    assert (plan.multiplier, plan.budget_used) == (0.0, 40.0)
+    assert (plan.price, plan.budget_used) == (0.0, 40.0)
 
 
 @pytest.mark.parametrize("rest", [(0.0, 1.0), (1.0, 0.0)])
@@ -146,7 +147,7 @@ def test_budget_is_left_over_when_only_the_useless_could_have_more(
     problem = as_problem([(1.0, 1.0), rest], 10.0, kind, max_rate=[1.0, np.inf])
     plan = solve(problem)
     assert plan.crawl_rate.tolist() == [1.0, 0.0]
-    assert (plan.multiplier, plan.budget_used) == (0.0, 1.0)
+    assert (plan.price, plan.budget_used) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -163,7 +164,7 @@ def test_minimum_rates_that_just_use_the_budget_up(kind: str) -> None:
     plan = solve(problem)
     np.testing.assert_allclose(plan.crawl_rate, 0.2, rtol=EXACT)
     assert_sane(problem, plan)
-    bound = upper_bound(problem, plan.multiplier)
+    bound = upper_bound(problem, plan.price)
     assert objective(problem, plan.crawl_rate) == pytest.approx(bound, rel=EXACT)
 
 
@@ -196,7 +197,7 @@ def test_nothing_to_gain_costs_nothing(kind: str, rows: list[tuple[float, float]
     for limits in ({}, {"max_rate": 2.0}, {"host": host, "host_budget": 1.0}):
         plan = solve(as_problem(rows, 5.0, kind, **limits))
         assert plan.crawl_rate.tolist() == [0.0] * len(rows)
-        assert (plan.freshness, plan.multiplier, plan.budget_used) == (1.0, 0.0, 0.0)
+        assert (plan.freshness, plan.price, plan.budget_used) == (1.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("budget", [0.0, 5.0])
@@ -205,7 +206,7 @@ def test_no_pages(kind: str, budget: float) -> None:
     none = np.empty(0)
     plan = solve(Problem(none, budget, none, *settings(kind)))
     assert plan.crawl_rate.shape == (0,)
-    assert (plan.freshness, plan.multiplier, plan.budget_used) == (1.0, 0.0, 0.0)
+    assert (plan.freshness, plan.price, plan.budget_used) == (1.0, 0.0, 0.0)
     hosted = allocate(none, budget, host=np.empty(0, np.int64), host_budget=[1.0, 2.0])
     assert hosted.crawl_rate.shape == (0,)
 
@@ -238,7 +239,7 @@ def test_any_problem(kind: str) -> None:
         assert_sane(problem, plan)
         reached = objective(problem, plan.crawl_rate)
         if reached > -np.inf:  # pages that limits keep from any visit are worth −∞ to harmonic
-            assert upper_bound(problem, plan.multiplier) == pytest.approx(reached, rel=EXACT)
+            assert upper_bound(problem, plan.price) == pytest.approx(reached, rel=EXACT)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -264,25 +265,49 @@ def test_the_ends_of_the_floats_give_rates_or_are_refused(kind: str) -> None:
         assert plan.budget_used == pytest.approx(budget, rel=EXACT)
 
 
+@pytest.fixture
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first price is computed from a sample in smaller problems than usual."""
+    monkeypatch.setattr(one_budget, "SAMPLE", 1_000)
+    monkeypatch.setattr(hosts, "SAMPLE", 1_000)
+
+
+@pytest.mark.usefixtures("small_sample")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_page_among_many_matters(kind: str) -> None:
-    """A first guess made from a sample of the pages sees none that is worth a visit."""
-    for place in (1, 70_001, 199_999):
-        importance = np.zeros(200_000)
-        importance[place] = 1.0
-        problem = Problem(np.ones(200_000), 3.0, importance, *settings(kind))
+    """It is not in the sample that the first price is computed from."""
+    for page in (1, 1_001, 2_999):
+        importance = np.zeros(3_000)
+        importance[page] = 1.0
+        problem = Problem(np.ones(3_000), 3.0, importance, *settings(kind))
         plan = solve(problem)
-        assert plan.crawl_rate[place] == pytest.approx(3.0, rel=1e-12)
+        assert plan.crawl_rate[page] == pytest.approx(3.0, rel=1e-12)
         assert np.count_nonzero(plan.crawl_rate) == 1
 
 
+@pytest.mark.usefixtures("small_sample")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sample_that_misleads(kind: str) -> None:
-    """Pages repeat in a rhythm that a sample of every so-manyth page is in step with."""
-    change_rate = np.tile([1e-9, 1e6, 1.0, 1e-3], 50_000)
-    importance = np.tile([1e-9, 1.0, 1e6, 1.0], 50_000)
+    """Every fourth page is of the same kind, and the sample holds no other."""
+    change_rate = np.tile([1e-9, 1e6, 1.0, 1e-3], 1_000)
+    importance = np.tile([1e-9, 1.0, 1e6, 1.0], 1_000)
     problem = Problem(change_rate, 1e4, importance, *settings(kind))
     plan = solve(problem)
     assert plan.budget_used == pytest.approx(1e4, rel=EXACT)
-    bound = upper_bound(problem, plan.multiplier)
+    bound = upper_bound(problem, plan.price)
+    assert objective(problem, plan.crawl_rate) == pytest.approx(bound, rel=EXACT)
+
+
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_hosts_that_mislead(kind: str) -> None:
+    """The sample's hosts cannot use their share of the budget at any price."""
+    change_rate, importance = demand(4, 3_000)
+    host = np.arange(3_000) // 5
+    allowed = np.where(np.arange(600) < 300, 1e-3, np.inf)
+    problem = Problem(change_rate, 2_000.0, importance, *settings(kind), host=host)
+    problem.host_budget = allowed
+    plan = solve(problem)
+    assert plan.budget_used == pytest.approx(2_000.0, rel=EXACT)
+    bound = upper_bound(problem, plan.price)
     assert objective(problem, plan.crawl_rate) == pytest.approx(bound, rel=EXACT)

@@ -53,7 +53,7 @@ def test_a_budget_beyond_its_demand_changes_nothing(kind: str, plenty: float | l
     limited = nested(kind, plenty)
     one, other = solve(limited), alone(limited, np.ones(60, np.bool_), 30.0)
     np.testing.assert_allclose(one.crawl_rate, other.crawl_rate, rtol=EXACT, atol=1e-12)
-    assert one.multiplier == pytest.approx(other.multiplier, rel=EXACT)
+    assert one.price == pytest.approx(other.price, rel=EXACT)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,9 +66,9 @@ def test_a_full_host_has_its_own_price(kind: str) -> None:
     visited = plan.crawl_rate > 0
     own = gain[full & visited]
     assert own == pytest.approx(own[0], rel=1e-6)
-    assert own[0] > 1.1 * plan.multiplier
+    assert own[0] > 1.1 * plan.price
     assert (gain[full & ~visited] <= own[0] * (1 + 1e-6)).all()
-    assert gain[~full & visited] == pytest.approx(plan.multiplier, rel=1e-6)
+    assert gain[~full & visited] == pytest.approx(plan.price, rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +78,7 @@ def test_a_full_host_solves_its_own_problem_and_the_others_share_the_rest(kind: 
     for pages, budget in [(problem.hosts == 0, 2.0), (problem.hosts != 0, 28.0)]:
         own = alone(problem, pages, budget)
         np.testing.assert_allclose(plan.crawl_rate[pages], own.crawl_rate, rtol=1e-8, atol=1e-9)
-    assert plan.multiplier == pytest.approx(own.multiplier, rel=EXACT)
+    assert plan.price == pytest.approx(own.price, rel=EXACT)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +87,7 @@ def test_when_all_hosts_are_full_budget_is_left_over(kind: str) -> None:
     plan = solve(problem)
     assert visits_by_host(problem, plan.crawl_rate) == pytest.approx([1.0, 2.0, 3.0], rel=EXACT)
     assert plan.budget_used == pytest.approx(6.0, rel=EXACT)
-    assert plan.multiplier == 0.0
+    assert plan.price == 0.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,14 +106,14 @@ def test_a_host_that_allows_nothing_gets_nothing(kind: str) -> None:
     rest = problem.hosts != 0
     others = alone(problem, rest, 30.0)
     np.testing.assert_allclose(plan.crawl_rate[rest], others.crawl_rate, rtol=1e-8, atol=1e-9)
-    assert plan.multiplier == pytest.approx(others.multiplier, rel=EXACT)
+    assert plan.price == pytest.approx(others.price, rel=EXACT)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_when_no_host_allows_anything_nothing_is_visited(kind: str) -> None:
     plan = solve(nested(kind, 0.0))
     assert (plan.crawl_rate == 0.0).all()
-    assert (plan.budget_used, plan.freshness, plan.multiplier) == (0.0, 0.0, 0.0)
+    assert (plan.budget_used, plan.freshness, plan.price) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -121,7 +121,7 @@ def test_one_host_is_a_smaller_budget(kind: str) -> None:
     problem = replace(nested(kind, 7.0), host=np.zeros(60, np.int64))
     one, other = solve(problem), alone(problem, np.ones(60, np.bool_), 7.0)
     np.testing.assert_allclose(one.crawl_rate, other.crawl_rate, rtol=1e-8, atol=1e-9)
-    assert one.multiplier == 0.0
+    assert one.price == 0.0
     assert one.budget_used == pytest.approx(7.0, rel=EXACT)
 
 
@@ -141,7 +141,7 @@ def test_hosts_count_visits_and_the_budget_counts_cost() -> None:
     plan = allocate([1.0, 1.0, 1.0], 100.0, cost=[10.0, 10.0, 1.0], host=[0, 0, 1], host_budget=3.0)
     np.testing.assert_allclose(plan.crawl_rate, [1.5, 1.5, 3.0], rtol=1e-9)
     assert plan.budget_used == pytest.approx(33.0)
-    assert plan.multiplier == 0.0
+    assert plan.price == 0.0
 
 
 @pytest.mark.parametrize("limits", ["host", "cost+host", "cost+host+min+max"])
@@ -160,17 +160,17 @@ def test_pages_sorted_by_host_or_not(kind: str, limits: str) -> None:
 
 @pytest.mark.parametrize("limits", ["none", "max", "host", "cost+host+min+max"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_multiplier_is_what_more_budget_brings(kind: str, limits: str) -> None:
+def test_the_price_is_what_more_budget_gains(kind: str, limits: str) -> None:
     """Also where limits bind; the slopes on both sides bracket it, as the optimum is concave."""
     problem = random_problem(kind, limits, seed=21, pages=30)
     here, budget, step = solve(problem), problem.budget, 1e-4 * problem.budget
-    worth = []
+    reached = []
     for shift in (-step, 0.0, step):
         moved = replace(problem, budget=budget + shift)
-        worth.append(objective(moved, solve(moved).crawl_rate))
-    before, after = np.diff(worth) / step
-    noise = 1e-13 * max(map(abs, worth)) / step
-    assert after - noise <= here.multiplier <= before + noise
+        reached.append(objective(moved, solve(moved).crawl_rate))
+    before, after = np.diff(reached) / step
+    noise = 1e-13 * max(map(abs, reached)) / step
+    assert after - noise <= here.price <= before + noise
     assert before == pytest.approx(after, rel=0.02, abs=2 * noise)
 
 
@@ -193,7 +193,7 @@ def test_hosts_visited_far_less_often_than_they_change() -> None:
         host_budget=[0.03, 0.36, 0.12],
     )
     np.testing.assert_allclose(plan.crawl_rate, [0.0, 0.03, 0.05], rtol=EXACT, atol=1e-12)
-    assert plan.multiplier == pytest.approx(0.3 / 9.1, rel=EXACT)
+    assert plan.price == pytest.approx(0.3 / 9.1, rel=EXACT)
 
 
 @pytest.mark.parametrize("kind", ["poisson", "periodic"])

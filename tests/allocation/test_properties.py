@@ -17,10 +17,10 @@ ONE_PRICE = 1e-6
 EXACT = 1e-9
 
 
-def told_apart(kind: str, rate: Floats, rows: Rows) -> Bools:
-    """Where a float tells one rate's gain from another's.
+def distinguishable(kind: str, rate: Floats, rows: Rows) -> Bools:
+    """Where floats can distinguish the gains of different rates.
 
-    With some 30 changes and more between regular visits, a visit gains the same at any rate. How
+    With 30 or more changes between regular visits, a visit gains the same at any rate. How
     pages whose first visit is worth the same share what is left is then a matter of rounding.
     """
     change_rate = np.array([d for d, _ in rows])
@@ -28,9 +28,9 @@ def told_apart(kind: str, rate: Floats, rows: Rows) -> Bools:
 
 
 def assert_same_rates(kind: str, rows: Rows, found: Floats, expected: Floats) -> None:
-    told, near = told_apart(kind, expected, rows), EXACT * expected.sum()
-    np.testing.assert_allclose(found[told], expected[told], rtol=EXACT, atol=near)
-    assert found[~told].sum() == pytest.approx(expected[~told].sum(), rel=EXACT, abs=near)
+    clear, near = distinguishable(kind, expected, rows), EXACT * expected.sum()
+    np.testing.assert_allclose(found[clear], expected[clear], rtol=EXACT, atol=near)
+    assert found[~clear].sum() == pytest.approx(expected[~clear].sum(), rel=EXACT, abs=near)
 
 
 @given(ROWS, BUDGETS, KIND)
@@ -43,20 +43,20 @@ def test_rates_are_not_negative_and_spend_the_budget(rows: Rows, budget: float, 
 
 
 @given(ROWS, BUDGETS, KIND)
-def test_a_visit_more_is_worth_the_same_everywhere(rows: Rows, budget: float, kind: str) -> None:
+def test_one_more_visit_gains_the_same_everywhere(rows: Rows, budget: float, kind: str) -> None:
     problem = as_problem(rows, budget, kind)
     plan = solve(problem)
     gain = problem.importance * page_gain(kind, plan.crawl_rate, problem.change_rate)
     visited = plan.crawl_rate > 0
-    assert gain[visited] == pytest.approx(plan.multiplier, rel=ONE_PRICE)
-    assert (gain[~visited] <= plan.multiplier * (1 + ONE_PRICE)).all()
+    assert gain[visited] == pytest.approx(plan.price, rel=ONE_PRICE)
+    assert (gain[~visited] <= plan.price * (1 + ONE_PRICE)).all()
 
 
 @given(ROWS, BUDGETS, KIND)
 def test_nothing_better_can_exist(rows: Rows, budget: float, kind: str) -> None:
     problem = as_problem(rows, budget, kind)
     plan = solve(problem)
-    bound = upper_bound(problem, plan.multiplier)
+    bound = upper_bound(problem, plan.price)
     assert objective(problem, plan.crawl_rate) == pytest.approx(bound, rel=EXACT)
 
 
@@ -66,7 +66,7 @@ def test_the_textbook_sorts_and_finds_the_same(rows: Rows, budget: float) -> Non
     plan = solve(problem)
     rate, price = sorted_poisson(problem.change_rate, budget, problem.importance)
     assert_same_rates("poisson", rows, plan.crawl_rate, rate)
-    assert plan.multiplier == pytest.approx(price, rel=EXACT)
+    assert plan.price == pytest.approx(price, rel=EXACT)
 
 
 @given(ROWS, BUDGETS, KIND, st.randoms(use_true_random=False))
@@ -85,7 +85,7 @@ def test_another_unit_of_importance(rows: Rows, budget: float, kind: str, unit: 
     plan = solve(as_problem(rows, budget, kind))
     other = solve(as_problem([(d, unit * w) for d, w in rows], budget, kind))
     assert_same_rates(kind, rows, other.crawl_rate, plan.crawl_rate)
-    assert other.multiplier == pytest.approx(unit * plan.multiplier, rel=EXACT)
+    assert other.price == pytest.approx(unit * plan.price, rel=EXACT)
     assert other.freshness == pytest.approx(plan.freshness, rel=EXACT)
 
 
@@ -94,7 +94,7 @@ def test_another_unit_of_time(rows: Rows, budget: float, kind: str, unit: float)
     plan = solve(as_problem(rows, budget, kind))
     other = solve(as_problem([(unit * d, w) for d, w in rows], unit * budget, kind))
     assert_same_rates(kind, rows, other.crawl_rate / unit, plan.crawl_rate)
-    assert other.multiplier == pytest.approx(plan.multiplier / unit, rel=EXACT)
+    assert other.price == pytest.approx(plan.price / unit, rel=EXACT)
     assert other.freshness == pytest.approx(plan.freshness, rel=EXACT)
 
 
@@ -104,7 +104,7 @@ def test_another_unit_of_cost(rows: Rows, budget: float, kind: str, unit: float)
     other = solve(as_problem(rows, unit * budget, kind, cost=np.full(len(rows), unit)))
     assert_same_rates(kind, rows, other.crawl_rate, plan.crawl_rate)
     assert other.budget_used == pytest.approx(unit * budget, rel=EXACT)
-    assert other.multiplier == pytest.approx(plan.multiplier / unit, rel=EXACT)
+    assert other.price == pytest.approx(plan.price / unit, rel=EXACT)
 
 
 @given(ROWS, BUDGETS, st.sampled_from(["poisson", "periodic"]))
@@ -122,13 +122,13 @@ def test_never_worse_than_plain_ways(rows: Rows, budget: float, visits: str) -> 
 def test_more_budget_lowers_no_rate(rows: Rows, budget: float, kind: str, times: float) -> None:
     less = solve(as_problem(rows, budget, kind))
     more = solve(as_problem(rows, times * budget, kind))
-    told = told_apart(kind, less.crawl_rate, rows)
-    assert (more.crawl_rate >= less.crawl_rate * (1 - EXACT) - EXACT * budget)[told].all()
-    assert more.multiplier <= less.multiplier * (1 + EXACT)
+    clear = distinguishable(kind, less.crawl_rate, rows)
+    assert (more.crawl_rate >= less.crawl_rate * (1 - EXACT) - EXACT * budget)[clear].all()
+    assert more.price <= less.price * (1 + EXACT)
 
 
 @given(ROWS, BUDGETS, KIND)
-def test_the_multiplier_is_what_more_budget_brings(rows: Rows, budget: float, kind: str) -> None:
+def test_the_price_is_what_more_budget_gains(rows: Rows, budget: float, kind: str) -> None:
     """The optimum is concave in the budget, so its derivative lies between two slopes.
 
     They are apart by at most 2·step, since no page's demand falls slower than as 1/√price.
@@ -137,13 +137,13 @@ def test_the_multiplier_is_what_more_budget_brings(rows: Rows, budget: float, ki
     below, here, above = (
         solve(as_problem(rows, budget * (1 + part), kind)) for part in (-step, 0.0, step)
     )
-    worth = [
+    reached = [
         objective(as_problem(rows, budget, kind), plan.crawl_rate) for plan in (below, here, above)
     ]
-    before, after = np.diff(worth) / (budget * step)
-    noise = 1e-13 * max(map(abs, worth)) / (budget * step)
-    assert after - noise <= here.multiplier <= before + noise
-    assert before - after <= 2.1 * step * here.multiplier + 2 * noise
+    before, after = np.diff(reached) / (budget * step)
+    noise = 1e-13 * max(map(abs, reached)) / (budget * step)
+    assert after - noise <= here.price <= before + noise
+    assert before - after <= 2.1 * step * here.price + 2 * noise
 
 
 @given(ROWS, BUDGETS)
@@ -174,7 +174,7 @@ def test_a_limit_is_kept_and_the_others_share_what_it_frees(
     free = solve(as_problem(rows, budget, kind))
     capped = solve(as_problem(rows, budget, kind, max_rate=cap))
     assert (capped.crawl_rate <= cap * (1 + EXACT)).all()
-    below = (capped.crawl_rate < cap * (1 - EXACT)) & told_apart(kind, free.crawl_rate, rows)
+    below = (capped.crawl_rate < cap * (1 - EXACT)) & distinguishable(kind, free.crawl_rate, rows)
     assert (capped.crawl_rate >= free.crawl_rate * (1 - EXACT) - EXACT * budget)[below].all()
     assert capped.budget_used == pytest.approx(min(budget, cap * len(rows)), rel=EXACT)
 
@@ -187,8 +187,8 @@ def test_a_minimum_is_kept_and_the_others_pay_for_it(
     free = solve(as_problem(rows, budget, kind))
     floored = solve(as_problem(rows, budget, kind, min_rate=floor))
     assert (floored.crawl_rate >= floor * (1 - EXACT)).all()
-    told = told_apart(kind, floored.crawl_rate, rows)
-    above = (floored.crawl_rate > floor * (1 + EXACT)) & told
+    clear = distinguishable(kind, floored.crawl_rate, rows)
+    above = (floored.crawl_rate > floor * (1 + EXACT)) & clear
     assert (floored.crawl_rate <= free.crawl_rate * (1 + EXACT) + EXACT * budget)[above].all()
     assert floored.budget_used == pytest.approx(budget, rel=EXACT)
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -68,6 +69,17 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_changes(tmp_path: Path) ->
     assert run().split() == ["31.0", "0"]
     edit("formulas/callee.py", "SCALE *", "SCALE +")
     assert run().split() == ["14.0", "0"]
+
+
+def test_machine_code_for_a_type_that_was_renamed_is_ignored(tmp_path: Path) -> None:
+    module = ModuleType("renamed")
+    exec("class Pages: pass", module.__dict__)  # noqa: S102
+    file = jit.CacheFile(str(tmp_path), "kernel", "hash")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "renamed", module)
+        file.save(module.Pages, b"machine code")
+        assert file.load(module.Pages) == b"machine code"
+    assert file.load(module.Pages) is None
 
 
 def test_a_kernel_works_where_machine_code_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Plain ways to spend a budget, to compare with."""
+"""Simple allocations to compare with."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.allocation.allocate import Allocation
-from recrawl.allocation.freshness import share_fresh
+from recrawl.allocation.freshness import mean_freshness
 from recrawl.allocation.inputs import as_column, as_number, as_rates, kind_of
 from recrawl.kernels.jit import Floats
 
@@ -34,7 +34,7 @@ def proportional(
     importance: ArrayLike | None = None,
     visits: Literal["poisson", "periodic"] = "poisson",
 ) -> Allocation:
-    """Visit every page in proportion to how often it changes; worse than uniform, surprisingly.
+    """Visit pages in proportion to how often they change; surprisingly, worse than uniform.
 
     >>> proportional([1.0, 3.0], budget=4.0).crawl_rate
     array([1., 3.])
@@ -50,5 +50,5 @@ def _spread(
     weight = as_column("importance", 1.0 if importance is None else importance, shares.size)
     total, whole = as_number("budget", budget), float(shares.sum())
     crawl = shares * (total / whole) if whole > 0.0 else np.zeros(shares.size)
-    fresh = share_fresh(kind, crawl, change_rate, weight)
+    fresh = mean_freshness(kind, crawl, change_rate, weight)
     return Allocation(crawl, 0.0, fresh, float(crawl.sum()))

@@ -1,4 +1,4 @@
-"""Freshness over budget: what a budget buys, and what a freshness costs."""
+"""The freshness that a budget buys, and the budget that a freshness costs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,25 +11,25 @@ from recrawl.allocation.allocate import Allocation, allocate
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats
 
-#: The budget is found to this share of itself.
+#: The relative precision of a budget.
 PRECISION = 1e-13
-#: Beyond this much budget a freshness of all but 1 is a limit, not a plan.
+#: A freshness that takes more than this is a limit, not a plan.
 MAX_BUDGET = 1e100
 
 
 def freshness_curve(change_rate: ArrayLike, budgets: ArrayLike, **limits: Any) -> Floats:  # noqa: ANN401
-    """Give the best freshness for each of several budgets; keywords as in `allocate`.
+    """Return the best freshness for each of several budgets; keywords as in `allocate`.
 
     >>> freshness_curve([1.0, 4.0], [0.0, 1.0, 10.0]).round(3)
     array([0.  , 0.25, 0.7 ])
     """
-    each = np.asarray(budgets, np.float64)
-    found = [allocate(change_rate, float(budget), **limits).freshness for budget in each.ravel()]
-    return np.array(found).reshape(each.shape)
+    column = np.asarray(budgets, np.float64)
+    found = [allocate(change_rate, float(budget), **limits).freshness for budget in column.ravel()]
+    return np.array(found).reshape(column.shape)
 
 
 def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float:  # noqa: ANN401
-    """Give the least budget that reaches a freshness; keywords as in `allocate`.
+    """Return the smallest budget that reaches a freshness; keywords as in `allocate`.
 
     Raises:
         ArgumentError: No budget reaches it.
@@ -39,17 +39,16 @@ def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float
     """
     if not 0.0 <= freshness <= 1.0:
         raise ArgumentError(f"freshness: {freshness} is not a share between 0 and 1")
+    min_budget = _min_budget(limits, np.size(change_rate))
 
-    least = _least_budget(limits, np.size(change_rate))
-
-    def reached(budget: float) -> Allocation:
+    def plan_for(budget: float) -> Allocation:
         return allocate(change_rate, budget, **limits)
 
-    if reached(least).freshness >= freshness:
-        return least
-    low, high = _bracket(freshness, reached, least, float(np.sum(change_rate)))
+    if plan_for(min_budget).freshness >= freshness:
+        return min_budget
+    low, high = _bracket(freshness, plan_for, min_budget, float(np.sum(change_rate)))
     root = optimize.brentq(
-        lambda budget: freshness - reached(budget).freshness,
+        lambda budget: freshness - plan_for(budget).freshness,
         low,
         high,
         xtol=PRECISION * high,
@@ -58,27 +57,27 @@ def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float
     return float(root)
 
 
-def _least_budget(limits: dict[str, Any], pages: int) -> float:
-    """Give what the lowest rates allowed cost."""
+def _min_budget(limits: dict[str, Any], pages: int) -> float:
+    """Return the cost of the lowest rates allowed."""
     rate, cost = limits.get("min_rate", 0.0), limits.get("cost")
-    least = np.multiply(rate, 1.0 if cost is None else cost)
-    return float(np.broadcast_to(least, pages).sum())
+    costs = np.multiply(rate, 1.0 if cost is None else cost)
+    return float(np.broadcast_to(costs, pages).sum())
 
 
 def _bracket(
-    freshness: float, reached: Callable[[float], Allocation], least: float, scale: float
+    freshness: float, plan_for: Callable[[float], Allocation], min_budget: float, scale: float
 ) -> tuple[float, float]:
-    """Give two budgets between which the freshness is reached."""
-    low, high = least, least + scale
-    while (plan := reached(high)).freshness < freshness or freshness == 1.0:
-        if plan.multiplier == 0.0 or high > MAX_BUDGET or freshness == 1.0:
+    """Return a budget that is too small for the freshness, and one that reaches it."""
+    low, high = min_budget, min_budget + scale
+    while (plan := plan_for(high)).freshness < freshness or freshness == 1.0:
+        if plan.price == 0.0 or high > MAX_BUDGET or freshness == 1.0:
             raise ArgumentError(
-                f"freshness: {freshness:g} cannot be reached; {plan.budget_used:.4g} a day "
+                f"freshness: {freshness:g} cannot be reached; {plan.budget_used:.4g} per day "
                 f"gives {plan.freshness:.6g}"
             )
-        low, high = high, least + 8.0 * (high - least)
-    # What a plan leaves over is not needed.
+        low, high = high, min_budget + 8.0 * (high - min_budget)
+    # What the plan does not use is not needed.
     high = min(high, plan.budget_used)
-    while low == least and reached(least + (high - least) / 8.0).freshness >= freshness:
-        high = least + (high - least) / 8.0
+    while low == min_budget and plan_for(low + (high - low) / 8.0).freshness >= freshness:
+        high = low + (high - low) / 8.0
     return low, high

@@ -1,4 +1,4 @@
-"""What crawl rates are worth: freshness, and how much more of it another visit would bring."""
+"""The freshness that crawl rates achieve, and what one more visit would gain."""
 
 import math
 from typing import Literal
@@ -6,11 +6,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.allocation.harmonic import harmonic_marginal
+from recrawl.allocation.formulas import (
+    HARMONIC,
+    PERIODIC,
+    POISSON,
+    harmonic_marginal,
+    periodic_freshness,
+    periodic_marginal,
+    poisson_freshness,
+    poisson_marginal,
+)
 from recrawl.allocation.inputs import as_column, as_rates, kind_of
-from recrawl.allocation.pages import HARMONIC, PERIODIC, POISSON
-from recrawl.allocation.periodic import periodic_freshness, periodic_marginal
-from recrawl.allocation.poisson import poisson_freshness, poisson_marginal
 from recrawl.kernels.jit import Floats, compiled, cut, in_parallel, read_only
 
 
@@ -21,14 +27,14 @@ def freshness(
     importance: ArrayLike | None = None,
     visits: Literal["poisson", "periodic"] = "poisson",
 ) -> float:
-    """Give the share of the copy that is fresh, weighted by importance: Σ w F(p) / Σ w.
+    """Return the share of the copy that is fresh, weighted by importance: Σ w F(p) / Σ w.
 
-    A page that never changes is always fresh. No pages, or none that matters, are fresh: 1.
+    A page that never changes is always fresh. Without pages, or with none that matter, it is 1.
 
     Args:
-        crawl_rate: Visits a day, p.
-        change_rate: Changes a day, Δ.
-        importance: w; 1 for every page if not given.
+        crawl_rate: p, visits per day.
+        change_rate: Δ, changes per day.
+        importance: w; 1 by default.
         visits: At random times, F = p/(p + Δ), or at regular ones, F = (p/Δ)(1 − e^(−Δ/p)).
 
     >>> freshness([1.0, 3.0], [1.0, 1.0])
@@ -39,23 +45,23 @@ def freshness(
     change = as_rates("change_rate", change_rate)
     crawl = as_column("crawl_rate", crawl_rate, change.size)
     weight = as_column("importance", 1.0 if importance is None else importance, change.size)
-    return share_fresh(kind_of(visits, "freshness"), crawl, change, weight)
+    return mean_freshness(kind_of(visits, "freshness"), crawl, change, weight)
 
 
-def share_fresh(kind: int, crawl_rate: Floats, change_rate: Floats, importance: Floats) -> float:
-    """Give Σ w F(p) / Σ w of checked columns; the last may be one number for all."""
+def mean_freshness(kind: int, crawl_rate: Floats, change_rate: Floats, importance: Floats) -> float:
+    """Return Σ w F(p) / Σ w for checked columns; p and w may be a single number for all pages."""
     size = change_rate.size
     crawl, change, weights = map(read_only, (crawl_rate, change_rate, importance))
     sums = in_parallel(
         lambda first, last: _add_up(kind, crawl, change, weights, first, last),
         cut(size, size),
     )
-    weight = math.fsum(all_of for _, all_of in sums)
-    return math.fsum(fresh for fresh, _ in sums) / weight if weight > 0.0 else 1.0
+    total = math.fsum(weight for _, weight in sums)
+    return math.fsum(fresh for fresh, _ in sums) / total if total > 0.0 else 1.0
 
 
 def marginal(kind: int, crawl_rate: Floats, change_rate: Floats) -> Floats:
-    """Give what a little more crawl rate is worth, a unit of importance: dF/dp."""
+    """Return what a higher crawl rate gains per unit of importance: dF/dp."""
     out = np.empty(change_rate.size)
     _marginals(kind, read_only(crawl_rate), read_only(change_rate), out)
     return out

@@ -1,8 +1,8 @@
-"""Hosts with budgets of their own, nested in the budget of all.
+"""Hosts with budgets of their own, within the budget of all.
 
-A page's price is λ·cost + μ of its host, where μ > 0 only if the host would else get more visits
-than it allows. Where all visits to a host cost the same, its full price does not depend on λ and is
-found once; where not, μ is found again at every λ tried.
+A page's price is λ·cost + μ of its host, where μ > 0 only if the host would otherwise get more
+visits than it allows. If all visits to a host cost the same, the price at which it is full does not
+depend on λ and is found once; if not, μ is found for every λ that is tried.
 """
 
 import math
@@ -10,37 +10,44 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.allocation.one_budget import SAMPLE, guess
-from recrawl.allocation.pages import BLOCK, Bench, Pages, made_of, put_on, respond, set_up
-from recrawl.allocation.price_search import Mix, mixed, narrow, new_bracket
+from recrawl.allocation.one_budget import SAMPLE, first_price
+from recrawl.allocation.price_search import PricePair, narrow, new_bracket, price_pair
+from recrawl.allocation.problem import (
+    BATCH,
+    Batch,
+    Problem,
+    batch_at,
+    compute_rates,
+    new_batch,
+)
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
 
-#: A first price is made from the hosts that a sample has room for, but not from fewer than this.
-ENOUGH_HOSTS = 100
+#: The first price is computed from the first hosts, unless the sample holds fewer than this.
+MIN_SAMPLE_HOSTS = 100
 
 
 class Hosts(NamedTuple):
-    """Pages sorted by host, and what each host allows.
+    """What each host allows; pages are sorted by host.
 
     Attributes:
         starts: Where each host's pages start.
-        budget: Visits a day it allows; infinite if it does not say.
-        one_cost: Whether all visits to it cost the same.
-        low: Where they do, its own full price: the lower end of a mix,
-        high: the upper end,
-        share: and the share of the lower. All 0 if it never reaches its budget.
+        budget: Visits per day that it allows; may be infinite.
+        equal_cost: Whether all its visits cost the same.
+        low: If they do, the price at which it is full, as a mix of two prices: the lower one,
+        high: the higher one,
+        low_share: and the share of the lower one. The prices are 0 if the host is never full.
     """
 
     starts: Ints
     budget: Floats
-    one_cost: Bools
+    equal_cost: Bools
     low: Floats
     high: Floats
-    share: Floats
+    low_share: Floats
 
 
 class Sums(NamedTuple):
-    """What a host's pages add up to: visits, cost, and how these fall as prices rise."""
+    """Sums over a host's pages: visits, cost, and how these fall as prices rise."""
 
     visits: float
     spent: float
@@ -49,58 +56,52 @@ class Sums(NamedTuple):
     fall_cost_squared: float
 
 
-def priced(pages: Pages, starts: Ints, budget: Floats) -> Hosts:
-    """Find the hosts' own prices."""
-    count = budget.size
+def with_full_prices(problem: Problem, starts: Ints, budget: Floats) -> Hosts:
+    """Find the prices at which hosts are full, where these do not depend on λ."""
+    size = budget.size
     hosts = Hosts(
-        starts, budget, np.empty(count, np.bool_), np.zeros(count), np.zeros(count), np.ones(count)
+        starts, budget, np.ones(size, np.bool_), np.zeros(size), np.zeros(size), np.ones(size)
     )
-    in_parallel(lambda first, last: _price_hosts(pages, hosts, first, last), _spans(hosts))
+    in_parallel(lambda first, last: _find_full_prices(problem, hosts, first, last), _spans(hosts))
     return hosts
 
 
-def demand(pages: Pages, hosts: Hosts, price: float) -> tuple[float, float]:
-    """Give what all pages spend at a price a unit of cost, and how it falls as ln price rises."""
-    sums = in_parallel(lambda first, last: _add_up(pages, hosts, price, first, last), _spans(hosts))
+def demand(problem: Problem, hosts: Hosts, price: float) -> tuple[float, float]:
+    """Return what all pages spend at a price per unit of cost, and its fall as ln price rises."""
+    sums = in_parallel(
+        lambda first, last: _add_up(problem, hosts, price, first, last), _spans(hosts)
+    )
     return math.fsum(spent for spent, _ in sums), math.fsum(fall for _, fall in sums)
 
 
-def meet_budget(pages: Pages, hosts: Hosts, budget: float) -> Mix:
+def meet_budget(problem: Problem, hosts: Hosts, budget: float) -> PricePair:
     """Find the price, as a mix of two, at which the pages spend the budget."""
-    if demand(pages, hosts, 0.0)[0] <= budget:
-        return Mix(0.0, 0.0, 1.0)
+    if demand(problem, hosts, 0.0)[0] <= budget:
+        return PricePair(0.0, 0.0, 1.0)
     bracket = new_bracket()
-    price = _first_price(pages, hosts, budget)
+    price = _first_price(problem, hosts, budget)
     while price > 0.0:
-        price = narrow(bracket, price, *demand(pages, hosts, price), budget)
-    return mixed(bracket, budget)
+        price = narrow(bracket, price, *demand(problem, hosts, price), budget)
+    return price_pair(bracket, budget)
 
 
-def _first_price(pages: Pages, hosts: Hosts, budget: float) -> float:
-    """Give a price to start from: that of the first of many hosts."""
+def _first_price(problem: Problem, hosts: Hosts, budget: float) -> float:
+    """Return a price to start from: that of the first hosts if there are many."""
     count = int(np.searchsorted(hosts.starts, SAMPLE))
-    if count < ENOUGH_HOSTS or hosts.starts[-1] < 2 * SAMPLE:
-        return guess(pages, budget)
+    if count < MIN_SAMPLE_HOSTS or hosts.starts[-1] < 2 * SAMPLE:
+        return first_price(problem, budget)
     size = int(hosts.starts[count])
-    first = made_of(
-        pages.kind, (column[:size] if column.size > 1 else column for column in pages[1:])
-    )
-    some = Hosts(
-        hosts.starts[: count + 1],
-        hosts.budget[:count],
-        hosts.one_cost[:count],
-        hosts.low[:count],
-        hosts.high[:count],
-        hosts.share[:count],
-    )
-    price = meet_budget(first, some, budget * size / pages.change_rate.size).high
-    return price if 0.0 < price < np.inf else guess(pages, budget)
+    sample = problem.with_columns(lambda column: column[:size])
+    sample_hosts = Hosts(hosts.starts[: count + 1], *(column[:count] for column in hosts[1:]))
+    price = meet_budget(sample, sample_hosts, budget * size / problem.change_rate.size).high
+    # 0 if these hosts cannot use their share of the budget.
+    return price if price > 0.0 else first_price(problem, budget)
 
 
-def rates(pages: Pages, hosts: Hosts, mix: Mix) -> Floats:
-    """Give every page what it buys at the mix of prices, in the order of hosts."""
-    out = np.zeros(pages.change_rate.size)
-    in_parallel(lambda first, last: _write(pages, hosts, mix, first, last, out), _spans(hosts))
+def rates(problem: Problem, hosts: Hosts, prices: PricePair) -> Floats:
+    """Return the crawl rate of every page at a mix of prices."""
+    out = np.zeros(problem.change_rate.size)
+    in_parallel(lambda first, last: _write(problem, hosts, prices, first, last, out), _spans(hosts))
     return out
 
 
@@ -110,154 +111,165 @@ def _spans(hosts: Hosts) -> list[tuple[int, int]]:
 
 @compiled_sum
 def _sums(
-    room: Bench, pages: Pages, first: int, last: int, price: float, host_price: float
+    memory: Batch, problem: Problem, first: int, last: int, price: float, host_price: float
 ) -> Sums:
     """Add up a host's pages at λ·cost + μ."""
     visits = spent = fall = fall_cost = fall_cost_squared = 0.0
-    for low in range(first, last, BLOCK):
-        count = min(BLOCK, last - low)
-        bench = put_on(room, pages, low, count)
+    for low in range(first, last, BATCH):
+        count = min(BATCH, last - low)
+        batch = batch_at(memory, problem, low, count)
         for item in range(count):
-            bench.price[item] = price * bench.cost[item] + host_price
-        respond(pages.kind, bench, count)
+            batch.price[item] = price * batch.cost[item] + host_price
+        compute_rates(problem.kind, batch, count)
         for item in range(count):
-            visits += bench.rate[item]
-            spent += bench.cost[item] * bench.rate[item]
-            falling = bench.fall[item] / bench.price[item] if bench.fall[item] > 0.0 else 0.0
+            visits += batch.rate[item]
+            spent += batch.cost[item] * batch.rate[item]
+            falling = batch.fall[item] / batch.price[item] if batch.fall[item] > 0.0 else 0.0
             fall += falling
-            fall_cost += bench.cost[item] * falling
-            fall_cost_squared += bench.cost[item] * bench.cost[item] * falling
+            fall_cost += batch.cost[item] * falling
+            fall_cost_squared += batch.cost[item] * batch.cost[item] * falling
     return Sums(visits, spent, fall, fall_cost, fall_cost_squared)
 
 
 @compiled
-def _own_price(
-    room: Bench, pages: Pages, first: int, last: int, price: float, budget: float
-) -> Mix:
-    """Find the μ at which a host gets the visits it allows; 0 if it gets no more than that."""
-    least = roots = changes = 0.0
-    for low in range(first, last, BLOCK):
-        count = min(BLOCK, last - low)
-        bench = put_on(room, pages, low, count)
+def _find_host_price(
+    memory: Batch, problem: Problem, first: int, last: int, price: float, budget: float
+) -> PricePair:
+    """Find the μ at which a host gets the visits it allows; 0 if it does not exceed them."""
+    lowest = roots = changes = 0.0
+    for low in range(first, last, BATCH):
+        count = min(BATCH, last - low)
+        batch = batch_at(memory, problem, low, count)
         for item in range(count):
-            least += bench.least[item]
-            changes += bench.change_rate[item]
-            roots += math.sqrt(bench.importance[item] * bench.change_rate[item])
-    if budget <= least:
-        return Mix(np.inf, np.inf, 0.0)
-    unbounded = price == 0.0 and pages.most.size == 1 and pages.most[0] == np.inf
+            lowest += batch.min_rate[item]
+            changes += batch.change_rate[item]
+            roots += math.sqrt(batch.importance[item] * batch.change_rate[item])
+    if budget <= lowest:
+        return PricePair(np.inf, np.inf, 0.0)
+    unbounded = price == 0.0 and problem.max_rate.size == 1 and problem.max_rate[0] == np.inf
     if not (unbounded and roots > 0.0) and (
-        _sums(room, pages, first, last, price, 0.0).visits <= budget
+        _sums(memory, problem, first, last, price, 0.0).visits <= budget
     ):
-        return Mix(0.0, 0.0, 1.0)
+        return PricePair(0.0, 0.0, 1.0)
     bracket = new_bracket()
     host_price = (roots / (budget + changes)) ** 2
     while host_price > 0.0:
-        found = _sums(room, pages, first, last, price, host_price)
+        found = _sums(memory, problem, first, last, price, host_price)
         host_price = narrow(bracket, host_price, found.visits, host_price * found.fall, budget)
-    return mixed(bracket, budget)
+    return price_pair(bracket, budget)
 
 
 @compiled
-def _price_hosts(pages: Pages, hosts: Hosts, first: int, last: int) -> None:
-    room = set_up(pages)
+def _find_full_prices(problem: Problem, hosts: Hosts, first: int, last: int) -> None:
+    memory = new_batch(problem)
     for host in range(first, last):
         begin, end = hosts.starts[host], hosts.starts[host + 1]
-        hosts.one_cost[host] = pages.cost.size == 1 or (
-            end == begin or pages.cost[begin:end].min() == pages.cost[begin:end].max()
+        if begin == end:
+            continue
+        hosts.equal_cost[host] = problem.cost.size == 1 or (
+            problem.cost[begin:end].min() == problem.cost[begin:end].max()
         )
-        if hosts.one_cost[host] and hosts.budget[host] < np.inf and end > begin:
-            mix = _own_price(room, pages, begin, end, 0.0, hosts.budget[host])
-            hosts.low[host], hosts.high[host], hosts.share[host] = mix.low, mix.high, mix.share
+        if hosts.equal_cost[host] and hosts.budget[host] < np.inf:
+            own = _find_host_price(memory, problem, begin, end, 0.0, hosts.budget[host])
+            hosts.low[host], hosts.high[host], hosts.low_share[host] = own
 
 
 @compiled
-def _is_full(pages: Pages, hosts: Hosts, host: int, price: float) -> bool:
-    """Whether a host gets all the visits it allows, at λ and at any lower price."""
-    cost = pages.cost[hosts.starts[host] if pages.cost.size > 1 else 0]
-    return bool(hosts.one_cost[host] and price * cost <= hosts.low[host] and hosts.low[host] > 0.0)
+def _is_full(problem: Problem, hosts: Hosts, host: int, price: float) -> bool:
+    """Return whether a host gets all the visits it allows, at λ and at any lower price."""
+    cost = problem.cost[hosts.starts[host] if problem.cost.size > 1 else 0]
+    low = hosts.low[host]
+    return bool(hosts.equal_cost[host] and price * cost <= low and low > 0.0)
 
 
 @compiled
-def _host_price(
-    room: Bench, pages: Pages, hosts: Hosts, host: int, price: float
-) -> tuple[float, Mix]:
-    """Give λ and μ for a host's pages; for a host with a price of its own, 0 and that price.
+def _host_prices(
+    memory: Batch, problem: Problem, hosts: Hosts, host: int, price: float
+) -> tuple[float, PricePair]:
+    """Return λ and μ for a host's pages; for a full host of equal costs, 0 and its full price.
 
-    Its price is used as it was found: where demand jumps, the last digit decides.
+    That price is used as it was found: where demand jumps, its last digit decides.
     """
     begin, end = hosts.starts[host], hosts.starts[host + 1]
-    if hosts.budget[host] == np.inf or begin == end:
-        return price, Mix(0.0, 0.0, 1.0)
-    if not hosts.one_cost[host]:
-        return price, _own_price(room, pages, begin, end, price, hosts.budget[host])
-    base = price * pages.cost[begin if pages.cost.size > 1 else 0]
+    if hosts.budget[host] == np.inf:
+        return price, PricePair(0.0, 0.0, 1.0)
+    if not hosts.equal_cost[host]:
+        return price, _find_host_price(memory, problem, begin, end, price, hosts.budget[host])
+    base = price * problem.cost[begin if problem.cost.size > 1 else 0]
     if hosts.high[host] <= base:
-        return price, Mix(0.0, 0.0, 1.0)
-    return 0.0, Mix(max(hosts.low[host], base), hosts.high[host], hosts.share[host])
+        return price, PricePair(0.0, 0.0, 1.0)
+    return 0.0, PricePair(max(hosts.low[host], base), hosts.high[host], hosts.low_share[host])
 
 
 @compiled
-def _add_up(pages: Pages, hosts: Hosts, price: float, first: int, last: int) -> tuple[float, float]:
-    room = set_up(pages)
+def _add_up(
+    problem: Problem, hosts: Hosts, price: float, first: int, last: int
+) -> tuple[float, float]:
+    memory = new_batch(problem)
     spent = falling = 0.0
     for host in range(first, last):
         begin, end = hosts.starts[host], hosts.starts[host + 1]
         if begin == end:
             continue
-        if hosts.low[host] < np.inf and _is_full(pages, hosts, host, price):
-            spent += hosts.budget[host] * pages.cost[begin if pages.cost.size > 1 else 0]
+        if _is_full(problem, hosts, host, price):
+            spent += hosts.budget[host] * problem.cost[begin if problem.cost.size > 1 else 0]
             continue
-        base, mix = _host_price(room, pages, hosts, host, price)
-        lower = _sums(room, pages, begin, end, base, mix.low)
-        upper = _sums(room, pages, begin, end, base, mix.high) if mix.share < 1.0 else lower
-        spent += upper.spent + mix.share * (lower.spent - upper.spent)
+        base, own = _host_prices(memory, problem, hosts, host, price)
+        lower = _sums(memory, problem, begin, end, base, own.low)
+        upper = lower
+        if own.low_share < 1.0:
+            upper = _sums(memory, problem, begin, end, base, own.high)
+        spent += upper.spent + own.low_share * (lower.spent - upper.spent)
         fall = lower.fall_cost_squared
-        if mix.high > 0.0 and lower.fall > 0.0:
+        if own.high > 0.0 and lower.fall > 0.0:
             fall -= lower.fall_cost * lower.fall_cost / lower.fall
-        falling += price * max(fall, 0.0)
+        falling += price * fall
     return spent, falling
 
 
 @compiled
-def _write(pages: Pages, hosts: Hosts, mix: Mix, first: int, last: int, out: Floats) -> None:
-    room = set_up(pages)
+def _write(
+    problem: Problem, hosts: Hosts, prices: PricePair, first: int, last: int, out: Floats
+) -> None:
+    memory = new_batch(problem)
     for host in range(first, last):
-        price, own = _host_price(room, pages, hosts, host, mix.low)
-        if mix.share == 1.0 or _is_full(pages, hosts, host, mix.high):
-            _write_host(room, pages, hosts, host, price, own, 1.0, out)
+        if hosts.starts[host] == hosts.starts[host + 1]:
+            continue
+        price, own = _host_prices(memory, problem, hosts, host, prices.low)
+        if prices.low_share == 1.0 or _is_full(problem, hosts, host, prices.high):
+            _write_host(memory, problem, hosts, host, price, own, 1.0, out)
         else:
-            _write_host(room, pages, hosts, host, price, own, mix.share, out)
-            price, own = _host_price(room, pages, hosts, host, mix.high)
-            _write_host(room, pages, hosts, host, price, own, 1.0 - mix.share, out)
+            _write_host(memory, problem, hosts, host, price, own, prices.low_share, out)
+            price, own = _host_prices(memory, problem, hosts, host, prices.high)
+            _write_host(memory, problem, hosts, host, price, own, 1.0 - prices.low_share, out)
 
 
 @compiled
 def _write_host(
-    room: Bench,
-    pages: Pages,
+    memory: Batch,
+    problem: Problem,
     hosts: Hosts,
     host: int,
     price: float,
-    own: Mix,
+    own: PricePair,
     weight: float,
     out: Floats,
 ) -> None:
-    """Add to a host's rates what it buys at a price, times a weight."""
+    """Add to a host's rates its demand at a price, times a weight."""
     begin, end = hosts.starts[host], hosts.starts[host + 1]
-    lower = np.empty(BLOCK)
-    for low in range(begin, end, BLOCK):
-        count = min(BLOCK, end - low)
-        bench = put_on(room, pages, low, count)
+    lower = np.empty(BATCH)
+    for low in range(begin, end, BATCH):
+        count = min(BATCH, end - low)
+        batch = batch_at(memory, problem, low, count)
         for item in range(count):
-            bench.price[item] = price * bench.cost[item] + own.low
-        respond(pages.kind, bench, count)
-        if own.share < 1.0:
-            lower[:count] = bench.rate[:count]
+            batch.price[item] = price * batch.cost[item] + own.low
+        compute_rates(problem.kind, batch, count)
+        if own.low_share < 1.0:
+            lower[:count] = batch.rate[:count]
             for item in range(count):
-                bench.price[item] = price * bench.cost[item] + own.high
-            respond(pages.kind, bench, count)
+                batch.price[item] = price * batch.cost[item] + own.high
+            compute_rates(problem.kind, batch, count)
             for item in range(count):
-                bench.rate[item] += own.share * (lower[item] - bench.rate[item])
+                batch.rate[item] += own.low_share * (lower[item] - batch.rate[item])
         for item in range(count):
-            out[low + item] += weight * bench.rate[item]
+            out[low + item] += weight * batch.rate[item]

@@ -1,9 +1,9 @@
 """The search for the price at which demand meets a budget.
 
-Demand falls as the price rises. In z = 1/√price it is piecewise linear for visits at random times,
-and nearly so for the others where it matters; so Newton's method in z is at home. The search ends
-with a bracket so narrow that the budget is met by mixing what is bought at its two ends, which also
-settles what a price cannot: ties, jumps, and rates too small for the digits of a price.
+Demand falls as the price rises. As a function of z = 1/√price it is piecewise linear for visits at
+random times, and nearly so otherwise, so Newton's method in z converges fast. The search ends with
+a bracket so narrow that the budget is met by mixing the demands at its two ends. This also settles
+what no single price can: ties, jumps, and rates too small to show in the digits of a price.
 """
 
 import math
@@ -13,45 +13,46 @@ import numpy as np
 
 from recrawl.kernels.jit import Floats, compiled
 
-#: Ends of a bracket nearer than this are one price, as far as floats can tell.
+#: Prices closer than this are equal, as far as floats can tell.
 ONE_PRICE = 4.0 * np.finfo(np.float64).eps
-#: A bracket is narrow enough when its ends are no further apart than this,
+#: A bracket is narrow enough if its ends are no further apart than this,
 CLOSE = 0.02
-#: and one of them meets the budget to this share: the mix is then nearly all of that one, and what
-#: it loses is of the order of both together.
+#: and one of them meets the budget to this precision: the mix is then nearly all of that end, and
+#: the error is of the order of the product of both.
 MET = 1e-8
-#: When the next step in ln price is shorter than this, it goes beyond the root on purpose.
+#: A step in ln price that is shorter than this overshoots on purpose, to close the bracket.
 NEAR = 1e-4
-#: A slope is trusted if the last two demands tell the same to this share.
+#: A slope is trusted if it agrees with the last two demands to this precision.
 TRUSTED = 0.02
-#: After so many steps every other one halves the bracket.
+#: After this many steps every other one bisects.
 PATIENCE = 12
 MAX_STEPS = 400
+#: How much further to try while only one end of the bracket is known.
 FAR = 16.0
 
-# Places in a bracket.
+# Indices in a bracket, which is an array.
 LOW, DEMAND_AT_LOW, HIGH, DEMAND_AT_HIGH, STEPS, LAST, DEMAND_AT_LAST = range(7)
 
 
-class Mix(NamedTuple):
-    """Two prices and how much of what is bought at the lower one to take."""
+class PricePair(NamedTuple):
+    """Two prices, and the share of the demand at the lower one in a mix of their demands."""
 
     low: float
     high: float
-    share: float
+    low_share: float
 
 
 @compiled
 def new_bracket() -> Floats:
-    """Give the bracket that holds every price."""
+    """Return the bracket that contains every price."""
     return np.array([0.0, np.inf, np.inf, -np.inf, 0.0, np.nan, np.nan])
 
 
 @compiled
 def narrow(bracket: Floats, price: float, demand: float, fall: float, budget: float) -> float:
-    """Take in the demand at a price; give the next price to try, or 0 if the search is over.
+    """Record the demand at a price; return the next price to try, or 0 when the search is over.
 
-    ``fall`` is by how much demand falls as ln price rises.
+    ``fall`` is how much demand falls as ln price rises.
     """
     bracket[STEPS] += 1.0
     if demand >= budget:
@@ -79,7 +80,7 @@ def _is_over(bracket: Floats, budget: float) -> bool:
     if bracket[STEPS] >= MAX_STEPS:
         return True
     if not (low > 0.0 and high < np.inf):
-        return bool(bracket[DEMAND_AT_LOW] == budget and low > 0.0)
+        return bool(bracket[DEMAND_AT_LOW] == budget)
     off = min(bracket[DEMAND_AT_LOW] - budget, budget - bracket[DEMAND_AT_HIGH])
     close = high <= low * (1.0 + CLOSE) and off <= MET * budget
     return bool(close or high <= low * (1.0 + ONE_PRICE))
@@ -87,9 +88,9 @@ def _is_over(bracket: Floats, budget: float) -> bool:
 
 @compiled
 def _slope(bracket: Floats, price: float, demand: float, fall: float) -> float:
-    """Give the slope to go by: the one here, unless the last two demands tell otherwise.
+    """Return the slope to use: ``fall``, unless the last two demands contradict it.
 
-    A page about to be left out falls steeply, and the slope at one price is then not that nearby.
+    The demand of a page that is about to be dropped falls steeply, and only near its last price.
     """
     if not abs(math.log(price / bracket[LAST])) < CLOSE:
         return fall
@@ -100,11 +101,12 @@ def _slope(bracket: Floats, price: float, demand: float, fall: float) -> float:
 
 @compiled
 def _next_price(price: float, demand: float, fall: float, budget: float) -> float:
-    """Give the price where a line in z = 1/√price meets the budget; a little beyond when near."""
-    if not 0.0 < fall < np.inf:
-        return np.nan
+    """Return the price where a line in z = 1/√price meets the budget, or a little beyond; or NaN.
+
+    Without a slope, or where the line meets the budget at z ≤ 0 only, there is none.
+    """
     step = 0.5 * (budget - demand) / fall
-    if not step > -1.0:
+    if not (step > -1.0 and fall < np.inf):
         return np.nan
     size = abs(2.0 * step)
     beyond = 4.0 * size * size + 1e-10 if size < NEAR else 0.0
@@ -113,12 +115,12 @@ def _next_price(price: float, demand: float, fall: float, budget: float) -> floa
 
 
 @compiled
-def mixed(bracket: Floats, budget: float) -> Mix:
-    """Give the mix of the bracket's ends that meets the budget."""
+def price_pair(bracket: Floats, budget: float) -> PricePair:
+    """Return the mix of the bracket's ends that meets the budget."""
     if bracket[HIGH] == np.inf:
-        return Mix(bracket[LOW], bracket[LOW], 1.0)
+        return PricePair(bracket[LOW], bracket[LOW], 1.0)
     if bracket[LOW] == 0.0:
-        return Mix(bracket[HIGH], bracket[HIGH], 0.0)
+        return PricePair(bracket[HIGH], bracket[HIGH], 0.0)
     apart = bracket[DEMAND_AT_LOW] - bracket[DEMAND_AT_HIGH]
-    share = (budget - bracket[DEMAND_AT_HIGH]) / apart if apart > 0.0 else 1.0
-    return Mix(bracket[LOW], bracket[HIGH], min(max(share, 0.0), 1.0))
+    share = (budget - bracket[DEMAND_AT_HIGH]) / apart
+    return PricePair(bracket[LOW], bracket[HIGH], share)

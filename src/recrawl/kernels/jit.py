@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from llvmlite import ir
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -80,14 +81,32 @@ def small_step(function: F) -> F:
 def _jit(function: F, **flags: Any) -> F:  # noqa: ANN401
     try:
         kernel = numba.njit(cache=True, error_model="numpy", **flags)(function)
-        # By itself numba compares the time and size of the kernel's own file only, and so misses
-        # changes of the functions and constants that the kernel imports.
-        kernel._cache._cache_file._source_stamp = source_hash(function.__code__.co_filename)  # noqa: SLF001
+        cache = kernel._cache  # noqa: SLF001
+        cache._cache_file = CacheFile(  # noqa: SLF001
+            cache.cache_path,
+            cache._impl.filename_base,  # noqa: SLF001
+            source_hash(function.__code__.co_filename),
+        )
     except (AttributeError, OSError, RuntimeError):
         # No source, or no writable directory, neither beside the package nor in the user's home, or
         # a numba that caches otherwise. Every run compiles.
         kernel = numba.njit(error_model="numpy", **flags)(function)
     return cast("F", kernel)
+
+
+class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+    """A kernel's machine code on disk, valid for one hash of its sources.
+
+    By itself numba compares the time and size of the kernel's own file, and so misses changes of
+    the functions and constants that it imports.
+    """
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            return cast("dict[Any, str]", super()._load_index())
+        except (AttributeError, ImportError):
+            # Compiled for a type that has since been moved or renamed.
+            return {}
 
 
 @functools.cache

@@ -7,7 +7,7 @@ V rises with t; the page is due when V reaches the price of a visit.
 
 import math
 
-from recrawl.allocation.periodic import periodic_marginal, periodic_response, worth_of_gap
+from recrawl.allocation.formulas import periodic_demand, periodic_marginal, scaled_gain
 from recrawl.kernels.jit import compiled
 
 #: Above this ln(1 + t/b) the closed form has at least eleven digits.
@@ -40,7 +40,7 @@ def elapsed_worth_of_rate(change_rate: float, value: float) -> float:
     """
     if value <= 0.0:
         return 0.0
-    crawl_rate, _ = periodic_response(1.0, change_rate, value)
+    crawl_rate, _ = periodic_demand(1.0, change_rate, value)
     return 1.0 / crawl_rate if crawl_rate > 0.0 else math.inf
 
 
@@ -71,12 +71,12 @@ def _short_integral(log_time: float, x: float) -> float:
     """Give a·∫₀ᴸ (z + z²/2 + z³/6)·e^(−az) dz for a short L, with x = aL."""
     if x < SHORT_SERIES:
         # ∫₀¹ sᵏ e^(−xs) ds as series, whose first terms suffice where they are mere corrections.
-        first = worth_of_gap(x) / (x * x) if x > 0.0 else 0.5
+        first = scaled_gain(x) / (x * x) if x > 0.0 else 0.5
         second = 1 / 3 - x * (1 / 4 - x * (1 / 10 - x * (1 / 36 - x / 168)))
         third = 1 / 4 - x * (1 / 5 - x * (1 / 12 - x * (1 / 42 - x / 192)))
     else:
         same = math.exp(-x)
-        first = worth_of_gap(x) / (x * x)
+        first = scaled_gain(x) / (x * x)
         second = (2.0 * first - same) / x
         third = (3.0 * second - same) / x
     return x * log_time * (first + log_time * (second / 2.0 + log_time * third / 6.0))
