@@ -107,7 +107,7 @@ def test_few_passes_over_the_pages(kind: str, limits: str, monkeypatch: pytest.M
     monkeypatch.setattr(module, "demand", counted)
     for seed in range(5):
         solve(random_problem(kind, limits, seed, pages=300))
-    assert calls <= 5 * (30 if kind == "periodic" else 12)
+    assert calls <= 5 * (20 if kind == "periodic" else 8)
 
 
 def test_a_host_that_allows_no_more_than_its_lowest_rates_has_no_price(

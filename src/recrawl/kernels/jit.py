@@ -81,12 +81,9 @@ def small_step(function: F) -> F:
 def _jit(function: F, **flags: Any) -> F:  # noqa: ANN401
     try:
         kernel = numba.njit(cache=True, error_model="numpy", **flags)(function)
-        cache = kernel._cache  # noqa: SLF001
-        cache._cache_file = CacheFile(  # noqa: SLF001
-            cache.cache_path,
-            cache._impl.filename_base,  # noqa: SLF001
-            source_hash(function.__code__.co_filename),
-        )
+        cache, sources = kernel._cache, source_hash(function.__code__.co_filename)  # noqa: SLF001
+        name = cache._impl.filename_base  # noqa: SLF001
+        cache._cache_file = CacheFile(cache.cache_path, name, sources)  # type: ignore[no-untyped-call]  # noqa: SLF001
     except (AttributeError, OSError, RuntimeError):
         # No source, or no writable directory, neither beside the package nor in the user's home, or
         # a numba that caches otherwise. Every run compiles.
@@ -94,7 +91,7 @@ def _jit(function: F, **flags: Any) -> F:  # noqa: ANN401
     return cast("F", kernel)
 
 
-class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+class CacheFile(IndexDataCacheFile):
     """A kernel's machine code on disk, valid for one hash of its sources.
 
     By itself numba compares the time and size of the kernel's own file, and so misses changes of
@@ -103,7 +100,7 @@ class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
 
     def _load_index(self) -> dict[Any, str]:
         try:
-            return cast("dict[Any, str]", super()._load_index())
+            return cast("dict[Any, str]", super()._load_index())  # type: ignore[no-untyped-call]
         except (AttributeError, ImportError):
             # Compiled for a type that has since been moved or renamed.
             return {}
