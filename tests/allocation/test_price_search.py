@@ -97,12 +97,12 @@ def test_few_passes_over_the_pages(kind: str, limits: str, monkeypatch: pytest.M
     """Slopes are right: Newton's method needs few of them."""
     calls = 0
     module = hosts if "host" in limits else one_budget
-    demand = module.demand
+    demand: Callable[..., tuple[float, float]] = module.demand
 
     def counted(*given: object) -> tuple[float, float]:
         nonlocal calls
         calls += 1
-        return demand(*given)  # type: ignore[arg-type]
+        return demand(*given)
 
     monkeypatch.setattr(module, "demand", counted)
     for seed in range(5):

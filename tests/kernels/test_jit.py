@@ -74,7 +74,8 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_changes(tmp_path: Path) ->
 def test_machine_code_for_a_type_that_was_renamed_is_ignored(tmp_path: Path) -> None:
     module = ModuleType("renamed")
     exec("class Pages: pass", module.__dict__)  # noqa: S102
-    file = jit.CacheFile(str(tmp_path), "kernel", "hash")
+    make: Any = jit.CacheFile  # numba has no annotations
+    file = make(str(tmp_path), "kernel", "hash")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "renamed", module)
         file.save(module.Pages, b"machine code")

@@ -92,7 +92,7 @@ def _first_price(problem: Problem, hosts: Hosts, budget: float) -> float:
         return first_price(problem, budget)
     size = int(hosts.starts[count])
     sample = problem.with_columns(lambda column: column[:size])
-    sample_hosts = Hosts(hosts.starts[: count + 1], *(column[:count] for column in hosts[1:]))
+    sample_hosts = Hosts(hosts.starts[: count + 1], *(column[:count] for column in hosts[1:]))  # type: ignore[arg-type]
     price = meet_budget(sample, sample_hosts, budget * size / problem.change_rate.size).high
     # 0 if these hosts cannot use their share of the budget.
     return price if price > 0.0 else first_price(problem, budget)
