@@ -35,7 +35,7 @@ def all_exp_minus(x: Floats) -> tuple[Floats, Floats]:
 
 @compiled
 def one_change(a: float, b: float, tau: float) -> tuple[float, float]:
-    return after_change(a, b, tau)
+    return after_change(a, b, tau, 1.0)
 
 
 def test_elementary_functions() -> None:

@@ -10,7 +10,7 @@ from typing import final
 
 import numpy as np
 
-from recrawl.estimation.belief import Belief
+from recrawl.estimation.belief import Belief, staleness
 from recrawl.kernels.jit import Floats, compiled
 from recrawl.records import MICROSECONDS_A_DAY, Page, State
 from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
@@ -178,7 +178,7 @@ def explain(
         change_rate=shape / time,
         low=low,
         high=high,
-        stale=-math.expm1(-shape * math.log1p(elapsed / time)),
+        stale=float(staleness(shape, time, elapsed)),
         value=page.importance * value_of_belief(shape, time, elapsed),
         visit_after=needed,
     )

@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import PRICE, Price, due_after
+from recrawl.estimation.belief import staleness
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import value_of_belief
@@ -162,9 +163,8 @@ def largest_hosts(fleet: Fleet, stale: Floats) -> list[HostPages]:
 def stale_chances(fleet: Fleet, now: int) -> Floats:
     """Give the chance that each page's copy is not current: 1 − (b/(b+t))^a, and 1 without one."""
     known = has_belief(fleet)
-    hazard = fleet.shape[known] * np.log1p(_elapsed(fleet, now)[known] / fleet.time[known])
     stale = np.ones(fleet.number.size)
-    stale[known] = -np.expm1(-hazard)
+    stale[known] = staleness(fleet.shape[known], fleet.time[known], _elapsed(fleet, now)[known])
     return stale
 
 

@@ -1,6 +1,6 @@
 """Change rates from observations: one estimator a file."""
 
-from recrawl.estimation.belief import Belief, Prior
+from recrawl.estimation.belief import Belief, Prior, staleness, survival
 from recrawl.estimation.bias_reduced import BiasReduced
 from recrawl.estimation.checks import check_estimator
 from recrawl.estimation.columns import Estimates, estimate
@@ -41,4 +41,6 @@ __all__ = [
     "load_state",
     "observe",
     "save_state",
+    "staleness",
+    "survival",
 ]

@@ -10,6 +10,7 @@ from scipy import special
 from recrawl.errors import ArgumentError
 from recrawl.estimation import gamma
 from recrawl.estimation.estimator import checked_level, checked_pages, copied
+from recrawl.estimation.gamma import N, hazard
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats, Ints, cut, in_parallel
 
@@ -94,6 +95,26 @@ class Belief(NamedTuple):
 
         in_parallel(fill, cut(self.shape.size, ROWS_A_QUANTILE * self.shape.size))
         return ends[0], ends[1]
+
+
+def survival(shape: N, time: N, elapsed: N) -> N:
+    """Return the chance (b/(b+t))^a that a page is still unchanged t days after its last visit.
+
+    >>> float(survival(2.0, 4.0, 4.0))
+    0.25
+    """
+    fresh: N = np.exp(-hazard(shape, time, elapsed))
+    return fresh
+
+
+def staleness(shape: N, time: N, elapsed: N) -> N:
+    """Return 1 − `survival`, to full precision where it is small.
+
+    >>> float(staleness(2.0, 4.0, 4.0))
+    0.75
+    """
+    stale: N = -np.expm1(-hazard(shape, time, elapsed))
+    return stale
 
 
 def start(prior: Prior | None, pages: int) -> Belief:

@@ -4,13 +4,26 @@ A page's change rate is believed to be Δ ~ Gamma(shape, time): about ``shape`` 
 days. A visit after τ days finds the page unchanged with probability c = (time / (time + τ))^shape.
 """
 
-from typing import NamedTuple
+import math
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from recrawl.estimation.observations import Grouped
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel, inlined, read_only
+from recrawl.kernels.jit import (
+    Bools,
+    Floats,
+    Ints,
+    compiled,
+    cut,
+    in_parallel,
+    inlined,
+    read_only,
+    small_step,
+)
 from recrawl.kernels.simd_math import exp_minus, log1p
+
+N = TypeVar("N", float, Floats)
 
 #: Pages folded side by side: enough to fill the processor's vectors, few for its first cache.
 LANES = 128
@@ -45,25 +58,66 @@ class Lanes(NamedTuple):
 
 
 @inlined
-def after_change(shape: float, time: float, elapsed: float) -> tuple[float, float]:
-    """Give the Gamma with the mean and variance of the belief after a visit that found a change.
+def hazard(shape: N, time: N, elapsed: N) -> N:
+    """Return a·ln(1 + t/b): the page is still unchanged after t days with chance e^(−hazard)."""
+    expected: N = shape * np.log1p(elapsed / time)
+    return expected
+
+
+@inlined
+def forget(
+    shape: float,
+    time: float,
+    prior_shape: float,
+    prior_time: float,
+    elapsed: float,
+    half_life: float,
+) -> tuple[float, float]:
+    """Return the belief ``elapsed`` days on: each half-life halves its distance to the prior."""
+    lost = 1.0 - math.exp(-math.log(2.0) * elapsed / half_life)
+    return shape + lost * (prior_shape - shape), time + lost * (prior_time - time)
+
+
+@small_step
+def after_visit(
+    shape: float,
+    time: float,
+    gap: float,
+    changed: bool,  # noqa: FBT001
+    age: float,
+    elapsed: float,
+    keep: float,
+) -> tuple[float, float]:
+    """Return the belief after a visit.
+
+    Args:
+        shape: The belief's before the visit.
+        time: Likewise.
+        gap: Days since the previous visit.
+        changed: Whether the page had changed since then.
+        age: Days since the last change, if the server dates it; NaN if not. A date is exact: it
+            adds min(age, gap) to the time, and a change to the shape if age < gap.
+        elapsed: The effective length of the gap, by the activity of the page's neighbours; the gap
+            itself where there are none.
+        keep: The share of the chance of being unchanged that other evidence had left.
+    """
+    if not math.isnan(age):
+        return shape + (age < gap), time + elapsed / gap * min(age, gap)
+    if changed:
+        return after_change(shape, time, elapsed, keep)
+    return shape, time + elapsed
+
+
+@inlined
+def after_change(shape: float, time: float, elapsed: float, keep: float) -> tuple[float, float]:
+    """Return the Gamma with the mean and variance of the belief after a visit that found a change.
 
     The exact posterior is a difference of two Gammas. With u = τ/b, q = u/(1+u), o = 1 − c:
 
         mean = (a/b)·(o + cq)/o,   variance = (a/b²)·(o² + cqo(2 − q) − acq²)/o²
 
-    which is m₂ − m₁² with its cancellation worked out: it holds over 24 decades.
-    """
-    return after_change_with_evidence(shape, time, elapsed, 1.0)
-
-
-@inlined
-def after_change_with_evidence(
-    shape: float, time: float, elapsed: float, keep: float
-) -> tuple[float, float]:
-    """Give the same when evidence had left only ``keep`` of the chance of being unchanged.
-
-    The chance of finding the page unchanged was keep · c then, and the formulas hold for any c.
+    which is m₂ − m₁² with its cancellation worked out: it holds over 24 decades. If other evidence
+    had left only ``keep`` of the chance of being unchanged, keep·c takes the place of c.
     """
     per_product = 1.0 / (time * (time + elapsed))
     u = elapsed * (time + elapsed) * per_product
@@ -209,7 +263,7 @@ def _fold_lanes(lanes: Lanes, busy: int, gap: Floats, quiet: Floats) -> None:
         whole = (busy + VECTOR - 1) // VECTOR * VECTOR
         tau[busy:whole] = 0.0
         for lane in range(whole):
-            new_shape, new_time = after_change(a[lane], b[lane] + still[lane], tau[lane])
+            new_shape, new_time = after_change(a[lane], b[lane] + still[lane], tau[lane], 1.0)
             a[lane] = new_shape if tau[lane] > 0.0 else a[lane]
             b[lane] = new_time - still[lane] if tau[lane] > 0.0 else b[lane]
         step += 1
@@ -345,14 +399,7 @@ def _fold_rows(
         for row in range(begin, end):
             tau = elapsed[row]
             if half_life < np.inf:
-                kept = 2.0 ** (-tau / half_life)
-                a = a_prior + kept * (a - a_prior)
-                b = b_prior + kept * (b - b_prior)
-            if age.size and not np.isnan(age[row]):
-                b += min(age[row], tau)
-                a += age[row] < tau
-            elif changed[row]:
-                a, b = after_change(a, b, tau)
-            else:
-                b += tau
+                a, b = forget(a, b, a_prior, b_prior, tau, half_life)
+            known_age = age[row] if age.size else np.nan
+            a, b = after_visit(a, b, tau, changed[row], known_age, tau, 1.0)
         shape[page], time[page] = a, b

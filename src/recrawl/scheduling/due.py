@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from recrawl.estimation.gamma import forget, hazard
 from recrawl.kernels.jit import Floats, Ints, compiled, small_step, step
 from recrawl.scheduling.neighbours import elapsed_by_clock
 from recrawl.scheduling.state import (
@@ -76,19 +77,29 @@ def survival(book: Book, page: int, now: float) -> float:
     pages = book.pages
     if pages["last_visit"][page] == -math.inf:
         return 0.0
-    elapsed = clock_elapsed(book, page, now)
-    hazard = pages["shape"][page] * math.log1p(elapsed / pages["time"][page])
-    return float(pages["keep"][page] * math.exp(-hazard))
+    passed = hazard(pages["shape"][page], pages["time"][page], clock_elapsed(book, page, now))
+    return float(pages["keep"][page] * math.exp(-passed))
 
 
 @small_step
 def relax(book: Book, page: int, now: float) -> None:
     """Let half of what is believed beyond the prior be forgotten in each half-life."""
-    pages, half_life = book.pages, book.desk["half_life"][0]
-    kept = math.exp(-math.log(2.0) * max(now - pages["relaxed"][page], 0.0) / half_life)
-    pages["shape"][page] += (1.0 - kept) * (pages["prior_shape"][page] - pages["shape"][page])
-    pages["time"][page] += (1.0 - kept) * (pages["prior_time"][page] - pages["time"][page])
-    pages["relaxed"][page] = now
+    book.pages["shape"][page], book.pages["time"][page] = _forgotten(book, page, now)
+    book.pages["relaxed"][page] = now
+
+
+@small_step
+def _forgotten(book: Book, page: int, now: float) -> tuple[float, float]:
+    """Return what will be left of a page's belief at a time without visits until then."""
+    pages = book.pages
+    return forget(
+        pages["shape"][page],
+        pages["time"][page],
+        pages["prior_shape"][page],
+        pages["prior_time"][page],
+        max(now - pages["relaxed"][page], 0.0),
+        book.desk["half_life"][0],
+    )
 
 
 @step
@@ -115,11 +126,7 @@ def _after_forgetting(book: Book, page: int, now: float, value: float) -> float:
         return math.inf
     ahead = half_life / 16.0
     for _ in range(FORGETTING_STEPS):
-        kept = 2.0 ** (-(now + ahead - pages["relaxed"][page]) / half_life)
-        shape = pages["prior_shape"][page] + kept * (
-            pages["shape"][page] - pages["prior_shape"][page]
-        )
-        time = pages["prior_time"][page] + kept * (pages["time"][page] - pages["prior_time"][page])
+        shape, time = _forgotten(book, page, now + ahead)
         if value_of_belief(shape, time, now + ahead - pages["last_visit"][page]) >= value:
             return float(now + ahead)
         ahead *= FORGETTING_GROWTH

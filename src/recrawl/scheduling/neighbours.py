@@ -23,6 +23,7 @@ import math
 
 import numpy as np
 
+from recrawl.estimation.gamma import hazard
 from recrawl.kernels.jit import compiled, small_step, step
 from recrawl.scheduling.state import BINS, NONE, Book, Rows, Singles
 
@@ -233,13 +234,14 @@ def learn(
     plain = now - since
     if not shown > 0.0 or not plain > 0.0:
         return
-    bias = _bias(book, host, shape * math.log1p(plain / time), changed)
-    hazard = bias * shape * math.log1p(shown / time)
-    _weigh(book, host, hazard, bias * shape * math.log1p(plain / time), changed)
+    plain_hazard = hazard(shape, time, plain)
+    bias = _bias(book, host, plain_hazard, changed)
+    shown_hazard = bias * hazard(shape, time, shown)
+    _weigh(book, host, shown_hazard, bias * plain_hazard, changed)
     known_since = since
     if changed and not math.isnan(dated):
         known_since = min(max(dated, since), now)
-    rate = hazard / shown
+    rate = shown_hazard / shown
     _spread(book, book.sections, section, section, known_since, now, rate, changed, dated)
     if not is_alone(book, host):
         _spread(book, book.hosts, host, section, known_since, now, rate, changed, dated)

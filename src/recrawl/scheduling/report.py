@@ -2,7 +2,7 @@
 
 import math
 
-from recrawl.estimation.gamma import after_change_with_evidence
+from recrawl.estimation.gamma import after_visit
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, prefetch, small_step, step
 from recrawl.scheduling.due import (
     clock_elapsed,
@@ -124,17 +124,11 @@ def _learn(book: Book, page: int, now: float, changed: bool, age: float) -> None
     relax(book, page, now)
     shape, time, since = pages["shape"][page], pages["time"][page], pages["last_visit"][page]
     elapsed = clock_elapsed(book, page, now)
+    pages["shape"][page], pages["time"][page] = after_visit(
+        shape, time, now - since, changed, age, elapsed, pages["keep"][page]
+    )
     if not math.isnan(age):
         changed = age < now - since
-        # The clock's mean speed since the last visit stands for the speed since the last change.
-        pages["time"][page] += elapsed * min(max(age, 0.0) / (now - since), 1.0)
-        pages["shape"][page] += changed
-    elif changed:
-        pages["shape"][page], pages["time"][page] = after_change_with_evidence(
-            shape, time, elapsed, pages["keep"][page]
-        )
-    else:
-        pages["time"][page] += elapsed
     if not is_off(book, pages["host"][page]):
         learn(book, section, since, now, shape, time, changed, now - age)
 

@@ -8,6 +8,7 @@ V rises with t; the page is due when V reaches the price of a visit.
 import math
 
 from recrawl.allocation.formulas import periodic_demand, periodic_marginal, scaled_gain
+from recrawl.estimation.gamma import hazard
 from recrawl.kernels.jit import compiled
 
 #: Above this ln(1 + t/b) the closed form has at least eleven digits.
@@ -104,7 +105,7 @@ def elapsed_worth_of_belief(shape: float, time: float, value: float) -> float:
         ratio = value / worth
         if 1.0 <= ratio <= 1.0 + CLOSE:
             break
-        survival = math.exp(-shape * math.log1p(elapsed / time))
+        survival = math.exp(-hazard(shape, time, elapsed))
         slope = shape * elapsed / (time + elapsed) * elapsed * survival / worth
         elapsed *= ratio ** (1.0 / slope)
         if not elapsed < math.inf:
