@@ -74,7 +74,7 @@ def visits_a_second(fleet: Fleet) -> float:
 
 def bytes_a_page(fleet: Fleet) -> float:
     """Give what a page costs in memory beside its belief, its share of hosts included."""
-    held = sum(table.nbytes for table in fleet.frontier._book)  # noqa: SLF001 - nobody else asks
+    held = sum(table.nbytes for table in fleet.frontier._tables)  # noqa: SLF001 - nobody else asks
     return held / fleet.change_rate.size - BELIEF
 
 

@@ -75,7 +75,7 @@ def test_broken_promises_are_found() -> None:
         check_estimator(MLE())
     with pytest.raises(ConformanceError, match="median estimate"):
         check_estimator(LLN(), visits="regular")
-    with pytest.raises(ConformanceError, match="folded at once"):
+    with pytest.raises(ConformanceError, match="folded in one batch"):
         check_estimator(GammaFilter())
 
 
@@ -113,12 +113,12 @@ class Broken:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("writes to its state", "changes the state"),
+        ("writes to its state", "modifies the state"),
         ("miscounts", "miscounted"),
-        ("mixes pages", "a page alone"),
+        ("mixes pages", "a page on its own"),
         ("infinite when all changed", "not finite"),
         ("negative", "negative"),
-        ("inside out", "inside out"),
+        ("inside out", "low end is above its high end"),
     ],
 )
 def test_each_fault_is_named(fault: str, message: str) -> None:

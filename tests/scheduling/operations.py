@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from scheduling.plain import book_of
+from scheduling.plain import tables_of
 
 from recrawl.kernels.jit import Ints
 from recrawl.scheduling.frontier import Frontier
@@ -16,9 +16,9 @@ from recrawl.scheduling.state import (
     LISTS,
     NEW,
     NONE,
-    OUT,
     QUEUED,
     READY,
+    TAKEN,
     WAITING,
 )
 
@@ -213,7 +213,7 @@ class Session:
 
     def check_lists(self) -> None:
         """Each page is in the one list that its place says, and what is counted is right."""
-        pages, hosts, _, desk, heads = book_of(self.frontier)
+        pages, hosts, _, shared, heads = tables_of(self.frontier)
         found: dict[int, int] = {}
         for where in range(LISTS):
             before, page = -2 - where, int(heads[where])
@@ -222,16 +222,16 @@ class Session:
                 assert pages["before"][page] == before
                 found[page] = where
                 before, page = page, int(pages["next"][page])
-        place = pages["place"].tolist()
+        place = pages["status"].tolist()
         there = {page for page, kind in enumerate(place) if kind != ABSENT}
-        listed = {page for page in there if place[page] not in (OUT, NEW)}
+        listed = {page for page in there if place[page] not in (TAKEN, NEW)}
         assert there == set(self.host)
-        assert {page for page in there if place[page] == OUT} == self.out
+        assert {page for page in there if place[page] == TAKEN} == self.out
         assert set(found) == listed
         for page, where in found.items():
             kinds = (READY,) if where >= FIRST_VALUE else (QUEUED, WAITING)
             assert place[page] in kinds
-        assert desk["ready"][0] == sum(where >= FIRST_VALUE for where in found.values())
+        assert shared["ready"][0] == sum(where >= FIRST_VALUE for where in found.values())
         waiting = [page for page in found if place[page] == WAITING]
         counts = np.bincount(pages["host"][waiting], minlength=hosts.size)
         assert hosts["waiting"].tolist() == counts.tolist()

@@ -10,18 +10,18 @@ from typing import Protocol
 import numpy as np
 
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.scheduling import neighbours as activity
+from recrawl.scheduling import neighbours
 from recrawl.scheduling.frontier import Frontier
-from recrawl.scheduling.state import Book
+from recrawl.scheduling.state import CALIBRATION_PRIOR, FIRST_ODDS, Tables
 
 #: How strongly clocks are held back is a matter of taste, and taken from where it is chosen.
-HOST, SECTION = float(activity.HOST_PRIOR), float(activity.SECTION_PRIOR)
-MOST = activity.MAX_ODDS
+HOST, SECTION = float(neighbours.HOST_PRIOR), float(neighbours.SECTION_PRIOR)
+MOST = neighbours.MAX_ODDS
 
 
-def book_of(frontier: Frontier) -> Book:
+def tables_of(frontier: Frontier) -> Tables:
     """Give the tables inside a frontier, which no one but a test looks into."""
-    return frontier._book  # noqa: SLF001
+    return frontier._tables  # noqa: SLF001
 
 
 def value(shape: Floats, time: Floats, elapsed: Floats) -> Floats:
@@ -61,9 +61,9 @@ class Clocks:
         self.found: dict[tuple[str, int, int], float] = defaultdict(float)
         self.expected: dict[tuple[str, int, int], float] = defaultdict(float)
         self.pending: list[tuple[tuple[str, int, int], float, float]] = []
-        self.odds = dict.fromkeys(self.host, activity.FIRST_ODDS)
-        self.all_found = dict.fromkeys(self.host, activity.CALIBRATION_PRIOR)
-        self.all_expected = dict.fromkeys(self.host, activity.CALIBRATION_PRIOR)
+        self.odds = dict.fromkeys(self.host, FIRST_ODDS)
+        self.all_found = dict.fromkeys(self.host, CALIBRATION_PRIOR)
+        self.all_expected = dict.fromkeys(self.host, CALIBRATION_PRIOR)
 
     def trust(self, section: int) -> float:
         return 1.0 / (1.0 + math.exp(-self.odds[self.host[section]]))
@@ -96,14 +96,14 @@ class Clocks:
         if plain <= 0.0:
             return 0.0
         believed = plain + self.trust(section) * (self.shown(section, since, now) - plain)
-        return max(believed, activity.SLOWEST * plain)
+        return max(believed, neighbours.MIN_SPEED * plain)
 
     def bias(self, host: int, expected: float, changed: bool) -> float:
         """Give how many changes were found for each expected, before this visit is counted."""
         bias = self.all_found[host] / self.all_expected[host]
         found = bias * expected / (1.0 - math.exp(-bias * expected)) if changed else 0.0
         for total, new in ((self.all_found, found), (self.all_expected, expected)):
-            total[host] += new - total[host] / activity.CALIBRATION_VISITS
+            total[host] += new - total[host] / neighbours.CALIBRATION_VISITS
         return bias
 
     def learn(
@@ -201,7 +201,7 @@ class PlainFrontier:
         wanted = min(limit, int(self.credit + 1e-9))
         if wanted and self.clocks is None and self.section is not None:
             self.clocks = Clocks(
-                self.host, self.importance.size / self.budget / activity.BINS_A_GAP
+                self.host, self.importance.size / self.budget / neighbours.BINS_PER_GAP
             )
         values = np.where(self.out, 0.0, self.values(now)) if wanted else np.zeros(self.last.size)
         order = np.lexsort((np.arange(values.size), -values))[:wanted]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scheduling.plain import book_of
+from scheduling.plain import tables_of
 
 from recrawl.estimation.belief import Prior
 from recrawl.kernels.jit import Ints
@@ -92,7 +92,7 @@ def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
     old = begun(60, 40.0)
     visits_from(old, 0.0, 5.0)
     page = np.arange(60)
-    table = book_of(old).pages
+    table = tables_of(old).pages
     new = Frontier(40.0, neighbours=False)
     new.add(
         page,

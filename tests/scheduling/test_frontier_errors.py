@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scheduling.plain import book_of
+from scheduling.plain import tables_of
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
@@ -26,11 +26,11 @@ def begun() -> Frontier:
 def refused(argument: str, use: Callable[[Frontier], object]) -> None:
     """Expect one sentence that begins with the argument, and nothing else to have happened."""
     frontier = begun()
-    before = [part.tobytes() for part in book_of(frontier)]
+    before = [part.tobytes() for part in tables_of(frontier)]
     with pytest.raises(ArgumentError, match=f"^{argument}: ") as caught:
         use(frontier)
     assert "\n" not in str(caught.value)
-    assert [part.tobytes() for part in book_of(frontier)] == before
+    assert [part.tobytes() for part in tables_of(frontier)] == before
     assert frontier.take(1.0, 10).tolist() == begun().take(1.0, 10).tolist()
 
 

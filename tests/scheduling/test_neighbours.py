@@ -10,15 +10,15 @@ from scheduling.plain import (
     Clocks,
     PlainFrontier,
     Shadow,
-    book_of,
     changes_together,
     poisson_changes,
     replay,
+    tables_of,
 )
 
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.scheduling.frontier import Frontier
-from recrawl.scheduling.neighbours import elapsed_by_clock
+from recrawl.scheduling.neighbours import effective_since
 
 #: Readings are kept in single precision and added up over 64 bins.
 SINGLE = 64 * 2.0**-24
@@ -55,14 +55,14 @@ def clocks_of(shadow: Shadow) -> Clocks:
 
 
 def assert_clocks_agree(shadow: Shadow, now: float) -> None:
-    book, clocks = book_of(shadow.frontier), clocks_of(shadow)
+    tables, clocks = tables_of(shadow.frontier), clocks_of(shadow)
     for section in range(6):
         for since in np.linspace(now - 20.0, now, 43).tolist():
-            ours = elapsed_by_clock(book, section, since, now)
+            ours = effective_since(tables, section, since, now)
             assert ours == pytest.approx(
                 clocks.elapsed(section, since, now), rel=SINGLE, abs=SINGLE * 12.0
             )
-    assert book.hosts["odds"][:3] == pytest.approx(list(clocks.odds.values()), abs=1e-3)
+    assert tables.hosts["odds"][:3] == pytest.approx(list(clocks.odds.values()), abs=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -112,12 +112,12 @@ def test_a_clock_runs_fast_where_its_section_changed_and_is_plain_before() -> No
     for number in range(1, 5):
         frontier.report(range(20), 0.1 * number, changed=[False] * 20)
     frontier.report(range(20), 0.5, changed=[True] * 20)
-    book = book_of(frontier)
-    busy, quiet = (elapsed_by_clock(book, here, 0.4, 0.5) for here in (0, 1))
+    tables = tables_of(frontier)
+    busy, quiet = (effective_since(tables, here, 0.4, 0.5) for here in (0, 1))
     assert busy > 2.0 * 0.1
     assert busy > quiet > 0.1
-    assert elapsed_by_clock(book, 0, 0.1, 0.4) < 0.3
-    assert elapsed_by_clock(book, 0, 0.5, 0.5) == 0.0
+    assert effective_since(tables, 0, 0.1, 0.4) < 0.3
+    assert effective_since(tables, 0, 0.5, 0.5) == 0.0
 
 
 def test_a_change_calls_for_visits_to_the_section() -> None:
@@ -140,7 +140,7 @@ def test_switched_off_clocks_run_with_plain_time() -> None:
     frontier = begun(60.0, np.ones(60), section, section, neighbours=False)
     frontier.take(0.1, 1)
     frontier.report(range(20), 0.5, changed=[True] * 20)
-    assert elapsed_by_clock(book_of(frontier), 0, 0.2, 0.7) == pytest.approx(0.5)
+    assert effective_since(tables_of(frontier), 0, 0.2, 0.7) == pytest.approx(0.5)
 
 
 def staleness(changes: list[Floats], section: Ints, host: Ints, *, neighbours: bool) -> float:

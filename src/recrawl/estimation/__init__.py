@@ -1,4 +1,4 @@
-"""Change rates from observations: one estimator a file."""
+"""Estimators of change rates from observations, one per file."""
 
 from recrawl.estimation.belief import Belief, Prior, staleness, survival
 from recrawl.estimation.bias_reduced import BiasReduced

@@ -14,20 +14,20 @@ from recrawl.estimation.gamma import N, hazard
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats, Ints, cut, in_parallel
 
-#: A page alone starts from Gamma(½, ½ mean gap): half a change in half a gap.
+#: A page without a prior starts from Gamma(½, ½ mean gap): half a change in half a gap.
 ALONE_SHAPE = 0.5
 ALONE_GAPS = 0.5
-#: Before a page's first visit its mean gap is not known; a day stands in.
+#: Stands in for a page's mean gap before its first visit, in days.
 GAP_BEFORE_VISITS = 1.0
-#: Finding two quantiles takes about as long as going over this many rows.
-ROWS_A_QUANTILE = 100
+#: Computing two quantiles takes about as long as reading this many rows.
+ROWS_PER_QUANTILE = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is believed of a page before its first visit: about ``shape`` changes in ``time`` days.
+    """The belief about a page before its first visit: about ``shape`` changes in ``time`` days.
 
-    Either number may be an array with one element a page.
+    Either number may be an array with one element per page.
 
     >>> Prior(shape=0.5, time=10.0).rate
     0.05
@@ -49,7 +49,7 @@ class Prior:
         return float(rate) if np.ndim(rate) == 0 else rate
 
     def columns(self, pages: int) -> tuple[Floats, Floats]:
-        """Give both numbers for each of so many pages."""
+        """Return both numbers as arrays with one element per page."""
         try:
             return (
                 np.array(np.broadcast_to(np.asarray(self.shape, np.float64), pages)),
@@ -67,9 +67,9 @@ class Belief(NamedTuple):
 
     Attributes:
         visits: Observations, k.
-        elapsed: Their gaps' sum in days.
-        shape: a, about the number of changes known of.
-        time: b, the days they were in.
+        elapsed: The sum of their gaps, in days.
+        shape: a, about the number of changes known.
+        time: b, about the days in which they happened.
     """
 
     visits: Ints
@@ -83,7 +83,7 @@ class Belief(NamedTuple):
         return self.shape / self.time
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Give the quantiles that leave equal shares of the belief outside."""
+        """Return the quantiles that leave equal tails outside."""
         tail = 0.5 - 0.5 * checked_level(level)
         ends = np.empty((2, self.shape.size))
 
@@ -93,7 +93,7 @@ class Belief(NamedTuple):
             special.gammainccinv(self.shape[pages], tail, out=ends[1, pages])
             ends[:, pages] /= self.time[pages]
 
-        in_parallel(fill, cut(self.shape.size, ROWS_A_QUANTILE * self.shape.size))
+        in_parallel(fill, cut(self.shape.size, ROWS_PER_QUANTILE * self.shape.size))
         return ends[0], ends[1]
 
 
@@ -118,7 +118,7 @@ def staleness(shape: N, time: N, elapsed: N) -> N:
 
 
 def start(prior: Prior | None, pages: int) -> Belief:
-    """Give the beliefs about pages without visits."""
+    """Return the beliefs about pages without visits."""
     alone = Prior(ALONE_SHAPE, ALONE_GAPS * GAP_BEFORE_VISITS)
     shape, time = (prior or alone).columns(checked_pages(pages))
     return Belief(np.zeros(pages, np.int64), np.zeros(pages), shape, time)
@@ -132,7 +132,7 @@ def update(
     *,
     dated: bool,
 ) -> Belief:
-    """Fold observations into beliefs; with ``dated``, use the ages that servers told."""
+    """Fold observations into beliefs; with ``dated``, use the ages by servers' dates."""
     new = copied(state)
     columns = (new.shape, new.time, new.visits, new.elapsed)
     prior_gaps = 0.0 if prior else ALONE_GAPS
@@ -152,7 +152,7 @@ def update(
     return new
 
 
-def checked_half_life(half_life: float | None) -> None:
-    """Say what is wrong with a half-life, if anything is."""
+def check_half_life(half_life: float | None) -> None:
+    """Raise `ArgumentError` unless a half-life is None, or positive and finite."""
     if half_life is not None and not 0.0 < half_life < np.inf:
         raise ArgumentError(f"half_life: {half_life} is not a positive number of days")

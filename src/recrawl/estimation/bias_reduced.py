@@ -19,13 +19,13 @@ class BiasReduced:
     At gaps of τ days a visit finds no change with probability e^(−Δτ). The halves keep the
     logarithm finite and remove most of the bias. τ is the mean gap, Σ elapsed / k.
 
-    **When it is wrong**: at random visits. Long gaps hide more than short ones show, and with
-    exponential gaps it tends to p·ln(1 + Δ/p): 0.69 times Δ at Δ = p, 0.36 times at Δ = 5p.
+    **When it is wrong**: for visits at random times. Long gaps hide more than short ones show, and
+    with exponential gaps it converges to p·ln(1 + Δ/p): 0.69 Δ at Δ = p, 0.36 Δ at Δ = 5p.
 
     No data: 0. All unchanged: 0. All changed: ln(2k + 1) / τ.
 
     The interval is a confidence interval: Jeffreys' for the share of visits that find a change,
-    carried over to Δ. At regular visits it covers as Jeffreys' interval does, at random ones not.
+    transformed to Δ. It has the coverage of Jeffreys' interval for regular visits only.
 
     >>> from recrawl import Tracker
     >>> page = Tracker(BiasReduced())
@@ -38,7 +38,7 @@ class BiasReduced:
     state_version: ClassVar[int] = 1
 
     def start(self, pages: int) -> Counts:
-        """Give the counts of pages without visits."""
+        """Return the counts of pages without visits."""
         return Counts.none(pages)
 
     def update(self, state: Counts, observations: Observations) -> Counts:
@@ -46,11 +46,11 @@ class BiasReduced:
         return state.plus(observations)
 
     def rate(self, state: Counts) -> Floats:
-        """Give −ln((k − Î + ½) / (k + ½)) / τ."""
+        """Return −ln((k − Î + ½) / (k + ½)) / τ."""
         return -np.log1p(-state.changes / (state.visits + 0.5)) * state.mean_rate
 
     def interval(self, state: Counts, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give a confidence interval."""
+        """Return a confidence interval."""
         share = state.changed_share(level)
         known = state.visits > 0
         return np.where(known, -np.log1p(-share.low) * state.mean_rate, 0.0), np.where(

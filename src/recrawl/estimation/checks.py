@@ -1,4 +1,4 @@
-"""The promises every estimator keeps, as a suite that anyone can run on their own."""
+"""The properties every estimator guarantees, as checks to run on estimators of your own."""
 
 import tempfile
 from collections.abc import Iterator
@@ -27,16 +27,16 @@ def check_estimator(
     sees_batches: bool = False,
     seed: int = 0,
 ) -> None:
-    """Raise `ConformanceError` at the first promise that an estimator breaks.
+    """Raise `ConformanceError` for the first check that an estimator fails.
 
     Args:
-        estimator: The one to check.
-        consistent: Whether it promises to find the true rate.
-        visits: The spacing of visits for which it promises so.
-        state_grows: Whether it keeps every observation, and says so.
-        sees_batches: Whether it looks at all observations of an update before folding them, and
-            says so; if not, folding them one after the other gives the same.
-        seed: Of the random observations.
+        estimator: The estimator to check.
+        consistent: Whether it claims to converge to the true rate.
+        visits: The spacing of visits for which it claims so.
+        state_grows: Whether it keeps every observation by design.
+        sees_batches: Whether an update may depend on all its observations at once; if not, folding
+            them one by one must give the same state.
+        seed: Seed of the random observations.
 
     >>> from recrawl import LLN
     >>> check_estimator(LLN())
@@ -92,7 +92,7 @@ def _check_settings_are_frozen(estimator: Estimator[Any]) -> None:
 def _check_no_data(estimator: Estimator[Any]) -> None:
     numbers = _numbers(estimator, estimator.start(2))
     _check_sane(estimator, numbers, "without visits")
-    _promise(numbers.shape == (3, 2), estimator, "rate and interval have one element a page")
+    _promise(numbers.shape == (3, 2), estimator, "rate and interval have one element per page")
     _promise(
         (estimator.start(2).visits == 0).all(), estimator, "a state starts with visits of zero"
     )
@@ -101,7 +101,11 @@ def _check_no_data(estimator: Estimator[Any]) -> None:
 def _check_sane(estimator: Estimator[Any], numbers: Floats, when: str) -> None:
     _promise(np.isfinite(numbers).all(), estimator, f"a number is not finite {when}")
     _promise((numbers >= 0).all(), estimator, f"a rate is negative {when}")
-    _promise((numbers[1] <= numbers[2]).all(), estimator, f"an interval is inside out {when}")
+    _promise(
+        (numbers[1] <= numbers[2]).all(),
+        estimator,
+        f"an interval's low end is above its high end {when}",
+    )
 
 
 def _check_corners(estimator: Estimator[Any]) -> None:
@@ -128,9 +132,9 @@ def _check_inputs_are_left_alone(estimator: Estimator[Any], rng: np.random.Gener
     estimator.rate(state)
     estimator.interval(state)
     kept = all(map(np.array_equal, before, _columns(state)))
-    _promise(kept, estimator, "update changes the state it was given")
+    _promise(kept, estimator, "update modifies the state passed to it")
     kept = np.array_equal(seen.elapsed, elapsed) and np.array_equal(seen.changed, changed)
-    _promise(kept, estimator, "update changes the observations it was given")
+    _promise(kept, estimator, "update modifies the observations passed to it")
 
 
 def _check_one_page_is_like_many(estimator: Estimator[Any], rng: np.random.Generator) -> None:
@@ -141,7 +145,7 @@ def _check_one_page_is_like_many(estimator: Estimator[Any], rng: np.random.Gener
         _promise(
             _same(_numbers(estimator, alone)[:, 0], together[:, page]),
             estimator,
-            "a page alone is estimated otherwise than among others",
+            "a page on its own gets another estimate than among other pages",
         )
 
 
@@ -159,7 +163,7 @@ def _check_one_batch_is_like_many(estimator: Estimator[Any], rng: np.random.Gene
     _promise(
         _same(_numbers(estimator, at_once), _numbers(estimator, _fold(estimator, rows))),
         estimator,
-        "visits folded at once give other rates than one after the other",
+        "visits folded in one batch give other rates than folded one by one",
     )
 
 
@@ -189,7 +193,7 @@ def _check_saving(estimator: Estimator[Any], rng: np.random.Generator) -> None:
             _numbers(estimator, estimator.update(state, last)),
         ),
         estimator,
-        "a state saved and loaded goes on otherwise than the state itself",
+        "a state that was saved and loaded continues differently from the original",
     )
 
 
@@ -212,7 +216,7 @@ def _check_consistency(
     page = np.repeat(np.arange(pages), count)
     seen = Observations.of(elapsed, changed, page=page)
     found = estimator.rate(estimator.update(estimator.start(pages), seen))
-    # Theory allows an error of about k^(−3/8) for the slowest of them; the median page is nearer.
+    # The slowest estimators have an error of about k^(−3/8); the median page is closer than that.
     _promise(
         abs(np.median(found) / rate - 1.0) < 0.05,  # noqa: PLR2004
         estimator,

@@ -1,4 +1,4 @@
-"""Change rates of every page in the columns of a log."""
+"""The change rate of every page in the columns of a log."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +12,8 @@ from recrawl.estimation.gamma_filter import GammaFilter
 from recrawl.estimation.observations import assemble
 from recrawl.kernels.jit import Floats, Ints, extremes
 
-#: Page numbers are used as they are if there are not many more of them than rows.
-SPARSEST = 4
+#: Integer pages are used as page numbers if the largest is at most about this many times the rows.
+MAX_SPARSITY = 4
 FEW_PAGES = 1_000
 
 
@@ -22,12 +22,12 @@ class Estimates:
     """A change rate for every page that was seen.
 
     Attributes:
-        page: The pages: in order where they are numbers from 0, else as they first appear.
-        rate: Changes a day.
+        page: The pages: ascending if they are numbers from 0, else in order of appearance.
+        rate: Changes per day.
         visits: Observations.
         method: The estimator.
-        state: Its state, for all page numbers.
-        seen: Which page numbers the arrays above are of.
+        state: Its state, one element per page number.
+        seen: The page numbers of the arrays above.
     """
 
     page: NDArray[Any]
@@ -38,7 +38,7 @@ class Estimates:
     seen: Ints
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give the ends of the method's interval, computed now."""
+        """Return the ends of the method's interval."""
         low, high = self.method.interval(self.state, level)
         return low[self.seen], high[self.seen]
 
@@ -48,12 +48,12 @@ class Estimates:
 
     @property
     def low(self) -> Floats:
-        """The lower ends at 95 %, computed when first asked for."""
+        """The lower ends at 95 %, computed on first access."""
         return self._interval[0]
 
     @property
     def high(self) -> Floats:
-        """The upper ends at 95 %, computed when first asked for."""
+        """The upper ends at 95 %, computed on first access."""
         return self._interval[1]
 
 
@@ -69,13 +69,13 @@ def estimate(
     """Estimate the change rate of every page in the columns of a log.
 
     Args:
-        page: The page each row is of: numbers or names. Rows may be in any order of pages, but a
-            page's rows are in order of time. Rows sorted by page are folded fastest.
+        page: The page of each row: a number or a name. Pages may be interleaved, but the rows of a
+            page must be in order of time. Rows sorted by page are fastest.
         elapsed: Days since the page's previous visit.
-        changed: Whether it had changed.
-        crawl_rate: Visits a day in force during the gap, a column or one number; NaN if unknown.
-        age: Days since the page last changed, as its server told; NaN if unknown.
-        method: An estimator; `GammaFilter` unless given.
+        changed: Whether it had changed since then.
+        crawl_rate: Visits per day in force during the gap, a column or one number; NaN if unknown.
+        age: Days since the page last changed, by its server's date; NaN if unknown.
+        method: An estimator; `GammaFilter` by default.
 
     >>> found = estimate(["a", "b", "a"], [1.0, 2.0, 1.0], [True, False, False])
     >>> found.page, found.rate.round(3), found.visits
@@ -99,11 +99,11 @@ def estimate(
 
 
 def _numbered(page: ArrayLike) -> tuple[Ints, int, NDArray[Any] | None]:
-    """Number the pages from 0; give their names too, unless they are such numbers already."""
+    """Number the pages from 0; return their names too, unless they are page numbers already."""
     pages = np.ravel(page)
     if pages.dtype.kind in "iu":
         low, high = (int(end) for end in extremes(pages)) if pages.size else (0, -1)
-        if low >= 0 and high < SPARSEST * pages.size + FEW_PAGES:
+        if low >= 0 and high < MAX_SPARSITY * pages.size + FEW_PAGES:
             return np.ascontiguousarray(pages, np.int64), high + 1, None
     distinct, first, inverse = np.unique(pages, return_index=True, return_inverse=True)
     order = np.argsort(first)

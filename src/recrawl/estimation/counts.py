@@ -1,4 +1,4 @@
-"""The state of the estimators that only count: visits, changes, and the time they took."""
+"""The state of the estimators that only count: visits, changes, and total time."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from recrawl.estimation.estimator import checked_level, checked_pages
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import AHEAD, Bools, Floats, Ints, compiled, cut, in_parallel, prefetch
 
-#: A float holds visits and changes of so many rows exactly, as visits + A_CHANGE · changes.
+#: Up to this many rows a float holds visits + A_CHANGE · changes exactly.
 MAX_ROWS = 1 << 26
 A_CHANGE = float(MAX_ROWS)
 
@@ -24,13 +24,13 @@ class Shares(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a page's visits added up to.
+    """Totals of each page's visits.
 
     Attributes:
         visits: Observations, k.
-        changes: Those that found a change, Î.
-        elapsed: Their gaps' sum in days.
-        rated: Those of the changes whose crawl rate was given.
+        changes: Observations that found a change, Î.
+        elapsed: The sum of their gaps, in days.
+        rated: Changes whose crawl rate was given.
         earned: The sum of these crawl rates, Σ p·I.
     """
 
@@ -42,12 +42,12 @@ class Counts(NamedTuple):
 
     @classmethod
     def none(cls, pages: int) -> "Counts":
-        """Give the counts of pages without visits."""
+        """Return the counts of pages without visits."""
         ints, floats = np.zeros(checked_pages(pages), np.int64), np.zeros(pages)
         return cls(ints, ints, floats, ints, floats)
 
     def plus(self, observations: Observations) -> "Counts":
-        """Give the counts after these observations."""
+        """Return the counts after these observations."""
         visits, changes, elapsed = self.visits.copy(), self.changes.copy(), self.elapsed.copy()
         _add_up(observations, visits, changes, elapsed)
         if observations.crawl_rate is None:
@@ -60,7 +60,7 @@ class Counts(NamedTuple):
 
     @property
     def mean_rate(self) -> Floats:
-        """Visits a day, k / Σ elapsed; 0 for a page without visits."""
+        """Visits per day, k / Σ elapsed; 0 for a page without visits."""
         return np.divide(
             self.visits, self.elapsed, out=np.zeros(self.elapsed.size), where=self.visits > 0
         )
@@ -78,11 +78,11 @@ class Counts(NamedTuple):
         )
 
     def changed_share(self, level: float) -> Shares:
-        """Give an interval of the probability q that a visit finds a change, and of 1 − q.
+        """Return an interval of the probability q that a visit finds a change, and of 1 − q.
 
         Jeffreys' interval, the quantiles of Beta(Î + ½, k − Î + ½). Unlike most intervals of a
-        share it never ends at exactly 1, which would be an infinite rate; and 1 − q is computed for
-        itself, since it is tiny where q is nearly 1.
+        share it never ends at exactly 1, which would be an infinite rate. 1 − q is computed
+        separately, because it is tiny where q is nearly 1.
         """
         tail = 0.5 - 0.5 * checked_level(level)
         yes, no = self.changes + 0.5, self.visits - self.changes + 0.5
@@ -95,7 +95,7 @@ class Counts(NamedTuple):
 
 
 def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Floats) -> None:
-    """Add to visits, changes and gaps a page; a table a core, so that no two write to one place."""
+    """Add observations to the totals, in one table per core so that no two cores share memory."""
     spans = cut(observations.rows, observations.rows)
     if observations.pages > observations.rows:
         spans = [(0, observations.rows)]
@@ -128,8 +128,7 @@ def _unpack(table: Floats, visits: Ints, changes: Ints, elapsed: Floats) -> None
 def _add_rows(
     table: Floats, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
 ) -> None:
-    # What bounds the speed is the memory: visits and changes share a number, and it is asked for
-    # in time.
+    # Bound by memory: visits and changes share one number, which is prefetched.
     flat = table.reshape(-1)
     for row in range(first, last):
         prefetch(flat, 2 * page[min(row + AHEAD, last - 1)])

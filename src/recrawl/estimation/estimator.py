@@ -1,4 +1,4 @@
-"""What every estimator is: a fold over observations, with its settings apart from its state."""
+"""The estimator interface: a fold over observations, with settings separate from state."""
 
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -8,12 +8,12 @@ from recrawl.errors import ArgumentError
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats, Ints
 
-#: The end of an interval about which nothing is known: finite, as every number here is.
+#: The upper end of an interval without data: the largest float, as results are finite.
 ANYTHING = 1.7976931348623157e308
 
 
 class State(Protocol):
-    """A tuple of columns with one element a page, ``visits`` among them."""
+    """A tuple of arrays with one element per page, ``visits`` among them."""
 
     @property
     def visits(self) -> Ints:
@@ -26,40 +26,40 @@ S = TypeVar("S", bound=State)
 
 @runtime_checkable
 class Estimator(Protocol[S]):
-    """Three steps make an estimator: ``start``, ``update``, ``rate``; ``interval`` says how sure.
+    """An estimator has ``start``, ``update`` and ``rate``; ``interval`` gives the uncertainty.
 
-    The object holds settings only and never changes. The state is a `typing.NamedTuple` of arrays,
-    one element a page; ``update`` returns a new one and leaves its arguments as they were.
+    The object is immutable and holds settings only. The state is a `typing.NamedTuple` of arrays
+    with one element per page; ``update`` returns a new one and does not modify its arguments.
     """
 
-    #: Raised when the meaning of the state's columns changes, so that old files are recognised.
+    #: Incremented when the meaning of the state's columns changes, so that old files are refused.
     state_version: ClassVar[int]
 
     def start(self, pages: int) -> S:
-        """Give the state of pages that nothing is known about."""
+        """Return the state of pages without observations."""
         ...
 
     def update(self, state: S, observations: Observations) -> S:
-        """Give the state after these observations."""
+        """Return the state after these observations."""
         ...
 
     def rate(self, state: S) -> Floats:
-        """Give each page's change rate; finite and never negative."""
+        """Return each page's change rate, finite and never negative."""
         ...
 
     def interval(self, state: S, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give the ends of an interval that holds the change rate with probability ``level``."""
+        """Return the ends of an interval that contains the rate with probability ``level``."""
         ...
 
 
 def copied(state: S) -> S:
-    """Give a state of its own columns, to be changed in place."""
+    """Return a copy of a state that may be changed in place."""
     columns: Any = state
     return type(state)(*(column.copy() for column in columns))
 
 
 def normal_quantile(level: float) -> float:
-    """Give how many standard deviations either side hold ``level`` of a normal distribution.
+    """Return z such that ± z standard deviations contain ``level`` of a normal distribution.
 
     >>> round(normal_quantile(0.95), 3)
     1.96
@@ -68,14 +68,14 @@ def normal_quantile(level: float) -> float:
 
 
 def checked_level(level: float) -> float:
-    """Give the level back, or say what is wrong with it."""
+    """Return the level, or raise `ArgumentError`."""
     if not 0.0 < level < 1.0:
         raise ArgumentError(f"level: {level} is not between 0 and 1; 0.95 is usual")
     return level
 
 
 def checked_pages(pages: int) -> int:
-    """Give the number of pages back, or say what is wrong with it."""
+    """Return the number of pages, or raise `ArgumentError`."""
     if pages < 0:
         raise ArgumentError(f"pages: {pages} is negative")
     return pages

@@ -1,4 +1,4 @@
-"""Priors learned from a fleet of pages: empirical Bayes, for all of them or host by host."""
+"""Priors learned from a fleet of pages: empirical Bayes, for the whole fleet or per host."""
 
 import numpy as np
 from scipy import special
@@ -9,26 +9,26 @@ from recrawl.estimation.gamma_filter import GammaFilter
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Bools, Floats, Ints
 
-#: With a shape above 1 a page seen unchanged for long would be given up; a prior never says that.
-LARGEST_SHAPE = 1.0
-#: More pages than this teach a prior nothing new.
-ENOUGH_PAGES = 10_000
-#: How many pages of the whole fleet a host's own pages are weighed against.
+#: With a shape above 1, a page unchanged for long would never be visited again.
+MAX_SHAPE = 1.0
+#: More pages than this hardly improve a prior.
+MAX_PAGES = 10_000
+#: The weight of the fleet in a host's prior, in pages.
 FLEET_PAGES = 20.0
-#: How many pages standing alone a fleet is weighed against, so that it keeps a prior in a corner.
+#: The weight of the default prior in a fleet's, in pages: it decides if nothing, or all, changed.
 ALONE_PAGES = 2.0
 MAX_ROUNDS = 60
-#: Rounds end when no prior moves by more than this share.
-SETTLED = 1e-3
+#: Rounds end when no prior changes by more than this share.
+TOLERANCE = 1e-3
 
 
 def fit_prior(observations: Observations) -> Prior:
     """Learn the prior of a fleet from its own observations.
 
-    The fleet's rates are taken to be Gamma(a, b); each round believes the pages under the prior so
-    far and moves it to the Gamma that fits these beliefs best (expectation maximisation). Two pages
-    standing alone are counted in, so that a fleet in which nothing, or all, changed keeps a prior.
-    The shape is kept at 1 or below: a page nobody knows is never given up.
+    The fleet's rates are assumed to be Gamma(a, b) distributed. Each round computes the pages'
+    beliefs under the current prior, then fits the prior to these beliefs (expectation
+    maximisation). Two pages with the default prior are added, so that a fleet in which nothing, or
+    everything, changed has a prior too. The shape is at most 1: no unknown page is given up.
 
     >>> rng = np.random.default_rng(1)
     >>> rate = rng.gamma(0.5, 1 / 10.0, size=2_000)
@@ -44,24 +44,24 @@ def fit_prior(observations: Observations) -> Prior:
 
 
 def fit_host_priors(observations: Observations, host: Ints) -> Prior:
-    """Learn a prior for every host, one element a *page*, ready for ``GammaFilter(prior=…)``.
+    """Learn a prior for every host; it has one element per *page*, as `GammaFilter` takes it.
 
     Args:
-        observations: What visits taught.
+        observations: The observations of all pages.
         host: Each page's host, numbered from 0.
 
-    A host's pages are weighed against twenty of the fleet's: one with many pages has its own prior,
-    one with few falls back to the fleet's, and one with none is given just that.
+    The fleet's prior counts as much as twenty of a host's pages: a host with many pages gets its
+    own prior, one with few stays close to the fleet's, and one without pages gets exactly that.
     """
     if host.shape != (observations.pages,) or (host.size and host.min() < 0):
-        raise ArgumentError(f"host: expected {observations.pages} numbers from 0, one a page")
+        raise ArgumentError(f"host: expected {observations.pages} numbers from 0, one per page")
     fleet = fit_prior(observations)
     hosts = _fit(_sample(observations, host), host, fleet)
     return Prior(hosts.shape[host], hosts.time[host])
 
 
 class _Priors:
-    """A prior a group, as two arrays."""
+    """One prior per group, as two arrays."""
 
     def __init__(self, shape: Floats, time: Floats) -> None:
         self.shape = shape
@@ -83,7 +83,7 @@ def _fit(observations: Observations, group: Ints, fleet: Prior | None) -> _Prior
             np.log(moved.time / priors.time)
         )
         priors = moved
-        if change.max() < SETTLED:
+        if change.max() < TOLERANCE:
             break
     return priors
 
@@ -91,9 +91,10 @@ def _fit(observations: Observations, group: Ints, fleet: Prior | None) -> _Prior
 def _best_gammas(
     state: Belief, known: Bools, group: Ints, anchor: Prior, weight: float, groups: int
 ) -> _Priors:
-    """Give the Gammas with the beliefs' mean rate and mean log rate.
+    """Return the Gammas with the beliefs' mean rate and mean log rate.
 
-    Both are weighed against the anchor's on a log scale: a fast fleet does not drown a slow host.
+    Both are averaged with the anchor's on a log scale, so that a fast fleet does not dominate a
+    slow host.
     """
     here = group[known]
     shape, time = state.shape[known], state.time[known]
@@ -104,7 +105,7 @@ def _best_gammas(
     sum_of_logs = np.bincount(here, special.psi(shape) - np.log(time), groups)
     log_mean = (pages * log_rate + weight * np.log(a / b)) / (pages + weight)
     mean_log = (sum_of_logs + weight * (special.psi(a) - np.log(b))) / (pages + weight)
-    fitted = np.minimum(_shape_of(log_mean - mean_log), LARGEST_SHAPE)
+    fitted = np.minimum(_shape_of(log_mean - mean_log), MAX_SHAPE)
     return _Priors(fitted, fitted / np.exp(log_mean))
 
 
@@ -118,16 +119,16 @@ def _shape_of(gap: Floats) -> Floats:
 
 
 def _sample(observations: Observations, host: Ints | None) -> Observations:
-    """Keep at most so many pages with visits (of a host), spread evenly over its pages."""
+    """Keep at most `MAX_PAGES` visited pages (per host, if given), spread evenly."""
     if not observations.rows:
-        raise ArgumentError("observations: there are none, so nothing to learn a prior from")
+        raise ArgumentError("observations: there are none to learn a prior from")
     visited = np.flatnonzero(np.bincount(observations.page, minlength=observations.pages))
     group = np.zeros(visited.size, np.int64) if host is None else host[visited]
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group)
     rank = np.empty(visited.size, np.int64)
     rank[order] = np.arange(visited.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    stride = -(-sizes // ENOUGH_PAGES)
+    stride = -(-sizes // MAX_PAGES)
     chosen = np.zeros(observations.pages, np.bool_)
     chosen[visited[rank % stride[group] == 0]] = True
     if chosen[visited].all():

@@ -12,7 +12,7 @@ from recrawl.kernels.jit import Floats
 @final
 @dataclass(frozen=True, eq=False)
 class GammaFilter:
-    """Believe Δ ~ Gamma(a, b), and let every visit sharpen the belief.
+    """A Gamma belief, Δ ~ Gamma(a, b), updated by every visit.
 
     A visit after τ days that finds no change has likelihood e^(−Δτ), and the belief becomes
     Gamma(a, b + τ), exactly. One that finds a change has likelihood 1 − e^(−Δτ), and the posterior
@@ -21,28 +21,29 @@ class GammaFilter:
         r = b/(b+τ), c = r^a:  m₁ = (a/b)(1 − cr)/(1 − c),  m₂ = (a(a+1)/b²)(1 − cr²)/(1 − c),
         v = m₂ − m₁²:  a ← m₁²/v,  b ← m₁/v
 
-    Two numbers a page, any spacing of visits, as accurate as `MLE` for Δ up to 10p, and never
+    Two numbers per page, any spacing of visits, as accurate as `MLE` for Δ up to 10p, and never
     unstable.
 
     Args:
-        prior: What to believe before the first visit. Without one a page stands alone, with
-            Gamma(½, ½·mean gap). The mean is over all gaps known so far, those of the log or batch
-            at hand included; it follows the visits, which is exact, as a prior's time is a term of
-            the belief's. For many pages `fit_prior` learns a better prior.
+        prior: The belief before the first visit; by default Gamma(½, ½·mean gap) for each page on
+            its own. The mean is over all gaps so far, including those of the current batch. It is
+            updated with every visit, which is exact, because the prior's time is a term of the
+            belief's. For many pages `fit_prior` learns a better prior.
         half_life: Days after which half of what was learned is forgotten, for pages whose rate
-            drifts: before each visit (a, b) relax towards the prior's, both together.
+            drifts: before each visit, a and b move towards the prior's.
 
-    **When it is wrong**: when the page does not change as a Poisson process. Bursts make it too
-    sure; its mean stays sensible. The order of visits matters a little, as the filter keeps two
-    numbers of a longer story (0.448 or 0.445 on one shuffled stream).
+    **When it is wrong**: when the page does not change as a Poisson process. Bursts make it
+    overconfident, but its mean stays reasonable. The order of visits matters a little, because the
+    filter keeps only two numbers (0.448 or 0.445 on one shuffled stream).
 
-    No data: the prior's mean; alone, with a gap of a day, 1. All unchanged: falls as a / (b + Σ τ),
-    never to 0. All changed: grows slowly, finite for every k.
+    No data: the prior's mean; by default 1, from a gap of a day. All unchanged: falls as
+    a / (b + Σ τ), never to 0. All changed: grows slowly, finite for every k.
 
-    The interval is a credible interval with equal tails. Alone, on a log taken as a whole, it
-    covers a fixed Δ in 93 to 97 % of cases at 95 %, from 30 visits on and for Δ up to 5p. Far above
-    that nearly every visit finds a change, the small error of each step adds up, and Δ is put some
-    3 % too low at Δ = 13p and 72 % too low at Δ = 100p (`recrawl paper beyond` measures it).
+    The interval is a credible interval with equal tails. With the default prior, on a whole log at
+    once, at 95 % it covers a fixed Δ in 93 to 97 % of cases, from 30 visits on and for Δ up to 5p.
+    Far above that nearly every visit finds a change, the small errors of the steps add up, and the
+    estimate is some 3 % too low at Δ = 13p and 72 % too low at Δ = 100p (`recrawl paper beyond`
+    measures it).
 
     >>> from recrawl import Tracker
     >>> page = Tracker(GammaFilter())
@@ -59,20 +60,20 @@ class GammaFilter:
     state_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        belief.checked_half_life(self.half_life)
+        belief.check_half_life(self.half_life)
 
     def start(self, pages: int) -> Belief:
-        """Give the prior, for every page."""
+        """Return the prior for every page."""
         return belief.start(self.prior, pages)
 
     def update(self, state: Belief, observations: Observations) -> Belief:
-        """Sharpen the beliefs by what the visits found."""
+        """Update the beliefs by the outcomes of visits."""
         return belief.update(state, observations, self.prior, self.half_life, dated=False)
 
     def rate(self, state: Belief) -> Floats:
-        """Give the beliefs' means."""
+        """Return the beliefs' means."""
         return state.rate
 
     def interval(self, state: Belief, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give credible intervals with equal tails."""
+        """Return credible intervals with equal tails."""
         return state.interval(level)

@@ -8,17 +8,17 @@ from recrawl.estimation.estimator import checked_pages
 from recrawl.estimation.observations import Grouped, Observations
 from recrawl.kernels.jit import Bools, Floats, Ints
 
-#: Newton's method below closes in from one side and is at the limit of floats in some ten steps.
+#: Newton's method converges from one side, to the precision of floats in some ten steps.
 MAX_STEPS = 200
-#: A relative step smaller than this is the last one: the error it leaves is about its square.
+#: A relative step smaller than this is the last: the remaining error is about its square.
 PRECISION = 1e-7
 
 
 class History(NamedTuple):
-    """All observations so far, in order. It grows with every visit: these estimators are offline.
+    """All observations so far, in order. Every visit adds to it: these estimators are offline.
 
     Attributes:
-        visits: Observations a page.
+        visits: Observations per page.
         page: The row's page.
         elapsed: Its gap in days.
         changed: Whether it found a change.
@@ -31,7 +31,7 @@ class History(NamedTuple):
 
     @classmethod
     def none(cls, pages: int) -> "History":
-        """Give the history of pages without visits."""
+        """Return the history of pages without visits."""
         return cls(
             np.zeros(checked_pages(pages), np.int64),
             np.empty(0, np.int64),
@@ -40,7 +40,7 @@ class History(NamedTuple):
         )
 
     def plus(self, observations: Observations) -> "History":
-        """Give the history with these observations at its end."""
+        """Return the history with these observations appended."""
         visits = self.visits + np.bincount(observations.page, minlength=self.visits.size)
         if not self.page.size:
             return History(visits, observations.page, observations.elapsed, observations.changed)

@@ -1,4 +1,4 @@
-"""The estimator for servers that tell when a page last changed."""
+"""The estimator for servers that date a page's last change."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -12,25 +12,25 @@ from recrawl.kernels.jit import Floats
 @final
 @dataclass(frozen=True, eq=False)
 class LastModified:
-    """Use the date of the last change, where the server tells it, for an exact Gamma belief.
+    """A Gamma belief, updated exactly where the server dates the last change.
 
     With ``age`` = visit − last modification (a date in the future counts as 0) the page was quiet
     for u = min(age, τ) days before the visit, and if age < τ a change is known before that:
 
         b ← b + u,   a ← a + 1 if age < τ
 
-    which is the exact posterior. What happened before the last change is not known, and not used. A
-    visit without a date (no age, or NaN) teaches its one bit, as in `GammaFilter`.
+    which is the exact posterior. What happened before the last change is unknown and not used. A
+    visit without a date (no age, or NaN) updates the belief as in `GammaFilter`.
 
     Args:
         prior: As in `GammaFilter`.
         half_life: As in `GammaFilter`.
 
-    **When it is wrong**: when the dates are. Many servers date every answer now, or by the last
-    deployment; where a date contradicts the content it is better not given.
+    **When it is wrong**: when the dates are. Many servers date every response with the present or
+    with the last deployment; leave out dates that contradict the content.
 
     No data: the prior's mean. All unchanged: falls as a / (b + Σ τ). All changed: with ages near 0
-    it grows like the number of changes over the time known to be quiet, finite by the prior.
+    it grows as the changes divided by the time known to be quiet, finite thanks to the prior.
 
     The interval is a credible interval with equal tails. Measured at 95 % it covers 93 to 95 % from
     30 visits on.
@@ -48,20 +48,20 @@ class LastModified:
     state_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        belief.checked_half_life(self.half_life)
+        belief.check_half_life(self.half_life)
 
     def start(self, pages: int) -> Belief:
-        """Give the prior, for every page."""
+        """Return the prior for every page."""
         return belief.start(self.prior, pages)
 
     def update(self, state: Belief, observations: Observations) -> Belief:
-        """Sharpen the beliefs by what the visits found and the servers told."""
+        """Update the beliefs by the outcomes of visits and the servers' dates."""
         return belief.update(state, observations, self.prior, self.half_life, dated=True)
 
     def rate(self, state: Belief) -> Floats:
-        """Give the beliefs' means."""
+        """Return the beliefs' means."""
         return state.rate
 
     def interval(self, state: Belief, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give credible intervals with equal tails."""
+        """Return credible intervals with equal tails."""
         return state.interval(level)

@@ -20,7 +20,7 @@ POWER = re.compile(r"k\^(\d*\.?\d+)")
 @final
 @dataclass(frozen=True)
 class LLN:
-    """The law of large numbers turned round: x = p·Î / (k + α_k − Î).
+    """The law of large numbers, inverted: x = p·Î / (k + α_k − Î).
 
     A visit after an Exp(p) gap finds a change with probability q = Δ/(Δ + p), so Δ = p·q/(1 − q).
     Where crawl rates differ from gap to gap the numerator is Σ p_j·I_j: E[p_j·I_j] = Δ·E[1 − I_j],
@@ -29,16 +29,16 @@ class LLN:
 
     ``alpha`` keeps the denominator positive: a constant, ``"log"`` for log(k + 1), ``"sqrt"`` for
     √k, ``"k^0.75"`` for any power, or a function of an array of visit counts. With α ≡ 1 and
-    constant p the mean is Δ(1 − μ^k), μ = Δ/(Δ + p): as good as unbiased. 3 + p/Δ has the least
+    constant p the mean is Δ(1 − μ^k), μ = Δ/(Δ + p): practically unbiased. 3 + p/Δ has the least
     squared error.
 
-    **When it is wrong**: it does not look at the gaps, and assumes them exponential. At regular
-    visits it tends to p(e^(Δ/p) − 1), which is 1.7 times Δ at Δ = p and 30 times at Δ = 5p. A crawl
-    rate that was changed inside a gap biases it too.
+    **When it is wrong**: it ignores the gaps, and assumes them exponential. For regular visits it
+    converges to p(e^(Δ/p) − 1), which is 1.7 Δ at Δ = p and 30 Δ at Δ = 5p. A crawl rate that was
+    changed within a gap biases it too.
 
     No data: 0. All unchanged: 0. All changed: p·k/α_k, finite for every k.
 
-    The interval is a confidence interval: Jeffreys' for q, carried over to Δ. Measured at 95 % it
+    The interval is a confidence interval: Jeffreys' for q, transformed to Δ. Measured at 95 % it
     covers 94 to 97 % from 30 visits on.
 
     >>> from recrawl import Tracker
@@ -56,7 +56,7 @@ class LLN:
         self._alpha(np.ones(1))
 
     def start(self, pages: int) -> Counts:
-        """Give the counts of pages without visits."""
+        """Return the counts of pages without visits."""
         return Counts.none(pages)
 
     def update(self, state: Counts, observations: Observations) -> Counts:
@@ -64,12 +64,12 @@ class LLN:
         return state.plus(observations)
 
     def rate(self, state: Counts) -> Floats:
-        """Give Σ p·I / (k + α_k − Î)."""
+        """Return Σ p·I / (k + α_k − Î)."""
         alpha = self._alpha(np.maximum(state.visits, 1).astype(np.float64))
         return state.changes_at_rate / (state.visits - state.changes + alpha)
 
     def interval(self, state: Counts, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give a confidence interval: p times the odds of a change."""
+        """Return a confidence interval: p times the odds of a change."""
         share = state.changed_share(level)
         p, known = state.crawl_rate, state.visits > 0
         return np.where(known, p * share.low / share.low_rest, 0.0), np.where(

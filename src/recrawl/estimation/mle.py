@@ -12,8 +12,8 @@ from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
 from recrawl.kernels.simd_math import exp_minus
 
-#: In ln Δ, when the ends of an interval are sought.
-LONGEST_STEP = 5.0
+#: The longest step in ln Δ in the search for the ends of an interval.
+MAX_STEP = 5.0
 
 
 @final
@@ -21,18 +21,18 @@ LONGEST_STEP = 5.0
 class MLE:
     """The rate that makes the bits likeliest: Σ I τ / (e^(Δτ) − 1) = Σ (1 − I) τ.
 
-    It uses every gap as it was, so it is right at random, regular and any other visits. It is
-    solved afresh from the whole history, which it keeps: the state grows with every visit, and so
-    does the time an estimate takes. `GammaFilter` is as accurate from two numbers a page.
+    It uses every gap, so it is right for visits at random, regular or any other times. It is solved
+    from the whole history, which it keeps: both the state and the time per estimate grow with every
+    visit. `GammaFilter` is as accurate with two numbers per page.
 
-    **When it is wrong**: in its two corners, where the equation has no finite positive solution.
+    **When it is wrong**: in two corner cases, where the equation has no finite positive solution.
 
-    No data: 0. All unchanged: 0, where the likelihood is largest. All changed: the likelihood grows
-    for ever; half a visit of mean length that found no change is added, which at regular visits
+    No data: 0. All unchanged: 0, where the likelihood is largest. All changed: the likelihood has
+    no maximum; half a visit of mean length that found no change is added, which for regular visits
     gives ln(2k + 1) / τ, as `BiasReduced` does.
 
-    The interval is a confidence interval: the rates whose likelihood is not less than
-    e^(−z²/2) of the largest; all unchanged it is [0, z²/(2 Σ τ)]. Measured at 95 % it covers 92 to
+    The interval is a confidence interval: the rates whose likelihood is at least e^(−z²/2) of the
+    largest; [0, z²/(2 Σ τ)] if all were unchanged. Measured at 95 % it covers 92 to
     95 % from 30 visits on.
 
     >>> from recrawl import Tracker
@@ -46,7 +46,7 @@ class MLE:
     state_version: ClassVar[int] = 1
 
     def start(self, pages: int) -> History:
-        """Give the history of pages without visits."""
+        """Return the history of pages without visits."""
         return History.none(pages)
 
     def update(self, state: History, observations: Observations) -> History:
@@ -66,7 +66,7 @@ class MLE:
         return rate
 
     def interval(self, state: History, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give a likelihood-ratio confidence interval."""
+        """Return a likelihood-ratio confidence interval."""
         drop = 0.5 * normal_quantile(level) ** 2
         rate = self.rate(state)
         low, high = np.zeros(rate.size), np.full(rate.size, ANYTHING)
@@ -81,11 +81,11 @@ class MLE:
 
 
 @compiled
-def _boil_down(elapsed: Floats, changed: Bools, gaps: Floats) -> tuple[int, float]:
-    """Write the gaps that end in a change to ``gaps``; give how many, and Σ (1 − I) τ.
+def _keep_changes(elapsed: Floats, changed: Bools, gaps: Floats) -> tuple[int, float]:
+    """Write the gaps that end in a change to ``gaps``; return their number, and Σ (1 − I) τ.
 
     If all do, half a mean gap without a change is added. There is no branch on ``changed``, which
-    no processor can guess.
+    no processor could predict.
     """
     still = 0.0
     changes = 0
@@ -106,13 +106,13 @@ def _solve_pages(
     for page in range(first, last):
         rows = slice(starts[page], starts[page + 1])
         if rows.stop > rows.start:
-            changes, still = _boil_down(elapsed[rows], changed[rows], gaps)
+            changes, still = _keep_changes(elapsed[rows], changed[rows], gaps)
             rate[page] = _solve(gaps[:changes], still)
 
 
 @compiled
 def _term(rate: float, gap: float) -> float:
-    """Give τ / (e^(Δτ) − 1)."""
+    """Return τ / (e^(Δτ) − 1)."""
     same, changed = exp_minus(rate * gap)
     return gap * same / changed
 
@@ -121,9 +121,9 @@ def _term(rate: float, gap: float) -> float:
 def _solve(gaps: Floats, still: float) -> float:
     """Solve for Δ on the logarithm of both sides.
 
-    ln Σ τ/(e^(Δτ) − 1) falls in Δ and is convex, so that Newton's steps from the left never
-    overshoot; and x/(e^x − 1) ≥ 1 − x/2 gives a start on the left. Halley's method makes these
-    steps longer by what the curve bends, here at most twice as long, and needs half as many.
+    ln Σ τ/(e^(Δτ) − 1) is convex and decreasing in Δ, so Newton's steps from the left never
+    overshoot; and x/(e^x − 1) ≥ 1 − x/2 gives a start on the left. Halley's method lengthens these
+    steps by the curvature, here to at most twice their length, and needs half as many.
     """
     if gaps.size == 0:
         return 0.0
@@ -163,7 +163,7 @@ def _find_intervals(
         rows = slice(starts[page], starts[page + 1])
         if rows.stop == rows.start:
             continue
-        changes, still = _boil_down(elapsed[rows], changed[rows], scratch)
+        changes, still = _keep_changes(elapsed[rows], changed[rows], scratch)
         gaps = scratch[:changes]
         if changes == 0:
             high[page] = drop / still
@@ -178,15 +178,15 @@ def _where_likelihood_drops(
 ) -> float:
     """Find where the log-likelihood is ``drop`` below its peak, to the left (−1) or right (+1).
 
-    In s = ln Δ it is concave, so Newton's method falls outside after a step or two and closes in
-    from there. The start is where a normal distribution of the same curvature would end. Where the
-    peak is flat steps are long, and kept short of what e^s can hold.
+    In s = ln Δ it is concave, so Newton's method is outside after a step or two and converges from
+    there. It starts where a normal distribution of the same curvature would end. Steps are limited,
+    as a flat peak would make e^s overflow.
     """
     top, _, curvature = _log_likelihood(gaps, still, peak)
-    s = math.log(peak) + side * min(math.sqrt(2.0 * drop / curvature), LONGEST_STEP)
+    s = math.log(peak) + side * min(math.sqrt(2.0 * drop / curvature), MAX_STEP)
     for _ in range(MAX_STEPS):
         value, slope, _ = _log_likelihood(gaps, still, math.exp(s))
-        step = min(max((value - top + drop) / slope, -LONGEST_STEP), LONGEST_STEP)
+        step = min(max((value - top + drop) / slope, -MAX_STEP), MAX_STEP)
         s -= step
         if abs(step) <= PRECISION * max(abs(s), 1.0):
             break
@@ -195,7 +195,7 @@ def _where_likelihood_drops(
 
 @compiled
 def _log_likelihood(gaps: Floats, still: float, rate: float) -> tuple[float, float, float]:
-    """Give Σ I ln(1 − e^(−Δτ)) − Δ Σ (1 − I) τ, its slope in ln Δ, and minus its curvature."""
+    """Return Σ I ln(1 − e^(−Δτ)) − Δ Σ (1 − I) τ, its slope in ln Δ, and minus its curvature."""
     value = -rate * still
     slope = value
     curvature = rate * still

@@ -11,26 +11,26 @@ from recrawl.estimation.history import MAX_STEPS, PRECISION, History
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel
 
-#: Where a term e^(−Δτ) is better described by what it lacks to 1.
+#: Above this, a term e^(−Δτ) is summed by its difference from 1.
 NEAR_ONE = 0.5
 
 
 @final
 @dataclass(frozen=True)
 class MomentMatching:
-    """The rate that expects as many unchanged visits as there were: Σ (1 − I) = Σ e^(−Δτ).
+    """The rate at which the expected number of unchanged visits is right: Σ (1 − I) = Σ e^(−Δτ).
 
-    It uses the gaps, so it is right at any spacing of visits, but weighs them less well than `MLE`
-    does. Like that it keeps the whole history, which grows with every visit.
+    It uses the gaps, so it is right for any spacing of visits, but weights them less well than
+    `MLE`. Like `MLE` it keeps the whole history, which grows with every visit.
 
-    **When it is wrong**: in its two corners, where the equation has no finite positive solution.
+    **When it is wrong**: in two corner cases, where the equation has no finite positive solution.
 
     No data: 0. All unchanged: 0. All changed: half a visit of mean length that found no change is
-    added to both sides, which at regular visits gives ln(2k + 1) / τ, as `BiasReduced` does.
+    added to both sides, which for regular visits gives ln(2k + 1) / τ, as `BiasReduced` does.
 
     The interval is a confidence interval: Δ·e^(±z·s), s the standard deviation of ln Δ by the delta
-    method. All unchanged it is [0, z²/(2 Σ τ)], as `MLE`'s. Measured at 95 % it covers 90 to 96 %
-    from 30 visits on.
+    method; [0, z²/(2 Σ τ)] if all were unchanged, as for `MLE`. Measured at 95 % it covers 90 to
+    96 % from 30 visits on.
 
     >>> from recrawl import Tracker
     >>> page = Tracker(MomentMatching())
@@ -43,7 +43,7 @@ class MomentMatching:
     state_version: ClassVar[int] = 1
 
     def start(self, pages: int) -> History:
-        """Give the history of pages without visits."""
+        """Return the history of pages without visits."""
         return History.none(pages)
 
     def update(self, state: History, observations: Observations) -> History:
@@ -55,7 +55,7 @@ class MomentMatching:
         return self._solve(state)[0]
 
     def interval(self, state: History, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give a confidence interval by the delta method."""
+        """Return a confidence interval by the delta method."""
         z = normal_quantile(level)
         rate, deviation = self._solve(state)
         days = np.bincount(state.page, state.elapsed, minlength=rate.size)
@@ -98,12 +98,12 @@ def _solve_pages(
 
 @compiled
 def _solve(elapsed: Floats, still: float, extra: float) -> tuple[float, float]:
-    """Solve for Δ by Newton's method on the logarithm of both sides; give it and ln Δ's deviation.
+    """Solve for Δ by Newton's method on the logarithms; return Δ and the deviation of ln Δ.
 
-    ln Σ e^(−Δτ) falls in Δ and is convex, so that steps from the left never overshoot; and Jensen's
+    ln Σ e^(−Δτ) is convex and decreasing in Δ, so steps from the left never overshoot; and Jensen's
     inequality gives a start on the left. ``extra`` visits of mean length that found no change are
-    added. Terms near 1 are counted apart, and only what they lack is summed: a page whose gaps
-    differ by many decades has terms that are 1 but for the last digits, on which Δ depends.
+    added. Terms near 1 are counted, and only their differences from 1 are summed: if gaps differ by
+    many decades, Δ depends on the last digits of these terms.
     """
     mean = elapsed.mean()
     rate = math.log((elapsed.size + extra) / still) / mean

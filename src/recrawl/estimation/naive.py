@@ -1,4 +1,4 @@
-"""The naive estimator: changes found a day."""
+"""The naive estimator: changes found per day."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -14,14 +14,14 @@ from recrawl.kernels.jit import Floats
 @final
 @dataclass(frozen=True)
 class Naive:
-    """Count the changes found, as if no visit ever missed one: p·Î / k.
+    """Counts the changes found, as if no visit ever missed one: p·Î / k.
 
     With p the crawl rate, k the visits and Î those that found a change. Where no crawl rate is
     given, p = k / Σ elapsed, and the estimate is Î / Σ elapsed.
 
-    **When it is wrong**: always. Two changes in one gap are seen as one, so it tends to
-    pΔ/(p + Δ) for visits at random times and to p(1 − e^(−Δ/p)) at regular ones. It is here as the
-    baseline that others are compared with.
+    **When it is wrong**: always. Two changes in one gap are seen as one, so it converges to
+    pΔ/(p + Δ) for visits at random times and to p(1 − e^(−Δ/p)) for regular ones. It is the
+    baseline for the others.
 
     No data: 0. All unchanged: 0. All changed: p, whatever the rate is.
 
@@ -39,7 +39,7 @@ class Naive:
     state_version: ClassVar[int] = 1
 
     def start(self, pages: int) -> Counts:
-        """Give the counts of pages without visits."""
+        """Return the counts of pages without visits."""
         return Counts.none(pages)
 
     def update(self, state: Counts, observations: Observations) -> Counts:
@@ -47,11 +47,11 @@ class Naive:
         return state.plus(observations)
 
     def rate(self, state: Counts) -> Floats:
-        """Give p·Î / k, as Σ p·I / k where crawl rates were given."""
+        """Return p·Î / k, as Σ p·I / k where crawl rates were given."""
         return state.changes_at_rate / np.maximum(state.visits, 1)
 
     def interval(self, state: Counts, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give a confidence interval for what the estimator tends to."""
+        """Return a confidence interval for the estimator's limit."""
         share = state.changed_share(level)
         known = state.visits > 0
         return np.where(known, state.crawl_rate * share.low, 0.0), np.where(

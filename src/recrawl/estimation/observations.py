@@ -1,4 +1,4 @@
-"""What visits teach, as columns: each row says whether a page had changed after so many days."""
+"""Observations as columns: each row says whether a page had changed since its previous visit."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Visits
 
 
 class Grouped(NamedTuple):
-    """The same rows, page by page: page i has rows ``starts[i]`` to ``starts[i + 1]``."""
+    """Rows grouped by page: page i has rows ``starts[i]`` to ``starts[i + 1]``."""
 
     starts: Ints
     elapsed: Floats
@@ -25,17 +25,17 @@ class Grouped(NamedTuple):
 
 @dataclass(frozen=True)
 class Observations:
-    """Rows in any order of pages, but a page's rows in order of time.
+    """Rows in any order of pages, with the rows of each page in order of time.
 
-    Make them with `Observations.of`, which checks them.
+    Create them with `Observations.of`, which checks them.
 
     Attributes:
-        pages: How many pages there are; some may have no row.
+        pages: The number of pages; some may have no row.
         page: The row's page, from 0.
         elapsed: Days since the page's previous visit.
         changed: Whether the page had changed since then.
-        crawl_rate: Visits a day in force during the gap; None, or NaN, where unknown.
-        age: Days since the page last changed, as its server told; None, or NaN, where unknown.
+        crawl_rate: Visits per day in force during the gap; None, or NaN, if unknown.
+        age: Days since the page last changed, by its server's date; None, or NaN, if unknown.
     """
 
     pages: int
@@ -62,7 +62,7 @@ class Observations:
         crawl_rate: ArrayLike | None = None,
         age: ArrayLike | None = None,
     ) -> "Observations":
-        """Check the columns and put them together; without ``page``, row i is of page i.
+        """Check the columns and combine them; without ``page``, row i is of page i.
 
         >>> Observations.of([0.5, 2.0], [True, False]).rows
         2
@@ -76,20 +76,20 @@ class Observations:
 
     @property
     def rows(self) -> int:
-        """How many observations there are."""
+        """The number of observations."""
         return self.elapsed.size
 
     @cached_property
     def grouped(self) -> Grouped:
-        """The rows page by page; rows that are so already are not copied."""
+        """The rows grouped by page; not copied if they are grouped already."""
         starts = starts_if_grouped(self.page, self.pages)
         if starts is not None:
             return Grouped(starts, self.elapsed, self.changed, self.crawl_rate, self.age)
         starts, elapsed, changed = group_rows(self.page, self.pages, self.elapsed, self.changed)
-        rate, age = self._dealt(self.crawl_rate), self._dealt(self.age)
+        rate, age = self._regrouped(self.crawl_rate), self._regrouped(self.age)
         return Grouped(starts, read_only(elapsed), read_only(changed), rate, age)
 
-    def _dealt(self, column: Floats | None) -> Floats | None:
+    def _regrouped(self, column: Floats | None) -> Floats | None:
         if column is None:
             return None
         return read_only(group_rows(self.page, self.pages, column, self.changed)[1])
@@ -103,7 +103,7 @@ def assemble(
     crawl_rate: ArrayLike | None,
     age: ArrayLike | None,
 ) -> Observations:
-    """Put columns together whose page numbers have been checked, and check the others."""
+    """Combine columns whose page numbers have been checked, and check the others."""
     gaps = _column("elapsed", elapsed)
     if gaps.size != page.size:
         raise ArgumentError(f"elapsed: has {gaps.size} rows; page has {page.size}")
@@ -118,11 +118,11 @@ def assemble(
 
 
 def observe(visits: Visits) -> Observations:
-    """Give what a crawl log teaches.
+    """Return the observations in a crawl log.
 
-    A visit that found the page changed or unchanged teaches about the gap since the page's last
-    successful visit. A failed visit, or one that found the page gone, teaches nothing: the gap
-    spans it. A first visit only starts a gap, and so does the first row of each page.
+    A visit that found the page changed or unchanged is an observation of the gap since the page's
+    last successful visit. A failed visit, or one that found the page gone, is none: the gap spans
+    it. A first visit only starts a gap, and so does the first row of each page.
     """
     kept = (visits.outcome != Outcome.FAILED) & (visits.outcome != Outcome.GONE)
     page, time, outcome = visits.page[kept], visits.time[kept], visits.outcome[kept]
@@ -132,8 +132,8 @@ def observe(visits: Visits) -> Observations:
     rate, modified = visits.crawl_rate, visits.last_modified
     age = None
     if modified is not None:
-        told = modified[kept][last]
-        age = np.where(told == NO_TIME, np.nan, (time[last] - told) / MICROSECONDS_A_DAY)
+        dated = modified[kept][last]
+        age = np.where(dated == NO_TIME, np.nan, (time[last] - dated) / MICROSECONDS_A_DAY)
     return Observations.of(
         (time[last] - time[last - 1]) / MICROSECONDS_A_DAY,
         outcome[last] == Outcome.CHANGED,
@@ -159,7 +159,7 @@ def _column(name: str, values: ArrayLike, rows: int | None = None) -> Floats:
 
 
 def _page_numbers(page: ArrayLike | None, rows: int, pages: int | None) -> tuple[Ints, int]:
-    """Give the column of page numbers, and how many pages there are."""
+    """Return the column of page numbers and the number of pages."""
     if page is None:
         if pages is not None and pages != rows:
             raise ArgumentError(f"elapsed: has {rows} rows for {pages} pages; say which with page")

@@ -1,10 +1,9 @@
-"""The recursion behind SA and SAM: one small correction a visit.
+"""The recursion behind SA and SAM: one small correction per visit.
 
     y ← y + η_k [ I(y + p) − y ] + ζ_k (y − y_previous)
 
-Beside the value it carries the variance that the noise of the bits leaves in it, by the same
-recursion made linear: near Δ the correction pulls back with slope h = p/(y + p) and adds noise of
-variance Δp.
+With the value it tracks the value's variance, by the linearised recursion: near Δ the correction
+pulls back with slope h = p/(y + p) and adds noise of variance Δp.
 """
 
 from typing import NamedTuple
@@ -18,13 +17,13 @@ from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel,
 
 
 class Iterate(NamedTuple):
-    """A page's place in the recursion.
+    """The state of each page's recursion.
 
     Attributes:
         visits: Observations, k.
-        elapsed: Their gaps' sum in days.
+        elapsed: The sum of their gaps, in days.
         value: y.
-        motion: y less the y before it.
+        motion: y minus the previous y.
         average: The mean of every y since the start.
         value_variance: Of y.
         motion_variance: Of the motion.
@@ -42,7 +41,7 @@ class Iterate(NamedTuple):
 
 
 def start(pages: int, value: float) -> Iterate:
-    """Give the state of pages without visits."""
+    """Return the state of pages without visits."""
     if not 0.0 <= value < np.inf:
         raise ArgumentError(f"start_value: {value} is not a rate")
     zeros = np.zeros(checked_pages(pages))
@@ -51,14 +50,14 @@ def start(pages: int, value: float) -> Iterate:
 
 
 def coming_visits(state: Iterate, observations: Observations) -> Floats:
-    """Give the numbers k that the observed visits have, from the least to the most.
+    """Return the range of the numbers k of the observed visits.
 
-    Those before are not needed: an update costs the same after a million visits as at the start.
+    Earlier numbers are left out, so an update costs the same after a million visits as at first.
     """
     added = np.diff(observations.grouped.starts)
     before = state.visits[added > 0]
-    least, most = before.min(initial=np.iinfo(np.int64).max), (state.visits + added).max(initial=0)
-    return np.arange(min(least, most), most, dtype=np.float64)
+    low, high = before.min(initial=np.iinfo(np.int64).max), (state.visits + added).max(initial=0)
+    return np.arange(min(low, high), high, dtype=np.float64)
 
 
 def update(
@@ -81,7 +80,7 @@ def update(
 def interval(
     state: Iterate, level: float, centre: Floats, variance: Floats
 ) -> tuple[Floats, Floats]:
-    """Give centre ± z standard deviations, not below 0."""
+    """Return centre ± z standard deviations, not below 0."""
     reach = normal_quantile(level) * np.sqrt(variance)
     known = state.visits > 0
     return np.where(known, np.maximum(centre - reach, 0.0), 0.0), np.where(
@@ -121,7 +120,7 @@ def _iterate(
             if crawl_rate.size and not np.isnan(crawl_rate[row]):
                 p = crawl_rate[row]
             pull = eta * p / (y + p)
-            # A page never seen to change has y = 0, yet is not known to stand still: p/k is added.
+            # A page never seen to change has y = 0, but its rate may be positive: add p/k.
             noise = eta * eta * p * (y + p / k)
             dd = pull * pull * yy - 2.0 * pull * zeta * yd + zeta * zeta * dd + noise
             yd = zeta * yd - pull * yy

@@ -25,20 +25,20 @@ class SA:
         gamma: η_k = (k + 1)^−γ, k = 0, 1, …, with 0 < γ ≤ 1. The error falls as k^(−γ/2) for γ < 1,
             and converges almost surely for γ > ½; at γ = 1 as k^−min(½, p/(p+Δ)).
         step: Any other step size, a function of an array of k; then ``gamma`` is not used.
-        start_value: y₀. With η₀ = 1 the first visit forgets it.
-        averaged: Give the mean of all y instead (Polyak and Ruppert). It reaches the LLN's variance
+        start_value: y₀. As η₀ = 1, the first visit replaces it.
+        averaged: Use the mean of all y instead (Polyak and Ruppert). It reaches the LLN's variance
             Δ(Δ + p)² / (pk), but slowly: 1.31 times it at k = 1,000 for Δ = 5, p = 3.
 
-    **When it is wrong**: like the LLN it does not look at the gaps and assumes them exponential; at
-    regular visits it tends to p(e^(Δ/p) − 1).
+    **When it is wrong**: like the LLN it ignores the gaps and assumes them exponential; for regular
+    visits it converges to p(e^(Δ/p) − 1).
 
-    No data: y₀. All unchanged: falls towards 0. All changed: grows by η_k·p a visit, finite for
+    No data: y₀. All unchanged: falls towards 0. All changed: grows by η_k·p per visit, finite for
     every k.
 
-    The interval is a confidence interval: ± z times the standard deviation that the recursion,
-    made linear, leaves in y. With ``averaged`` its variance is the limit above. It does not know
-    how far y still has to come: measured at 95 % it covers 91 to 95 % for Δ ≤ p from 30 visits on,
-    but at Δ = 5p only 59 % after 100 and 88 % after 1,000.
+    The interval is a confidence interval: ± z standard deviations of y by the linearised recursion;
+    with ``averaged`` the variance is the limit above. It does not include the distance that y still
+    has to go: measured at 95 % it covers 91 to 95 % for Δ ≤ p from 30 visits on, but at Δ = 5p only
+    59 % after 100 and 88 % after 1,000.
 
     >>> from recrawl import Tracker
     >>> page = Tracker(SA(gamma=1.0))
@@ -60,20 +60,20 @@ class SA:
         self.start(0)
 
     def start(self, pages: int) -> Iterate:
-        """Give the state of pages without visits: y₀."""
+        """Return the state of pages without visits: y₀."""
         return recursion.start(pages, self.start_value)
 
     def update(self, state: Iterate, observations: Observations) -> Iterate:
-        """Take one step a visit."""
+        """Take one step per visit."""
         k = recursion.coming_visits(state, observations)
         return recursion.update(state, observations, k, self._steps(k), np.zeros(k.size))
 
     def rate(self, state: Iterate) -> Floats:
-        """Give y, or the mean of all y."""
+        """Return y, or the mean of all y."""
         return state.average if self.averaged else state.value
 
     def interval(self, state: Iterate, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Give a confidence interval."""
+        """Return a confidence interval."""
         if not self.averaged:
             return recursion.interval(state, level, state.value, state.value_variance)
         k = np.maximum(state.visits, 1)

@@ -1,4 +1,4 @@
-"""Estimator states in files: written whole or not at all, and recognised when read."""
+"""Estimator states in files: written atomically, and checked when read."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from recrawl.errors import StateError
 from recrawl.estimation.estimator import Estimator, S
 
 HEADER = "header"
-#: What NumPy and zipfile raise when they are given bytes that nobody wrote.
+#: What NumPy and zipfile raise for files that are damaged or of another kind.
 UNREADABLE = (
     EOFError,
     KeyError,
@@ -30,7 +30,7 @@ UNREADABLE = (
 
 
 def save_state(path: str | os.PathLike[str], estimator: Estimator[S], state: S) -> None:
-    """Write a state to a file; what was there before stays until the new file is whole.
+    """Write a state to a file, atomically: an old file stays until the new one is complete.
 
     >>> from recrawl import LLN
     >>> folder = Path(tempfile.mkdtemp())
@@ -46,7 +46,7 @@ def save_state(path: str | os.PathLike[str], estimator: Estimator[S], state: S) 
 def write_columns(
     path: str | os.PathLike[str], header: dict[str, Any], columns: dict[str, Any]
 ) -> None:
-    """Write arrays and a header to a file; what was there stays until the new file is whole."""
+    """Write arrays and a header to a file, atomically."""
     target = Path(path)
     named = {HEADER: np.array(json.dumps(header))}
     try:
@@ -66,7 +66,7 @@ def write_columns(
 
 
 def load_state(path: str | os.PathLike[str], estimator: Estimator[S]) -> S:
-    """Read a state that `save_state` wrote, for the same kind of estimator."""
+    """Read a state that `save_state` wrote for the same kind of estimator."""
     source = Path(path)
     header, columns = read_columns(source, "an estimator's state")
     name, version = header.get("estimator"), header.get("version")
@@ -85,7 +85,7 @@ def load_state(path: str | os.PathLike[str], estimator: Estimator[S]) -> S:
 
 
 def read_columns(source: Path, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read what `write_columns` wrote: the header and the arrays."""
+    """Read a file that `write_columns` wrote; return the header and the arrays."""
     try:
         with source.open("rb") as handle, np.load(handle, allow_pickle=False) as file:
             columns = {name: file[name] for name in file.files}

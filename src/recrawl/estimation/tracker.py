@@ -1,4 +1,4 @@
-"""One page, followed visit by visit."""
+"""Tracking one page, visit by visit."""
 
 from typing import Generic
 
@@ -7,7 +7,7 @@ from recrawl.estimation.observations import Observations
 
 
 class Tracker(Generic[S]):
-    """Follow one page's change rate as visits come in.
+    """Tracks one page's change rate as visits come in.
 
     >>> from recrawl import GammaFilter
     >>> page = Tracker(GammaFilter())
@@ -29,28 +29,28 @@ class Tracker(Generic[S]):
         crawl_rate: float | None = None,
         age: float | None = None,
     ) -> None:
-        """Take in that the page had changed, or not, ``elapsed`` days after its previous visit.
+        """Record a visit ``elapsed`` days after the previous one.
 
         Args:
-            changed: Whether it had.
+            changed: Whether the page had changed since the previous visit.
             elapsed: Days since the previous visit.
-            crawl_rate: Visits a day in force during the gap, if known.
-            age: Days since the page last changed, if its server told.
+            crawl_rate: Visits per day in force during the gap, if known.
+            age: Days since the page last changed, if its server dates it.
         """
         seen = Observations.of([elapsed], [changed], crawl_rate=crawl_rate, age=age)
         self.state = self.estimator.update(self.state, seen)
 
     @property
     def visits(self) -> int:
-        """How many observations there were."""
+        """The number of observations."""
         return int(self.state.visits[0])
 
     @property
     def rate(self) -> float:
-        """The change rate, in changes a day."""
+        """The change rate, in changes per day."""
         return float(self.estimator.rate(self.state)[0])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Give the ends of the estimator's interval."""
+        """Return the ends of the estimator's interval."""
         low, high = self.estimator.interval(self.state, level)
         return float(low[0]), float(high[0])

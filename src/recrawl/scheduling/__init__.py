@@ -1,1 +1,1 @@
-"""Who is next: the value of a visit, and the frontier that spends a budget by it."""
+"""Scheduling: the value of a visit, and the frontier that spends a budget on the best ones."""

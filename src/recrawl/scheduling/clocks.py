@@ -1,9 +1,8 @@
 """Clocks: when each page's next visit is due, at random or at regular times.
 
-A clock knows nothing but crawl rates. A page that is visited late is not late the next time: its
-next visit counts from when this one was due, so that visits come at the crawl rate on average even
-where they can be made at certain times only. But a visit is never made up for that was due before
-the one before it was made.
+A clock knows nothing but crawl rates. A late visit does not delay the next one, whose gap begins
+when this one was due: so the crawl rate holds on average even if visits are made at certain times
+only. But a visit that was due before the previous one was made is not made up for.
 """
 
 from typing import final
@@ -12,17 +11,17 @@ import numpy as np
 
 from recrawl.kernels.jit import Floats, Ints
 
-#: Multiples of the golden ratio are spread evenly over a gap, however many there are.
+#: Multiples of the golden ratio modulo 1 are spread evenly, however many there are.
 GOLDEN = 0.6180339887498949
 
 
 @final
 class PoissonClock:
-    """Visits at random times: gaps are exponential, drawn when they begin.
+    """Visits at random times: gaps are exponential, each drawn when it begins.
 
     Args:
-        crawl_rate: Visits a day, one number a page; at 0 a page is never due.
-        rng: Where gaps are drawn from.
+        crawl_rate: Visits per day, one element per page; at 0 a page is never due.
+        rng: The source of the gaps.
         now: When the gaps begin, in days.
 
     >>> clock = PoissonClock(np.array([2.0, 0.0, 1.0]), np.random.default_rng(3))
@@ -39,21 +38,21 @@ class PoissonClock:
         self.visited(np.arange(crawl_rate.size), now, crawl_rate)
 
     def due(self, now: float) -> Ints:
-        """Give the pages whose time has come, in order of number."""
+        """Return the pages that are due, in ascending order."""
         return self._times.due(now)
 
     def visited(self, page: Ints, now: float, crawl_rate: Floats) -> None:
-        """Begin a new gap for pages that were visited now, each at the crawl rate given for it."""
+        """Start a new gap for pages visited now, each at its own crawl rate."""
         drawn = self._rng.standard_exponential(page.size)
         self._times.begin(page, now, drawn * _mean_gap(crawl_rate))
 
 
 @final
 class RegularClock:
-    """Visits at regular times, the first of them spread over each page's gap.
+    """Visits at regular times; first visits are spread over each page's gap.
 
     Args:
-        crawl_rate: Visits a day, one number a page; at 0 a page is never due.
+        crawl_rate: Visits per day, one element per page; at 0 a page is never due.
         now: When the first gaps begin, in days.
 
     >>> clock = RegularClock(np.array([2.0, 0.0, 1.0]))
@@ -70,11 +69,11 @@ class RegularClock:
         self._times.begin(page, now, ((page + 1) * GOLDEN) % 1.0 * _mean_gap(crawl_rate))
 
     def due(self, now: float) -> Ints:
-        """Give the pages whose time has come, in order of number."""
+        """Return the pages that are due, in ascending order."""
         return self._times.due(now)
 
     def visited(self, page: Ints, now: float, crawl_rate: Floats) -> None:
-        """Begin a new gap for pages that were visited now, each at the crawl rate given for it."""
+        """Start a new gap for pages visited now, each at its own crawl rate."""
         self._times.begin(page, now, _mean_gap(crawl_rate))
 
 

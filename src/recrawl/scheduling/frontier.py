@@ -1,4 +1,4 @@
-"""The frontier: outcomes of visits go in, the next pages come out, and the budget is spent."""
+"""The frontier: takes in outcomes of visits and returns the pages to visit next, on a budget."""
 
 import math
 import os
@@ -15,56 +15,64 @@ from recrawl.scheduling.due import (
     balanced_price,
     due_times,
     fresh_importance,
-    place_all,
-    place_new,
+    schedule_all,
+    schedule_each,
 )
-from recrawl.scheduling.neighbours import BINS_A_GAP, begin
-from recrawl.scheduling.report import FIRST_RETRY, place_again, remove_pages, report_visits
-from recrawl.scheduling.state import ABSENT, FINE, NEW
-from recrawl.scheduling.state_setup import Settings, chain, empty_book, with_room
-from recrawl.scheduling.take import LEAST_LOOKED_AT, take_pages
-from recrawl.scheduling.timing_wheel import SLOTS_A_GAP
+from recrawl.scheduling.neighbours import BINS_PER_GAP
+from recrawl.scheduling.report import FIRST_RETRY, remove_pages, report_visits, reschedule
+from recrawl.scheduling.state import (
+    ABSENT,
+    FINE,
+    NEW,
+    FrontierSettings,
+    empty_tables,
+    extend,
+    fill,
+    reset_activity,
+)
+from recrawl.scheduling.take import MIN_CANDIDATES, take_pages
+from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 
 #: Without a prior, a page is believed to change once in the mean time between two visits.
 PRIOR_SHAPE = 1.0
-#: When the price has fallen by this share, pages placed by the old one are placed anew...
+#: When the price has fallen by this share, all pages are rescheduled...
 PRICE_FALL = 0.2
-#: ...but not before so many visits a page, so that it costs each visit the same few steps.
-VISITS_BETWEEN = 0.0625
-#: Pages that stand for all when the first price is looked for.
+#: ...but not before this many visits per page, so that the cost per visit stays constant.
+MIN_VISITS = 0.0625
+#: Size of the sample of pages that the first price is computed from.
 PRICE_SAMPLE = 2_048
-#: New pages up to this share of those known are placed one by one.
-FEW_NEW = 0.25
-#: A fleet of up to so many pages is ready at any time: all are looked at each time anyway.
-ALWAYS_READY = 2 * LEAST_LOOKED_AT
-#: The calendar and the clocks begin anew when the mean time between visits has changed by this.
+#: New pages are scheduled one by one up to this share of all pages; beyond it all are rescheduled.
+NEW_SHARE = 0.25
+#: In a frontier of up to this many pages all are ready at any time: each take values them anyway.
+ALWAYS_READY = 2 * MIN_CANDIDATES
+#: The timing wheel and activity restart when the mean time between visits changes by this factor.
 NEW_SCALE = 2.0
-#: A pause longer than this many slots is not stepped through.
+#: After a pause of more slots than this all pages are rescheduled.
 LONG_PAUSE = 64 * FINE
-#: Evidence leaves at least this chance; what is certain cannot be made likelier.
-LEAST_KEEP = 1e-12
+#: Evidence leaves at least this share of the chance of being fresh.
+MIN_KEEP = 1e-12
 
 
 @final
 class Frontier:
-    """Which pages to visit now, so that a budget of visits keeps the copies as fresh as it can.
+    """Chooses the pages to visit now, so that a budget of visits keeps copies as fresh as possible.
 
-    Each page has a belief about its change rate, Δ ~ Gamma, that every visit sharpens. A visit is
-    worth what the freshness index says (`recrawl.scheduling.value`); `take` gives the pages whose
-    visit is worth most, as many as the budget pays for since pages were taken last. Pages are
-    numbers from 0, hosts and sections likewise; times are days on any one scale.
+    Each page has a belief about its change rate, Δ ~ Gamma, that every visit updates. The value of
+    a visit is the freshness index (`recrawl.scheduling.value`); `take` returns the pages with the
+    most valuable visits, as many as the budget has paid for since the last take. Pages, hosts and
+    sections are numbered from 0; times are in days, from any origin.
 
     Args:
-        budget: Visits a day.
-        prior: What is believed of pages before their first visit; by default that they change once
+        budget: Visits per day.
+        prior: The belief about pages before their first visit; by default that they change once
             in the mean time between two visits, pages / budget.
         half_life: Days after which half of what was learned is forgotten; None for never.
         host_delay: Days between two visits to a host.
-        host_budget: Visits a day to a host at most.
-        neighbours: Whether a change found on one page counts as evidence about the pages of its
-            section and host (`recrawl.scheduling.neighbours`). How much it counts is learned.
-        catch_up: Budget not spent is kept for so many days; what is older is lost, so that a pause
-            is not followed by a burst.
+        host_budget: Maximum visits per day to a host.
+        neighbours: Whether a change found on one page counts as evidence about the other pages of
+            its section and host (`recrawl.scheduling.neighbours`). How much it counts is learned.
+        catch_up: Days for which unspent budget is kept; older budget is lost, so that no burst
+            follows a pause.
 
     >>> frontier = Frontier(budget=2)
     >>> frontier.add([0, 1, 2], now=0.0, importance=[1.0, 2.0, 1.0], last_visit=0.0)
@@ -86,7 +94,7 @@ class Frontier:
         neighbours: bool = True,
         catch_up: float = 0.25,
     ) -> None:
-        self._settings = Settings(
+        self._settings = FrontierSettings(
             budget=inputs.positive("budget", budget),
             half_life=math.inf if half_life is None else inputs.positive("half_life", half_life),
             host_delay=inputs.not_negative("host_delay", host_delay),
@@ -95,15 +103,15 @@ class Frontier:
             catch_up=inputs.positive("catch_up", catch_up),
         )
         self._prior = prior
-        self._book = empty_book(self._settings)
+        self._tables = empty_tables(self._settings)
         self._known = 0
         self._now = -math.inf
         self._taken_at = -math.inf
         self._credit = 0.0
-        self._visits_since_placing = 0
+        self._visits_since_rescheduling = 0
         self._new: list[Ints] = []
 
-    # What there is to visit
+    # Pages
 
     def add(
         self,
@@ -117,75 +125,73 @@ class Frontier:
         prior: Prior | None = None,
         belief: Prior | None = None,
     ) -> None:
-        """Take pages in.
+        """Add pages.
 
         Args:
             page: Their numbers, each new or removed before.
             now: The present.
-            importance: What their freshness is worth.
-            host: Their hosts, by number.
-            section: Pages of a host that may change together, by a number that no other host uses;
-                by default a host is one section.
+            importance: The weight of their freshness.
+            host: Numbers of their hosts.
+            section: Numbers of their sections: pages of one host that may change together. No two
+                hosts share a section; by default a host is one section.
             last_visit: When their copies were made; None for pages without a copy, which come
-                first. With an array, -inf stands for none.
-            prior: What is believed of pages like these, and what forgetting returns to; the
-                frontier's unless given.
-            belief: What earlier visits taught about these pages; the prior unless given.
+                first. In an array, -inf means no copy.
+            prior: The belief that forgetting returns to; the frontier's by default.
+            belief: What earlier visits have taught about these pages; the prior by default.
         """
         pages = inputs.pages("page", page)
         self._pass_time(now)
         columns = inputs.NewPages.of(pages, importance, host, section, last_visit, self._now)
-        known = pages[pages < self._book.pages.size]
-        there = known[self._book.pages["place"][known] != ABSENT]
+        known = pages[pages < self._tables.pages.size]
+        there = known[self._tables.pages["status"][known] != ABSENT]
         if there.size:
-            raise ArgumentError(f"page: {there[0]} is there already")
+            raise ArgumentError(f"page: {there[0]} is in the frontier already")
         gap = max(self._known + pages.size, 1) / self._settings.budget
         origin = prior or self._prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * gap)
         before, after = (known.columns(pages.size) for known in (origin, belief or origin))
-        self._book = with_room(self._book, columns, self._settings, self._now)
+        self._tables = extend(self._tables, columns, self._settings, self._now)
         self._known += pages.size
-        columns.fill(self._book.pages, before, after, self._now)
-        chain(self._book, pages, columns.section)
+        fill(self._tables, columns, before, after, self._now)
         self._new.append(pages)
 
     def remove(self, page: ArrayLike) -> None:
-        """Forget pages; their numbers may be given to others."""
+        """Remove pages; their numbers may be used again."""
         pages = self._present("page", page)
-        remove_pages(self._book, pages)
+        remove_pages(self._tables, pages)
         self._known -= pages.size
 
     def set_importance(self, page: ArrayLike, importance: ArrayLike) -> None:
-        """Give pages another importance."""
+        """Change the importance of pages."""
         pages = self._present("page", page)
-        self._book.pages["importance"][pages] = inputs.importances(importance, pages.size)
-        place_again(self._book, pages, self._now)
+        self._tables.pages["importance"][pages] = inputs.importances(importance, pages.size)
+        reschedule(self._tables, pages, self._now)
 
     def settle(self, now: float) -> None:
-        """Put all pages in their places, as the first `take` after many were added would do.
+        """Schedule all pages now, as the first `take` after adding many would.
 
-        For a million pages that takes a moment, which not every caller can spare at that time.
+        With a million pages that takes a while, which a caller may prefer to spend earlier.
         """
         self._pass_time(now)
         if self._known:
-            self._put_pages_in_place()
+            self._schedule_pages()
 
-    # What to visit, and what came of it
+    # Visits
 
     def take(self, now: float, limit: int) -> Ints:
-        """Give the pages to visit now, the most valuable first; they are out until reported.
+        """Return the pages to visit now, the most valuable first, and lease them until reported.
 
-        Never more than the budget pays for, than ``limit``, or than hosts allow.
+        Never more than the budget pays for, than ``limit``, or than the hosts allow.
         """
         self._pass_time(now)
         affordable = int(self._credit + 1e-9)
         wanted = min(inputs.whole("limit", limit), affordable, self._known)
         if wanted <= 0:
             return np.empty(0, np.int64)
-        self._put_pages_in_place()
+        self._schedule_pages()
         gap = min(self._now - self._taken_at, self._settings.catch_up)
-        taken = take_pages(self._book, self._now, wanted, gap, self._known)
+        taken = take_pages(self._tables, self._now, wanted, gap, self._known)
         self._credit -= taken.size
-        self._visits_since_placing += taken.size
+        self._visits_since_rescheduling += taken.size
         self._taken_at = self._now
         return taken
 
@@ -198,21 +204,20 @@ class Frontier:
         failed: ArrayLike = False,
         age: ArrayLike | None = None,
     ) -> None:
-        """Say what visits found; pages that were not taken may be reported too.
+        """Report the outcomes of visits, of pages that were not taken too.
 
         Args:
-            page: The pages visited, none twice.
-            now: When.
-            changed: Whether they had changed since the last visit; of a first visit it is not
-                looked at.
-            failed: Visits that came to nothing. They teach nothing, and the page is tried again
-                later, later still if it goes on failing.
-            age: Days since the page changed last, where the server tells; NaN elsewhere.
+            page: The pages visited, without duplicates.
+            now: When they were visited.
+            changed: Whether they had changed since the last visit; ignored for first visits.
+            failed: Whether the visit failed. A failed visit teaches nothing, and is retried with a
+                backoff that doubles with each failure.
+            age: Days since the page last changed, if the server dates it; NaN if not.
         """
         pages = self._present("page", page)
         self._pass_time(now)
         report_visits(
-            self._book,
+            self._tables,
             pages,
             self._now,
             inputs.flags("changed", changed, pages.size),
@@ -222,121 +227,127 @@ class Frontier:
         )
 
     def signal(self, page: ArrayLike, now: float, keep: ArrayLike) -> None:
-        """Say that something leaves only ``keep`` of the pages' chance of being fresh.
+        """Multiply the pages' chance of being fresh by ``keep``, on evidence other than a visit.
 
-        A sitemap's date, a feed, a push. Several signals multiply; a visit clears them.
+        For example a sitemap's date, a feed or a push message. Signals multiply; a visit clears
+        them.
         """
         pages = self._present("page", page)
         self._pass_time(now)
         share = inputs.shares("keep", keep, pages.size)
-        column = self._book.pages["keep"]
-        column[pages] = np.maximum(column[pages] * share, LEAST_KEEP)
-        place_again(self._book, pages, self._now)
+        column = self._tables.pages["keep"]
+        column[pages] = np.maximum(column[pages] * share, MIN_KEEP)
+        reschedule(self._tables, pages, self._now)
 
     def defer(self, host: ArrayLike, until: ArrayLike) -> None:
-        """Visit no page of these hosts before that time, as Retry-After asks."""
-        hosts = inputs.hosts("host", host, self._book.hosts.size)
+        """Visit no page of these hosts before ``until``, for example because of Retry-After."""
+        hosts = inputs.hosts("host", host, self._tables.hosts.size)
         times = inputs.times("until", until, hosts.size)
-        np.maximum.at(self._book.hosts["open_at"], hosts, times)
+        np.maximum.at(self._tables.hosts["open_at"], hosts, times)
 
     def limit_host(
         self, host: ArrayLike, *, delay: float | None = None, budget: float | None = None
     ) -> None:
-        """Give hosts limits of their own, as robots.txt asks; what is None stays as it is."""
-        hosts = inputs.hosts("host", host, self._book.hosts.size)
+        """Set limits for these hosts, for example from robots.txt; None leaves a limit as it is."""
+        hosts = inputs.hosts("host", host, self._tables.hosts.size)
         days = None if delay is None else inputs.not_negative("delay", delay)
         spacing = inputs.spacing("budget", budget)
         if days is not None:
-            self._book.hosts["delay"][hosts] = days
+            self._tables.hosts["delay"][hosts] = days
         if budget is not None:
-            self._book.hosts["spacing"][hosts] = spacing
+            self._tables.hosts["spacing"][hosts] = spacing
 
     def spend(self, visits: int) -> None:
-        """Count requests that were made beside the visits taken: retries, hops of redirects.
+        """Charge requests beyond the visits taken, such as retries and redirects, to the budget.
 
-        What is overspent is saved on the visits to come. A negative number gives back what visits
-        did not cost.
+        An overdraft is paid off before the next visits. A negative number refunds visits that were
+        taken but not made.
         """
         self._credit -= math.copysign(inputs.whole("visits", abs(visits)), visits)
 
-    # What it thinks
+    # Queries
 
     def __len__(self) -> int:
         return self._known
 
     def __contains__(self, page: int) -> bool:
-        places = self._book.pages["place"]
-        return 0 <= page < places.size and bool(places[page] != ABSENT)
+        status = self._tables.pages["status"]
+        return 0 <= page < status.size and bool(status[page] != ABSENT)
 
     @property
     def affordable_at(self) -> float:
-        """When the budget pays for another visit; the present if it does already."""
+        """When the budget will pay for another visit; the present if it does already."""
         return self._now + max(1.0 - self._credit, 0.0) / self._settings.budget
 
     @property
     def price(self) -> float:
-        """What a visit must be worth, importance times days; 0 before the first pages are taken."""
-        return float(self._book.desk["price"][0])
+        """What a visit must be worth, importance times days; 0 before the first take."""
+        return float(self._tables.shared["price"][0])
 
     def due(self, page: ArrayLike) -> Floats:
-        """When visits to these pages will be worth the price, if it stays; infinity for never."""
-        return due_times(self._book, self._present("page", page), self._now)
+        """Return when visits to these pages will be worth the current price; infinity for never."""
+        return due_times(self._tables, self._present("page", page), self._now)
 
     def belief(self, page: ArrayLike) -> Prior:
-        """What is believed of these pages' change rates."""
+        """Return the beliefs about these pages' change rates."""
         pages = self._present("page", page)
-        return Prior(self._book.pages["shape"][pages], self._book.pages["time"][pages])
+        return Prior(self._tables.pages["shape"][pages], self._tables.pages["time"][pages])
 
     def expected_freshness(self, now: float) -> float:
-        """The share of importance whose copies are expected to be fresh; 1 without pages."""
+        """Return the share of importance whose copies are expected to be fresh; 1 without pages."""
         self._pass_time(now)
-        fresh, total = fresh_importance(self._book, self._now)
+        fresh, total = fresh_importance(self._tables, self._now)
         return fresh / total if total > 0.0 else 1.0
 
-    # Keeping it
+    # Saving
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to a file; what was there before stays until the new file is whole."""
-        self._place_new()
+        """Write the frontier to a file, atomically."""
+        self._schedule_new()
         counters = [self._known, self._now, self._taken_at, self._credit]
         saving.save(
-            path, self._book, self._settings, self._prior, [*counters, self._visits_since_placing]
+            path,
+            self._tables,
+            self._settings,
+            self._prior,
+            [*counters, self._visits_since_rescheduling],
         )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote; it goes on just as the one that was saved would have."""
+        """Read a file that `save` wrote; the frontier continues as the saved one would have."""
         saved = saving.load(path)
         frontier = cls(saved.settings.budget, prior=saved.prior)
         frontier._settings = saved.settings
-        frontier._book = saved.book
+        frontier._tables = saved.tables
         known, now, taken_at, credit, visits = saved.counters
-        frontier._known, frontier._visits_since_placing = int(known), int(visits)
+        frontier._known, frontier._visits_since_rescheduling = int(known), int(visits)
         frontier._now, frontier._taken_at, frontier._credit = now, taken_at, credit
         return frontier
 
-    # How it works
+    # Internals
 
     @property
     def _mean_gap(self) -> float:
         return max(self._known, 1) / self._settings.budget
 
     def _pass_time(self, now: float) -> None:
-        """Let the budget of the time since add up; time never runs backwards."""
+        """Credit the budget for the time since the last call; time never runs backwards."""
         time = inputs.time("now", now)
         if self._now == -math.inf:
             self._now = self._taken_at = time
         budget, catch_up = self._settings.budget, self._settings.catch_up
-        most = budget * catch_up + 1.0
-        self._credit = min(self._credit + budget * max(time - self._now, 0.0), most)
+        max_credit = budget * catch_up + 1.0
+        self._credit = min(self._credit + budget * max(time - self._now, 0.0), max_credit)
         self._now = max(self._now, time)
 
     def _present(self, name: str, page: ArrayLike) -> Ints:
         pages = inputs.pages(name, page)
-        size = self._book.pages.size
+        size = self._tables.pages.size
         missing = (
             pages[
-                (pages >= size) | (self._book.pages["place"][np.minimum(pages, size - 1)] == ABSENT)
+                (pages >= size)
+                | (self._tables.pages["status"][np.minimum(pages, size - 1)] == ABSENT)
             ]
             if size
             else pages
@@ -345,47 +356,52 @@ class Frontier:
             raise ArgumentError(f"{name}: {missing[0]} is not in the frontier; add it first")
         return pages
 
-    def _put_pages_in_place(self) -> None:
-        """Place new pages; and all of them when the price or the scale of time has moved."""
-        book = self._book
-        width = self._mean_gap / SLOTS_A_GAP
-        book.desk["early"] = 0.0 if self._known <= ALWAYS_READY else 1.0
-        if book.desk["slot_width"][0] == math.inf:
-            self._place_all(width)
-        slots = (self._now / book.desk["slot_width"][0]) - book.desk["slot"][0]
-        waiting = sum(pages.size for pages in self._new)
-        fallen = book.desk["watch"][0] < (1.0 - PRICE_FALL) * book.desk["highest"][0]
+    def _schedule_pages(self) -> None:
+        """Schedule new pages, or all pages if the price or the scale of time has moved."""
+        tables = self._tables
+        width = self._mean_gap / SLOTS_PER_GAP
+        tables.shared["early"] = 0.0 if self._known <= ALWAYS_READY else 1.0
+        if tables.shared["slot_width"][0] == math.inf:
+            self._reschedule_all(width)
+        slots = (self._now / tables.shared["slot_width"][0]) - tables.shared["slot"][0]
+        added = sum(pages.size for pages in self._new)
+        fallen = (
+            tables.shared["schedule_price"][0]
+            < (1.0 - PRICE_FALL) * tables.shared["highest_price"][0]
+        )
         if (
-            not 1.0 / NEW_SCALE < book.desk["slot_width"][0] / width < NEW_SCALE
+            not 1.0 / NEW_SCALE < tables.shared["slot_width"][0] / width < NEW_SCALE
             or slots > LONG_PAUSE
-            or waiting > FEW_NEW * self._known
-            or (fallen and self._visits_since_placing > VISITS_BETWEEN * self._known)
+            or added > NEW_SHARE * self._known
+            or (fallen and self._visits_since_rescheduling > MIN_VISITS * self._known)
         ):
-            self._place_all(width)
-        self._place_new()
+            self._reschedule_all(width)
+        self._schedule_new()
 
-    def _place_new(self) -> None:
+    def _schedule_new(self) -> None:
         for pages in self._new:
-            still = pages[self._book.pages["place"][pages] == NEW]
-            place_new(self._book, still, self._now)
+            still = pages[self._tables.pages["status"][pages] == NEW]
+            schedule_each(self._tables, still, self._now)
         self._new.clear()
 
-    def _place_all(self, width: float) -> None:
-        book = self._book
-        if not 1.0 / NEW_SCALE < book.desk["slot_width"][0] / width < NEW_SCALE:
-            book.desk["slot_width"][0] = width
-            bin_width = width * SLOTS_A_GAP / BINS_A_GAP
-            book.desk["bin_width"] = bin_width
-            begin(book.hosts, self._now, bin_width)
-            begin(book.sections, self._now, bin_width)
-        if not book.desk["watch"][0] > 0.0:
-            book.desk["price"][0] = book.desk["watch"][0] = self._balanced_price()
-        place_all(book, self._now)
+    def _reschedule_all(self, width: float) -> None:
+        tables = self._tables
+        if not 1.0 / NEW_SCALE < tables.shared["slot_width"][0] / width < NEW_SCALE:
+            tables.shared["slot_width"][0] = width
+            bin_width = width * SLOTS_PER_GAP / BINS_PER_GAP
+            tables.shared["bin_width"] = bin_width
+            reset_activity(tables.hosts, self._now, bin_width)
+            reset_activity(tables.sections, self._now, bin_width)
+        if not tables.shared["schedule_price"][0] > 0.0:
+            tables.shared["price"][0] = tables.shared["schedule_price"][0] = self._balanced_price()
+        schedule_all(tables, self._now)
         self._new.clear()
-        self._visits_since_placing = 0
+        self._visits_since_rescheduling = 0
 
     def _balanced_price(self) -> float:
-        """The price at which the pages are due as often as the budget pays for."""
-        known = np.flatnonzero(self._book.pages["place"] != ABSENT)
+        """Return the price at which the pages are due as often as the budget pays for."""
+        known = np.flatnonzero(self._tables.pages["status"] != ABSENT)
         sample = known[:: -(-known.size // PRICE_SAMPLE)]
-        return balanced_price(self._book, sample, self._settings.budget * sample.size / known.size)
+        return balanced_price(
+            self._tables, sample, self._settings.budget * sample.size / known.size
+        )

@@ -1,4 +1,4 @@
-"""When a host may be visited: its delay between visits, its budget, and what it asked for."""
+"""When a host may be visited: its delay between visits, its budget, and Retry-After."""
 
 from recrawl.kernels.jit import small_step
 from recrawl.scheduling.state import Rows
@@ -16,13 +16,13 @@ def is_open(hosts: Rows, host: int, now: float, gap: float) -> bool:
 
 @small_step
 def opens_at(hosts: Rows, host: int) -> float:
-    """Give when a host may be visited again."""
+    """Return when a host may be visited again."""
     return float(max(hosts["open_at"][host], hosts["paid_until"][host] + hosts["spacing"][host]))
 
 
 @small_step
 def count_visit(hosts: Rows, host: int, now: float, gap: float) -> None:
-    """Let a host rest after a visit, and let the visit use up some of its budget."""
+    """Start a host's delay after a visit, and charge the visit to its budget."""
     if hosts["delay"][host] > 0.0:
         hosts["open_at"][host] = now + hosts["delay"][host]
     spacing = hosts["spacing"][host]

@@ -1,4 +1,4 @@
-"""What a frontier is given, checked: errors name the argument and what cannot be used."""
+"""Checks of a frontier's arguments: errors name the argument and the value refused."""
 
 import math
 from dataclasses import dataclass
@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.scheduling.state import NEW, Rows
 
-#: Pages, hosts and sections are kept as 32-bit numbers.
-LARGEST_NUMBER = 2**31 - 2
+#: Pages, hosts and sections are stored as 32-bit numbers.
+MAX_NUMBER = 2**31 - 2
 
 
 def time(name: str, value: float) -> float:
-    """Give a moment: a finite number."""
+    """Return a time: a finite number."""
     number = float(value)
     if not math.isfinite(number):
         raise ArgumentError(f"{name}: {number} is not a time")
@@ -24,7 +23,7 @@ def time(name: str, value: float) -> float:
 
 
 def positive(name: str, value: float) -> float:
-    """Give a finite number above 0."""
+    """Return a finite number above 0."""
     number = float(value)
     if not 0.0 < number < math.inf:
         raise ArgumentError(f"{name}: {number} cannot be used; it must be above 0 and finite")
@@ -32,7 +31,7 @@ def positive(name: str, value: float) -> float:
 
 
 def not_negative(name: str, value: float) -> float:
-    """Give a finite number, at least 0."""
+    """Return a finite number, at least 0."""
     number = float(value)
     if not 0.0 <= number < math.inf:
         raise ArgumentError(f"{name}: {number} cannot be used; it must be 0 or more, and finite")
@@ -40,30 +39,30 @@ def not_negative(name: str, value: float) -> float:
 
 
 def spacing(name: str, budget: float | None) -> float:
-    """Give the days that one visit takes of a host's budget; 0 for one without a budget."""
+    """Return the days of a host's budget that one visit uses; 0 without a budget."""
     return 0.0 if budget is None else 1.0 / positive(name, budget)
 
 
 def whole(name: str, value: int) -> int:
-    """Give a whole number, at least 0."""
+    """Return a whole number, at least 0."""
     if not (0 <= value < math.inf and value == int(value)):
         raise ArgumentError(f"{name}: {value} cannot be used; it must be a whole number from 0")
     return int(value)
 
 
 def pages(name: str, values: ArrayLike) -> Ints:
-    """Give page numbers, none twice."""
+    """Return page numbers without duplicates."""
     numbers = np.atleast_1d(_numbers_from_0(name, values))
     if numbers.size > 1 and not (numbers[1:] > numbers[:-1]).all():
         ordered = np.sort(numbers)
         twice = ordered[1:][ordered[1:] == ordered[:-1]]
         if twice.size:
-            raise ArgumentError(f"{name}: {twice[0]} is there twice")
+            raise ArgumentError(f"{name}: {twice[0]} appears twice")
     return numbers
 
 
 def hosts(name: str, values: ArrayLike, known: int) -> Ints:
-    """Give numbers of hosts that have pages."""
+    """Return numbers of hosts that have pages."""
     numbers = np.atleast_1d(_numbers_from_0(name, values))
     if numbers.size and numbers.max() >= known:
         raise ArgumentError(f"{name}: {numbers.max()} has no pages yet; add them first")
@@ -75,7 +74,7 @@ def _numbers_from_0(name: str, values: ArrayLike) -> Ints:
     if raw.ndim > 1 or (raw.size and raw.dtype.kind not in "iu"):
         raise ArgumentError(f"{name}: expected whole numbers from 0")
     numbers = np.ascontiguousarray(raw, np.int64)
-    wrong = numbers[(numbers < 0) | (numbers > LARGEST_NUMBER)]
+    wrong = numbers[(numbers < 0) | (numbers > MAX_NUMBER)]
     if wrong.size:
         raise ArgumentError(f"{name}: {wrong[0]} cannot be used; numbers go from 0 to 2^31 - 2")
     return numbers
@@ -85,11 +84,11 @@ def _column(name: str, values: ArrayLike, size: int) -> Floats:
     try:
         return np.array(np.broadcast_to(np.asarray(values, np.float64), size))
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}: expected one number, or {size}, one a page") from error
+        raise ArgumentError(f"{name}: expected one number, or {size}, one per page") from error
 
 
 def importances(values: ArrayLike, size: int) -> Floats:
-    """Give importances: finite, none negative."""
+    """Return importances: finite and not negative."""
     column = _column("importance", values, size)
     wrong = column[~((column >= 0.0) & (column < math.inf))]
     if wrong.size:
@@ -98,7 +97,7 @@ def importances(values: ArrayLike, size: int) -> Floats:
 
 
 def shares(name: str, values: ArrayLike, size: int) -> Floats:
-    """Give shares, 0 to 1."""
+    """Return shares between 0 and 1."""
     column = _column(name, values, size)
     wrong = column[~((column >= 0.0) & (column <= 1.0))]
     if wrong.size:
@@ -107,7 +106,7 @@ def shares(name: str, values: ArrayLike, size: int) -> Floats:
 
 
 def times(name: str, values: ArrayLike, size: int) -> Floats:
-    """Give moments: finite numbers."""
+    """Return times: finite numbers."""
     column = _column(name, values, size)
     if not np.isfinite(column).all():
         raise ArgumentError(f"{name}: expected finite times")
@@ -115,23 +114,23 @@ def times(name: str, values: ArrayLike, size: int) -> Floats:
 
 
 def ages(values: ArrayLike | None, size: int) -> Floats:
-    """Give ages: none negative, a date in the future counts as now; NaN for unknown."""
+    """Return ages in days, NaN for unknown; a date in the future counts as now."""
     if values is None:
         return np.full(size, math.nan)
     return np.maximum(_column("age", values, size), 0.0)
 
 
 def flags(name: str, values: ArrayLike, size: int) -> Bools:
-    """Give truth values: bool, or 0 and 1."""
+    """Return bools; 0 and 1 count as such."""
     column = _column(name, values, size)
     if not np.isin(column, (0.0, 1.0)).all():
-        raise ArgumentError(f"{name}: expected true or false, one a page")
+        raise ArgumentError(f"{name}: expected true or false, one per page")
     return column.astype(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
 class NewPages:
-    """Pages to be taken in: one element each."""
+    """Pages to be added; one element per page."""
 
     page: Ints
     importance: Floats
@@ -149,7 +148,7 @@ class NewPages:
         last_visit: ArrayLike | None,
         now: float,
     ) -> Self:
-        """Check what is given of new pages."""
+        """Check the columns of new pages."""
         size = page.size
         hosts = _broadcast("host", _numbers_from_0("host", host), size)
         sections = (
@@ -167,24 +166,9 @@ class NewPages:
                 raise ArgumentError(f"last_visit: {visits.max()} is after now, {now}")
         return cls(page, importances(importance, size), hosts, sections, visits)
 
-    def fill(
-        self, table: Rows, prior: tuple[Floats, Floats], belief: tuple[Floats, Floats], now: float
-    ) -> None:
-        """Write the pages into a table that has room for them."""
-        at = self.page
-        table["prior_shape"][at], table["prior_time"][at] = prior
-        table["shape"][at], table["time"][at] = belief
-        table["importance"][at] = self.importance
-        table["last_visit"][at] = self.last_visit
-        table["relaxed"][at] = np.where(np.isfinite(self.last_visit), self.last_visit, now)
-        table["keep"][at] = 1.0
-        table["host"][at] = self.host
-        table["place"][at] = NEW
-        table["failures"][at] = 0
-
 
 def _broadcast(name: str, numbers: Ints, size: int) -> Ints:
     try:
         return np.array(np.broadcast_to(numbers, size))
     except ValueError as error:
-        raise ArgumentError(f"{name}: expected one number, or {size}, one a page") from error
+        raise ArgumentError(f"{name}: expected one number, or {size}, one per page") from error

@@ -1,22 +1,22 @@
-"""Neighbours as evidence: how busy a host, and a section of it, were at each moment of late.
+"""Neighbours as evidence: how active a host, and each of its sections, has been lately.
 
 Pages of one site change together: a release, a new template, an editor's afternoon. So each host
-and each section has a clock of its own that runs faster where more changed than was expected, and
-slower where less did. A page's *effective* time since its last visit is what its section's clock
-shows. All that beliefs say, chance of being fresh, value of a visit, what a visit teaches, is said
-in effective time.
+and each section has an *activity*: time runs faster where more pages changed than expected and
+slower where fewer did. A page's *effective* time since its last visit is measured by the activity
+of its section. Everything derived from a belief (the chance of being fresh, the value of a visit,
+what a visit teaches) uses effective time.
 
-The recent past is cut into bins. A visit spreads what was expected of it over the bins since the
-visit before, and, when it found a change, a change over the same bins in proportion to how likely
-each is to hold it (the expectation step of EM). A bin's speed is
+The recent past is divided into bins. A visit spreads the changes expected of it over the bins since
+the previous visit; if it found a change, it spreads one change over the same bins in proportion to
+how likely each contains it (the E-step of EM). A bin's speed is
 
     (prior + found) / (prior + expected)
 
-for the host, and for a section the same around the host's speed. Changes pile up in the bin where
-they happened, because visits that began after it find nothing.
+for the host, and for a section the same around the host's speed. Changes accumulate in the bin
+where they happened, because visits to copies made after it find nothing.
 
-How far a host's clocks are believed is learned as well: as the odds that they have foretold the
-outcomes of visits better than plain time did.
+How far a host's activity is trusted is learned too: the odds that it has predicted the outcomes of
+visits better than real time did.
 """
 
 import math
@@ -25,185 +25,173 @@ import numpy as np
 
 from recrawl.estimation.gamma import hazard
 from recrawl.kernels.jit import compiled, small_step, step
-from recrawl.scheduling.state import BINS, NONE, Book, Rows, Singles
+from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 
-#: How many bins make the mean time between two visits of a page.
-BINS_A_GAP = 16
-#: Changes that a host's clock, and a section's, must see to be moved half the way.
+#: Bins in the mean time between two visits of a page.
+BINS_PER_GAP = 16
+#: Changes after which the speed of a host, or of a section, is moved halfway.
 HOST_PRIOR = np.float32(4.0)
 SECTION_PRIOR = np.float32(0.25)
-#: The logarithm of the odds that a clock is right: at the start, and at most, so that it can turn.
-FIRST_ODDS = 2.0
+#: The log-odds that activity predicts better stay within ± this, so that they can turn again.
 MAX_ODDS = 10.0
-#: A reading that was never worked out.
-NEVER = -1
-#: The least speed of a clock.
-SLOWEST = 1e-3
-#: How many visits a host's beliefs are judged by on the whole, and what they begin with.
+#: The lowest speed: a page whose time stood still would never be visited again.
+MIN_SPEED = 1e-3
+#: How many visits a host's beliefs are calibrated by.
 CALIBRATION_VISITS = 65_536.0
-CALIBRATION_PRIOR = 8.0
-#: Pages are put to new places when a clock makes one of them look older by this share.
-JUMP = 1.0
-
-
-def begin(rows: Rows, now: float, width: float) -> None:
-    """Let clocks begin to run, with plain time."""
-    for name in ("found", "expected", "reading", "assumed"):
-        rows[name] = 0.0
-    rows["newest"] = math.floor(now / width)
-    rows["placed_at"] = -math.inf
-    rows["read"] = NEVER
+#: Pages are rescheduled when activity makes one of them look older by this share.
+MAX_AHEAD = 1.0
 
 
 @small_step
-def is_off(book: Book, host: int) -> bool:
-    """Whether a host's clocks were told not to count, or have not begun to run."""
-    return bool(book.hosts["odds"][host] == -math.inf or book.desk["bin_width"][0] == math.inf)
+def ignores_neighbours(tables: Tables, host: int) -> bool:
+    """Whether neighbours are switched off for a host, or nothing has been taken yet."""
+    return bool(
+        tables.hosts["odds"][host] == -math.inf or tables.shared["bin_width"][0] == math.inf
+    )
 
 
 @step
-def _turn(clocks: Rows, row: int, bin_now: int) -> None:
-    """Let a row's newest bin be the present one; bins that come round again begin empty."""
-    newest = clocks["newest"][row]
+def _advance(activity: Rows, row: int, bin_now: int) -> None:
+    """Make the present bin a row's newest; reused columns start empty."""
+    newest = activity["newest"][row]
     if bin_now <= newest:
         return
     for number in range(max(newest + 1, bin_now - BINS + 1), bin_now + 1):
         column = number % BINS
-        clocks["found"][row, column] = 0.0
-        clocks["expected"][row, column] = 0.0
-        clocks["assumed"][row, column] = 0.0
-    clocks["newest"][row] = bin_now
-    clocks["read"][row] = NEVER
+        activity["found"][row, column] = 0.0
+        activity["expected"][row, column] = 0.0
+        activity["assumed"][row, column] = 0.0
+    activity["newest"][row] = bin_now
+    activity["refreshed"][row] = STALE
 
 
 @step
-def _read_host(book: Book, host: int, bin_now: int) -> None:
-    """See to it that a host's clock shows the present."""
-    clocks = book.hosts
-    _turn(clocks, host, bin_now)
-    if clocks["read"][host] != clocks["learned"][host]:
-        _read_around_plain_time(book, clocks, host, bin_now, HOST_PRIOR)
-        clocks["read"][host] = clocks["learned"][host]
+def _refresh_host(tables: Tables, host: int, bin_now: int) -> None:
+    """Bring a host's cumulative time up to date."""
+    activity = tables.hosts
+    _advance(activity, host, bin_now)
+    if activity["refreshed"][host] != activity["learned"][host]:
+        _refresh_around_real_time(tables, activity, host, bin_now, HOST_PRIOR)
+        activity["refreshed"][host] = activity["learned"][host]
 
 
 @step
-def _read_alone(book: Book, section: int, host: int, bin_now: int) -> None:
-    """See to it that the clock of a host's only section shows the present."""
-    _turn(book.sections, section, bin_now)
-    _read_around_plain_time(book, book.sections, section, bin_now, SECTION_PRIOR)
-    book.sections["read"][section] = book.hosts["learned"][host]
+def _refresh_only_section(tables: Tables, section: int, host: int, bin_now: int) -> None:
+    """Bring the cumulative time of a host's only section up to date."""
+    _advance(tables.sections, section, bin_now)
+    _refresh_around_real_time(tables, tables.sections, section, bin_now, SECTION_PRIOR)
+    tables.sections["refreshed"][section] = tables.hosts["learned"][host]
 
 
 @step
-def _read_around_plain_time(
-    book: Book, clocks: Rows, row: int, bin_now: int, prior: np.float32
+def _refresh_around_real_time(
+    tables: Tables, activity: Rows, row: int, bin_now: int, prior: np.float32
 ) -> None:
-    width = np.float32(book.desk["bin_width"][0])
-    found, expected = clocks["found"][row], clocks["expected"][row]
-    reading = clocks["reading"][row]
-    # The oldest bin's column; the loops are in two, so that their columns follow one another.
+    width = np.float32(tables.shared["bin_width"][0])
+    found, expected = activity["found"][row], activity["expected"][row]
+    cumulative = activity["cumulative"][row]
+    # Starts with the oldest bin's column. Two loops, so that each runs over adjacent columns.
     first = (bin_now + 1) % BINS
-    for place in range(BINS - first):
-        column = first + place
-        reading[place + 1] = width * (prior + found[column]) / (prior + expected[column])
+    for index in range(BINS - first):
+        column = first + index
+        cumulative[index + 1] = width * (prior + found[column]) / (prior + expected[column])
     for column in range(first):
-        place = BINS - first + column
-        reading[place + 1] = width * (prior + found[column]) / (prior + expected[column])
-    _add_up(reading)
+        index = BINS - first + column
+        cumulative[index + 1] = width * (prior + found[column]) / (prior + expected[column])
+    _add_up(cumulative)
 
 
 @small_step
-def read_section(book: Book, section: int, now: float) -> None:
-    """See to it that a section's clock shows the present."""
-    host = book.sections["host"][section]
-    bin_now = math.floor(now / book.desk["bin_width"][0])
+def refresh_section(tables: Tables, section: int, now: float) -> None:
+    """Bring a section's cumulative time up to date."""
+    host = tables.sections["host"][section]
+    bin_now = math.floor(now / tables.shared["bin_width"][0])
     if (
-        book.sections["read"][section] != book.hosts["learned"][host]
-        or book.sections["newest"][section] != bin_now
+        tables.sections["refreshed"][section] != tables.hosts["learned"][host]
+        or tables.sections["newest"][section] != bin_now
     ):
-        _read_section(book, section, host, bin_now)
+        _refresh_section(tables, section, host, bin_now)
 
 
 @small_step
-def is_alone(book: Book, host: int) -> bool:
-    """Whether a host is all one section, and so needs no clock beside the section's."""
-    first = book.hosts["first_section"][host]
-    return bool(book.sections["next_section"][first] == NONE)
+def has_one_section(tables: Tables, host: int) -> bool:
+    """Whether a host has one section only, whose activity is the host's too."""
+    first = tables.hosts["first_section"][host]
+    return bool(tables.sections["next_section"][first] == NONE)
 
 
 @step
-def _read_section(book: Book, section: int, host: int, bin_now: int) -> None:
-    if is_alone(book, host):
-        _read_alone(book, section, host, bin_now)
+def _refresh_section(tables: Tables, section: int, host: int, bin_now: int) -> None:
+    if has_one_section(tables, host):
+        _refresh_only_section(tables, section, host, bin_now)
         return
-    _read_host(book, host, bin_now)
-    clocks, width = book.sections, np.float32(book.desk["bin_width"][0])
-    _turn(clocks, section, bin_now)
-    found, expected = clocks["found"][section], clocks["expected"][section]
-    reading, around = clocks["reading"][section], book.hosts["reading"][host]
+    _refresh_host(tables, host, bin_now)
+    activity, width = tables.sections, np.float32(tables.shared["bin_width"][0])
+    _advance(activity, section, bin_now)
+    found, expected = activity["found"][section], activity["expected"][section]
+    cumulative, around = activity["cumulative"][section], tables.hosts["cumulative"][host]
     first = (bin_now + 1) % BINS
-    for place in range(BINS - first):
-        column = first + place
-        plain = SECTION_PRIOR * (around[place + 1] - around[place])
-        reading[place + 1] = (plain + width * found[column]) / (SECTION_PRIOR + expected[column])
+    for index in range(BINS - first):
+        column = first + index
+        prior = SECTION_PRIOR * (around[index + 1] - around[index])
+        cumulative[index + 1] = (prior + width * found[column]) / (SECTION_PRIOR + expected[column])
     for column in range(first):
-        place = BINS - first + column
-        plain = SECTION_PRIOR * (around[place + 1] - around[place])
-        reading[place + 1] = (plain + width * found[column]) / (SECTION_PRIOR + expected[column])
-    _add_up(reading)
-    clocks["read"][section] = book.hosts["learned"][host]
+        index = BINS - first + column
+        prior = SECTION_PRIOR * (around[index + 1] - around[index])
+        cumulative[index + 1] = (prior + width * found[column]) / (SECTION_PRIOR + expected[column])
+    _add_up(cumulative)
+    activity["refreshed"][section] = tables.hosts["learned"][host]
 
 
 @small_step
-def _add_up(reading: Singles) -> None:
+def _add_up(cumulative: Singles) -> None:
     total = np.float32(0.0)
-    reading[0] = total
-    for place in range(1, BINS + 1):
-        total += reading[place]
-        reading[place] = total
+    cumulative[0] = total
+    for index in range(1, BINS + 1):
+        total += cumulative[index]
+        cumulative[index] = total
 
 
 @small_step
-def effective(book: Book, section: int, since: float, now: float) -> float:
-    """Give the time a section's clock, fully believed, has made since then; its reading is fresh.
+def effective(tables: Tables, section: int, since: float, now: float) -> float:
+    """Return the effective time since ``since`` if activity is fully trusted.
 
-    Older than the oldest bin, time is plain.
+    The section must have been refreshed. Before the oldest bin, effective time is real time.
     """
-    width = book.desk["bin_width"][0]
-    reading = book.sections["reading"]
-    oldest = book.sections["newest"][section] - BINS + 1
-    end = _reading_at(reading, section, oldest, width, now)
+    width = tables.shared["bin_width"][0]
+    cumulative = tables.sections["cumulative"]
+    oldest = tables.sections["newest"][section] - BINS + 1
+    end = _cumulative_at(cumulative, section, oldest, width, now)
     begin = oldest * width
     if since < begin:
         return float(begin - since + end)
-    return max(end - _reading_at(reading, section, oldest, width, since), 0.0)
+    return max(end - _cumulative_at(cumulative, section, oldest, width, since), 0.0)
 
 
 @small_step
-def _reading_at(reading: Singles, row: int, oldest: int, width: float, time: float) -> float:
-    place = min(max(math.floor(time / width) - oldest, 0), BINS - 1)
-    speed = (reading[row, place + 1] - reading[row, place]) / width
-    return float(reading[row, place] + (time - (oldest + place) * width) * speed)
+def _cumulative_at(cumulative: Singles, row: int, oldest: int, width: float, time: float) -> float:
+    index = min(max(math.floor(time / width) - oldest, 0), BINS - 1)
+    speed = (cumulative[row, index + 1] - cumulative[row, index]) / width
+    return float(cumulative[row, index] + (time - (oldest + index) * width) * speed)
 
 
 @compiled
-def elapsed_by_clock(book: Book, section: int, since: float, now: float) -> float:
-    """Give the effective time since then, as far as the host's clocks are believed."""
-    plain = now - since
-    if not plain > 0.0:
+def effective_since(tables: Tables, section: int, since: float, now: float) -> float:
+    """Return the effective time since ``since``, as far as the host's activity is trusted."""
+    real = now - since
+    if not real > 0.0:
         return 0.0
-    if plain == math.inf or is_off(book, book.sections["host"][section]):
-        return plain
-    read_section(book, section, now)
-    shown = effective(book, section, since, now)
-    believed = plain + book.hosts["trust"][book.sections["host"][section]] * (shown - plain)
-    # No clock stands still: a page that is never looked at again would never speak up.
-    return float(max(believed, SLOWEST * plain))
+    if real == math.inf or ignores_neighbours(tables, tables.sections["host"][section]):
+        return real
+    refresh_section(tables, section, now)
+    active = effective(tables, section, since, now)
+    believed = real + tables.hosts["trust"][tables.sections["host"][section]] * (active - real)
+    return float(max(believed, MIN_SPEED * real))
 
 
 @step
 def learn(
-    book: Book,
+    tables: Tables,
     section: int,
     since: float,
     now: float,
@@ -212,60 +200,60 @@ def learn(
     changed: bool,  # noqa: FBT001
     dated: float,
 ) -> None:
-    """Spread a visit's outcome over the bins since the visit before, of section and host.
+    """Spread a visit's outcome over the bins since the previous visit, of section and host.
 
-    What the clocks show does not change before their host is said to have learned: visits reported
-    together are judged by the same clocks.
+    Cumulative times stay as they are until the host's ``learned`` is raised, so that visits
+    reported together are judged by the same activity.
 
     Args:
-        book: The frontier's.
+        tables: The frontier's tables.
         section: The page's section.
-        since: The last visit.
-        now: This one.
-        shape: The belief before it.
+        since: Time of the previous visit.
+        now: Time of this visit.
+        shape: The belief's, before this visit.
         time: Likewise.
         changed: Whether the page had changed.
-        dated: When it changed last, where the server tells; NaN where not. What was before that
-            is not known then, and what came after is known to be quiet.
+        dated: When it last changed, if the server dates it; NaN if not. Nothing is known about the
+            time before that date, and the page was quiet after it.
     """
-    host = book.sections["host"][section]
-    read_section(book, section, now)
-    shown = effective(book, section, since, now)
-    plain = now - since
-    if not shown > 0.0 or not plain > 0.0:
+    host = tables.sections["host"][section]
+    refresh_section(tables, section, now)
+    active = effective(tables, section, since, now)
+    real = now - since
+    if not active > 0.0 or not real > 0.0:
         return
-    plain_hazard = hazard(shape, time, plain)
-    bias = _bias(book, host, plain_hazard, changed)
-    shown_hazard = bias * hazard(shape, time, shown)
-    _weigh(book, host, shown_hazard, bias * plain_hazard, changed)
+    real_hazard = hazard(shape, time, real)
+    bias = _bias(tables, host, real_hazard, changed)
+    active_hazard = bias * hazard(shape, time, active)
+    _weigh(tables, host, active_hazard, bias * real_hazard, changed)
     known_since = since
     if changed and not math.isnan(dated):
         known_since = min(max(dated, since), now)
-    rate = shown_hazard / shown
-    _spread(book, book.sections, section, section, known_since, now, rate, changed, dated)
-    if not is_alone(book, host):
-        _spread(book, book.hosts, host, section, known_since, now, rate, changed, dated)
+    rate = active_hazard / active
+    _spread(tables, tables.sections, section, section, known_since, now, rate, changed, dated)
+    if not has_one_section(tables, host):
+        _spread(tables, tables.hosts, host, section, known_since, now, rate, changed, dated)
 
 
 @step
-def _bias(book: Book, host: int, expected: float, changed: bool) -> float:  # noqa: FBT001
-    """Give how many changes a host's beliefs have found for each they expected, and go on counting.
+def _bias(tables: Tables, host: int, expected: float, changed: bool) -> float:  # noqa: FBT001
+    """Return a host's changes found per change expected, and count this visit.
 
-    Beliefs that are too high or too low on the whole say nothing about what is special of late.
+    Beliefs that are too high or too low overall say nothing about recent activity.
     """
-    bias = book.hosts["all_found"][host] / book.hosts["all_expected"][host]
+    bias = tables.hosts["all_found"][host] / tables.hosts["all_expected"][host]
     found = bias * expected / -math.expm1(-bias * expected) if changed else 0.0
-    book.hosts["all_found"][host] += found - book.hosts["all_found"][host] / CALIBRATION_VISITS
-    book.hosts["all_expected"][host] += (
-        expected - book.hosts["all_expected"][host] / CALIBRATION_VISITS
+    tables.hosts["all_found"][host] += found - tables.hosts["all_found"][host] / CALIBRATION_VISITS
+    tables.hosts["all_expected"][host] += (
+        expected - tables.hosts["all_expected"][host] / CALIBRATION_VISITS
     )
     return float(bias)
 
 
 @step
 def _spread(
-    book: Book,
-    clocks: Rows,
+    tables: Tables,
+    activity: Rows,
     row: int,
     section: int,
     since: float,
@@ -274,60 +262,60 @@ def _spread(
     changed: bool,  # noqa: FBT001
     dated: float,
 ) -> None:
-    """Add what was expected, and what was found, to the bins of a clock."""
-    width = book.desk["bin_width"][0]
-    newest = book.sections["newest"][section]
+    """Add the changes expected and found to the bins of a host or section."""
+    width = tables.shared["bin_width"][0]
+    newest = tables.sections["newest"][section]
     oldest = newest - BINS + 1
     first = math.floor(since / width)
-    reading = book.sections["reading"][section]
-    found, expected = clocks["found"][row], clocks["expected"][row]
-    a_change = 0.0
+    cumulative = tables.sections["cumulative"][section]
+    found, expected = activity["found"][row], activity["expected"][row]
+    density = 0.0
     if changed and not math.isnan(dated):
         if first >= oldest:
             found[first % BINS] += np.float32(1.0)
     elif changed:
-        a_change = rate / -math.expm1(-rate * effective(book, section, since, now))
+        density = rate / -math.expm1(-rate * effective(tables, section, since, now))
     for number in range(max(first, oldest), newest + 1):
         overlap = min(now, (number + 1) * width) - max(since, number * width)
         expected[number % BINS] += np.float32(rate * max(overlap, 0.0))
-        if a_change > 0.0:
-            shown = reading[number - oldest + 1] - reading[number - oldest]
-            found[number % BINS] += np.float32(a_change * shown * max(overlap, 0.0) / width)
+        if density > 0.0:
+            days = cumulative[number - oldest + 1] - cumulative[number - oldest]
+            found[number % BINS] += np.float32(density * days * max(overlap, 0.0) / width)
 
 
 @step
-def _weigh(book: Book, host: int, hazard: float, plain: float, changed: bool) -> None:  # noqa: FBT001
-    """Move the odds by how much likelier the clock made the outcome than plain time did."""
-    gain = plain - hazard
+def _weigh(tables: Tables, host: int, active: float, real: float, changed: bool) -> None:  # noqa: FBT001
+    """Move the odds by how much likelier activity made the outcome than real time did."""
+    gain = real - active
     if changed:
-        gain = math.log(math.expm1(-hazard) / math.expm1(-plain))
-    odds = min(max(book.hosts["odds"][host] + gain, -MAX_ODDS), MAX_ODDS)
-    book.hosts["odds"][host] = odds
-    book.hosts["trust"][host] = 1.0 / (1.0 + math.exp(-odds))
+        gain = math.log(math.expm1(-active) / math.expm1(-real))
+    odds = min(max(tables.hosts["odds"][host] + gain, -MAX_ODDS), MAX_ODDS)
+    tables.hosts["odds"][host] = odds
+    tables.hosts["trust"][host] = 1.0 / (1.0 + math.exp(-odds))
 
 
 @step
-def has_jumped(clocks: Rows, row: int, width: float, now: float, trust: float) -> bool:
-    """Whether some page looks older by more than `JUMP` than when the row's pages were placed."""
-    oldest = clocks["newest"][row] - BINS + 1
-    placed_at = clocks["placed_at"][row]
-    reading, assumed = clocks["reading"][row], clocks["assumed"][row]
-    end = _reading_at(clocks["reading"], row, oldest, width, now)
+def is_ahead(activity: Rows, row: int, width: float, now: float, trust: float) -> bool:
+    """Whether a page now looks older, by more than `MAX_AHEAD`, than when it was scheduled."""
+    oldest = activity["newest"][row] - BINS + 1
+    scheduled_at = activity["scheduled_at"][row]
+    cumulative, assumed = activity["cumulative"][row], activity["assumed"][row]
+    end = _cumulative_at(activity["cumulative"], row, oldest, width, now)
     turn = oldest % BINS
     for column in range(BINS):
-        place = (column - turn) % BINS
-        begin = (oldest + place) * width
-        thought = now - max(begin, placed_at) + assumed[column]
-        if trust * (end - reading[place] - thought) > JUMP * (now - begin):
+        index = (column - turn) % BINS
+        begin = (oldest + index) * width
+        assumed_age = now - max(begin, scheduled_at) + assumed[column]
+        if trust * (end - cumulative[index] - assumed_age) > MAX_AHEAD * (now - begin):
             return True
     return False
 
 
 @step
-def note_places(clocks: Rows, row: int, width: float, now: float) -> None:
-    """Remember what the clock showed when the row's pages were put in their places."""
-    oldest = clocks["newest"][row] - BINS + 1
-    end = _reading_at(clocks["reading"], row, oldest, width, now)
-    for place in range(BINS):
-        clocks["assumed"][row, (oldest + place) % BINS] = end - clocks["reading"][row, place]
-    clocks["placed_at"][row] = now
+def note_schedule(activity: Rows, row: int, width: float, now: float) -> None:
+    """Remember the cumulative time at which a row's pages were scheduled."""
+    oldest = activity["newest"][row] - BINS + 1
+    end = _cumulative_at(activity["cumulative"], row, oldest, width, now)
+    for index in range(BINS):
+        activity["assumed"][row, (oldest + index) % BINS] = end - activity["cumulative"][row, index]
+    activity["scheduled_at"][row] = now

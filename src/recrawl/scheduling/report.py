@@ -1,87 +1,96 @@
-"""What a visit teaches, and where its page goes from there."""
+"""What a visit teaches, and when its page and its neighbours are due after it."""
 
 import math
 
 from recrawl.estimation.gamma import after_visit
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, prefetch, small_step, step
 from recrawl.scheduling.due import (
-    clock_elapsed,
+    apply_forgetting,
+    effective_elapsed,
     make_ready,
-    place_at,
-    put,
-    relax,
-    unready,
+    ready_or_enqueue,
+    remove_ready,
+    schedule,
     worth,
 )
 from recrawl.scheduling.neighbours import (
-    has_jumped,
-    is_alone,
-    is_off,
+    has_one_section,
+    ignores_neighbours,
+    is_ahead,
     learn,
-    note_places,
-    read_section,
+    note_schedule,
+    refresh_section,
 )
-from recrawl.scheduling.state import ABSENT, NONE, QUEUED, READY, ROWS_AHEAD, WAITING, Book, unlink
+from recrawl.scheduling.state import (
+    ABSENT,
+    NONE,
+    QUEUED,
+    READY,
+    ROWS_AHEAD,
+    WAITING,
+    Tables,
+    unlink,
+)
 
-#: After a failed visit a page is tried again after this share of the mean time between visits,
-#: after two failures twice that, and so on, up to so many doublings.
+#: A failed visit is retried after this share of the mean time between visits; each further failure
+#: doubles the backoff, this many times at most.
 FIRST_RETRY = 1 / 32
 MAX_DOUBLINGS = 7
 
 
 @small_step
-def take_out(book: Book, page: int) -> None:
-    """Take a page out of whatever list it is in."""
-    place = book.pages["place"][page]
-    if place == READY:
-        unready(book, page)
-    elif place in (QUEUED, WAITING):
-        unlink(book, page)
-        if place == WAITING:
-            book.hosts["waiting"][book.pages["host"][page]] -= 1
+def dequeue(tables: Tables, page: int) -> None:
+    """Remove a page from the list it is in, if any."""
+    status = tables.pages["status"][page]
+    if status == READY:
+        remove_ready(tables, page)
+    elif status in (QUEUED, WAITING):
+        unlink(tables, page)
+        if status == WAITING:
+            tables.hosts["waiting"][tables.pages["host"][page]] -= 1
 
 
 @compiled
-def place_again(book: Book, page: Ints, now: float) -> None:
-    """Put pages where they belong after something about them has changed; those out stay out."""
+def reschedule(tables: Tables, page: Ints, now: float) -> None:
+    """Schedule pages again after something about them has changed; taken ones stay taken."""
     for row in range(page.size):
-        if book.pages["place"][page[row]] in (QUEUED, READY):
-            take_out(book, page[row])
-            place_at(book, page[row], now, book.desk["watch"][0])
+        if tables.pages["status"][page[row]] in (QUEUED, READY):
+            dequeue(tables, page[row])
+            schedule(tables, page[row], now, tables.shared["schedule_price"][0])
 
 
 @compiled
 def report_visits(
-    book: Book, page: Ints, now: float, changed: Bools, failed: Bools, age: Floats, retry: float
+    tables: Tables, page: Ints, now: float, changed: Bools, failed: Bools, age: Floats, retry: float
 ) -> None:
-    """Learn from visits and put their pages back.
+    """Learn from visits and schedule their pages again.
 
     Args:
-        book: The frontier's.
+        tables: The frontier's tables.
         page: The pages visited.
-        now: When.
+        now: When they were visited.
         changed: Whether they had changed.
-        failed: Whether the visit failed, and so teaches nothing.
-        age: Days since a page changed last, NaN where its server does not tell.
-        retry: Days to wait after a first failure.
+        failed: Whether the visit failed; a failed visit teaches nothing.
+        age: Days since the page last changed, if the server dates it; NaN if not.
+        retry: Days to back off after a first failure.
     """
     for row in range(page.size):
         ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
-        prefetch(book.sections, book.pages["section"][ahead])
-        prefetch(book.hosts, book.pages["host"][ahead])
-        take_out(book, page[row])
-        _hear(book, page[row], now, changed[row], failed[row], age[row], retry)
+        prefetch(tables.sections, tables.pages["section"][ahead])
+        prefetch(tables.hosts, tables.pages["host"][ahead])
+        dequeue(tables, page[row])
+        _record(tables, page[row], now, changed[row], failed[row], age[row], retry)
     for row in range(page.size):
         if not failed[row]:
-            book.hosts["learned"][book.pages["host"][page[row]]] += 1
+            tables.hosts["learned"][tables.pages["host"][page[row]]] += 1
     for row in range(page.size):
-        place_at(book, page[row], now, book.desk["watch"][0])
-    _follow_clocks(book, page[changed & ~failed], now)
+        schedule(tables, page[row], now, tables.shared["schedule_price"][0])
+    _reschedule_neighbours(tables, page[changed & ~failed], now)
 
 
 @step
-def _hear(
-    book: Book,
+def _record(
+    tables: Tables,
     page: int,
     now: float,
     changed: bool,  # noqa: FBT001
@@ -89,8 +98,8 @@ def _hear(
     age: float,
     retry: float,
 ) -> None:
-    """Take in what one visit found."""
-    pages = book.pages
+    """Record the outcome of one visit."""
+    pages = tables.pages
     if failed:
         doublings = min(pages["failures"][page], MAX_DOUBLINGS)
         pages["failures"][page] = doublings + 1
@@ -99,87 +108,87 @@ def _hear(
     pages["failures"][page] = 0
     if pages["last_visit"][page] < now:
         if pages["last_visit"][page] > -math.inf:
-            _learn(book, page, now, changed, age)
+            _learn(tables, page, now, changed, age)
         pages["last_visit"][page] = now
     pages["keep"][page] = 1.0
 
 
 @step
-def _follow_clocks(book: Book, page: Ints, now: float) -> None:
-    """Put pages to new places where the clocks of pages that had changed have run ahead."""
+def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
+    """Reschedule the hosts and sections of changed pages whose activity has run ahead."""
     last_host = NONE
     for row in range(page.size):
-        host = book.pages["host"][page[row]]
-        if not is_off(book, host):
+        host = tables.pages["host"][page[row]]
+        if not ignores_neighbours(tables, host):
             if host != last_host:
-                _follow_host(book, host, now)
+                _reschedule_host_if_ahead(tables, host, now)
                 last_host = host
-            _follow_section(book, book.pages["section"][page[row]], now)
+            _reschedule_section_if_ahead(tables, tables.pages["section"][page[row]], now)
 
 
 @step
-def _learn(book: Book, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001
-    """Update the belief by a visit, in effective time, and then the clocks by it."""
-    pages, section = book.pages, book.pages["section"][page]
-    relax(book, page, now)
+def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001
+    """Update a page's belief by a visit, in effective time, then the activity around it."""
+    pages, section = tables.pages, tables.pages["section"][page]
+    apply_forgetting(tables, page, now)
     shape, time, since = pages["shape"][page], pages["time"][page], pages["last_visit"][page]
-    elapsed = clock_elapsed(book, page, now)
+    elapsed = effective_elapsed(tables, page, now)
     pages["shape"][page], pages["time"][page] = after_visit(
         shape, time, now - since, changed, age, elapsed, pages["keep"][page]
     )
     if not math.isnan(age):
         changed = age < now - since
-    if not is_off(book, pages["host"][page]):
-        learn(book, section, since, now, shape, time, changed, now - age)
+    if not ignores_neighbours(tables, pages["host"][page]):
+        learn(tables, section, since, now, shape, time, changed, now - age)
 
 
 @step
-def _follow_host(book: Book, host: int, now: float) -> None:
-    """Put a host's pages to new places when its clock has run ahead."""
-    section, width = book.hosts["first_section"][host], book.desk["bin_width"][0]
-    read_section(book, section, now)
-    if is_alone(book, host) or not has_jumped(
-        book.hosts, host, width, now, book.hosts["trust"][host]
+def _reschedule_host_if_ahead(tables: Tables, host: int, now: float) -> None:
+    """Reschedule a host's pages if its activity has run ahead."""
+    section, width = tables.hosts["first_section"][host], tables.shared["bin_width"][0]
+    refresh_section(tables, section, now)
+    if has_one_section(tables, host) or not is_ahead(
+        tables.hosts, host, width, now, tables.hosts["trust"][host]
     ):
         return
     while section != NONE:
-        read_section(book, section, now)
-        _move_section(book, section, now)
-        section = book.sections["next_section"][section]
-    note_places(book.hosts, host, width, now)
+        refresh_section(tables, section, now)
+        _reschedule_section(tables, section, now)
+        section = tables.sections["next_section"][section]
+    note_schedule(tables.hosts, host, width, now)
 
 
 @step
-def _follow_section(book: Book, section: int, now: float) -> None:
-    """Put a section's pages to new places when its clock has run ahead."""
-    read_section(book, section, now)
-    trust = book.hosts["trust"][book.sections["host"][section]]
-    if has_jumped(book.sections, section, book.desk["bin_width"][0], now, trust):
-        _move_section(book, section, now)
+def _reschedule_section_if_ahead(tables: Tables, section: int, now: float) -> None:
+    """Reschedule a section's pages if its activity has run ahead."""
+    refresh_section(tables, section, now)
+    trust = tables.hosts["trust"][tables.sections["host"][section]]
+    if is_ahead(tables.sections, section, tables.shared["bin_width"][0], now, trust):
+        _reschedule_section(tables, section, now)
 
 
 @step
-def _move_section(book: Book, section: int, now: float) -> None:
-    """Reckon anew when the pages of a section are due."""
-    pages = book.pages
-    page = book.sections["first_page"][section]
+def _reschedule_section(tables: Tables, section: int, now: float) -> None:
+    """Compute again when the pages of a section are due."""
+    pages = tables.pages
+    page = tables.sections["first_page"][section]
     while page != NONE:
-        if pages["place"][page] == READY:
-            unready(book, page)
-            make_ready(book, page, worth(book, page, now))
-        elif pages["place"][page] == QUEUED and pages["failures"][page] == 0:
-            ahead = pages["needed"][page] - clock_elapsed(book, page, now)
+        if pages["status"][page] == READY:
+            remove_ready(tables, page)
+            make_ready(tables, page, worth(tables, page, now))
+        elif pages["status"][page] == QUEUED and pages["failures"][page] == 0:
+            ahead = pages["needed"][page] - effective_elapsed(tables, page, now)
             if ahead < math.inf and now + ahead < pages["due"][page]:
                 pages["due"][page] = now + ahead
-                unlink(book, page)
-                put(book, page, now)
+                unlink(tables, page)
+                ready_or_enqueue(tables, page, now)
         page = pages["sibling"][page]
-    note_places(book.sections, section, book.desk["bin_width"][0], now)
+    note_schedule(tables.sections, section, tables.shared["bin_width"][0], now)
 
 
 @compiled
-def remove_pages(book: Book, page: Ints) -> None:
-    """Forget pages. They stay in their section's chain, which passes over them."""
+def remove_pages(tables: Tables, page: Ints) -> None:
+    """Remove pages. They stay in their section's list, whose users skip them."""
     for row in range(page.size):
-        take_out(book, page[row])
-        book.pages["place"][page[row]] = ABSENT
+        dequeue(tables, page[row])
+        tables.pages["status"][page[row]] = ABSENT

@@ -1,4 +1,4 @@
-"""A frontier in a file: written whole or not at all, and recognised when read."""
+"""A frontier in a file: written atomically, and checked when read."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -12,39 +12,39 @@ from recrawl.estimation.belief import Prior
 from recrawl.estimation.saving import read_columns, write_columns
 from recrawl.kernels.jit import Floats
 from recrawl.scheduling.state import (
-    DESK,
     HOST,
     LISTS,
     PAGE,
     SECTION,
-    UNCHAINED,
-    Book,
+    SHARED,
+    UNLINKED,
+    FrontierSettings,
+    Tables,
 )
-from recrawl.scheduling.state_setup import Settings
 
 KIND = "frontier"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What a file holds."""
+    """The contents of a file."""
 
-    book: Book
-    settings: Settings
+    tables: Tables
+    settings: FrontierSettings
     prior: Prior | None
     counters: Floats
 
 
 def save(
     path: str | os.PathLike[str],
-    book: Book,
-    settings: Settings,
+    tables: Tables,
+    settings: FrontierSettings,
     prior: Prior | None,
     counters: list[float],
 ) -> None:
-    """Write a frontier's parts to a file."""
-    columns: dict[str, Any] = book._asdict()
+    """Write a frontier to a file."""
+    columns: dict[str, Any] = tables._asdict()
     columns["counters"] = np.array(counters, np.float64)
     if prior is not None:
         columns["prior"] = np.array(np.broadcast_arrays(prior.shape, prior.time), np.float64)
@@ -53,7 +53,7 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Saved:
-    """Read what `save` wrote."""
+    """Read a file that `save` wrote."""
     source = Path(path)
     header, columns = read_columns(source, "a frontier's state")
     if header.get("state") != KIND:
@@ -61,41 +61,41 @@ def load(path: str | os.PathLike[str]) -> Saved:
     if header.get("version") != VERSION:
         raise StateError(
             f"{source}: frontier version {header.get('version')}; this recrawl reads version "
-            f"{VERSION}; read it with the recrawl that wrote it"
+            f"{VERSION}; load it with the recrawl that saved it"
         )
     try:
-        settings = Settings(**header["settings"])
-        book = Book(*(columns[name] for name in Book._fields))
+        settings = FrontierSettings(**header["settings"])
+        tables = Tables(*(columns[name] for name in Tables._fields))
         counters = columns["counters"]
         prior = Prior(*columns["prior"]) if "prior" in columns else None
-        _check(book, counters)
+        _check(tables, counters)
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"{source}: not a frontier's state, or damaged") from error
-    return Saved(book, settings, prior, counters)
+    return Saved(tables, settings, prior, counters)
 
 
-def _check(book: Book, counters: Floats) -> None:
-    """Refuse rows that do not fit one another: kernels trust them."""
-    kinds = (PAGE, HOST, SECTION, DESK, np.dtype(np.int32))
-    for part, kind in zip(book, kinds, strict=True):
+def _check(tables: Tables, counters: Floats) -> None:
+    """Refuse tables that do not fit together: kernels do not check indices."""
+    kinds = (PAGE, HOST, SECTION, SHARED, np.dtype(np.int32))
+    for part, kind in zip(tables, kinds, strict=True):
         if part.dtype != kind or part.ndim != 1:
             raise ValueError(part.dtype)
     limits = (
-        (book.pages["host"], book.hosts.size),
-        (book.pages["section"], book.sections.size),
-        (book.pages["next"], book.pages.size),
-        (book.pages["sibling"], book.pages.size),
-        (book.heads, book.pages.size),
-        (book.sections["host"], book.hosts.size),
-        (book.sections["next_section"], book.sections.size),
-        (book.sections["first_page"], book.pages.size),
-        (book.hosts["first_section"], book.sections.size),
+        (tables.pages["host"], tables.hosts.size),
+        (tables.pages["section"], tables.sections.size),
+        (tables.pages["next"], tables.pages.size),
+        (tables.pages["sibling"], tables.pages.size),
+        (tables.heads, tables.pages.size),
+        (tables.sections["host"], tables.hosts.size),
+        (tables.sections["next_section"], tables.sections.size),
+        (tables.sections["first_page"], tables.pages.size),
+        (tables.hosts["first_section"], tables.sections.size),
     )
-    before = book.pages["before"]
+    before = tables.pages["before"]
     if before.size and not -2 - LISTS < before.min() <= before.max() < before.size:
         raise ValueError(before.size)
     for column, size in limits:
-        if column.size and not UNCHAINED <= column.min() <= column.max() < max(size, 1):
+        if column.size and not UNLINKED <= column.min() <= column.max() < max(size, 1):
             raise ValueError(size)
-    if counters.shape != (5,) or book.heads.size != LISTS or book.desk.size != 1:
+    if counters.shape != (5,) or tables.heads.size != LISTS or tables.shared.size != 1:
         raise ValueError(counters.shape)

@@ -1,4 +1,4 @@
-"""Which pages may change together: those that stand in one folder of one host."""
+"""Sections, the pages that may change together: those in one folder of one host."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from recrawl.kernels.jit import Ints
 
 
 def sections(names: Sequence[str]) -> Ints:
-    """Number the sections of pages by their names: a page's section is its name's folder.
+    """Number the sections of pages: a page's section is the folder in its name.
 
     >>> sections(["a/x", "a/y", "b/x", "z"])
     array([0, 0, 1, 2])

@@ -1,42 +1,51 @@
-"""What a frontier knows of its pages, hosts and sections: a row each, and lists through the pages.
+"""The frontier's tables of pages, hosts and sections, and the linked lists through the pages.
 
-A page's row is all that deciding about it needs, in two lines of the processor's cache. A page is
-in at most one list at a time: a bucket of the calendar, or of the pages that are ready. A list is a
-chain from page to page, so that putting a page in or taking it out costs the same however long it
-is.
+A page's row holds everything a decision about it needs, in two cache lines. A page is in at most
+one list at a time: a bucket of the timing wheel or a bucket of the ready pages. The lists are
+doubly linked, so adding and removing a page takes constant time.
 """
 
+import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.kernels.jit import small_step
+from recrawl.errors import ArgumentError
+from recrawl.kernels.jit import Floats, Ints, compiled, small_step
+from recrawl.scheduling.inputs import NewPages
 
 Rows = NDArray[np.void]
 Small = NDArray[np.int32]
 Singles = NDArray[np.float32]
 
-#: Where a page is. One that waits is in the calendar until its host is open again; one that is new
-#: is in no list yet.
-ABSENT, QUEUED, READY, WAITING, OUT, NEW = range(6)
-#: No page; the end of a chain.
+#: A page's status. A waiting page is in the timing wheel until its host may be visited again; a
+#: taken page is out until its visit is reported; a new page is in no list yet.
+ABSENT, QUEUED, READY, WAITING, TAKEN, NEW = range(6)
+#: No page; the end of a list.
 NONE = -1
-#: A page that is in no section's chain.
-UNCHAINED = -2
-#: Lists: the calendar's buckets, near and far, and those of the pages that are ready, by value.
+#: The sibling of a page that is not in its section's list yet.
+UNLINKED = -2
+#: Lists: the timing wheel's fine and coarse buckets and its overflow, and the ready pages by value.
 FINE = COARSE = VALUES = 1024
-FAR = FINE + COARSE
-FIRST_VALUE = FAR + 1
-#: Ready pages that are about to be looked at again.
-AGAIN = FIRST_VALUE + VALUES
-LISTS = AGAIN + 1
-#: How many pages ahead a loop asks the memory for what they will need: rows lie anywhere in it.
+OVERFLOW = FINE + COARSE
+FIRST_VALUE = OVERFLOW + 1
+#: Ready pages whose value is about to be computed again.
+REVALUE = FIRST_VALUE + VALUES
+LISTS = REVALUE + 1
+#: How many pages ahead a loop prefetches: rows are scattered over memory.
 ROWS_AHEAD = 8
-#: Bins of a clock.
+#: Bins of a host's or section's activity.
 BINS = 64
+#: The initial log-odds that neighbours predict the outcomes of a host's visits.
+FIRST_ODDS = 2.0
+#: The changes a host starts with, as found and as expected.
+CALIBRATION_PRIOR = 8.0
+#: The cumulative time has to be computed again.
+STALE = -1
 
-#: One row a page. The belief is Gamma(shape, time), the prior what it began with.
+#: One row per page. The belief is Gamma(shape, time); forgetting moves it back to the prior.
 PAGE = np.dtype(
     [
         ("shape", np.float64),
@@ -44,130 +53,258 @@ PAGE = np.dtype(
         ("prior_shape", np.float64),
         ("prior_time", np.float64),
         ("importance", np.float64),
-        ("last_visit", np.float64),  # when the copy was made; −∞ when there is none yet
-        ("relaxed", np.float64),  # up to when forgetting has been applied to the belief
-        ("keep", np.float64),  # what evidence since the last visit leaves of being fresh
-        ("needed", np.float64),  # effective time at which a visit is worth its price
-        ("due", np.float64),  # when that will be; after a failure, when to try again
+        ("last_visit", np.float64),  # when the copy was made; −∞ if there is none yet
+        ("forgotten_until", np.float64),  # time up to which forgetting has been applied
+        ("keep", np.float64),  # share of the chance of being fresh that evidence has left
+        ("needed", np.float64),  # effective time after which a visit is worth its price
+        ("due", np.float64),  # when that will be; after a failure, when to retry
         ("host", np.int32),
         ("section", np.int32),
-        ("next", np.int32),  # the page after this one in its list
-        ("before", np.int32),  # the page before it, or −2 − list for the first one
-        ("sibling", np.int32),  # the next page of the section, whatever list it is in
-        ("place", np.int8),  # where the page is: in which kind of list
-        ("failures", np.int8),  # visits that failed in a row
+        ("next", np.int32),  # next page in the list
+        ("before", np.int32),  # previous page in the list, or −2 − list for the first one
+        ("sibling", np.int32),  # next page of the section, in whatever list it is
+        ("status", np.int8),
+        ("failures", np.int8),  # failed visits in a row
     ],
     align=True,
 )
 
-#: A clock (see `recrawl.scheduling.neighbours`); a bin's column is its number modulo `BINS`.
-CLOCK = [
-    ("newest", np.int64),  # the newest bin that the columns hold
-    ("read", np.int64),  # what the host had learned when the reading was worked out
-    ("placed_at", np.float64),  # when the pages were put in their places
-    ("reading", np.float32, (BINS + 1,)),  # effective time from the oldest bin to each bin
-    ("found", np.float32, (BINS,)),  # changes found, spread over the bins they may have been in
-    ("expected", np.float32, (BINS,)),  # changes expected of the visits
-    ("assumed", np.float32, (BINS,)),  # effective time from a bin to when pages were placed
+#: See `recrawl.scheduling.neighbours`; a bin's column is its number modulo `BINS`.
+ACTIVITY = [
+    ("newest", np.int64),  # number of the newest bin
+    ("refreshed", np.int64),  # the host's ``learned`` when ``cumulative`` was computed
+    ("scheduled_at", np.float64),  # when the pages were scheduled
+    ("cumulative", np.float32, (BINS + 1,)),  # effective time from the oldest bin to each bin
+    ("found", np.float32, (BINS,)),  # changes found, spread over the bins they may belong to
+    ("expected", np.float32, (BINS,)),  # changes expected of the same visits
+    ("assumed", np.float32, (BINS,)),  # effective time from each bin to ``scheduled_at``
 ]
 
-#: One row a host.
+#: One row per host.
 HOST = np.dtype(
     [
         ("delay", np.float64),  # days between two visits
-        ("spacing", np.float64),  # days of the host's budget that a visit uses; 0: no budget
-        ("learned", np.int64),  # visits that its clocks have learned from
-        ("open_at", np.float64),  # no visit before, by the delay or because the host asked
-        ("paid_until", np.float64),  # up to when the host's budget is used up
+        ("spacing", np.float64),  # days of the host's budget per visit; 0 without a budget
+        ("learned", np.int64),  # visits that its activity has learned from
+        ("open_at", np.float64),  # no visit before this time: delay, or Retry-After
+        ("paid_until", np.float64),  # time up to which the host's budget is used up
         ("price", np.float64),  # what a visit must be worth while too many pages wait
-        ("odds", np.float64),  # ln odds that the host's clocks foretell better than plain time
-        ("trust", np.float64),  # the chance that goes with these odds
-        ("all_found", np.float64),  # changes found at all times, those of late counting most
-        ("all_expected", np.float64),  # changes the beliefs expected of the same visits
-        ("waiting", np.int32),  # how many pages wait for the host
+        ("odds", np.float64),  # log-odds that neighbours predict outcomes better than real time
+        ("trust", np.float64),  # the probability of these odds
+        ("all_found", np.float64),  # changes found, exponentially weighted
+        ("all_expected", np.float64),  # changes expected of the same visits
+        ("waiting", np.int32),  # pages that wait for the host
         ("first_section", np.int32),
-        *CLOCK,
+        *ACTIVITY,
     ],
     align=True,
 )
 
-#: One row a section.
+#: One row per section.
 SECTION = np.dtype(
     [
         ("host", np.int32),
-        ("next_section", np.int32),  # the next one of the same host
+        ("next_section", np.int32),  # next section of the same host
         ("first_page", np.int32),
-        *CLOCK,
+        *ACTIVITY,
     ],
     align=True,
 )
 
-#: One row: where the whole stands.
-DESK = np.dtype(
+#: One row for the whole frontier.
+SHARED = np.dtype(
     [
-        ("price", np.float64),  # what the least valuable of the visits taken were worth of late
-        ("watch", np.float64),  # the same over a longer time: pages are placed by it
-        ("highest", np.float64),  # the highest such price some page in the calendar was placed by
-        ("early", np.float64),  # the share of its time after which a page may be ready
+        ("price", np.float64),  # value of the least valuable visits taken lately
+        ("schedule_price", np.float64),  # its mean over a longer time: pages are scheduled by it
+        ("highest_price", np.float64),  # the highest schedule price of any queued page
+        ("early", np.float64),  # share of the needed time after which a page becomes ready
         ("half_life", np.float64),  # days in which half of what was learned is forgotten
-        ("slot_width", np.float64),  # days a slot of the calendar
-        ("bin_width", np.float64),  # days a bin of a clock
-        ("slot", np.int64),  # the last slot brought up
-        ("ready", np.int64),  # pages that are ready
-        ("top", np.int64),  # no ready page is in a bucket above this one
-        ("turn", np.int64),  # the bucket whose pages are looked at again next
+        ("slot_width", np.float64),  # days per slot of the timing wheel
+        ("bin_width", np.float64),  # days per bin of activity
+        ("slot", np.int64),  # the wheel's current slot
+        ("ready", np.int64),  # number of ready pages
+        ("top_bucket", np.int64),  # no ready page is in a bucket above this one
+        ("revalue_bucket", np.int64),  # the bucket whose pages are revalued next
     ],
     align=True,
 )
 
 
-class Book(NamedTuple):
-    """All that a frontier keeps; kernels change it in place.
+@dataclass(frozen=True)
+class FrontierSettings:
+    """The arguments of a `Frontier`, checked."""
+
+    budget: float
+    half_life: float
+    host_delay: float
+    host_spacing: float
+    neighbours: bool
+    catch_up: float
+
+
+class Tables(NamedTuple):
+    """A frontier's whole state; kernels change it in place.
 
     Attributes:
         pages: Rows of `PAGE`.
         hosts: Rows of `HOST`.
         sections: Rows of `SECTION`.
-        desk: One row of `DESK`.
+        shared: One row of `SHARED`.
         heads: The first page of each list.
     """
 
     pages: Rows
     hosts: Rows
     sections: Rows
-    desk: Rows
+    shared: Rows
     heads: Small
 
 
-def grown(rows: Rows, size: int) -> Rows:
-    """Give at least so many rows, the new ones zero."""
-    if size <= rows.size:
-        return rows
-    # Room for more, so that rows that come one by one do not copy all each time.
-    larger = np.zeros(size if rows.size == 0 else max(size, rows.size + rows.size // 2), rows.dtype)
-    larger[: rows.size] = rows
-    return larger
-
-
 @small_step
-def link(book: Book, page: int, where: int) -> None:
-    """Put a page at the front of a list."""
-    pages, first = book.pages, book.heads[where]
+def link(tables: Tables, page: int, where: int) -> None:
+    """Add a page at the front of a list."""
+    pages, first = tables.pages, tables.heads[where]
     pages["next"][page] = first
     pages["before"][page] = -2 - where
     if first != NONE:
         pages["before"][first] = page
-    book.heads[where] = page
+    tables.heads[where] = page
 
 
 @small_step
-def unlink(book: Book, page: int) -> None:
-    """Take a page out of the list it is in."""
-    pages = book.pages
+def unlink(tables: Tables, page: int) -> None:
+    """Remove a page from its list."""
+    pages = tables.pages
     after, before = pages["next"][page], pages["before"][page]
     if after != NONE:
         pages["before"][after] = before
     if before >= 0:
         pages["next"][before] = after
     else:
-        book.heads[-2 - before] = after
+        tables.heads[-2 - before] = after
+
+
+def empty_tables(settings: FrontierSettings) -> Tables:
+    """Return the tables of a frontier without pages."""
+    shared = np.zeros(1, SHARED)
+    shared["half_life"] = settings.half_life
+    # Set when the first pages are taken; nothing is scheduled before.
+    shared["slot_width"] = shared["bin_width"] = math.inf
+    heads = np.full(LISTS, NONE, np.int32)
+    return Tables(np.zeros(0, PAGE), np.zeros(0, HOST), np.zeros(0, SECTION), shared, heads)
+
+
+def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float) -> Tables:
+    """Return tables with rows for new pages, their hosts and sections."""
+    if not new.page.size:
+        return tables
+    pages = _resized(tables.pages, int(new.page.max()) + 1)
+    hosts = _resized(tables.hosts, int(new.host.max()) + 1)
+    sections = _resized(tables.sections, int(new.section.max()) + 1)
+    pages["sibling"][tables.pages.size :] = UNLINKED
+    fresh = hosts[tables.hosts.size :]
+    fresh["delay"], fresh["spacing"] = settings.host_delay, settings.host_spacing
+    fresh["open_at"], fresh["paid_until"] = -math.inf, now - settings.host_spacing
+    # Odds of −∞ never move: neighbours that are switched off stay so.
+    fresh["odds"] = FIRST_ODDS if settings.neighbours else -math.inf
+    fresh["trust"] = 1.0 / (1.0 + np.exp(-fresh["odds"]))
+    fresh["all_found"] = fresh["all_expected"] = CALIBRATION_PRIOR
+    fresh["first_section"] = NONE
+    for name in ("host", "next_section", "first_page"):
+        sections[name][tables.sections.size :] = NONE
+    width = float(tables.shared["bin_width"][0])
+    reset_activity(fresh, now, width)
+    reset_activity(sections[tables.sections.size :], now, width)
+    row = _first_on_another_host(sections, new.section, new.host)
+    if row != NONE:
+        raise ArgumentError(
+            f"section: page {new.page[row]} is on host {new.host[row]}, but other pages of section "
+            f"{new.section[row]} are not; a section belongs to one host"
+        )
+    extended = tables._replace(pages=pages, hosts=hosts, sections=sections)
+    _join_hosts(extended, new.section, new.host)
+    return extended
+
+
+def _resized(rows: Rows, size: int) -> Rows:
+    """Return at least ``size`` rows; new ones are zero."""
+    if size <= rows.size:
+        return rows
+    # Spare rows, so that pages added one by one do not copy the table each time.
+    larger = np.zeros(size if rows.size == 0 else max(size, rows.size + rows.size // 2), rows.dtype)
+    larger[: rows.size] = rows
+    return larger
+
+
+def reset_activity(rows: Rows, now: float, width: float) -> None:
+    """Start the activity of hosts or sections afresh, in bins of ``width`` days."""
+    for name in ("found", "expected", "cumulative", "assumed"):
+        rows[name] = 0.0
+    rows["newest"] = math.floor(now / width)
+    rows["scheduled_at"] = -math.inf
+    rows["refreshed"] = STALE
+
+
+@compiled
+def _first_on_another_host(sections: Rows, new_section: Ints, new_host: Ints) -> int:
+    """Return the first row whose section belongs to another host; change nothing."""
+    host = sections["host"].copy()
+    for row in range(new_section.size):
+        section = new_section[row]
+        if host[section] == NONE:
+            host[section] = new_host[row]
+        elif host[section] != new_host[row]:
+            return row
+    return NONE
+
+
+@compiled
+def _join_hosts(tables: Tables, section: Ints, host: Ints) -> None:
+    for row in range(section.size):
+        if tables.sections["host"][section[row]] == NONE:
+            tables.sections["host"][section[row]] = host[row]
+            tables.sections["next_section"][section[row]] = tables.hosts["first_section"][host[row]]
+            tables.hosts["first_section"][host[row]] = section[row]
+
+
+def fill(
+    tables: Tables,
+    new: NewPages,
+    prior: tuple[Floats, Floats],
+    belief: tuple[Floats, Floats],
+    now: float,
+) -> None:
+    """Write new pages into tables that were extended for them."""
+    pages, at = tables.pages, new.page
+    pages["prior_shape"][at], pages["prior_time"][at] = prior
+    pages["shape"][at], pages["time"][at] = belief
+    pages["importance"][at] = new.importance
+    pages["last_visit"][at] = new.last_visit
+    pages["forgotten_until"][at] = np.where(np.isfinite(new.last_visit), new.last_visit, now)
+    pages["keep"][at] = 1.0
+    pages["host"][at] = new.host
+    pages["status"][at] = NEW
+    pages["failures"][at] = 0
+    _link_to_sections(tables, at, new.section)
+
+
+def _link_to_sections(tables: Tables, page: Ints, section: Ints) -> None:
+    pages = tables.pages
+    unlinked = pages["sibling"][page] == UNLINKED
+    moved = ~unlinked & (pages["section"][page] != section)
+    pages["section"][page] = section
+    fresh = page[unlinked]
+    if moved.any():
+        # A removed page's number was reused in another section: link all sections again.
+        tables.sections["first_page"] = NONE
+        pages["sibling"] = UNLINKED
+        fresh = np.flatnonzero(pages["status"] != ABSENT)
+    _link_siblings(tables, fresh)
+
+
+@compiled
+def _link_siblings(tables: Tables, page: Ints) -> None:
+    for row in range(page.size):
+        section = tables.pages["section"][page[row]]
+        tables.pages["sibling"][page[row]] = tables.sections["first_page"][section]
+        tables.sections["first_page"][section] = page[row]

@@ -1,71 +1,72 @@
-"""Pages by the time they are due: buckets of fine slots, of coarse ones, and the far future.
+"""Pages by the time they are due: a hierarchical timing wheel.
 
-The next 1,024 slots have a bucket each, the 1,024 stretches of as many slots after that one each as
-well, and what is further away waits in one more. Each stretch is dealt out to fine buckets when its
-time comes. So queueing a page and bringing it up cost the same however many pages there are.
+Each of the next 1,024 slots has a bucket on the fine wheel; each of the 1,024 laps of that wheel
+after this one has a bucket on the coarse wheel; anything later waits in the overflow list. When a
+lap begins, its coarse bucket is distributed over the fine ones. So enqueueing a page and reaching
+its slot cost the same however many pages there are.
 """
 
 import math
 
 from recrawl.kernels.jit import small_step, step
-from recrawl.scheduling.state import COARSE, FAR, FINE, NONE, QUEUED, Book, link
+from recrawl.scheduling.state import COARSE, FINE, NONE, OVERFLOW, QUEUED, Tables, link
 
 #: Slots in the mean time between two visits of a page.
-SLOTS_A_GAP = 16_384
+SLOTS_PER_GAP = 16_384
 
 
 @step
-def queue(book: Book, page: int) -> None:
-    """Put a page that is in no list where its due time belongs, the next slot at the earliest."""
-    link(book, page, _bucket(book, book.pages["due"][page]))
-    book.pages["place"][page] = QUEUED
+def enqueue(tables: Tables, page: int) -> None:
+    """Add a page that is in no list to the slot it is due in, the next one at the earliest."""
+    link(tables, page, _bucket(tables, tables.pages["due"][page]))
+    tables.pages["status"][page] = QUEUED
 
 
 @small_step
-def slot_of(book: Book, time: float) -> int:
-    """Give the slot a time is in."""
-    width: float = book.desk["slot_width"][0]
+def slot_of(tables: Tables, time: float) -> int:
+    """Return the slot that a time falls in."""
+    width: float = tables.shared["slot_width"][0]
     return math.floor(time / width)
 
 
 @small_step
-def _bucket(book: Book, due: float) -> int:
-    reached = book.desk["slot"][0]
-    if not due / book.desk["slot_width"][0] < reached + float(FINE) * COARSE:
-        return FAR
-    slot = max(slot_of(book, due), reached + 1)
-    stretches = slot // FINE - reached // FINE
-    if stretches == 0:
+def _bucket(tables: Tables, due: float) -> int:
+    current = tables.shared["slot"][0]
+    if not due / tables.shared["slot_width"][0] < current + float(FINE) * COARSE:
+        return OVERFLOW
+    slot = max(slot_of(tables, due), current + 1)
+    laps = slot // FINE - current // FINE
+    if laps == 0:
         return int(slot % FINE)
-    return FINE + slot // FINE % COARSE if stretches < COARSE else FAR
+    return FINE + slot // FINE % COARSE if laps < COARSE else OVERFLOW
 
 
 @step
-def next_slot(book: Book) -> int:
-    """Step to the next slot; give its first page, taken out with all that follow it."""
-    slot = book.desk["slot"][0] + 1
-    book.desk["slot"][0] = slot
+def advance_slot(tables: Tables) -> int:
+    """Advance to the next slot and empty it; return its first page, which links to the others."""
+    slot = tables.shared["slot"][0] + 1
+    tables.shared["slot"][0] = slot
     if slot % FINE == 0:
-        stretch = slot // FINE
-        far = _emptied(book, FAR) if stretch % COARSE == 0 else NONE
-        _deal(book, _emptied(book, FINE + stretch % COARSE), slot)
-        _deal(book, far, slot)
-    return _emptied(book, slot % FINE)
+        lap = slot // FINE
+        overflow = _emptied(tables, OVERFLOW) if lap % COARSE == 0 else NONE
+        _distribute(tables, _emptied(tables, FINE + lap % COARSE), slot)
+        _distribute(tables, overflow, slot)
+    return _emptied(tables, slot % FINE)
 
 
 @small_step
-def _emptied(book: Book, bucket: int) -> int:
-    first = book.heads[bucket]
-    book.heads[bucket] = NONE
+def _emptied(tables: Tables, bucket: int) -> int:
+    first = tables.heads[bucket]
+    tables.heads[bucket] = NONE
     return int(first)
 
 
 @step
-def _deal(book: Book, page: int, slot: int) -> None:
-    """Give each page of a chain the bucket it belongs to now."""
-    pages = book.pages
+def _distribute(tables: Tables, page: int, slot: int) -> None:
+    """Move a page and those it links to into the buckets they belong in now."""
+    pages = tables.pages
     while page != NONE:
         following = pages["next"][page]
-        here = pages["due"][page] / book.desk["slot_width"][0] < slot + 1.0
-        link(book, page, slot % FINE if here else _bucket(book, pages["due"][page]))
+        is_here = pages["due"][page] / tables.shared["slot_width"][0] < slot + 1.0
+        link(tables, page, slot % FINE if is_here else _bucket(tables, pages["due"][page]))
         page = following

@@ -1,8 +1,8 @@
-"""What a visit is worth: the freshness index, for a known change rate and for a Gamma belief.
+"""The value of a visit: the freshness index, for a known change rate and for a Gamma belief.
 
-With S(t) the chance that a page is unchanged t days after its last visit, and T its next change, a
-visit at t is worth V(t) = E[T·1(T ≤ t)] = ∫₀ᵗ S(s) ds − t·S(t) days, times the page's importance.
-V rises with t; the page is due when V reaches the price of a visit.
+Let S(t) be the chance that a page is unchanged t days after its last visit, and T the time of its
+next change. A visit at t is worth V(t) = E[T·1(T ≤ t)] = ∫₀ᵗ S(s) ds − t·S(t) days, times the
+page's importance. V increases with t; the page is due when V reaches the price of a visit.
 """
 
 import math
@@ -11,20 +11,20 @@ from recrawl.allocation.formulas import periodic_demand, periodic_marginal, scal
 from recrawl.estimation.gamma import hazard
 from recrawl.kernels.jit import compiled
 
-#: Above this ln(1 + t/b) the closed form has at least eleven digits.
+#: Above this ln(1 + t/b) the closed form is accurate to at least eleven digits.
 CLOSED_FORM = 1e-3
-#: Up to this aL the integrals are series; above, one follows from the other.
+#: Up to this aL the integrals are computed as series; above it, by recursion.
 SHORT_SERIES = 0.1
-#: e^(−37) is nothing beside 1.
-NOTHING = 37.0
-#: Newton's method ends when it has come this close, from below.
+#: e^(−37) is negligible beside 1.
+NEGLIGIBLE = 37.0
+#: Newton's method, which approaches from below, ends this close to the solution.
 CLOSE = 1e-6
 MAX_STEPS = 200
 
 
 @compiled
 def value_of_rate(change_rate: float, elapsed: float) -> float:
-    """Give (1/Δ)[1 − e^(−Δt)(1 + Δt)]: what a visit t days after the last one is worth, in days.
+    """Return (1/Δ)[1 − e^(−Δt)(1 + Δt)], the value in days of a visit t days after the last one.
 
     >>> round(value_of_rate(1.0, 2.0), 6)
     0.593994
@@ -34,7 +34,7 @@ def value_of_rate(change_rate: float, elapsed: float) -> float:
 
 @compiled
 def elapsed_worth_of_rate(change_rate: float, value: float) -> float:
-    """Give the time after which a visit is worth so many days; infinity for never.
+    """Return the time after which a visit is worth ``value`` days; infinity for never.
 
     >>> round(elapsed_worth_of_rate(1.0, value_of_rate(1.0, 2.0)), 6)
     2.0
@@ -47,11 +47,11 @@ def elapsed_worth_of_rate(change_rate: float, value: float) -> float:
 
 @compiled
 def value_of_belief(shape: float, time: float, elapsed: float) -> float:
-    """Give what a visit t days after the last one is worth when Δ ~ Gamma(a, b), in days.
+    """Return the value in days of a visit t days after the last one, if Δ ~ Gamma(a, b).
 
     V = a·b·∫₀ᴸ (e^z − 1)·e^(−az) dz with L = ln(1 + t/b), which is a·b·L·[φ((1−a)L) − φ(−aL)] for
-    φ(y) = (e^y − 1)/y. Where L is small the difference loses its digits, and the integrand's first
-    factor is taken as a series.
+    φ(y) = (e^y − 1)/y. If L is small the difference cancels, so the integrand's first factor is
+    expanded in a series.
 
     >>> round(value_of_belief(2.0, 4.0, 8.0), 6)
     1.777778
@@ -61,7 +61,7 @@ def value_of_belief(shape: float, time: float, elapsed: float) -> float:
     if log_time < CLOSED_FORM:
         return time * _short_integral(log_time, x)
     rise = (1.0 - shape) * log_time
-    if rise < -NOTHING:
+    if rise < -NEGLIGIBLE:
         return time / (shape - 1.0)
     grown = math.expm1(rise) / rise if rise != 0.0 else 1.0
     return time * (x * grown + math.expm1(-x))
@@ -69,9 +69,9 @@ def value_of_belief(shape: float, time: float, elapsed: float) -> float:
 
 @compiled
 def _short_integral(log_time: float, x: float) -> float:
-    """Give a·∫₀ᴸ (z + z²/2 + z³/6)·e^(−az) dz for a short L, with x = aL."""
+    """Return a·∫₀ᴸ (z + z²/2 + z³/6)·e^(−az) dz for a short L, with x = aL."""
     if x < SHORT_SERIES:
-        # ∫₀¹ sᵏ e^(−xs) ds as series, whose first terms suffice where they are mere corrections.
+        # ∫₀¹ sᵏ e^(−xs) ds; a few terms suffice for the second and third, which are corrections.
         first = scaled_gain(x) / (x * x) if x > 0.0 else 0.5
         second = 1 / 3 - x * (1 / 4 - x * (1 / 10 - x * (1 / 36 - x / 168)))
         third = 1 / 4 - x * (1 / 5 - x * (1 / 12 - x * (1 / 42 - x / 192)))
@@ -85,11 +85,11 @@ def _short_integral(log_time: float, x: float) -> float:
 
 @compiled
 def elapsed_worth_of_belief(shape: float, time: float, value: float) -> float:
-    """Give the time after which a visit is worth so many days; infinity for never.
+    """Return the time after which a visit is worth ``value`` days; infinity for never.
 
-    ln V is an increasing, concave function of ln t, so that Newton's method on these two never
-    steps too far: from its first step on it comes from below. It begins with the first terms of
-    V = (a·b/2)·u²·(1 − 2(a+1)u/3 + …), u = t/b, turned round.
+    ln V is an increasing, concave function of ln t, so Newton's method on the logarithms never
+    overshoots: after its first step it approaches from below. It starts from the inverted series
+    V = (a·b/2)·u²·(1 − 2(a+1)u/3 + …), u = t/b.
 
     >>> round(elapsed_worth_of_belief(2.0, 4.0, value_of_belief(2.0, 4.0, 8.0)), 5)
     8.0
