@@ -80,26 +80,26 @@ class Session:
         """Do a step; give the pages if it was a take."""
         kind, seed, gap = step
         rng = np.random.default_rng(seed)
-        moment = self.now + gap
+        now = self.now + gap
         if kind == "take":
-            return self.take(moment, int(rng.choice([0, 1, 5, 1_000])))
+            return self.take(now, int(rng.choice([0, 1, 5, 1_000])))
         if kind == "add":
-            self.add(rng, int(rng.integers(0, 12)), moment)
+            self.add(rng, int(rng.integers(0, 12)), now)
         elif kind == "report":
-            self.report(rng, moment)
+            self.report(rng, now)
         elif kind == "limit":
             self.limit(rng)
         elif kind == "ask":
-            self.ask(moment)
+            self.ask(now)
         elif kind == "defer":
-            host, until = int(rng.integers(HOSTS)), moment + float(rng.exponential())
+            host, until = int(rng.integers(HOSTS)), now + float(rng.exponential())
             self.frontier.defer(host, until)
             self.open_at[host] = max(self.open_at[host], until)
         elif self.host:
-            self.change(kind, rng, moment)
+            self.change(kind, rng, now)
         return None
 
-    def change(self, kind: str, rng: np.random.Generator, moment: float) -> None:
+    def change(self, kind: str, rng: np.random.Generator, now: float) -> None:
         """Do something to some pages."""
         page = self.some(rng, sorted(self.host))
         if kind == "remove":
@@ -109,29 +109,29 @@ class Session:
             self.out -= set(page.tolist())
             self.worthless -= set(page.tolist())
         elif kind == "signal":
-            self.pass_time(moment)
+            self.pass_time(now)
             keep = rng.choice([1.0, 0.5, 1e-9, 0.0], page.size)
-            self.frontier.signal(page, moment, keep)
+            self.frontier.signal(page, now, keep)
         elif kind == "importance":
             importance = rng.choice([0.0, 1.0, 1.0, 1e6, 1e-6], page.size)
             self.frontier.set_importance(page, importance)
             self.worthless -= set(page.tolist())
             self.worthless |= set(page[importance == 0.0].tolist())
         elif kind == "visit":
-            self.pass_time(moment)
-            self.frontier.report(page, moment, rng.random(page.size) < 0.5)
+            self.pass_time(now)
+            self.frontier.report(page, now, rng.random(page.size) < 0.5)
             self.out -= set(page.tolist())
 
-    def pass_time(self, moment: float) -> None:
-        """Note the present, as the frontier is told; time never runs backwards."""
-        self.now = max(self.now, moment)
+    def pass_time(self, now: float) -> None:
+        """Note the present as the frontier does; time never runs backwards."""
+        self.now = max(self.now, now)
 
     @staticmethod
     def some(rng: np.random.Generator, page: list[int]) -> Ints:
         return rng.choice(page, rng.integers(1, min(len(page), 8) + 1), replace=False)
 
-    def add(self, rng: np.random.Generator, many: int, moment: float) -> None:
-        self.pass_time(moment)
+    def add(self, rng: np.random.Generator, many: int, now: float) -> None:
+        self.pass_time(now)
         absent = np.setdiff1d(np.arange(80), list(self.host))
         page = rng.permutation(absent)[:many]
         host = page % HOSTS
@@ -140,14 +140,14 @@ class Session:
         self.frontier.add(page, now=self.now, host=host, section=section, last_visit=last)
         self.host |= dict(zip(page.tolist(), host.tolist(), strict=True))
 
-    def report(self, rng: np.random.Generator, moment: float) -> None:
+    def report(self, rng: np.random.Generator, now: float) -> None:
         if not self.out:
             return
         page = self.some(rng, sorted(self.out))
-        self.pass_time(moment)
+        self.pass_time(now)
         self.frontier.report(
             page,
-            moment,
+            now,
             changed=rng.random(page.size) < 0.5,
             failed=rng.random(page.size) < 0.3,
             age=np.where(rng.random(page.size) < 0.3, rng.exponential(size=page.size), math.nan),
@@ -165,9 +165,9 @@ class Session:
             self.budget[host] = budget
             self.visits[host].clear()
 
-    def take(self, moment: float, limit: int) -> list[int]:
-        self.pass_time(moment)
-        taken: list[int] = self.frontier.take(moment, limit).tolist()
+    def take(self, now: float, limit: int) -> list[int]:
+        self.pass_time(now)
+        taken: list[int] = self.frontier.take(now, limit).tolist()
         assert len(taken) == len(set(taken)) <= limit
         assert not self.out & set(taken)
         assert set(taken) <= set(self.host) - self.worthless
@@ -184,10 +184,10 @@ class Session:
     def check_budget(self) -> None:
         """In every window that ends now, no more than it and the budget kept pay for."""
         total = 0
-        most = self.settings["budget"] * self.settings["catch_up"] + 1.0
+        max_credit = self.settings["budget"] * self.settings["catch_up"] + 1.0
         for begin, size in reversed(self.takes):
             total += size
-            assert total <= self.settings["budget"] * (self.now - begin) + most + CLOSE
+            assert total <= self.settings["budget"] * (self.now - begin) + max_credit + CLOSE
 
     def visit_host(self, host: int, gap: float) -> None:
         """Check a visit to a host that comes after a pause of the frontier."""
@@ -201,10 +201,10 @@ class Session:
                 paid = self.budget[host] * (self.now - begin + pause) + 1.0
                 assert len(visits) - first <= paid + CLOSE
 
-    def ask(self, moment: float) -> None:
-        self.pass_time(moment)
+    def ask(self, now: float) -> None:
+        self.pass_time(now)
         page = sorted(self.host)
-        assert 0.0 <= self.frontier.expected_freshness(moment) <= 1.0 + CLOSE
+        assert 0.0 <= self.frontier.expected_freshness(now) <= 1.0 + CLOSE
         assert 0.0 <= self.frontier.price < math.inf
         assert not np.isnan(self.frontier.due(page)).any()
         belief = self.frontier.belief(page)
@@ -212,7 +212,7 @@ class Session:
             assert (np.isfinite(column) & (np.asarray(column) > 0.0)).all()
 
     def check_lists(self) -> None:
-        """Each page is in the one list that its place says, and what is counted is right."""
+        """Each page is in the one list that its status says, and the counters are right."""
         pages, hosts, _, shared, heads = tables_of(self.frontier)
         found: dict[int, int] = {}
         for where in range(LISTS):
@@ -222,16 +222,16 @@ class Session:
                 assert pages["before"][page] == before
                 found[page] = where
                 before, page = page, int(pages["next"][page])
-        place = pages["status"].tolist()
-        there = {page for page, kind in enumerate(place) if kind != ABSENT}
-        listed = {page for page in there if place[page] not in (TAKEN, NEW)}
+        status = pages["status"].tolist()
+        there = {page for page, kind in enumerate(status) if kind != ABSENT}
+        listed = {page for page in there if status[page] not in (TAKEN, NEW)}
         assert there == set(self.host)
-        assert {page for page in there if place[page] == TAKEN} == self.out
+        assert {page for page in there if status[page] == TAKEN} == self.out
         assert set(found) == listed
         for page, where in found.items():
             kinds = (READY,) if where >= FIRST_VALUE else (QUEUED, WAITING)
-            assert place[page] in kinds
+            assert status[page] in kinds
         assert shared["ready"][0] == sum(where >= FIRST_VALUE for where in found.values())
-        waiting = [page for page in found if place[page] == WAITING]
+        waiting = [page for page in found if status[page] == WAITING]
         counts = np.bincount(pages["host"][waiting], minlength=hosts.size)
         assert hosts["waiting"].tolist() == counts.tolist()

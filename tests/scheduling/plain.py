@@ -1,4 +1,4 @@
-"""A frontier written plainly: it looks at every page each time, and its clocks keep every bin."""
+"""A plain reference frontier: it values every page each time, and its activity keeps every bin."""
 
 import math
 from bisect import bisect_right
@@ -10,22 +10,24 @@ from typing import Protocol
 import numpy as np
 
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.scheduling import neighbours
 from recrawl.scheduling.frontier import Frontier
-from recrawl.scheduling.state import CALIBRATION_PRIOR, FIRST_ODDS, Tables
+from recrawl.scheduling.state import Tables
 
-#: How strongly clocks are held back is a matter of taste, and taken from where it is chosen.
-HOST, SECTION = float(neighbours.HOST_PRIOR), float(neighbours.SECTION_PRIOR)
-MOST = neighbours.MAX_ODDS
+#: The frontier's tuned constants, written out again so that a change of one does not go unnoticed.
+HOST, SECTION = 4.0, 0.25
+MAX_ODDS, FIRST_ODDS = 10.0, 2.0
+MIN_SPEED = 1e-3
+CALIBRATION_VISITS, CALIBRATION_PRIOR = 65_536.0, 8.0
+BINS_PER_GAP = 16
 
 
 def tables_of(frontier: Frontier) -> Tables:
-    """Give the tables inside a frontier, which no one but a test looks into."""
+    """Return the tables inside a frontier, which no one but a test looks into."""
     return frontier._tables  # noqa: SLF001
 
 
 def value(shape: Floats, time: Floats, elapsed: Floats) -> Floats:
-    """Give ∫₀ᵗ S(s) ds − t·S(t) for S(t) = (b/(b+t))^a, one element a page."""
+    """Return ∫₀ᵗ S(s) ds − t·S(t) for S(t) = (b/(b+t))^a, one element per page."""
     u = elapsed / time
     log_time = np.log1p(u)
     z = (1.0 - shape) * log_time
@@ -37,7 +39,7 @@ def value(shape: Floats, time: Floats, elapsed: Floats) -> Floats:
 
 
 def after_change(shape: float, time: float, elapsed: float, keep: float) -> tuple[float, float]:
-    """Give the Gamma belief with the mean and variance of the posterior after a change."""
+    """Return the Gamma belief with the mean and variance of the posterior after a change."""
     r = time / (time + elapsed)
     c = keep * r**shape
     mean = shape / time * (1.0 - c * r) / (1.0 - c)
@@ -46,12 +48,12 @@ def after_change(shape: float, time: float, elapsed: float, keep: float) -> tupl
     return mean * mean / variance, mean / variance
 
 
-class Clocks:
+class Activity:
     """How fast time ran in each bin, by host and by section, as learned from visits.
 
     Args:
         host: Each section's host.
-        width: Days a bin.
+        width: Days per bin.
     """
 
     BINS = 64
@@ -77,7 +79,7 @@ class Clocks:
         return (SECTION * around + self.found[of_section]) / (SECTION + self.expected[of_section])
 
     def parts(self, since: float, now: float) -> list[tuple[int, float]]:
-        """Give the bins between two times that are remembered, and how many days lie in each."""
+        """Return the bins between two times that are remembered, and how many days lie in each."""
         newest = math.floor(now / self.width)
         oldest = max(math.floor(since / self.width), newest - self.BINS + 1)
         days = (
@@ -96,14 +98,14 @@ class Clocks:
         if plain <= 0.0:
             return 0.0
         believed = plain + self.trust(section) * (self.shown(section, since, now) - plain)
-        return max(believed, neighbours.MIN_SPEED * plain)
+        return max(believed, MIN_SPEED * plain)
 
     def bias(self, host: int, expected: float, changed: bool) -> float:
-        """Give how many changes were found for each expected, before this visit is counted."""
+        """Return how many changes were found for each expected, before this visit is counted."""
         bias = self.all_found[host] / self.all_expected[host]
         found = bias * expected / (1.0 - math.exp(-bias * expected)) if changed else 0.0
         for total, new in ((self.all_found, found), (self.all_expected, expected)):
-            total[host] += new - total[host] / neighbours.CALIBRATION_VISITS
+            total[host] += new - total[host] / CALIBRATION_VISITS
         return bias
 
     def learn(
@@ -122,7 +124,7 @@ class Clocks:
         gain = plain - hazard
         if changed:
             gain = math.log((1.0 - math.exp(-hazard)) / (1.0 - math.exp(-plain)))
-        self.odds[host] = min(max(self.odds[host] + gain, -MOST), MOST)
+        self.odds[host] = min(max(self.odds[host] + gain, -MAX_ODDS), MAX_ODDS)
         begin, share = since, 0.0
         additions: list[tuple[int, float, float]] = []
         if changed and not math.isnan(dated):
@@ -140,7 +142,7 @@ class Clocks:
                 self.pending.append((key, found, expected))
 
     def settle(self) -> None:
-        """Let the clocks show what the visits reported together have taught."""
+        """Apply what the visits reported together have taught."""
         for key, found, expected in self.pending:
             self.found[key] += found
             self.expected[key] += expected
@@ -148,11 +150,11 @@ class Clocks:
 
 
 class PlainFrontier:
-    """Looks at all pages each time it is asked, and takes the most valuable.
+    """Values all pages at each take, and takes the most valuable.
 
     Args:
-        budget: Visits a day.
-        importance: One number a page.
+        budget: Visits per day.
+        importance: One element per page.
         section: Each page's section; None for plain time everywhere.
         host: Each section's host.
         half_life: Days in which half of what was learned is forgotten.
@@ -176,15 +178,15 @@ class PlainFrontier:
         self.shape, self.time = np.full(pages, 1.0), np.full(pages, pages / budget)
         self.last, self.keep = np.zeros(pages), np.ones(pages)
         self.out = np.zeros(pages, np.bool_)
-        self.clocks: Clocks | None = None
+        self.activity: Activity | None = None
         self.now = self.credit = 0.0
 
     def elapsed(self, now: float) -> Floats:
-        if self.clocks is None or self.section is None:
+        if self.activity is None or self.section is None:
             return now - self.last
         return np.array(
             [
-                self.clocks.elapsed(int(section), float(last), now)
+                self.activity.elapsed(int(section), float(last), now)
                 for section, last in zip(self.section, self.last, strict=True)
             ]
         )
@@ -195,14 +197,12 @@ class PlainFrontier:
         return self.importance * value(self.shape, self.time, seen)
 
     def take(self, now: float, limit: int) -> Ints:
-        most = self.budget * self.catch_up + 1.0
-        self.credit = min(self.credit + self.budget * (now - self.now), most)
+        max_credit = self.budget * self.catch_up + 1.0
+        self.credit = min(self.credit + self.budget * (now - self.now), max_credit)
         self.now = now
         wanted = min(limit, int(self.credit + 1e-9))
-        if wanted and self.clocks is None and self.section is not None:
-            self.clocks = Clocks(
-                self.host, self.importance.size / self.budget / neighbours.BINS_PER_GAP
-            )
+        if wanted and self.activity is None and self.section is not None:
+            self.activity = Activity(self.host, self.importance.size / self.budget / BINS_PER_GAP)
         values = np.where(self.out, 0.0, self.values(now)) if wanted else np.zeros(self.last.size)
         order = np.lexsort((np.arange(values.size), -values))[:wanted]
         taken = order[values[order] > 0.0]
@@ -219,8 +219,8 @@ class PlainFrontier:
         for here, found in zip(page, changed, strict=True):
             self._learn(here, now, bool(found), age)
             self.last[here], self.keep[here], self.out[here] = now, 1.0, False
-        if self.clocks is not None:
-            self.clocks.settle()
+        if self.activity is not None:
+            self.activity.settle()
 
     def _learn(self, here: int, now: float, changed: bool, age: float) -> None:
         since = float(self.last[here])
@@ -231,8 +231,8 @@ class PlainFrontier:
         )
         section = 0 if self.section is None else int(self.section[here])
         elapsed = now - since
-        if self.clocks is not None:
-            elapsed = self.clocks.elapsed(section, since, now)
+        if self.activity is not None:
+            elapsed = self.activity.elapsed(section, since, now)
         if not math.isnan(age):
             changed = age < now - since
             share = min(age / (now - since), 1.0)
@@ -243,8 +243,8 @@ class PlainFrontier:
             )
         else:
             self.shape[here], self.time[here] = shape, time + elapsed
-        if self.clocks is not None:
-            self.clocks.learn(section, since, now, (shape, time), changed, now - age)
+        if self.activity is not None:
+            self.activity.learn(section, since, now, (shape, time), changed, now - age)
 
 
 class Taker(Protocol):
@@ -268,12 +268,12 @@ def replay(
     frontier: Taker, changes: list[Floats], importance: Floats, times: Iterable[float]
 ) -> Story:
     """Lead a frontier through what happens to pages; all copies are fresh at time 0."""
-    moments = [list(page) for page in changes]
+    times_of = [list(page) for page in changes]
     last, stale, picks, asked = [0.0] * importance.size, 0.0, [], list(times)
 
     def first_unseen(page: int) -> float:
-        after = bisect_right(moments[page], last[page])
-        return moments[page][after] if after < len(moments[page]) else math.inf
+        after = bisect_right(times_of[page], last[page])
+        return times_of[page][after] if after < len(times_of[page]) else math.inf
 
     for now in asked:
         taken = frontier.take(now, 1_000_000)

@@ -18,7 +18,7 @@ from recrawl.scheduling.frontier import Frontier
 def visits_from(
     frontier: Frontier, begin: float, end: float, tick: float = 0.01, chance: float = 0.3
 ) -> list[tuple[float, Ints]]:
-    """Crawl for some time, at random finding changes; give who was visited when."""
+    """Crawl for some time, at random finding changes; return who was visited when."""
     rng = np.random.default_rng(1)
     story = []
     for number in range(1, round((end - begin) / tick) + 1):
@@ -88,7 +88,7 @@ def test_it_says_when_the_budget_pays_for_another_visit() -> None:
 
 
 def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
-    """Without neighbours, whose clocks begin anew, and with nothing out and no failures."""
+    """Without neighbours, whose activity starts afresh, and with nothing taken and no failures."""
     old = begun(60, 40.0)
     visits_from(old, 0.0, 5.0)
     page = np.arange(60)
@@ -172,12 +172,12 @@ def test_the_less_evidence_leaves_the_sooner_a_page_is_due(one: float, other: fl
 
 
 def test_evidence_that_leaves_everything_changes_nothing() -> None:
-    told, left_alone = begun(40, 20.0), begun(40, 20.0)
-    for frontier in (told, left_alone):
+    signalled, left_alone = begun(40, 20.0), begun(40, 20.0)
+    for frontier in (signalled, left_alone):
         visits_from(frontier, 0.0, 4.0)
-    told.signal(range(40), 4.0, 1.0)
-    assert told.due(range(40)).tolist() == left_alone.due(range(40)).tolist()
-    assert [page.tolist() for _, page in visits_from(told, 4.0, 6.0)] == [
+    signalled.signal(range(40), 4.0, 1.0)
+    assert signalled.due(range(40)).tolist() == left_alone.due(range(40)).tolist()
+    assert [page.tolist() for _, page in visits_from(signalled, 4.0, 6.0)] == [
         page.tolist() for _, page in visits_from(left_alone, 4.0, 6.0)
     ]
 
@@ -355,6 +355,20 @@ def test_what_a_limited_host_cannot_take_others_get() -> None:
     page = np.concatenate([page for _, page in story])
     assert page.size == pytest.approx(600, abs=3)
     assert (page % 3 == 0).sum() == pytest.approx(12, abs=1)
+
+
+def test_a_crowded_hosts_price_falls_when_it_is_crowded_no_more() -> None:
+    frontier = Frontier(400.0, neighbours=False)
+    frontier.add(range(200), now=0.0, host=np.arange(200) // 100, last_visit=0.0)
+    price = tables_of(frontier).hosts["price"]
+    frontier.limit_host(0, budget=10.0)
+    visits_from(frontier, 0.0, 5.0)
+    crowded = price[0]
+    assert crowded > frontier.price
+    frontier.limit_host(0, budget=1_000.0)
+    visits_from(frontier, 5.0, 8.0)
+    assert price[0] < crowded / 10.0
+    assert price[1] == 0.0
 
 
 def test_a_deferred_host_is_left_alone_until_then() -> None:

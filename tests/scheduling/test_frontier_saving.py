@@ -121,8 +121,8 @@ def test_flipped_bytes_are_noticed_or_harmless(path: Path, flip: int) -> None:
     # Heads of entries and the directory at the end are read before sums are checked.
     heads = itertools.chain.from_iterable(range(entry, entry + 200, 2) for entry in entries)
     rng = np.random.default_rng(3)
-    for place in {*heads, *directory, *rng.integers(0, len(whole), 100).tolist()}:
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
+    for at in {*heads, *directory, *rng.integers(0, len(whole), 100).tolist()}:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :])
         try:
             loaded = Frontier.load(path)
         except StateError as error:
@@ -193,14 +193,14 @@ def test_parts_that_are_missing_or_do_not_fit_are_refused(path: Path) -> None:
 def test_rows_that_point_nowhere_are_refused(path: Path) -> None:
     used().save(path)
     whole = path.read_bytes()
-    places = [
+    columns = [
         *itertools.product(["pages"], ["host", "section", "next", "before", "sibling"]),
         *itertools.product(["sections"], ["host", "next_section", "first_page"]),
         ("hosts", "first_section"),
     ]
     with np.load(path) as file:
         parts = {name: file[name] for name in file.files}
-    for (name, column), number in itertools.product(places, [10**6, -(10**6)]):
+    for (name, column), number in itertools.product(columns, [10**6, -(10**6)]):
         part = parts[name].copy()
         part[column][1] = number
         path.write_bytes(whole)

@@ -1,4 +1,4 @@
-"""Neighbours as evidence: clocks against a plain version, and what they are worth."""
+"""Neighbours as evidence: activity against a plain version, and how much it helps."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling.plain import (
-    Clocks,
+    Activity,
     PlainFrontier,
     Shadow,
     changes_together,
@@ -49,25 +49,25 @@ def shadowed(importance: Floats) -> Shadow:
     )
 
 
-def clocks_of(shadow: Shadow) -> Clocks:
-    assert shadow.plain.clocks is not None
-    return shadow.plain.clocks
+def activity_of(shadow: Shadow) -> Activity:
+    assert shadow.plain.activity is not None
+    return shadow.plain.activity
 
 
-def assert_clocks_agree(shadow: Shadow, now: float) -> None:
-    tables, clocks = tables_of(shadow.frontier), clocks_of(shadow)
+def assert_activity_agrees(shadow: Shadow, now: float) -> None:
+    tables, activity = tables_of(shadow.frontier), activity_of(shadow)
     for section in range(6):
         for since in np.linspace(now - 20.0, now, 43).tolist():
             ours = effective_since(tables, section, since, now)
             assert ours == pytest.approx(
-                clocks.elapsed(section, since, now), rel=SINGLE, abs=SINGLE * 12.0
+                activity.elapsed(section, since, now), rel=SINGLE, abs=SINGLE * 12.0
             )
-    assert tables.hosts["odds"][:3] == pytest.approx(list(clocks.odds.values()), abs=1e-3)
+    assert tables.hosts["odds"][:3] == pytest.approx(list(activity.odds.values()), abs=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", ["together", "alone"])
-def test_clocks_and_beliefs_are_those_of_the_plain_version(kind: str, seed: int) -> None:
+def test_activity_and_beliefs_are_those_of_the_plain_version(kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     importance = rng.lognormal(0.0, 0.7, 60)
     changes = (
@@ -77,11 +77,11 @@ def test_clocks_and_beliefs_are_those_of_the_plain_version(kind: str, seed: int)
     )
     shadow = shadowed(importance)
     replay(shadow, changes, importance, [0.1 * number for number in range(1, 401)])
-    assert_clocks_agree(shadow, 40.37)
+    assert_activity_agrees(shadow, 40.37)
     belief = shadow.frontier.belief(range(60))
     assert belief.shape == pytest.approx(shadow.plain.shape, rel=1e-5)
     assert belief.time == pytest.approx(shadow.plain.time, rel=1e-5)
-    # Where a clock has begun to run fast, a page can come up to a tick too late.
+    # Where activity has just risen, a page can come up to a tick too late.
     assert shadow.same > 0.99 * shadow.taken
     assert shadow.value > 0.999 * shadow.best
 
@@ -94,7 +94,7 @@ visits = st.tuples(
 
 @settings(max_examples=60)
 @given(st.lists(visits, min_size=1, max_size=40))
-def test_clocks_agree_whatever_is_reported(story: list[tuple[float, int, bool, float]]) -> None:
+def test_activity_agrees_whatever_is_reported(story: list[tuple[float, int, bool, float]]) -> None:
     shadow = shadowed(np.ones(60))
     shadow.take(0.1, 1)
     now = 0.1
@@ -102,10 +102,10 @@ def test_clocks_agree_whatever_is_reported(story: list[tuple[float, int, bool, f
         now += gap
         shadow.frontier.report([page], now, [changed], age=age)
         shadow.plain.report([page], now, [changed], age)
-    assert_clocks_agree(shadow, now + 0.05)
+    assert_activity_agrees(shadow, now + 0.05)
 
 
-def test_a_clock_runs_fast_where_its_section_changed_and_is_plain_before() -> None:
+def test_time_runs_fast_where_a_section_changed_and_is_real_before() -> None:
     section = np.repeat([0, 1], 30)
     frontier = begun(60.0, np.ones(60), section, np.zeros(60, np.int64))
     frontier.take(0.1, 1)
@@ -135,7 +135,7 @@ def test_a_change_calls_for_visits_to_the_section() -> None:
     assert set(frontier.take(2.3, 6).tolist()) <= set(range(10, 30))
 
 
-def test_switched_off_clocks_run_with_plain_time() -> None:
+def test_without_neighbours_effective_time_is_real_time() -> None:
     section = np.repeat([0, 1], 30)
     frontier = begun(60.0, np.ones(60), section, section, neighbours=False)
     frontier.take(0.1, 1)

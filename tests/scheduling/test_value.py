@@ -33,7 +33,7 @@ def exact_of_rate(change_rate: float, elapsed: float) -> mpmath.mpf:
 
 
 def exact_of_belief(shape: float, time: float, elapsed: float) -> mpmath.mpf:
-    """Give ∫₀ᵗ S(s) ds − t·S(t), integrated by hand."""
+    """Return ∫₀ᵗ S(s) ds − t·S(t), integrated by hand."""
     a, b, t = mpmath.mpf(shape), mpmath.mpf(time), mpmath.mpf(elapsed)
     grown = 1 + t / b
     area = b * mpmath.log(grown) if a == 1 else b * (1 - grown ** (1 - a)) / (a - 1)

@@ -117,7 +117,7 @@ def after_change(shape: float, time: float, elapsed: float, keep: float) -> tupl
         mean = (a/b)·(o + cq)/o,   variance = (a/b²)·(o² + cqo(2 − q) − acq²)/o²
 
     which is m₂ − m₁² with its cancellation worked out: it holds over 24 decades. If other evidence
-    had left only ``keep`` of the chance of being unchanged, keep·c takes the place of c.
+    had left only ``keep`` of the chance of being unchanged, keep·c replaces c.
     """
     per_product = 1.0 / (time * (time + elapsed))
     u = elapsed * (time + elapsed) * per_product
@@ -126,9 +126,9 @@ def after_change(shape: float, time: float, elapsed: float, keep: float) -> tupl
     c = keep * same
     o = changed + (same - c)
     cq = c * q
-    grown = o + cq
-    ratio = grown / (o * o + cq * (o * (2.0 - q) - shape * q))
-    return shape * grown * ratio, time * o * ratio
+    total = o + cq
+    ratio = total / (o * o + cq * (o * (2.0 - q) - shape * q))
+    return shape * total * ratio, time * o * ratio
 
 
 def fold_bits(
@@ -227,7 +227,7 @@ def _fold_pages(
         rows = starts[page + 1] - starts[page]
         _follow_mean_gap(page, days[item], rows, time, visits, total, prior_gaps)
     # Pages with the most changes first, so that the pages of a batch end together.
-    order = _most_changes_first(begins)
+    order = _by_number_of_changes(begins)
     batch = Batch(
         np.ones(BATCH),
         np.ones(BATCH),
@@ -326,7 +326,7 @@ def _follow_mean_gap(
 
 
 @compiled
-def _most_changes_first(begins: Ints) -> Ints:
+def _by_number_of_changes(begins: Ints) -> Ints:
     changes = np.diff(begins)
     position = np.zeros(changes.max() + 2 if changes.size else 1, np.int64)
     for page in range(changes.size):

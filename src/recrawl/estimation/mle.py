@@ -32,8 +32,8 @@ class MLE:
     gives ln(2k + 1) / τ, as `BiasReduced` does.
 
     The interval is a confidence interval: the rates whose likelihood is at least e^(−z²/2) of the
-    largest; [0, z²/(2 Σ τ)] if all were unchanged. Measured at 95 % it covers 92 to
-    95 % from 30 visits on.
+    largest; [0, z²/(2 Σ τ)] if all were unchanged. Measured at 95 % it covers 92 to 95 % from 30
+    visits on.
 
     >>> from recrawl import Tracker
     >>> page = Tracker(MLE())

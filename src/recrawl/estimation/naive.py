@@ -16,7 +16,7 @@ from recrawl.kernels.jit import Floats
 class Naive:
     """Counts the changes found, as if no visit ever missed one: p·Î / k.
 
-    With p the crawl rate, k the visits and Î those that found a change. Where no crawl rate is
+    With p the crawl rate, k the visits and Î the visits that found a change. If no crawl rate is
     given, p = k / Σ elapsed, and the estimate is Î / Σ elapsed.
 
     **When it is wrong**: always. Two changes in one gap are seen as one, so it converges to

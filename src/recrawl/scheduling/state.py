@@ -237,7 +237,7 @@ def _resized(rows: Rows, size: int) -> Rows:
 
 
 def reset_activity(rows: Rows, now: float, width: float) -> None:
-    """Start the activity of hosts or sections afresh, in bins of ``width`` days."""
+    """Reset the activity of hosts or sections, to bins of ``width`` days."""
     for name in ("found", "expected", "cumulative", "assumed"):
         rows[name] = 0.0
     rows["newest"] = math.floor(now / width)

@@ -63,8 +63,8 @@ def value_of_belief(shape: float, time: float, elapsed: float) -> float:
     rise = (1.0 - shape) * log_time
     if rise < -NEGLIGIBLE:
         return time / (shape - 1.0)
-    grown = math.expm1(rise) / rise if rise != 0.0 else 1.0
-    return time * (x * grown + math.expm1(-x))
+    phi = math.expm1(rise) / rise if rise != 0.0 else 1.0
+    return time * (x * phi + math.expm1(-x))
 
 
 @compiled
