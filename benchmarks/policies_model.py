@@ -9,7 +9,7 @@ from rich.console import Console
 from benchmarks.report import Figure, markdown, write_section
 from recrawl import Frontier, Prior, World, allocate, policy_named, replay
 from recrawl.simulation.policies.index import FrontierRun
-from recrawl.simulation.policy import Pages
+from recrawl.simulation.policy import PageSet
 
 PAGE = "explanation/policies.md"
 #: A belief that is as good as certain.
@@ -28,7 +28,7 @@ class Certain:
     keeps_budget: ClassVar[bool] = True
     knows_rates: ClassVar[bool] = True
 
-    def start(self, pages: Pages, budget: float, *, tick: float, seed: int) -> FrontierRun:
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> FrontierRun:
         """Begin with all pages just visited."""
         del tick, seed
         prior = Prior(CERTAIN, CERTAIN / pages.true_rate)

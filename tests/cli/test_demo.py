@@ -19,19 +19,19 @@ from typer.testing import CliRunner
 from recrawl.cli.app import app
 from recrawl.cli.render.demo import WIDTH, findings, picture, results, sparkline
 from recrawl.crawler.stats import Stats
-from recrawl.demo.playing import Played, Sight
-from recrawl.demo.truth import Curve
+from recrawl.demo.ground_truth import Curve
+from recrawl.demo.run import DemoResult, Snapshot
 from recrawl.records import Outcome
 
 PROGRAM = [sys.executable, "-m", "recrawl"]
 QUICKLY = ["--seconds", "2", "--pages", "40"]
 
 
-def a_sight(seconds: float = 30.0) -> Sight:
+def a_sight(seconds: float = 30.0) -> Snapshot:
     found = Counter({Outcome.CHANGED: 500, Outcome.UNCHANGED: 1_200})
     view = Stats(0, 1.0, pages=300, outcomes=found, not_modified=600, requests=1_800)
     flat = np.ones(100)
-    return Sight(
+    return Snapshot(
         view,
         seconds,
         60.0,
@@ -41,10 +41,12 @@ def a_sight(seconds: float = 30.0) -> Sight:
     )
 
 
-def a_demo(correlation: float) -> Played:
+def a_demo(correlation: float) -> DemoResult:
     visits = np.array([12, 10, 9])
     times = np.array([1.0, 2.0, 16.0])
-    return Played(a_sight(), visits, np.ones(3), np.ones(3), correlation, times, ["a", "b", "c"])
+    return DemoResult(
+        a_sight(), visits, np.ones(3), np.ones(3), correlation, times, ["a", "b", "c"]
+    )
 
 
 def printed(*what: object) -> list[str]:

@@ -193,7 +193,7 @@ REFUSED = {
     "--every 2d --from soon": "--from: 'soon' is not a time; write 2026-01-31",
     "--every 2d --to 2026-13-01": "--to: '2026-13-01' is not a time; write",
     "--every 2d --from 2026-01-31 --to 2026-01-11": "--to: 2026-01-11T00:00:00+00:00 is not after",
-    "--every 2d --from 2020-01-01 --to 2020-02-01": "--from: no page lived from 2020-01-01T00:00",
+    "--every 2d --from 2020-01-01 --to 2020-02-01": "--from: no page existed from 2020-01-01T00:00",
     "--every 2d --plot x.gif": "--plot: 'x.gif' does not end in .png or .svg",
     "--every 2d --plot none/x.png": "none/x.png: there is no directory none",
     "--every 2d --format xml": "--format: 'xml' is none of table, csv, json, parquet",

@@ -1,4 +1,4 @@
-"""What the little web's pages are and say."""
+"""The demo web's pages and their content."""
 
 import math
 import re
@@ -7,31 +7,31 @@ from itertools import pairwise
 
 import pytest
 
-from recrawl.demo.pages import LittlePress, little_pages
+from recrawl.demo.pages import PageRenderer, draw_pages
 from recrawl.demo.sites import SITES
-from recrawl.demo.words import WORDS
+from recrawl.demo.vocabulary import WORDS
 from recrawl.errors import ArgumentError
 
-PAGES = little_pages(300, seed=3)
+PAGES = draw_pages(300, seed=3)
 ORIGINS = [f"http://127.0.0.{2 + number}:80" for number in range(len(SITES))]
-PRESS = LittlePress(3, PAGES, ORIGINS)
+RENDERER = PageRenderer(3, PAGES, ORIGINS)
 TEMPLATES = [text for site in SITES for text in (*site.topic.headlines, *site.topic.sentences)]
 
 
 def lines(number: int, version: int) -> list[bytes]:
-    return b"".join(PRESS.print(PAGES[number], version)).split(b"\n")
+    return b"".join(RENDERER.render(PAGES[number], version)).split(b"\n")
 
 
 def test_the_same_seed_gives_the_same_web() -> None:
-    assert little_pages(300, seed=3) == PAGES
-    assert little_pages(300, seed=4) != PAGES
-    other = LittlePress(3, little_pages(300, seed=3), ORIGINS)
-    assert other.print(PAGES[100], 5) == PRESS.print(PAGES[100], 5)
+    assert draw_pages(300, seed=3) == PAGES
+    assert draw_pages(300, seed=4) != PAGES
+    other = PageRenderer(3, draw_pages(300, seed=3), ORIGINS)
+    assert other.render(PAGES[100], 5) == RENDERER.render(PAGES[100], 5)
 
 
 @pytest.mark.parametrize("count", [5, 6, 7, 13, 60, 300])
 def test_every_site_has_a_home_page_and_every_page_its_address(count: int) -> None:
-    pages = little_pages(count, seed=1)
+    pages = draw_pages(count, seed=1)
     assert [page.number for page in pages] == list(range(count))
     assert len({(page.site, page.path) for page in pages}) == count
     homes = [page for page in pages if page.path == "/"]
@@ -41,7 +41,7 @@ def test_every_site_has_a_home_page_and_every_page_its_address(count: int) -> No
 
 def test_too_few_pages_are_refused() -> None:
     with pytest.raises(ArgumentError, match="pages: 4 is too few"):
-        little_pages(4, seed=1)
+        draw_pages(4, seed=1)
 
 
 def test_pages_live_as_their_sites_say() -> None:
@@ -85,7 +85,7 @@ def test_each_change_alters_one_block_and_nothing_else() -> None:
 
 def test_no_version_comes_back() -> None:
     for number in range(0, 300, 3):
-        printed = {b"".join(PRESS.print(PAGES[number], version)) for version in range(60)}
+        printed = {b"".join(RENDERER.render(PAGES[number], version)) for version in range(60)}
         assert len(printed) == 60
 
 
@@ -105,19 +105,19 @@ def test_home_pages_lead_to_every_page() -> None:
     found = set()
     for page in PAGES:
         if page.path == "/":
-            text = b"".join(PRESS.print(page, 0)).decode()
+            text = b"".join(RENDERER.render(page, 0)).decode()
             found |= {(page.site, path) for path in re.findall(r'href="(/[^"]*)"', text)}
     assert {(page.site, page.path) for page in PAGES} <= found
 
 
 def test_sites_link_to_one_another() -> None:
-    text = b"".join(piece for page in PAGES for piece in PRESS.print(page, 0)).decode()
+    text = b"".join(piece for page in PAGES for piece in RENDERER.render(page, 0)).decode()
     assert set(re.findall(r'href="(http://[^/]*)/"', text)) == set(ORIGINS)
 
 
 def test_pages_have_a_realistic_size_and_no_gaps() -> None:
     for page in PAGES:
-        text = b"".join(PRESS.print(page, 1)).decode()
+        text = b"".join(RENDERER.render(page, 1)).decode()
         assert 1_500 < len(text) < 15_000
         assert "{" not in text
 

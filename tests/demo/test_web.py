@@ -1,14 +1,14 @@
-"""The little web in its own process."""
+"""The demo web in its own process."""
 
 import time
 import urllib.request
 
 import pytest
 
-from recrawl.demo.history import draw_history
-from recrawl.demo.pages import LittlePress
+from recrawl.demo.pages import PageRenderer
+from recrawl.demo.scenario import draw_scenario
 from recrawl.demo.sites import SITES, Validation
-from recrawl.demo.web import LittleWeb
+from recrawl.demo.web import DemoWeb
 from recrawl.errors import RecrawlError
 
 # Whatever proxy there is, it does not know this web.
@@ -16,30 +16,30 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def fetched(url: str) -> bytes:
-    with OPENER.open(url, timeout=10) as answer:
-        return bytes(answer.read())
+    with OPENER.open(url, timeout=10) as response:
+        return bytes(response.read())
 
 
-def test_it_serves_what_the_history_says_once_it_is_told_to_begin() -> None:
-    history = draw_history(40, 60.0, seed=3)
-    changes = history.changes()
+def test_it_serves_the_scenario_once_it_has_begun() -> None:
+    scenario = draw_scenario(40, 60.0, seed=3)
+    changes = scenario.changes()
     now = time.time()
-    with LittleWeb(history, now) as web:
+    with DemoWeb(scenario, now) as web:
         assert len(set(web.urls)) == 40
-        press = LittlePress(3, history.pages, web.origins)
-        quiet = [page for page in history.pages if not page.noise and changes[page.number]]
+        renderer = PageRenderer(3, scenario.pages, web.origins)
+        quiet = [page for page in scenario.pages if not page.noise and changes[page.number]]
         assert len(quiet) > 5
         for page in quiet:
-            assert fetched(web.urls[page.number]) == b"".join(press.print(page, 0))
+            assert fetched(web.urls[page.number]) == b"".join(renderer.render(page, 0))
         # As if it had begun long ago: all that will happen has happened.
         web.begin(now - 1000.0)
         last = quiet[0]
         deadline = time.monotonic() + 10
-        while fetched(web.urls[last.number]) == b"".join(press.print(last, 0)):
+        while fetched(web.urls[last.number]) == b"".join(renderer.render(last, 0)):
             assert time.monotonic() < deadline
         for page in quiet:
             version = len(changes[page.number])
-            assert fetched(web.urls[page.number]) == b"".join(press.print(page, version))
+            assert fetched(web.urls[page.number]) == b"".join(renderer.render(page, version))
         assert [url.removesuffix("/sitemap.xml") for url in web.sitemaps] == [
             origin for origin, site in zip(web.origins, SITES, strict=True) if site.sitemap
         ]
@@ -49,17 +49,17 @@ def test_it_serves_what_the_history_says_once_it_is_told_to_begin() -> None:
 
 
 def test_dates_tell_the_age_of_pages_that_have_not_changed() -> None:
-    history = draw_history(40, 60.0, seed=3)
+    scenario = draw_scenario(40, 60.0, seed=3)
     made = 1_700_000_000.0
-    page = next(p for p in history.pages if SITES[p.site].validation is Validation.DATE)
-    with LittleWeb(history, made) as web, OPENER.open(web.urls[page.number]) as answer:
-        told = answer.headers["Last-Modified"]
-    changed = int(made - history.age[page.number])
+    page = next(p for p in scenario.pages if SITES[p.site].validation is Validation.DATE)
+    with DemoWeb(scenario, made) as web, OPENER.open(web.urls[page.number]) as response:
+        told = response.headers["Last-Modified"]
+    changed = int(made - scenario.age[page.number])
     assert told == time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(changed))
 
 
 def test_it_says_so_when_its_process_has_ended() -> None:
-    with LittleWeb(draw_history(5, 1.0, seed=1), 0.0) as web:
+    with DemoWeb(draw_scenario(5, 1.0, seed=1), 0.0) as web:
         web._process.kill()  # noqa: SLF001
         web._process.wait()  # noqa: SLF001
         with pytest.raises(RecrawlError, match="ended before its time"):

@@ -6,7 +6,7 @@ import numpy as np
 
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling.clocks import PoissonClock, RegularClock
-from recrawl.simulation.policy import Pages, Run
+from recrawl.simulation.policy import PageSet, Run
 from recrawl.simulation.world import World
 
 
@@ -68,9 +68,9 @@ class Scripted:
     visits: list[tuple[float, int]] = field(default_factory=list)
     told: list[bool] = field(default_factory=list)
     limits: list[int] = field(default_factory=list)
-    pages: Pages | None = None
+    pages: PageSet | None = None
 
-    def start(self, pages: Pages, budget: float, *, tick: float, seed: int) -> Run:
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> Run:
         del budget, tick
         self.pages = pages
         self._rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ class AtRates:
     keeps_budget: bool = False
     knows_rates: bool = False
 
-    def start(self, pages: Pages, budget: float, *, tick: float, seed: int) -> Run:
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> Run:
         del pages, budget, tick
         rng = np.random.default_rng(seed)
         clock = (

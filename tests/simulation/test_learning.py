@@ -12,9 +12,9 @@ from recrawl.estimation import LLN, MLE, SA, Estimator, GammaFilter, MomentMatch
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling.clocks import PoissonClock
 from recrawl.simulation.policies import policy_named
-from recrawl.simulation.policies.clocked import Clocked, optimum_for_all
-from recrawl.simulation.policies.learning import Folded, Learner, Solved, believing
-from recrawl.simulation.policy import Pages, Run
+from recrawl.simulation.policies.learning import Learner, Solved, Updated, gamma_learner
+from recrawl.simulation.policies.random_clocks import Clocked, optimum_for_all
+from recrawl.simulation.policy import PageSet, Run
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
@@ -39,13 +39,13 @@ def estimated(method: Estimator[Any], *, rated: bool) -> Floats:
 
 @pytest.mark.parametrize("method", [LLN(), SA()])
 def test_folding_in_pieces_is_folding_at_once(method: Estimator[Any]) -> None:
-    rate, expected = learned(Folded(method, 60), asks=40), estimated(method, rated=True)
+    rate, expected = learned(Updated(method, 60), asks=40), estimated(method, rated=True)
     seen = ~np.isnan(expected)
     np.testing.assert_allclose(rate[seen], expected[seen], rtol=1e-9)
 
 
 def test_the_prior_has_the_mean_crawl_rate() -> None:
-    learner = believing(60, 4.0)
+    learner = gamma_learner(60, 4.0)
     assert learner.rate() == pytest.approx(np.full(60, 0.25))
     expected = estimated(GammaFilter(Prior(0.5, 2.0)), rated=False)
     seen = ~np.isnan(expected)
@@ -71,9 +71,9 @@ def test_solving_pages_with_news_is_solving_all(method: Estimator[Any]) -> None:
     np.testing.assert_allclose(rate[many], expected[many], rtol=0.1)
 
 
-def test_imagined_gaps_smooth() -> None:
+def test_pseudo_gaps_smooth() -> None:
     """One gap of half a day with a change and one without: ln 2 a half day, as the authors say."""
-    learner = Solved(MLE(), 3, imagined=0.5)
+    learner = Solved(MLE(), 3, pseudo_gap=0.5)
     assert learner.rate() == pytest.approx(np.full(3, np.log(2.0) / 0.5))
     learner.observe(np.array([1]), np.array([3.0]), np.array([False]), np.array([np.nan]))
     # 0.5 / (e^(0.5 Δ) − 1) = 3.5
@@ -95,7 +95,7 @@ class Noting:
 
     def __init__(self, pages: int) -> None:
         self.rows: list[tuple[int, float, bool, float]] = []
-        self._learner = Folded(LLN(), pages)
+        self._learner = Updated(LLN(), pages)
 
     def observe(self, page: Ints, elapsed: Floats, changed: Bools, crawl_rate: Floats) -> None:
         columns = (page.tolist(), elapsed.tolist(), changed.tolist(), crawl_rate.tolist())
@@ -119,7 +119,7 @@ def test_a_gaps_crawl_rate_is_the_one_it_began_with_and_what_is_told() -> None:
     class Policy:
         name, keeps_budget, knows_rates = "noting", False, False
 
-        def start(self, pages: Pages, budget: float, *, tick: float, seed: int) -> Run:
+        def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> Run:
             del pages, budget, tick
             return Clocked(learner, plan, np.ones(400), np.random.default_rng(seed))
 
@@ -142,7 +142,7 @@ def test_a_gaps_crawl_rate_is_the_one_it_began_with_and_what_is_told() -> None:
 
 
 def run_of(name: str, world: World, budget: float) -> Run:
-    pages = Pages(world.importance, world.host, world.section, world.change_rate, world.days)
+    pages = PageSet(world.importance, world.host, world.section, world.change_rate, world.days)
     return policy_named(name).start(pages, budget, tick=0.25, seed=1)
 
 
@@ -171,7 +171,7 @@ def test_explore_commit_explores_alike_and_then_sticks_to_the_optimum() -> None:
 
 
 def test_lambdacrawl_visits_at_the_harmonic_rates_of_what_it_learned() -> None:
-    """What is imagined adds one change to the 60 or more of a page."""
+    """The pseudo-gaps add one change to the 60 or more of a page."""
     change_rate = np.repeat([0.2, 1.0, 5.0], 100)
     importance = np.tile([1.0, 4.0], 150)
     world = World.poisson(

@@ -11,8 +11,8 @@ from recrawl.errors import ArgumentError
 from recrawl.estimation import LLN, MLE, GammaFilter, Prior, estimate
 from recrawl.kernels.jit import Floats
 from recrawl.simulation.policies import POLICIES, policy_named
-from recrawl.simulation.policies.greedy import largest
-from recrawl.simulation.policy import Pages
+from recrawl.simulation.policies.ranked import largest
+from recrawl.simulation.policy import PageSet
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
@@ -73,7 +73,7 @@ class Plain:
 def test_the_most_urgent_pages_are_visited(name: str, seed: int) -> None:
     world, budget = small_world(seed), 4.0
     plain = Plain(name, world, budget)
-    pages = Pages(world.importance, world.host, world.section, world.change_rate, world.days)
+    pages = PageSet(world.importance, world.host, world.section, world.change_rate, world.days)
     run = policy_named(name).start(pages, budget, tick=0.25, seed=0)
     rng = np.random.default_rng(seed)
     for number in range(1, 120):

@@ -9,7 +9,7 @@ from simulation.plain import Scripted, scan, world_of
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Bools, Ints
 from recrawl.simulation.policies import policy_named
-from recrawl.simulation.policy import Pages, Run
+from recrawl.simulation.policy import PageSet, Run
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
@@ -154,7 +154,7 @@ class Stubborn(Scripted):
         super().__init__(keeps_budget=keeps_budget)
         self._pages = np.array(pages)
 
-    def start(self, pages: Pages, budget: float, *, tick: float, seed: int) -> Run:
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> Run:
         del pages, budget, tick, seed
         return self
 

@@ -8,21 +8,19 @@ import pytest
 
 from recrawl.errors import ArgumentError
 from recrawl.simulation.policies import policy_named
-from recrawl.simulation.policies.nutch import Nutch
-from recrawl.simulation.policies.plain import Uniform
-from recrawl.simulation.policies.stormcrawler import StormCrawler
-from recrawl.simulation.policy import Pages, Policy
+from recrawl.simulation.policies.adaptive import Nutch, StormCrawler
+from recrawl.simulation.policies.ranked import Uniform
+from recrawl.simulation.policy import PageSet, Policy, Scaled
 from recrawl.simulation.replay import replay
-from recrawl.simulation.scaled import Scaled
 from recrawl.simulation.world import World
 
 #: A rule for one page: what it does when visited, giving when it is due again.
 PlainRule = Callable[[float, bool], float]
 
 
-def pages_of(count: int) -> Pages:
+def pages_of(count: int) -> PageSet:
     ones, numbers = np.ones(count), np.arange(count)
-    return Pages(ones, numbers * 0, numbers, np.full(count, np.nan), 1000.0)
+    return PageSet(ones, numbers * 0, numbers, np.full(count, np.nan), 1000.0)
 
 
 def plain_nutch() -> tuple[float, PlainRule]:
@@ -77,7 +75,7 @@ RULES: dict[str, Callable[[], tuple[float, PlainRule]]] = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_rules_are_due_when_their_sources_say(name: str) -> None:
-    """Pages from one that never changes to one that always does, over fifteen years."""
+    """PageSet from one that never changes to one that always does, over fifteen years."""
     rng = np.random.default_rng(1)
     chance = np.repeat([0.0, 0.02, 0.2, 0.5, 0.8, 1.0], 4)
     run = policy_named(name).start(pages_of(24), 1.0, tick=0.25, seed=0)
@@ -119,7 +117,7 @@ def test_stormcrawler_by_hand() -> None:
 @pytest.mark.parametrize("rule", [StormCrawler(), StormCrawler.news()])
 def test_crawl_rates_settle_in_proportion_to_change_rates(rule: StormCrawler) -> None:
     """A share ln(1+i) / (ln(1+i) − ln(1−d)) of visits finds a change, whatever the page."""
-    free = replace(rule, least=0.0, most=1e9)
+    free = replace(rule, shortest=0.0, longest=1e9)
     grows, shrinks = np.log1p(rule.increase), np.log1p(-rule.decrease)
     world = World.poisson(np.repeat([0.5, 2.0], 100), days=400.0, seed=1)
     score = replay(world, free, 1.0, tick=0.02)

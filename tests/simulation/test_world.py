@@ -184,7 +184,7 @@ def test_without_a_window_it_starts_after_a_quarter_of_the_changes(trace: Path) 
     ("window", "message"),
     [
         ({"start": "2026-01-05", "end": "2026-01-05"}, "end: 2026-01-05T00:00:00.00:00 is not aft"),
-        ({"start": "2025-01-01", "end": "2026-01-05"}, "start: no page lived from 2025-01-01"),
+        ({"start": "2025-01-01", "end": "2026-01-05"}, "start: no page existed from 2025-01-01"),
         ({"start": "soon"}, "start: 'soon' is not a time"),
         ({"end": datetime(2026, 1, 5)}, "end: .* has no time zone"),  # noqa: DTZ001
     ],
@@ -198,7 +198,7 @@ def test_windows_that_cannot_be_are_refused(
 
 def test_a_trace_without_changes_needs_a_window(trace: Path) -> None:
     (trace / "changes.csv").write_text("page,time\n")
-    with pytest.raises(ArgumentError, match="start: there are no changes to choose a window by"):
+    with pytest.raises(ArgumentError, match="start: there are no changes to choose a window from"):
         World.from_trace(trace, start="2026-01-02")
     assert World.from_trace(trace, start="2026-01-02", end="2026-01-04").change.size == 0
 

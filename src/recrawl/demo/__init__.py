@@ -1,1 +1,1 @@
-"""A little web on this machine whose pages change at rates that are known, to watch a crawl by."""
+"""A small web served on this machine, whose pages change at known rates, to judge a crawl by."""

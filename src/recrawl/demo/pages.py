@@ -1,7 +1,7 @@
-"""The pages of the little web: where they are, how they live, and what they say in each version.
+"""The pages of the demo web: their paths, change rates, and content in each version.
 
-All of it follows from a seed. A page's content is a function of how often it has changed: each
-change alters one block of it, a headline, a paragraph or a price.
+All of it follows from a seed. A page's content is a function of its number of changes: each change
+alters one block of it, a headline, a paragraph or a price.
 """
 
 import html
@@ -13,34 +13,34 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from recrawl.demo.sites import SITES, Noise, Site
-from recrawl.demo.writing import Lots, headline, paragraph, slug
+from recrawl.demo.text import KeyedRandom, headline, paragraph, slug
 from recrawl.errors import ArgumentError
 
-#: Importance falls with popularity's rank to this power (Zipf).
+#: Importance is the popularity rank to minus this power (Zipf).
 ZIPF = 0.7
-#: Paragraphs of a page, the fewest and the most.
+#: Minimum and maximum paragraphs per page.
 PARAGRAPHS = (4, 8)
-#: How many other pages of its site a page links to.
+#: Links to other pages of the site per page.
 RELATED = 6
-#: How many paragraphs and changes are remembered: most are those of the version before.
-KEPT = 10_000
-#: Stands around the name of a noise in a page's text, where nothing else has it.
+#: Cached paragraphs and changes: most are those of the previous version.
+CACHED = 10_000
+#: Delimits the name of a noise in a page's text, where it does not occur otherwise.
 MARK = "\0"
-#: There are so many prices, and a change goes so many on: all have their turn before one returns.
+#: The number of prices, and the step of a change: coprime, so that all occur before one repeats.
 PRICES, STEP = 1_009, 370
 
 
 @dataclass(frozen=True, slots=True)
-class LittlePage:
-    """A page of the little web.
+class DemoPage:
+    """A page of the demo web.
 
     Attributes:
         number: From 0, in the order of sites.
         site: The number of its site.
-        path: Its address on its site.
-        title: What it is called.
-        importance: How popular it is; 1 on average.
-        gap: Mean seconds between two changes.
+        path: Its path on the site.
+        title: Its title.
+        importance: Its popularity; 1 on average.
+        gap: Mean seconds between changes.
         noise: What differs at every fetch.
     """
 
@@ -53,17 +53,17 @@ class LittlePage:
     noise: tuple[Noise, ...]
 
 
-def little_pages(count: int, seed: int) -> tuple[LittlePage, ...]:
-    """Draw the pages: the first of each site is its home page.
+def draw_pages(count: int, seed: int) -> tuple[DemoPage, ...]:
+    """Draw the pages; the first of each site is its home page.
 
-    >>> pages = little_pages(300, seed=1)
+    >>> pages = draw_pages(300, seed=1)
     >>> pages[0].path, pages[1].path
     ('/', '/local/more-than-3-600-people-march-through-oakhaven-1')
     """
     if count < len(SITES):
         raise ArgumentError(f"pages: {count} is too few; there are {len(SITES)} sites")
     before = accumulate((site.share for site in SITES[:-1]), initial=0.0)
-    # Each site has its home page, and its share of the others.
+    # Each site has a home page, and its share of the others.
     starts = [number + round((count - len(SITES)) * share) for number, share in enumerate(before)]
     homes = dict(zip(starts, range(len(SITES)), strict=True))
     importance = _importances(count, starts, seed)
@@ -76,52 +76,54 @@ def little_pages(count: int, seed: int) -> tuple[LittlePage, ...]:
 
 
 def _importances(count: int, homes: Sequence[int], seed: int) -> list[float]:
-    """Give popularity: home pages come first, the others in an order that is drawn."""
-    lots = Lots(seed, "popularity")
-    order = sorted(range(count), key=lambda number: (number not in homes, lots.share(), number))
+    """Return the popularity of pages: home pages first, the others in random order."""
+    rng = KeyedRandom(seed, "popularity")
+    order = sorted(range(count), key=lambda number: (number not in homes, rng.uniform(), number))
     popularity = {number: (1.0 + rank) ** -ZIPF for rank, number in enumerate(order)}
     mean = sum(popularity.values()) / count
     return [popularity[number] / mean for number in range(count)]
 
 
-def _draw(number: int, place: int, is_home: bool, importance: float, seed: int) -> LittlePage:  # noqa: FBT001
-    lots = Lots(seed, number)
-    site = SITES[place]
-    title = headline(site.topic, lots, lots.number(len(site.topic.headlines)))
-    folder = lots.choose(site.folders)
-    spread = 0.0 if is_home else lots.share()
+def _draw(number: int, site_number: int, is_home: bool, importance: float, seed: int) -> DemoPage:  # noqa: FBT001
+    rng = KeyedRandom(seed, number)
+    site = SITES[site_number]
+    title = headline(site.topic, rng, rng.integer(len(site.topic.headlines)))
+    folder = rng.choose(site.folders)
+    spread = 0.0 if is_home else rng.uniform()
     gap = site.fastest * math.exp(spread * math.log(site.slowest / site.fastest))
-    noise = lots.choose(site.noise) if lots.share() < site.noisy else ()
+    noise = rng.choose(site.noise) if rng.uniform() < site.noisy else ()
     path = "/" if is_home else f"/{folder}/{slug(title)}-{number}"
-    return LittlePage(number, place, path, site.name if is_home else title, importance, gap, noise)
+    return DemoPage(
+        number, site_number, path, site.name if is_home else title, importance, gap, noise
+    )
 
 
 @dataclass(frozen=True)
-class LittlePress:
-    """Prints pages in any version.
+class PageRenderer:
+    """Renders pages in any version.
 
     Attributes:
-        seed: The same seed gives the same texts.
-        pages: All there are.
-        origins: Where each site is, such as ``http://127.0.0.2:8080``.
+        seed: The seed of all texts.
+        pages: All pages.
+        origins: Each site's origin, such as ``http://127.0.0.2:8080``.
     """
 
     seed: int
-    pages: Sequence[LittlePage]
+    pages: Sequence[DemoPage]
     origins: Sequence[str]
 
-    def address(self, page: LittlePage) -> str:
-        """Give a page's address."""
+    def url(self, page: DemoPage) -> str:
+        """Return a page's URL."""
         return self.origins[page.site] + page.path
 
-    def print(self, page: LittlePage, version: int) -> list[bytes]:
-        """Give a page as it is after so many changes: content and names of noises in turn."""
+    def render(self, page: DemoPage, version: int) -> list[bytes]:
+        """Return a page's version: content and names of noises, alternating."""
         text = "\n".join(
             [*self._head(page), *self._blocks(page, version), *self._around(page), "</html>", ""]
         )
         return [piece.encode() for piece in text.split(MARK)]
 
-    def _head(self, page: LittlePage) -> list[str]:
+    def _head(self, page: DemoPage) -> list[str]:
         site = SITES[page.site]
         return [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -131,11 +133,11 @@ class LittlePress:
             f"<nav><ul>{self._sections[page.site]}</ul></nav></header>\n<main>\n<article>",
         ]
 
-    def _blocks(self, page: LittlePage, version: int) -> list[str]:
-        """Write the blocks, each as often altered as the changes so far say."""
-        site, lots = SITES[page.site], Lots(self.seed, page.number, "form")
+    def _blocks(self, page: DemoPage, version: int) -> list[str]:
+        """Return the blocks, each revised as often as the changes so far require."""
+        site, rng = SITES[page.site], KeyedRandom(self.seed, page.number, "form")
         fewest, most = PARAGRAPHS
-        count = fewest + lots.number(most - fewest + 1)
+        count = fewest + rng.integer(most - fewest + 1)
         # The lead, and a price, change more often than any one paragraph.
         likely = (0, 0, *range(1, 1 + count), *([-1] * count if site.priced else []))
         revision = Counter(
@@ -147,31 +149,31 @@ class LittlePress:
         blocks += [_paragraph(self.seed, page, n, revision[n]) for n in range(1, 1 + count)]
         return blocks
 
-    def _lead(self, page: LittlePage, site: Site, revision: int) -> str:
-        lots = Lots(self.seed, page.number, "lead", revision)
-        title = headline(site.topic, lots, page.number + revision)
-        summary = paragraph(site.topic, lots, page.number + revision, 2)
+    def _lead(self, page: DemoPage, site: Site, revision: int) -> str:
+        rng = KeyedRandom(self.seed, page.number, "lead", revision)
+        title = headline(site.topic, rng, page.number + revision)
+        summary = paragraph(site.topic, rng, page.number + revision, 2)
         return f'<h1>{title}</h1>\n<p class="summary">{summary}</p>'
 
-    def _price(self, page: LittlePage, revision: int) -> str:
-        first = Lots(self.seed, page.number, "price").number(PRICES)
+    def _price(self, page: DemoPage, revision: int) -> str:
+        first = KeyedRandom(self.seed, page.number, "price").integer(PRICES)
         cents = 500 + 10 * ((first + STEP * revision) % PRICES)
         return f'<p class="price">Price: <b>€{cents // 100}.{cents % 100:02}</b>, tax included</p>'
 
-    def _around(self, page: LittlePage) -> list[str]:
-        """Write what stands around the content: links to other pages, and noise."""
+    def _around(self, page: DemoPage) -> list[str]:
+        """Return what surrounds the content: links to other pages, and noise."""
         site, siblings = page.site, self._of_site[page.site]
-        place = page.number - siblings[0].number
-        # A home page leads to all of its site.
-        several = len(siblings) - 1 if place == 0 else min(RELATED, len(siblings) - 1)
-        related = [siblings[(place + 1 + n) % len(siblings)] for n in range(several)]
+        index = page.number - siblings[0].number
+        # A home page links to all pages of its site.
+        count = len(siblings) - 1 if index == 0 else min(RELATED, len(siblings) - 1)
+        related = [siblings[(index + 1 + n) % len(siblings)] for n in range(count)]
         links = [(other.path, other.title) for other in related]
         elsewhere = (site + 1 + page.number) % len(SITES)
         links.append((self.origins[elsewhere] + "/", SITES[elsewhere].name))
         forbidden = SITES[site].forbidden
         if forbidden:
             links.append((f"{forbidden}unfinished", "Drafts"))
-        items = "".join(f'<li><a href="{to}">{html.escape(said)}</a></li>' for to, said in links)
+        items = "".join(f'<li><a href="{to}">{html.escape(label)}</a></li>' for to, label in links)
         noise = [f"{MARK}{kind}{MARK}" for kind in page.noise]
         return [
             f'</article>\n<aside><h2>Read on</h2><ul class="related">{items}</ul></aside>\n</main>',
@@ -181,7 +183,7 @@ class LittlePress:
         ]
 
     @cached_property
-    def _of_site(self) -> list[list[LittlePage]]:
+    def _of_site(self) -> list[list[DemoPage]]:
         """The pages of each site, its home page first."""
         return [[page for page in self.pages if page.site == site] for site in range(len(SITES))]
 
@@ -198,13 +200,13 @@ class LittlePress:
         ]
 
 
-@lru_cache(maxsize=KEPT)
-def _paragraph(seed: int, page: LittlePage, block: int, revision: int) -> str:
-    lots = Lots(seed, page.number, block, revision)
-    return f"<p>{paragraph(SITES[page.site].topic, lots, page.number + block + revision, 4)}</p>"
+@lru_cache(maxsize=CACHED)
+def _paragraph(seed: int, page: DemoPage, block: int, revision: int) -> str:
+    rng = KeyedRandom(seed, page.number, block, revision)
+    return f"<p>{paragraph(SITES[page.site].topic, rng, page.number + block + revision, 4)}</p>"
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED)
 def _altered(seed: int, page: int, change: int, likely: tuple[int, ...]) -> int:
-    """Give the block that a change alters."""
-    return Lots(seed, page, "change", change).choose(likely)
+    """Return the block that a change alters."""
+    return KeyedRandom(seed, page, "change", change).choose(likely)

@@ -1,23 +1,23 @@
-"""The five sites of the little web: how large, how lively and how well-mannered each one is."""
+"""The five sites of the demo web: their size, rates of change, validators and noise."""
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from recrawl.demo.words import BLOG, DOCS, NEWS, SHOP, WIKI, Topic
+from recrawl.demo.vocabulary import BLOG, DOCS, NEWS, SHOP, WIKI, Topic
 
 
 class Validation(Enum):
-    """What a site sends to recognise a version by."""
+    """The validators that a site sends."""
 
     NONE = "nothing"
     TAG_AND_DATE = "ETag and Last-Modified"
     DATE = "Last-Modified"
-    #: A new one at every fetch, as servers send that hash what they generate: never any use.
-    NEW_TAG = "ETag, always another"
+    #: A new one at every fetch, as from servers that hash generated markup: useless.
+    NEW_TAG = "ETag, always new"
 
 
 class Noise(StrEnum):
-    """What differs on some pages whenever they are fetched, and means nothing."""
+    """What differs on some pages at every fetch, and is no change."""
 
     CLOCK = "clock"
     TOKEN = "token"  # noqa: S105
@@ -27,22 +27,22 @@ class Noise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site.
+    """The properties of a site.
 
     Attributes:
-        name: What its pages say at the top.
-        topic: What they are about.
-        share: The share of all pages that are its own.
-        fastest: Mean seconds between two changes of its liveliest page, which is the first one.
-        slowest: And of the quietest one there can be.
-        folders: What the addresses of its pages begin with.
-        validation: What it sends to recognise a version by.
-        noise: What differs at every fetch: each noisy page has one of these.
-        noisy: The share of its pages that have any.
-        priced: Whether its pages tell a price.
-        sitemap: Whether it has one.
-        forbidden: A folder that its robots.txt asks to leave alone.
-        crawl_delay: Seconds that its robots.txt asks for between two visits.
+        name: The heading of its pages.
+        topic: Their subject.
+        share: Its share of all pages.
+        fastest: Mean seconds between changes of its fastest page, the home page.
+        slowest: The maximum of that over its pages.
+        folders: The first path segments of its pages.
+        validation: The validators it sends.
+        noise: What may differ at every fetch; each noisy page has one of these.
+        noisy: The share of its pages that have noise.
+        priced: Whether its pages show a price.
+        sitemap: Whether it has a sitemap.
+        forbidden: A folder disallowed by its robots.txt.
+        crawl_delay: The Crawl-delay of its robots.txt in seconds.
     """
 
     name: str

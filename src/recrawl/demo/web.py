@@ -1,4 +1,4 @@
-"""A little web on this machine: real servers in a process of their own."""
+"""The demo web: real HTTP servers in a separate process."""
 
 import json
 import subprocess
@@ -6,67 +6,67 @@ import sys
 from types import TracebackType
 from typing import IO, Self
 
-from recrawl.demo.history import History
+from recrawl.demo.scenario import Scenario
 from recrawl.demo.sites import SITES
 from recrawl.errors import RecrawlError
 
-#: Seconds that its process may take to end.
-PATIENCE = 5.0
+#: Seconds that the process may take to exit.
+EXIT_TIMEOUT = 5.0
 
 
-class LittleWeb:
-    """The little web, for as long as the ``with`` block lasts.
+class DemoWeb:
+    """The demo web, served for as long as the ``with`` block lasts.
 
     Args:
-        history: What will happen to its pages.
-        made: The time in Unix seconds before which they changed last.
+        scenario: Its pages and their changes.
+        created: Unix seconds; each page's latest change was before this time.
 
     Attributes:
-        origins: Where each site is.
+        origins: Each site's origin.
 
-    It is served by a process of its own, lest it slow down the crawl. Pages stay as they are until
+    A separate process serves it so as not to slow down the crawl. Pages do not change before
     `begin`.
     """
 
-    def __init__(self, history: History, made: float) -> None:
-        self._history = history
-        self._made = made
+    def __init__(self, scenario: Scenario, created: float) -> None:
+        self._scenario = scenario
+        self._created = created
         self.origins: list[str] = []
 
     @property
     def urls(self) -> list[str]:
-        """The pages' addresses, in order of their numbers."""
-        return [self.origins[page.site] + page.path for page in self._history.pages]
+        """The pages' URLs, in order of their numbers."""
+        return [self.origins[page.site] + page.path for page in self._scenario.pages]
 
     @property
     def sitemaps(self) -> list[str]:
-        """The addresses of sitemaps."""
+        """The URLs of the sitemaps."""
         pairs = zip(self.origins, SITES, strict=True)
         return [f"{origin}/sitemap.xml" for origin, site in pairs if site.sitemap]
 
     def __enter__(self) -> Self:
-        # In a session of its own, lest Ctrl-C on the terminal end it before the crawl has ended.
+        # In a new session, so that Ctrl-C on the terminal does not end it before the crawl.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "recrawl.demo.serving"],
+            [sys.executable, "-m", "recrawl.demo.server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
-        history = self._history
+        scenario = self._scenario
         setup = {
-            "seed": history.seed,
-            "pages": len(history.pages),
-            "changes": history.changes(),
-            "ages": history.age.tolist(),
-            "made": self._made,
+            "seed": scenario.seed,
+            "pages": len(scenario.pages),
+            "changes": scenario.changes(),
+            "ages": scenario.age.tolist(),
+            "created": self._created,
         }
-        self._say(json.dumps(setup))
-        said = _open(self._process.stdout).readline()
-        if not said:
+        self._send(json.dumps(setup))
+        origins = _open(self._process.stdout).readline()
+        if not origins:
             self._end()
-            raise RecrawlError("the little web could not start; what its process said stands above")
-        self.origins = json.loads(said)
+            raise RecrawlError("the demo web could not start; its process printed why above")
+        self.origins = json.loads(origins)
         return self
 
     def __exit__(
@@ -78,21 +78,21 @@ class LittleWeb:
         self._end()
 
     def begin(self, at: float) -> None:
-        """Let pages live from this time on, in Unix seconds."""
-        self._say(repr(at))
+        """Let pages change from this time on, in Unix seconds."""
+        self._send(repr(at))
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         pipe = _open(self._process.stdin)
         try:
             pipe.write(line + "\n")
             pipe.flush()
         except BrokenPipeError:
-            raise RecrawlError("the little web has ended before its time") from None
+            raise RecrawlError("the demo web has ended unexpectedly") from None
 
     def _end(self) -> None:
-        """End the process: it ends when nobody can speak to it any more."""
+        """Close the pipes, at which the process exits; kill it if it does not."""
         try:
-            self._process.communicate(timeout=PATIENCE)
+            self._process.communicate(timeout=EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
@@ -100,5 +100,5 @@ class LittleWeb:
 
 def _open(pipe: IO[str] | None) -> IO[str]:
     if pipe is None:
-        raise RecrawlError("the little web has no pipe to speak through")
+        raise RecrawlError("the demo web has no pipe")
     return pipe

@@ -1,4 +1,4 @@
-"""The books of a replay: what each visit found, and for how long copies were stale."""
+"""The bookkeeping of a replay: what each visit found, and how long copies were stale."""
 
 import math
 from typing import NamedTuple
@@ -10,44 +10,44 @@ from recrawl.kernels.jit import Bools, Floats, Ints, compiled
 from recrawl.simulation.score import Score
 from recrawl.simulation.world import World
 
-#: Into how many slices the window is cut for the curve.
+#: The number of slices of the window in the curve.
 SLICES = 100
-#: What a time may be off by rounding, in days.
+#: The rounding error that a time may have, in days.
 ROUNDING = 1e-9
 
 
-class _Books(NamedTuple):
+class _Columns(NamedTuple):
     """Columns that the kernels write to.
 
     Attributes:
-        unseen: Where in the world's changes each page's first unseen one is.
-        asked: The last tick that each page was visited at.
-        visits: How many each page had.
-        found: How many of them found a change.
-        stale: Days that each page's copy was stale.
+        unseen: The index of each page's first unseen change in the world's changes.
+        tick: The last tick at which each page was visited.
+        visits: The number of visits to each page.
+        found: The number of them that found a change.
+        stale: Days during which each page's copy was stale.
         age: The integral of its age over time, in days².
-        partly: Weighted stale days in each slice, of spells that do not fill it.
-        wholly: Weight of the spells that fill this slice and those after it, as differences.
+        partial: Weighted stale days per slice, from stale periods that do not fill it.
+        full: Weight of the stale periods that fill this slice and later ones, as differences.
     """
 
     unseen: Ints
-    asked: Ints
+    tick: Ints
     visits: Ints
     found: Ints
     stale: Floats
     age: Floats
-    partly: Floats
-    wholly: Floats
+    partial: Floats
+    full: Floats
 
 
 class Ledger:
-    """What a replay has seen so far. Each visit costs the same, however long the window is."""
+    """What a replay has seen so far. A visit takes constant time, however long the window is."""
 
     def __init__(self, world: World) -> None:
         pages = world.pages
         self._world = world
         self._ticks: list[tuple[float, int]] = []
-        self._books = _Books(
+        self._columns = _Columns(
             world.starts[:-1].copy(),
             np.full(pages, -1, np.int64),
             np.zeros(pages, np.int64),
@@ -59,15 +59,15 @@ class Ledger:
         )
 
     def visit(self, page: Ints, now: float) -> Bools:
-        """Visit pages now, later than ever before; give whether each had changed.
+        """Visit pages at a later time than ever before; return whether each had changed.
 
         Raises:
-            ArgumentError: There is no such page, or one is visited twice.
+            ArgumentError: A page does not exist, or is visited twice.
         """
         world = self._world
         changed = np.empty(page.size, np.bool_)
         wrong = _visit(
-            self._books, world.starts, world.change, world.importance, world.days / SLICES,
+            self._columns, world.starts, world.change, world.importance, world.days / SLICES,
             page, now, len(self._ticks), changed,
         )  # fmt: skip
         if wrong >= 0:
@@ -78,28 +78,30 @@ class Ledger:
         return changed
 
     def close(self, policy: str, budget: float) -> Score:
-        """Count what is stale to the window's end, and give the score. Nothing comes after it."""
-        world, books = self._world, self._books
-        _close(books, world.starts, world.change, world.importance, world.days / SLICES, world.days)
+        """Add the staleness up to the window's end and return the score. Call it once, last."""
+        world, columns = self._world, self._columns
+        _close(
+            columns, world.starts, world.change, world.importance, world.days / SLICES, world.days
+        )
         weighted_days = float(world.importance.sum()) * world.days
-        visits = int(books.visits.sum())
+        visits = int(columns.visits.sum())
         busiest, quietest = self._days(budget)
-        slices = books.partly + np.cumsum(books.wholly) * (world.days / SLICES)
+        slices = columns.partial + np.cumsum(columns.full) * (world.days / SLICES)
         return Score(
             policy=policy,
-            staleness=float(world.importance @ books.stale) / weighted_days,
-            mean_age=float(world.importance @ books.age) / weighted_days,
+            staleness=float(world.importance @ columns.stale) / weighted_days,
+            mean_age=float(world.importance @ columns.age) / weighted_days,
             visits=visits,
             budget_used=visits / (budget * world.days),
-            wasted=1.0 - int(books.found.sum()) / visits if visits else 0.0,
+            wasted=1.0 - int(columns.found.sum()) / visits if visits else 0.0,
             busiest_day=busiest,
             quietest_day=quietest,
-            host_visits=np.bincount(world.host, books.visits).astype(np.int64),
+            host_visits=np.bincount(world.host, columns.visits).astype(np.int64),
             curve=slices[:SLICES] / (weighted_days / SLICES),
         )
 
     def _days(self, budget: float) -> tuple[float, float]:
-        """Give the most and the fewest visits of a day, as shares of the budget."""
+        """Return the most and the fewest visits in a day, as shares of the budget."""
         day = min(1.0, self._world.days)
         whole = max(1, math.floor(self._world.days + ROUNDING))
         visits = np.zeros(whole + 1)
@@ -114,7 +116,7 @@ class Ledger:
 
 @compiled
 def _visit(
-    books: _Books,
+    columns: _Columns,
     starts: Ints,
     change: Floats,
     importance: Floats,
@@ -124,27 +126,27 @@ def _visit(
     tick: int,
     changed: Bools,
 ) -> int:
-    """Visit pages; give which one cannot be, or −1."""
+    """Visit pages; return the first row that cannot be visited, or −1."""
     for row in range(page.size):
         number = page[row]
-        if number < 0 or number >= importance.size or books.asked[number] == tick:
+        if number < 0 or number >= importance.size or columns.tick[number] == tick:
             return row
-        books.asked[number] = tick
-        books.visits[number] += 1
-        place, end = books.unseen[number], starts[number + 1]
-        changed[row] = place < end and change[place] <= now
+        columns.tick[number] = tick
+        columns.visits[number] += 1
+        index, end = columns.unseen[number], starts[number + 1]
+        changed[row] = index < end and change[index] <= now
         if changed[row]:
-            books.found[number] += 1
-            _add_spell(books, number, importance[number], slice_days, change[place], now)
-            while place < end and change[place] <= now:
-                place += 1
-            books.unseen[number] = place
+            columns.found[number] += 1
+            _add_stale(columns, number, importance[number], slice_days, change[index], now)
+            while index < end and change[index] <= now:
+                index += 1
+            columns.unseen[number] = index
     return -1
 
 
 @compiled
 def _close(
-    books: _Books,
+    columns: _Columns,
     starts: Ints,
     change: Floats,
     importance: Floats,
@@ -152,25 +154,25 @@ def _close(
     days: float,
 ) -> None:
     for page in range(importance.size):
-        place = books.unseen[page]
-        if place < starts[page + 1]:
-            _add_spell(books, page, importance[page], slice_days, change[place], days)
+        index = columns.unseen[page]
+        if index < starts[page + 1]:
+            _add_stale(columns, page, importance[page], slice_days, change[index], days)
 
 
 @compiled
-def _add_spell(
-    books: _Books, page: int, importance: float, slice_days: float, begin: float, end: float
+def _add_stale(
+    columns: _Columns, page: int, importance: float, slice_days: float, begin: float, end: float
 ) -> None:
-    """Count a spell of time during which a page's copy was stale."""
+    """Add a period during which a page's copy was stale."""
     length = end - begin
-    books.stale[page] += length
-    books.age[page] += 0.5 * length * length
+    columns.stale[page] += length
+    columns.age[page] += 0.5 * length * length
     first = min(int(begin / slice_days), SLICES)
     last = min(int(end / slice_days), SLICES)
     if first == last:
-        books.partly[first] += importance * length
+        columns.partial[first] += importance * length
         return
-    books.partly[first] += importance * ((first + 1) * slice_days - begin)
-    books.partly[last] += importance * (end - last * slice_days)
-    books.wholly[first + 1] += importance
-    books.wholly[last] -= importance
+    columns.partial[first] += importance * ((first + 1) * slice_days - begin)
+    columns.partial[last] += importance * (end - last * slice_days)
+    columns.full[first + 1] += importance
+    columns.full[last] -= importance

@@ -1,4 +1,4 @@
-"""How pages may change: the models that worlds are drawn from."""
+"""The models of change that worlds are drawn from."""
 
 import math
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from recrawl.kernels.jit import Floats, Ints
 
 #: The mean time between two changes of a burst, as a share of the page's mean gap.
 GAP_IN_BURST = 0.05
-#: A burst that began so many of its mean lengths ago is over: the chance that not is e^(−40).
+#: A burst that started this many mean lengths ago is over, but for a chance of e^(−40).
 BURSTS_BEFORE = 40.0
-#: How long a drifting rate is held, as a share of its half-life.
+#: How long a drifting rate stays constant, as a share of its half-life.
 HELD = 0.1
 
 
@@ -25,13 +25,13 @@ class Changes(NamedTuple):
 
 
 def checked_rates(change_rate: ArrayLike) -> Floats:
-    """Give a column of change rates, or say what is wrong with it."""
+    """Return an array of change rates, or raise `ArgumentError`."""
     try:
         rate = np.array(change_rate, np.float64)
     except (TypeError, ValueError) as error:
         raise ArgumentError("change_rate: not a column of numbers") from error
     if rate.ndim != 1 or not rate.size:
-        raise ArgumentError(f"change_rate: has shape {rate.shape}; expected one number a page")
+        raise ArgumentError(f"change_rate: has shape {rate.shape}; expected one number per page")
     bad = ~((rate >= 0.0) & (rate < np.inf))
     if bad.any():
         page = int(np.argmax(bad))
@@ -40,7 +40,7 @@ def checked_rates(change_rate: ArrayLike) -> Floats:
 
 
 def checked_days(days: float) -> float:
-    """Give the length of a window, or say what is wrong with it."""
+    """Return the length of a window, or raise `ArgumentError`."""
     if not 0.0 < days < np.inf:
         raise ArgumentError(f"days: {days} is not a positive number of days")
     return float(days)
@@ -49,12 +49,12 @@ def checked_days(days: float) -> float:
 def poisson(change_rate: Floats, days: float, rng: np.random.Generator) -> Changes:
     """Draw changes at constant rates."""
     page = np.repeat(np.arange(change_rate.size), rng.poisson(change_rate * days))
-    # random() may be 0 but never 1: turned round, times lie in (0, days].
+    # random() may be 0 but never 1; subtracted from 1 it gives times in (0, days].
     return in_order(page, days * (1.0 - rng.random(page.size)), change_rate.size)
 
 
 def bursty(change_rate: Floats, days: float, burst: float, rng: np.random.Generator) -> Changes:
-    """Draw changes in bursts; those that began before the window reach into it."""
+    """Draw changes in bursts, including bursts that started before the window."""
     gap = np.divide(
         GAP_IN_BURST, change_rate, out=np.zeros(change_rate.size), where=change_rate > 0
     )
@@ -76,7 +76,7 @@ def bursty(change_rate: Floats, days: float, burst: float, rng: np.random.Genera
 def drifting(
     change_rate: Floats, days: float, half_life: float, rng: np.random.Generator
 ) -> Changes:
-    """Draw changes at rates whose logarithm wanders, each held for a while."""
+    """Draw changes at rates whose logarithm drifts, constant for a while at a time."""
     cells = math.ceil(days / (HELD * half_life))
     length = days / cells
     kept = 2.0 ** (-length / half_life)

@@ -1,4 +1,4 @@
-"""What happened to the pages of a trace during a window of time."""
+"""The changes of a trace's pages during a window of time."""
 
 import os
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from recrawl.simulation.models import Changes, in_order
 from recrawl.units import parse_time
 
 
-class Lived(NamedTuple):
-    """The pages that lived through a window, and when they changed, in days since its start."""
+class Recorded(NamedTuple):
+    """The pages that existed throughout a window, and their changes in days since its start."""
 
     days: float
     changes: Changes
@@ -33,31 +33,31 @@ def read(
     end: datetime | str | None,
     *,
     ignore_unknown: bool,
-) -> Lived:
-    """Read a trace and keep the pages that were born before the window and alive after it."""
+) -> Recorded:
+    """Read a trace; keep the pages that were created before the window and removed after it."""
     trace = read_trace(path, ignore_unknown=ignore_unknown)
     first, last = _window(trace, start, end)
-    lives = (trace.born <= first) & (trace.died > last)
-    if not lives.any():
+    existed = (trace.born <= first) & (trace.died > last)
+    if not existed.any():
         raise ArgumentError(
-            f"start: no page lived from {_said(first)} to {_said(last)}; choose another window"
+            f"start: no page existed from {_iso(first)} to {_iso(last)}; choose another window"
         )
-    inside = (trace.change_time > first) & (trace.change_time <= last) & lives[trace.change_page]
-    number = np.cumsum(lives) - 1
+    inside = (trace.change_time > first) & (trace.change_time <= last) & existed[trace.change_page]
+    number = np.cumsum(existed) - 1
     days = (last - first) / SECONDS_A_DAY
     change = (trace.change_time[inside] - first) / SECONDS_A_DAY
-    names = [trace.name[page] for page in np.flatnonzero(lives)]
-    return Lived(
+    names = [trace.name[page] for page in np.flatnonzero(existed)]
+    return Recorded(
         days,
         in_order(number[trace.change_page[inside]], np.minimum(change, days), len(names)),
-        trace.importance[lives],
+        trace.importance[existed],
         hosts(names),
         sections(names),
     )
 
 
 def hosts(names: Sequence[str]) -> Ints:
-    """Number the hosts of pages by their addresses; names that are none have one in common.
+    """Number the hosts of pages named by URLs; all other names share one host.
 
     >>> hosts(["https://a.org/x", "https://b.org/", "https://A.org/y", "z"])
     array([0, 1, 0, 2])
@@ -70,14 +70,16 @@ def hosts(names: Sequence[str]) -> Ints:
 def _window(
     trace: Trace, start: datetime | str | None, end: datetime | str | None
 ) -> tuple[float, float]:
-    """Give the window in Unix seconds."""
+    """Return the window in Unix seconds."""
     times = trace.change_time
     if not times.size and (start is None or end is None):
-        raise ArgumentError("start: there are no changes to choose a window by; give start and end")
+        raise ArgumentError(
+            "start: there are no changes to choose a window from; give start and end"
+        )
     first = float(np.sort(times)[times.size // 4]) if start is None else _seconds("start", start)
     last = float(times.max()) if end is None else _seconds("end", end)
     if first >= last:
-        raise ArgumentError(f"end: {_said(last)} is not after {_said(first)}, where it starts")
+        raise ArgumentError(f"end: {_iso(last)} is not after the start, {_iso(first)}")
     return first, last
 
 
@@ -92,5 +94,5 @@ def _seconds(name: str, time: datetime | str) -> float:
     return time.timestamp()
 
 
-def _said(seconds: float) -> str:
+def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -1,4 +1,4 @@
-"""How well a policy did."""
+"""How well a policy performed."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ class Score:
     """How fresh a policy kept the copy, and what it spent.
 
     Attributes:
-        policy: Its name.
-        staleness: The share of time that copies were stale, weighted by importance.
-        mean_age: Days since the first change that no visit has seen, 0 while a copy is fresh;
+        policy: The policy's name.
+        staleness: The share of time during which copies were stale, weighted by importance.
+        mean_age: Days since the first change not yet seen by a visit, 0 while a copy is fresh;
             averaged over time and weighted by importance.
-        visits: How many there were.
+        visits: The number of visits.
         budget_used: Visits, as a share of budget · days.
-        wasted: The share of visits that found nothing new; 0 if there were none.
-        busiest_day: Most visits in a day, as a share of the budget. A day is the first, the second
-            and so on of the window, as long as they are whole; a shorter window is one.
-        quietest_day: Fewest, likewise.
+        wasted: The share of visits that found no change; 0 without visits.
+        busiest_day: The most visits in a day, as a share of the budget. Days are counted from the
+            start of the window, whole days only; a window shorter than a day is one.
+        quietest_day: The fewest, likewise.
         host_visits: Visits to each host.
         curve: Staleness in each of a hundred equal slices of the window.
     """
@@ -37,11 +37,11 @@ class Score:
 
     @property
     def freshness(self) -> float:
-        """The share of time that copies were fresh, weighted by importance."""
+        """The share of time during which copies were fresh, weighted by importance."""
         return 1.0 - self.staleness
 
     def as_dict(self) -> dict[str, str | int | float]:
-        """Give the numbers by name, in the order people read them; curve and hosts stay here."""
+        """Return the numbers by name, in reading order, without curve and host visits."""
         return {
             "policy": self.policy,
             "staleness": self.staleness,

@@ -1,4 +1,4 @@
-"""What really happens to pages: drawn from a model, or recorded."""
+"""Worlds: when pages really change, drawn from a model or recorded."""
 
 import os
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from recrawl.simulation import models, recorded
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What really happens to a set of pages over a window of time; times are days since its start.
+    """When a set of pages changes during a window of time; times are days since its start.
 
     Attributes:
-        days: How long the window is.
+        days: The length of the window.
         starts: Page i changes at ``change[starts[i] : starts[i + 1]]``.
         change: Times in (0, days], each page's in order.
-        importance: One number a page.
+        importance: One number per page.
         change_rate: The true mean change rate: the model's, or a recorded page's changes / days.
         host: Each page's host, numbered from 0.
-        section: Each page's section, numbered from 0: pages of one may change together.
+        section: Each page's section, numbered from 0; pages of a section may change together.
     """
 
     days: float
@@ -41,7 +41,7 @@ class World:
 
     @property
     def pages(self) -> int:
-        """How many pages there are."""
+        """The number of pages."""
         return self.importance.size
 
     @classmethod
@@ -55,14 +55,14 @@ class World:
         section: ArrayLike | None = None,
         seed: int = 0,
     ) -> "World":
-        """Draw pages that change as Poisson processes: the model everything here assumes.
+        """Draw pages that change as Poisson processes, the model that estimators assume.
 
         Args:
-            change_rate: Changes a day, one number a page.
-            days: How long the window is.
-            importance: 1 for every page if not given.
-            host: Each page's host, numbered from 0; all on one if not given.
-            section: Each page's section, numbered from 0; each its own if not given.
+            change_rate: Changes per day, one number per page.
+            days: The length of the window.
+            importance: 1 for every page by default.
+            host: Each page's host, numbered from 0; by default all are on one host.
+            section: Each page's section, numbered from 0; by default each page is its own.
             seed: The same seed gives the same world.
 
         >>> world = World.poisson([1.0, 0.0, 2.0], days=100.0, seed=1)
@@ -88,8 +88,8 @@ class World:
         """Draw pages whose changes come in bursts, at the same mean rate (Bartlett and Lewis).
 
         Bursts begin as a Poisson process of rate Δ/burst. Each has a geometric number of changes,
-        ``burst`` on average: one at its beginning, and each of the others an exponential time after
-        the one before it, a twentieth of 1/Δ on average. ``burst=1`` is the Poisson world.
+        ``burst`` on average: one at its start, and each further one an exponential time after the
+        one before, a twentieth of 1/Δ on average. ``burst=1`` is the Poisson world.
         """
         rate = models.checked_rates(change_rate)
         if not 1.0 <= burst < np.inf:
@@ -110,11 +110,11 @@ class World:
         section: ArrayLike | None = None,
         seed: int = 0,
     ) -> "World":
-        """Draw pages whose change rate wanders around its mean.
+        """Draw pages whose change rate drifts around its mean.
 
         The logarithm of a page's rate is an Ornstein–Uhlenbeck process with standard deviation 1,
-        half of which is forgotten in ``half_life`` days. It is held for a tenth of a half-life at a
-        time, during which changes are Poisson; the mean rate is ``change_rate``.
+        half of which is forgotten in ``half_life`` days. It is constant for a tenth of a half-life
+        at a time, during which changes are Poisson; the mean rate is ``change_rate``.
         """
         rate = models.checked_rates(change_rate)
         if not 0.0 < half_life < np.inf:
@@ -132,25 +132,25 @@ class World:
         end: datetime | str | None = None,
         ignore_unknown: bool = False,
     ) -> "World":
-        """Read what happened to the pages of a trace that lived through the whole window.
+        """Read the changes of a trace's pages that existed throughout the window.
 
         Args:
             path: The trace's folder.
-            start: When the window starts, an aware time or as ISO 8601; if not given, when a
-                quarter of all changes has passed.
-            end: When it ends; if not given, at the last change.
-            ignore_unknown: Skip columns that are not known instead of refusing them.
+            start: When the window starts, an aware time or ISO 8601; by default when a quarter of
+                all changes have happened.
+            end: When it ends; by default at the last change.
+            ignore_unknown: Skip unknown columns instead of refusing them.
 
-        Pages with no change in the window are kept. Where pages are addresses their hosts are
-        told apart; others are all on one.
+        Pages without a change in the window are kept. Pages named by URLs are numbered by host; all
+        others share one host.
 
         Raises:
             InputError: The trace cannot be read.
-            ArgumentError: The window is empty, or no page lived through it.
+            ArgumentError: The window is empty, or no page existed throughout it.
         """
-        lived = recorded.read(path, start, end, ignore_unknown=ignore_unknown)
-        rate = np.diff(lived.changes.starts) / lived.days
-        return cls._of(lived.changes, rate, lived.days, lived.importance, lived.host, lived.section)
+        kept = recorded.read(path, start, end, ignore_unknown=ignore_unknown)
+        rate = np.diff(kept.changes.starts) / kept.days
+        return cls._of(kept.changes, rate, kept.days, kept.importance, kept.host, kept.section)
 
     @classmethod
     def _of(
@@ -178,18 +178,20 @@ class World:
 def _numbers(name: str, values: ArrayLike) -> Ints:
     raw: NDArray[np.generic] = np.asarray(values)
     if raw.dtype.kind not in "iu" or (raw.size and int(raw.min()) < 0):
-        raise ArgumentError(f"{name}: expected whole numbers from 0, one a page")
+        raise ArgumentError(f"{name}: expected whole numbers from 0, one per page")
     return raw.astype(np.int64)
 
 
 def _check(world: World) -> None:
-    """Say what is wrong with a world, if anything is."""
+    """Raise `ArgumentError` if a world is inconsistent."""
     models.checked_days(world.days)
     pages = world.importance.size
     for name in ("importance", "change_rate", "host", "section"):
         shape = getattr(world, name).shape
         if shape != (pages,):
-            raise ArgumentError(f"{name}: has shape {shape}; expected {pages} numbers, one a page")
+            raise ArgumentError(
+                f"{name}: has shape {shape}; expected {pages} numbers, one per page"
+            )
     if not ((world.importance >= 0) & (world.importance < np.inf)).all() or not (
         0.0 < world.importance.sum() < np.inf
     ):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from recrawl.demo.playing import Played, Sight
+    from recrawl.demo.run import DemoResult, Snapshot
 
 STORE, PICTURE = "recrawl.db", "freshness.png"
 #: What the shell is told when Ctrl-C was pressed before there was anything to tell.
@@ -58,7 +58,7 @@ def demo(
         if folder is not None:
             from recrawl.demo.picture import draw_demo
 
-            draw_demo(folder / PICTURE, played.sight)
+            draw_demo(folder / PICTURE, played.final)
     _tell(played, folder)
 
 
@@ -84,20 +84,20 @@ def _for_now() -> "Iterator[Path]":
         yield Path(folder)
 
 
-def _play(pages: int, seconds: float, seed: int, store: Path) -> "Played":
+def _play(pages: int, seconds: float, seed: int, store: Path) -> "DemoResult":
     """Play the demo, live on a terminal."""
     try:
         with _screen(pages) as watch:
-            from recrawl.demo.history import draw_history
-            from recrawl.demo.playing import play
+            from recrawl.demo.run import run_demo
+            from recrawl.demo.scenario import draw_scenario
 
-            return play(draw_history(pages, seconds, seed), store, watch)
+            return run_demo(draw_scenario(pages, seconds, seed), store, watch)
     except (asyncio.CancelledError, KeyboardInterrupt):
         raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager
-def _screen(pages: int) -> "Iterator[Callable[[Sight], object] | None]":
+def _screen(pages: int) -> "Iterator[Callable[[Snapshot], object] | None]":
     """Give what shows the demo on a terminal until it ends; None where there is no terminal."""
     if not sys.stdout.isatty():
         yield None
@@ -118,7 +118,7 @@ def _screen(pages: int) -> "Iterator[Callable[[Sight], object] | None]":
         yield lambda sight: live.update(picture(sight), refresh=True)
 
 
-def _tell(played: "Played", folder: Path | None) -> None:
+def _tell(played: "DemoResult", folder: Path | None) -> None:
     """Print what came of it, and what to type next."""
     from rich.console import Console
 
@@ -126,8 +126,8 @@ def _tell(played: "Played", folder: Path | None) -> None:
     from recrawl.cli.render.terminal import printable, show
 
     if sys.stdout.isatty():
-        Console(highlight=False).print(curves(played.sight))
-    show(results(played.sight))
+        Console(highlight=False).print(curves(played.final))
+    show(results(played.final))
     typer.echo(findings(played))
     if folder is None:
         typer.echo("Next: `recrawl demo --keep demo` keeps the store and a picture; with pages of")

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from recrawl.cli.render.terminal import count, percent
-from recrawl.demo.playing import Played, Sight
-from recrawl.demo.truth import ENOUGH_VISITS, Curve
+from recrawl.demo.ground_truth import ENOUGH_VISITS, Curve
+from recrawl.demo.run import DemoResult, Snapshot
 from recrawl.records import Outcome
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -20,12 +20,12 @@ WIDTH = 40
 STYLES = {"recrawl": "bold cyan", "uniform": "yellow", "best possible": "green"}
 
 
-def picture(sight: Sight) -> RenderableType:
+def picture(sight: Snapshot) -> RenderableType:
     """Draw how the demo stands."""
-    view = sight.view
+    view = sight.stats
     title = Text.assemble(
         (f"Keeping {count(view.pages, 'page')} of a little web fresh. ", "bold"),
-        f"Second {sight.seconds:.0f} of {sight.in_all:.0f}; Ctrl-C ends it.",
+        f"Second {sight.seconds:.0f} of {sight.duration:.0f}; Ctrl-C ends it.",
     )
     believed = Text(
         f"recrawl, which does not know the truth, expects {percent(view.expected_freshness)} now.",
@@ -34,7 +34,7 @@ def picture(sight: Sight) -> RenderableType:
     return Group(title, Text(), curves(sight), Text(), _counts(sight), Text(), believed)
 
 
-def curves(sight: Sight) -> Table:
+def curves(sight: Snapshot) -> Table:
     """Draw the freshness of all three over time, and its mean so far."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)
@@ -42,11 +42,13 @@ def curves(sight: Sight) -> Table:
     table.add_column("mean", justify="right", no_wrap=True)
     for name, curve in rivals(sight).items():
         mean = percent(curve.mean(0.0, sight.seconds))
-        table.add_row(name, sparkline(curve, sight.seconds, sight.in_all), mean, style=STYLES[name])
+        table.add_row(
+            name, sparkline(curve, sight.seconds, sight.duration), mean, style=STYLES[name]
+        )
     return table
 
 
-def rivals(sight: Sight) -> dict[str, Curve]:
+def rivals(sight: Snapshot) -> dict[str, Curve]:
     """Give the curves by name."""
     return {"recrawl": sight.ours, "uniform": sight.uniform, "best possible": sight.best}
 
@@ -65,8 +67,8 @@ def sparkline(curve: Curve, until: float, in_all: float) -> str:
     return "".join(BARS[min(max(int(share * len(BARS)), 0), len(BARS) - 1)] for share in shares)
 
 
-def _counts(sight: Sight) -> Table:
-    view = sight.view
+def _counts(sight: Snapshot) -> Table:
+    view = sight.stats
     found = view.outcomes
     cells = {
         "fetched": view.visits,
@@ -83,7 +85,7 @@ def _counts(sight: Sight) -> Table:
     return table
 
 
-def results(sight: Sight) -> Table:
+def results(sight: Snapshot) -> Table:
     """Give the final table."""
     table = Table()
     table.add_column("policy")
@@ -92,13 +94,13 @@ def results(sight: Sight) -> Table:
     for name, curve in rivals(sight).items():
         whole = percent(curve.mean(0.0, sight.seconds))
         half = percent(curve.mean(sight.seconds / 2, sight.seconds))
-        table.add_row(name, whole, half, f"{sight.view.requests:,}")
+        table.add_row(name, whole, half, f"{sight.stats.requests:,}")
     return table
 
 
-def findings(played: Played) -> str:
+def findings(played: DemoResult) -> str:
     """Say what was learned, and what noise did."""
-    view, seconds = played.sight.view, played.sight.seconds
+    view, seconds = played.final.stats, played.final.seconds
     found = view.outcomes
     late = int((played.needless > seconds / 2).sum())
     return (
@@ -111,7 +113,7 @@ def findings(played: Played) -> str:
     )
 
 
-def _learned(played: Played) -> str:
+def _learned(played: DemoResult) -> str:
     if math.isnan(played.correlation):
         return f"Too few pages were visited {ENOUGH_VISITS} times to compare change rates."
     return (

@@ -1,23 +1,23 @@
-"""Policies by name: one idea a file, each as its source defines it."""
+"""Policies by name, each as its source defines it."""
 
 from collections.abc import Callable
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation import LLN, MLE, SA
-from recrawl.simulation.policies.explore_commit import ExploreCommit
+from recrawl.simulation.policies.adaptive import Nutch, StormCrawler
 from recrawl.simulation.policies.index import Index
-from recrawl.simulation.policies.known import PoissonKnown, RegularKnown
-from recrawl.simulation.policies.lambdacrawl import LambdaCrawl
-from recrawl.simulation.policies.learning import believing
-from recrawl.simulation.policies.nutch import Nutch
-from recrawl.simulation.policies.paper import Paper, folding, solving
-from recrawl.simulation.policies.plain import Age, Proportional, Uniform
-from recrawl.simulation.policies.point_index import IndexKnown, PointIndex
-from recrawl.simulation.policies.stormcrawler import StormCrawler
-from recrawl.simulation.policy import Policy
-from recrawl.simulation.scaled import Scaled
+from recrawl.simulation.policies.learning import gamma_learner, solving, updating
+from recrawl.simulation.policies.random_clocks import (
+    ExploreCommit,
+    LambdaCrawl,
+    Paper,
+    PoissonKnown,
+    RegularKnown,
+)
+from recrawl.simulation.policies.ranked import Age, IndexKnown, PointIndex, Proportional, Uniform
+from recrawl.simulation.policy import Policy, Scaled
 
-#: How each policy is made, by name; in the order that tables show them.
+#: How each policy is made, by name, in the order in which tables show them.
 POLICIES: dict[str, Callable[[], Policy]] = {
     "index": Index,
     "index-gamma": lambda: Index("index-gamma", neighbours=False),
@@ -30,13 +30,13 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "stormcrawler-scaled": lambda: Scaled(StormCrawler()),
     "news": StormCrawler.news,
     "news-scaled": lambda: Scaled(StormCrawler.news()),
-    "paper-lln": lambda: Paper("paper-lln", folding(LLN())),
-    "paper-sa": lambda: Paper("paper-sa", folding(SA())),
+    "paper-lln": lambda: Paper("paper-lln", updating(LLN())),
+    "paper-sa": lambda: Paper("paper-sa", updating(SA())),
     "paper-mle": lambda: Paper("paper-mle", solving(MLE())),
-    "paper-gamma": lambda: Paper("paper-gamma", believing),
+    "paper-gamma": lambda: Paper("paper-gamma", gamma_learner),
     "lambdacrawl": LambdaCrawl,
     "explore-commit": ExploreCommit,
-    "index-lln": lambda: PointIndex("index-lln", folding(LLN())),
+    "index-lln": lambda: PointIndex("index-lln", updating(LLN())),
     "index-mle": lambda: PointIndex("index-mle", solving(MLE())),
     "poisson-known": PoissonKnown,
     "regular-known": RegularKnown,
@@ -45,10 +45,10 @@ POLICIES: dict[str, Callable[[], Policy]] = {
 
 
 def policy_named(name: str) -> Policy:
-    """Make a policy by its name.
+    """Return a new policy by its name.
 
     Raises:
-        ArgumentError: There is no such policy; the message lists those there are.
+        ArgumentError: There is no such policy; the message lists the names.
 
     >>> policy_named("nutch").keeps_budget
     False

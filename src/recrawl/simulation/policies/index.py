@@ -1,4 +1,4 @@
-"""The freshness index on Gamma beliefs: the frontier that crawls, led through a world."""
+"""The freshness index on Gamma beliefs: the crawler's own `Frontier`, in a simulated world."""
 
 from dataclasses import dataclass
 from typing import final
@@ -7,9 +7,9 @@ import numpy as np
 
 from recrawl.kernels.jit import Bools, Ints
 from recrawl.scheduling.frontier import Frontier
-from recrawl.simulation.policy import Pages
+from recrawl.simulation.policy import PageSet
 
-#: Budget that is not spent is kept for a day, or for so many ticks where these are longer.
+#: Unspent budget is kept for a quarter of a day, or for this many ticks if they are longer.
 TICKS_KEPT = 2.0
 
 
@@ -19,10 +19,10 @@ class Index:
     """Visit the pages whose visit is worth most, as `Frontier` does.
 
     Attributes:
-        name: What it is called in tables.
-        neighbours: Whether a change found on one page is evidence about those around it.
-        host_delay: Days between two visits to a host.
-        host_budget: Visits a day to a host at most.
+        name: Its name in tables.
+        neighbours: Whether a change found on one page is evidence about its neighbours.
+        host_delay: Minimum days between two visits to a host.
+        host_budget: Maximum visits per day to a host.
     """
 
     name: str = "index"
@@ -32,8 +32,8 @@ class Index:
     keeps_budget = True
     knows_rates = False
 
-    def start(self, pages: Pages, budget: float, *, tick: float, seed: int) -> "FrontierRun":
-        """Begin with all pages just visited."""
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> "FrontierRun":
+        """Start with all pages just visited."""
         del seed
         frontier = Frontier(
             budget,
@@ -55,13 +55,13 @@ class Index:
 
 @final
 class FrontierRun:
-    """A frontier at work in a world."""
+    """A `Frontier` with the interface of a `Run`."""
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
 
     def take(self, now: float, limit: int) -> Ints:
-        """Give the most valuable pages."""
+        """Return the most valuable pages."""
         return self.frontier.take(now, limit)
 
     def report(self, page: Ints, now: float, changed: Bools) -> None:

@@ -1,7 +1,7 @@
-"""What a policy has learned of its pages: an estimator, fed as visits come and asked now and then.
+"""What a policy has learned: an estimator that is fed at every tick and read from time to time.
 
-An estimator is a fold over whole columns; a policy hears of some visits every tick. So rows are
-kept until somebody asks for the rates.
+An estimator is a fold over whole columns, but a policy learns of a few visits at every tick. So
+rows are buffered until the rates are needed.
 """
 
 from collections.abc import Callable
@@ -13,43 +13,45 @@ from numpy.typing import NDArray
 from recrawl.estimation import Estimator, GammaFilter, Observations, Prior
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled
 
+#: Policies raise estimates to this share of the mean crawl rate, so that no page is given up.
+MIN_RATE_SHARE = 0.02
+#: A page is solved again when its number of gaps has grown by this share.
+SOLVE_AGAIN = 0.02
+
 
 class Learner(Protocol):
     """Change rates, learned from visits."""
 
     def observe(self, page: Ints, elapsed: Floats, changed: Bools, crawl_rate: Floats) -> None:
-        """Hear of visits, and of the crawl rate in force during each gap; NaN where none was."""
+        """Learn from visits; ``crawl_rate`` was in force during each gap, NaN where none was."""
         ...
 
     def rate(self) -> Floats:
-        """Give the change rates that all visits so far suggest."""
+        """Return the change rates that all visits so far suggest."""
         ...
 
 
-#: How many more gaps are worth a new solution, as a share of those there are.
-NEWS = 0.02
-
-#: Makes a learner for so many pages that will be visited after so many days on average.
+#: Makes a learner from the number of pages and the mean days between visits.
 MakeLearner = Callable[[int, float], Learner]
 
 
 class _Rows:
-    """Columns that grow at their end, with room to spare so that they are seldom copied."""
+    """Columns that grow at the end, with spare capacity so that they are seldom copied."""
 
     def __init__(self, *kinds: type[np.generic]) -> None:
-        self._room = tuple(np.empty(1, kind) for kind in kinds)
+        self._buffers = tuple(np.empty(1, kind) for kind in kinds)
         self.size = 0
 
     @property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        return tuple(column[: self.size] for column in self._room)
+        return tuple(buffer[: self.size] for buffer in self._buffers)
 
     def append(self, *columns: NDArray[Any]) -> None:
         size = self.size + columns[0].size
-        if size > self._room[0].size:
-            self._room = tuple(np.resize(column, 2 * size) for column in self._room)
-        for room, column in zip(self._room, columns, strict=True):
-            room[self.size : size] = column
+        if size > self._buffers[0].size:
+            self._buffers = tuple(np.resize(buffer, 2 * size) for buffer in self._buffers)
+        for buffer, column in zip(self._buffers, columns, strict=True):
+            buffer[self.size : size] = column
         self.size = size
 
     def clear(self) -> None:
@@ -57,8 +59,8 @@ class _Rows:
 
 
 @final
-class Folded:
-    """An estimator whose state is a few numbers a page: rows are folded in when it is asked."""
+class Updated:
+    """An estimator with a few numbers of state per page, updated when its rates are read."""
 
     def __init__(self, estimator: Estimator[Any], pages: int) -> None:
         self._estimator = estimator
@@ -67,11 +69,11 @@ class Folded:
         self._rows = _Rows(np.int64, np.float64, np.bool_, np.float64)
 
     def observe(self, page: Ints, elapsed: Floats, changed: Bools, crawl_rate: Floats) -> None:
-        """Keep the rows until somebody asks."""
+        """Buffer the rows."""
         self._rows.append(page, elapsed, changed, crawl_rate)
 
     def rate(self) -> Floats:
-        """Fold the rows that have come, and give the estimator's rates."""
+        """Update the estimator with the buffered rows and return its rates."""
         seen = Observations(self._pages, *self._rows.columns)
         self._state = self._estimator.update(self._state, seen)
         self._rows.clear()
@@ -80,19 +82,19 @@ class Folded:
 
 @final
 class Solved:
-    """An estimator that needs every gap: a page is solved anew when it has 2 % more of them.
+    """An estimator that needs every gap: a page is solved again once it has 2 % more of them.
 
-    Less news would move an estimate by a small part of its error, and take most of the time.
+    Fewer would move an estimate by a small part of its error, and take most of the time.
 
     Args:
         estimator: `MLE` or `MomentMatching`.
-        pages: How many there are.
-        imagined: A gap in days, one that found a change and one that did not, which every page is
-            imagined to have had before the first visit.
+        pages: The number of pages.
+        pseudo_gap: If given, every page starts with two gaps of this many days, one with a change
+            and one without.
     """
 
     def __init__(
-        self, estimator: Estimator[Any], pages: int, *, imagined: float | None = None
+        self, estimator: Estimator[Any], pages: int, *, pseudo_gap: float | None = None
     ) -> None:
         self._estimator = estimator
         self._rate = np.zeros(pages)
@@ -100,13 +102,13 @@ class Solved:
         self._count = np.zeros(pages)
         self._solved = np.zeros(pages)
         self._rows = _Rows(np.int64, np.float64, np.bool_)
-        if imagined is not None:
-            page, gap = np.arange(pages), np.full(pages, imagined)
+        if pseudo_gap is not None:
+            page, gap = np.arange(pages), np.full(pages, pseudo_gap)
             for changed in (True, False):
                 self.observe(page, gap, np.full(pages, changed), gap)
 
     def observe(self, page: Ints, elapsed: Floats, changed: Bools, crawl_rate: Floats) -> None:
-        """Keep the rows for good, each with the place of the page's row before it."""
+        """Keep the rows for good, each linked to the page's previous row."""
         del crawl_rate
         first = self._rows.size
         self._rows.append(self._newest[page], elapsed, changed)
@@ -114,10 +116,10 @@ class Solved:
         self._count[page] += 1
 
     def rate(self) -> Floats:
-        """Solve the pages with news, and give all rates."""
-        pages = np.flatnonzero(self._count > (1.0 + NEWS) * self._solved)
-        before, elapsed, changed = self._rows.columns
-        rows, page = _rows_of(self._newest[pages], before)
+        """Solve the pages with enough new gaps, and return all rates."""
+        pages = np.flatnonzero(self._count > (1.0 + SOLVE_AGAIN) * self._solved)
+        previous, elapsed, changed = self._rows.columns
+        rows, page = _rows_of(self._newest[pages], previous)
         seen = Observations(pages.size, page, elapsed[rows], changed[rows])
         state = self._estimator.update(self._estimator.start(pages.size), seen)
         self._rate[pages] = self._estimator.rate(state)
@@ -126,28 +128,38 @@ class Solved:
 
 
 @compiled
-def _rows_of(newest: Ints, before: Ints) -> tuple[Ints, Ints]:
-    """Give the rows of pages, and which of the pages each is of, from the newest backwards."""
+def _rows_of(newest: Ints, previous: Ints) -> tuple[Ints, Ints]:
+    """Return the rows of some pages, newest first, and the index of each row's page."""
     count = 0
     for number in range(newest.size):
         row = newest[number]
         while row >= 0:
             count += 1
-            row = before[row]
+            row = previous[row]
     rows, page = np.empty(count, np.int64), np.empty(count, np.int64)
-    place = 0
+    index = 0
     for number in range(newest.size):
         row = newest[number]
         while row >= 0:
-            rows[place], page[place] = row, number
-            place += 1
-            row = before[row]
+            rows[index], page[index] = row, number
+            index += 1
+            row = previous[row]
     return rows, page
 
 
-def believing(pages: int, gap: float) -> Learner:
+def gamma_learner(pages: int, gap: float) -> Learner:
     """Learn with the Gamma filter, from a prior whose mean is the mean crawl rate.
 
     That is known before the first visit, and uses nothing from the future.
     """
-    return Folded(GammaFilter(Prior(0.5, 0.5 * gap)), pages)
+    return Updated(GammaFilter(Prior(0.5, 0.5 * gap)), pages)
+
+
+def updating(estimator: Estimator[Any]) -> MakeLearner:
+    """Learn with an estimator that has a few numbers of state per page."""
+    return lambda pages, _gap: Updated(estimator, pages)
+
+
+def solving(estimator: Estimator[Any]) -> MakeLearner:
+    """Learn with an estimator that needs every gap."""
+    return lambda pages, _gap: Solved(estimator, pages)

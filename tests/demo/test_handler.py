@@ -1,4 +1,4 @@
-"""What the little web answers, by a clock of the test's own."""
+"""How the demo web responds, by a clock of the test's own."""
 
 import xml.etree.ElementTree as ET
 from bisect import bisect_right
@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from demo.served import MADE, ORIGINS, PAGES, PRESS, ask, page_with, print_of, server_of
+from demo.served import MADE, ORIGINS, PAGES, RENDERER, ask, page_with, rendering_of, server_of
 from protego import Protego
 
-from recrawl.demo.answering import Answered, Asked
+from recrawl.demo.handler import Request, Response
 from recrawl.demo.sites import SITES, Noise, Validation
 
 QUIET = [Validation.NONE, Validation.TAG_AND_DATE, Validation.DATE]
@@ -19,12 +19,12 @@ QUIET = [Validation.NONE, Validation.TAG_AND_DATE, Validation.DATE]
 def test_pages_stay_as_they_are_until_told_to_begin() -> None:
     server = server_of([1.0, 2.0], began=None)
     page = page_with(Validation.NONE)
-    assert ask(server, page, 1000.0).body == print_of(page, 0)
+    assert ask(server, page, 1000.0).body == rendering_of(page, 0)
     server.begin(MADE + 1000.0)
-    assert ask(server, page, 1000.9).body == print_of(page, 0)
-    assert ask(server, page, 1001.0).body == print_of(page, 1)
-    assert ask(server, page, 1002.5).body == print_of(page, 2)
-    assert ask(server, page, 9999.0).body == print_of(page, 2)
+    assert ask(server, page, 1000.9).body == rendering_of(page, 0)
+    assert ask(server, page, 1001.0).body == rendering_of(page, 1)
+    assert ask(server, page, 1002.5).body == rendering_of(page, 2)
+    assert ask(server, page, 9999.0).body == rendering_of(page, 2)
 
 
 @pytest.mark.parametrize("validation", [Validation.TAG_AND_DATE, Validation.DATE])
@@ -36,7 +36,7 @@ def test_a_version_that_is_known_is_not_sent_again(validation: Validation) -> No
     assert (again.status, again.body) == (304, b"")
     assert set(again.headers) < set(first.headers)
     after = ask(server, page, 12.0, first)
-    assert (after.status, after.body) == (200, print_of(page, 1))
+    assert (after.status, after.body) == (200, rendering_of(page, 1))
     assert ask(server, page, 13.0, after).status == 304
 
 
@@ -45,20 +45,20 @@ def test_a_tag_decides_over_a_date() -> None:
     later = "Fri, 01 Jan 2100 00:00:00 GMT"
     tags = {'"other"': 200, '"a", W/' + dict(ask(server, page, 1.0).headers)["ETag"]: 304, "*": 304}
     for tag, status in tags.items():
-        assert server.answer(Asked(page.site, page.path, tag, later), MADE).status == status
-    assert server.answer(Asked(page.site, page.path, None, later), MADE).status == 304
-    assert server.answer(Asked(page.site, page.path, None, "yesterday"), MADE).status == 200
+        assert server.respond(Request(page.site, page.path, tag, later), MADE).status == status
+    assert server.respond(Request(page.site, page.path, None, later), MADE).status == 304
+    assert server.respond(Request(page.site, page.path, None, "yesterday"), MADE).status == 200
 
 
 @pytest.mark.parametrize("validation", [Validation.NONE, Validation.NEW_TAG])
 def test_some_sites_never_say_that_nothing_is_new(validation: Validation) -> None:
     server, page = server_of([]), page_with(validation)
-    answers = [ask(server, page, 1.0)]
+    responses = [ask(server, page, 1.0)]
     for second in (1.0, 2.0, 3.0):
-        answers.append(ask(server, page, second, answers[-1]))
-    assert [answer.status for answer in answers] == [200] * 4
-    assert len({answer.body for answer in answers}) == 1
-    tags = {dict(answer.headers).get("ETag") for answer in answers}
+        responses.append(ask(server, page, second, responses[-1]))
+    assert [response.status for response in responses] == [200] * 4
+    assert len({response.body for response in responses}) == 1
+    tags = {dict(response.headers).get("ETag") for response in responses}
     assert tags == {None} if validation is Validation.NONE else len(tags) == 4
 
 
@@ -70,11 +70,11 @@ def test_who_asks_with_validators_misses_no_change(validation: Validation) -> No
     known, body = None, b""
     statuses = set()
     for second in np.sort(rng.uniform(0.0, 70.0, 400)).tolist():
-        answer = ask(server, page, second, known)
-        statuses.add(answer.status)
-        if answer.status == 200:
-            known, body = answer, answer.body
-        assert body == print_of(page, bisect_right(changes, second))
+        response = ask(server, page, second, known)
+        statuses.add(response.status)
+        if response.status == 200:
+            known, body = response, response.body
+        assert body == rendering_of(page, bisect_right(changes, second))
     assert statuses == ({200} if validation is Validation.NONE else {200, 304})
 
 
@@ -82,18 +82,18 @@ def test_noise_differs_at_every_fetch_and_the_rest_does_not() -> None:
     seen = set()
     for page in PAGES:
         server = server_of([])
-        answers = [ask(server, page, 0.25 * number).body for number in range(15)]
+        responses = [ask(server, page, 0.25 * number).body for number in range(15)]
         if not page.noise:
-            assert len(set(answers)) == 1
+            assert len(set(responses)) == 1
             continue
         seen |= set(page.noise)
-        assert all(one != other for one, other in pairwise(answers))
-        content = PRESS.print(page, 0)[::2]
-        for answer in answers:
-            place = 0
+        assert all(one != other for one, other in pairwise(responses))
+        content = RENDERER.render(page, 0)[::2]
+        for response in responses:
+            position = 0
             for piece in content:
-                place = answer.index(piece, place) + len(piece)
-            assert place == len(answer)
+                position = response.index(piece, position) + len(piece)
+            assert position == len(response)
     assert seen == set(Noise)
 
 
@@ -105,15 +105,15 @@ def test_a_token_is_in_a_hidden_input_and_in_a_link() -> None:
     assert f"session={token}" in text
 
 
-def _file(site: int, path: str, second: float = 0.0, changes: tuple[float, ...] = ()) -> Answered:
-    return server_of(changes).answer(Asked(site, path), MADE + second)
+def _file(site: int, path: str, second: float = 0.0, changes: tuple[float, ...] = ()) -> Response:
+    return server_of(changes).respond(Request(site, path), MADE + second)
 
 
 def test_robots_say_what_sites_want() -> None:
     for number, site in enumerate(SITES):
-        answer = _file(number, "/robots.txt")
-        assert answer.status == 200
-        rules = Protego.parse(answer.body.decode())
+        response = _file(number, "/robots.txt")
+        assert response.status == 200
+        rules = Protego.parse(response.body.decode())
         assert rules.can_fetch(f"{ORIGINS[number]}/", "recrawl")
         assert rules.crawl_delay("recrawl") == site.crawl_delay
         sitemap = [f"{ORIGINS[number]}/sitemap.xml"] if site.sitemap else []
@@ -128,9 +128,9 @@ def test_robots_say_what_sites_want() -> None:
 def test_the_sitemap_tells_when_pages_changed() -> None:
     number = next(number for number, site in enumerate(SITES) if site.sitemap)
     for second, changed in ((1.0, MADE - 3600.0), (6.0, MADE + 5.25)):
-        answer = _file(number, "/sitemap.xml", second, (5.25, 7.0))
+        response = _file(number, "/sitemap.xml", second, (5.25, 7.0))
         namespace = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
-        entries = ET.fromstring(answer.body.decode()).findall(f"{namespace}url")  # noqa: S314
+        entries = ET.fromstring(response.body.decode()).findall(f"{namespace}url")  # noqa: S314
         told = {
             str(entry.findtext(f"{namespace}loc")): datetime.fromisoformat(
                 str(entry.findtext(f"{namespace}lastmod"))
@@ -138,7 +138,7 @@ def test_the_sitemap_tells_when_pages_changed() -> None:
             for entry in entries
         }
         pages = [page for page in PAGES if page.site == number]
-        assert told == {PRESS.address(page): changed for page in pages}
+        assert told == {RENDERER.url(page): changed for page in pages}
 
 
 def test_what_is_not_there_is_not_found() -> None:

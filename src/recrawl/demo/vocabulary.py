@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-#: What may stand in a gap, by the gap's name.
+#: The words for a placeholder, by its name.
 WORDS = {
     "place": (
         "Alder Bay", "Brindle", "Carrow", "Dunmere", "Eastleigh Point", "Farrow Hill", "Glasson",
@@ -91,7 +91,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What is said on one subject: no two headlines, and no two sentences, have the same words."""
+    """Templates for one subject; no two have the same words around their placeholders."""
 
     headlines: tuple[str, ...]
     sentences: tuple[str, ...]
@@ -228,7 +228,7 @@ WIKI = Topic(
     ),
 )
 
-#: Adverts, one of which is shown at every fetch, and where each leads.
+#: Adverts, one of which is shown at every fetch, with their links.
 ADVERTS = (
     ("Fresh coffee, roasted on Tuesdays", "/offers/coffee"),
     ("Learn to sail in a weekend", "/offers/sailing"),

@@ -1,4 +1,4 @@
-"""The little web's server over real sockets."""
+"""The demo web's server over real sockets."""
 
 import asyncio
 import socket
@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 import aiohttp
 import pytest
-from demo.served import MADE, PAGES, page_with, print_of, server_of
+from demo.served import MADE, PAGES, page_with, rendering_of, server_of
 
-from recrawl.demo import serving
-from recrawl.demo.serving import LONGEST_HEAD, listening, origins_of, serve
+from recrawl.demo import server
+from recrawl.demo.server import MAX_HEAD_BYTES, listening, origins_of, serve
 from recrawl.demo.sites import SITES, Validation
 
 
@@ -24,7 +24,7 @@ class Clock:
 
 
 def with_web(work: Callable[[list[str], Clock], Awaitable[None]]) -> None:
-    """Do something while the little web is there; its pages change after 10 and 20 seconds."""
+    """Call something while the demo web is served; its pages change after 10 and 20 seconds."""
 
     async def run() -> None:
         clock = Clock()
@@ -41,26 +41,26 @@ def with_web(work: Callable[[list[str], Clock], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-async def spoken(origin: str, said: bytes) -> bytes:
-    """Say something to a server, and give all it says until it closes the connection."""
+async def exchange(origin: str, sent: bytes) -> bytes:
+    """Send bytes to a server, and return all it sends until it closes the connection."""
     host, _, port = origin.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(said)
-    answer = await reader.read()
+    writer.write(sent)
+    response = await reader.read()
     writer.close()
     await writer.wait_closed()
-    return answer
+    return response
 
 
 def test_every_page_is_served() -> None:
     async def work(origins: list[str], _: Clock) -> None:
         async with aiohttp.ClientSession() as session:
             for page in PAGES:
-                async with session.get(origins[page.site] + page.path) as answer:
-                    body = await answer.read()
-                    assert answer.status == 200
-                    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-                    assert page.noise or body == print_of(page, 0)
+                async with session.get(origins[page.site] + page.path) as response:
+                    body = await response.read()
+                    assert response.status == 200
+                    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+                    assert page.noise or body == rendering_of(page, 0)
 
     with_web(work)
 
@@ -73,13 +73,13 @@ def test_pages_change_when_the_clock_says_so_and_304_has_no_body() -> None:
         async with aiohttp.ClientSession() as session:
             for version, second in enumerate((1.0, 11.0, 21.0)):
                 clock.now = MADE + second
-                async with session.get(url) as answer:
-                    assert await answer.read() == print_of(page, version)
-                    known = {"If-None-Match": answer.headers["ETag"]}
-                async with session.get(url, headers=known) as answer:
-                    assert answer.status == 304
-                    assert await answer.read() == b""
-                    assert answer.headers["Date"].endswith("GMT")
+                async with session.get(url) as response:
+                    assert await response.read() == rendering_of(page, version)
+                    known = {"If-None-Match": response.headers["ETag"]}
+                async with session.get(url, headers=known) as response:
+                    assert response.status == 304
+                    assert await response.read() == b""
+                    assert response.headers["Date"].endswith("GMT")
 
     with_web(work)
 
@@ -90,11 +90,11 @@ def test_a_connection_serves_requests_one_after_another_and_in_pieces() -> None:
     async def work(origins: list[str], _: Clock) -> None:
         one = f"GET {page.path}?a=b HTTP/1.1\r\nHost: x\r\n\r\n".encode()
         last = f"HEAD {page.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
-        answer = await spoken(origins[page.site], one + one + last)
-        body = print_of(page, 0)
-        assert answer.count(b"HTTP/1.1 200 OK\r\n") == 3
-        assert answer.count(body) == 2
-        assert answer.endswith(b"Connection: close\r\n\r\n")
+        response = await exchange(origins[page.site], one + one + last)
+        body = rendering_of(page, 0)
+        assert response.count(b"HTTP/1.1 200 OK\r\n") == 3
+        assert response.count(body) == 2
+        assert response.endswith(b"Connection: close\r\n\r\n")
         host, port = origins[page.site].removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         for place in range(len(one)):
@@ -112,36 +112,36 @@ def test_answers_are_not_held_back() -> None:
     page = page_with(Validation.NONE)
     delayed = []
 
-    class Spy(serving.LittleProtocol):
+    class Spy(server.HttpProtocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             connected = transport.get_extra_info("socket")
             delayed.append(not connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
             super().connection_made(transport)
 
     async def work(origins: list[str], _: Clock) -> None:
-        said = f"GET {page.path} HTTP/1.1\r\nConnection: close\r\n\r\n".encode()
-        await spoken(origins[page.site], said)
+        sent = f"GET {page.path} HTTP/1.1\r\nConnection: close\r\n\r\n".encode()
+        await exchange(origins[page.site], sent)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "LittleProtocol", Spy)
+        patch.setattr(server, "HttpProtocol", Spy)
         with_web(work)
     assert delayed == [False]
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("sent", "response"),
     [
         (b"POST / HTTP/1.1\r\nConnection: close\r\n\r\n", b"HTTP/1.1 405 "),
         (b"GET nothing HTTP/1.1\r\n\r\n", b"HTTP/1.1 400 "),
         (b"\r\n\r\n", b"HTTP/1.1 400 "),
-        (b"x" * (LONGEST_HEAD + 1), b""),
+        (b"x" * (MAX_HEAD_BYTES + 1), b""),
     ],
 )
-def test_what_is_no_request_is_refused(said: bytes, answer: bytes) -> None:
+def test_what_is_no_request_is_refused(sent: bytes, response: bytes) -> None:
     async def work(origins: list[str], _: Clock) -> None:
-        got = await spoken(origins[0], said)
-        assert got.startswith(answer)
-        assert got or not answer
+        got = await exchange(origins[0], sent)
+        assert got.startswith(response)
+        assert got or not response
 
     with_web(work)
 
@@ -166,14 +166,14 @@ def test_sites_have_an_address_each_and_one_port() -> None:
 
 
 def test_where_there_is_only_one_address_sites_have_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = serving._bound  # noqa: SLF001
+    bound = server._bound  # noqa: SLF001
 
     def only_one(address: str, port: int) -> socket.socket:
         if address != "127.0.0.1":
             raise OSError(99, "Cannot assign requested address")
         return bound(address, port)
 
-    monkeypatch.setattr(serving, "_bound", only_one)
+    monkeypatch.setattr(server, "_bound", only_one)
     sockets = listening(5)
     assert len(set(origins_of(sockets))) == 5
     assert all(origin.startswith("http://127.0.0.1:") for origin in origins_of(sockets))

@@ -1,7 +1,7 @@
-"""The little web's process: it listens, and lives as long as whoever started it.
+"""The demo web's server process, which ends with the process that started it.
 
-It reads from standard input what it is to serve, as a line of JSON, then says where on standard
-output; the next line is when pages are to begin to change. When standard input ends, so does it.
+It reads what to serve from standard input, as a line of JSON, and writes its origins to standard
+output. The next line of input is the time from which pages change; at end of input it exits.
 """
 
 import asyncio
@@ -15,95 +15,95 @@ from contextlib import suppress
 from email.utils import formatdate
 from typing import cast
 
-from recrawl.demo.answering import Answered, Asked, LittleServer
-from recrawl.demo.pages import LittlePress, little_pages
+from recrawl.demo.handler import Request, RequestHandler, Response
+from recrawl.demo.pages import PageRenderer, draw_pages
 from recrawl.demo.sites import SITES
 
-#: A request's head is at most so long.
-LONGEST_HEAD = 16_384
+#: The maximum size of a request's head.
+MAX_HEAD_BYTES = 16_384
 REASONS = {200: "OK", 304: "Not Modified", 400: "Bad Request", 404: "Not Found", 405: "Not Allowed"}
-#: How often a port is looked for that is free on all addresses.
+#: Attempts to find a port that is free on all addresses.
 TRIES = 10
 
 
-class LittleProtocol(asyncio.Protocol):
-    """HTTP/1.1 as far as a crawler needs it: GET and HEAD, and connections that are kept.
+class HttpProtocol(asyncio.Protocol):
+    """The part of HTTP/1.1 that a crawler needs: GET and HEAD on persistent connections.
 
     Args:
         site: The number of the site that listens here.
-        server: Who answers.
-        clock: Gives Unix seconds.
+        handler: Responds to requests.
+        clock: Returns Unix seconds.
     """
 
-    def __init__(self, site: int, server: LittleServer, clock: Callable[[], float]) -> None:
+    def __init__(self, site: int, handler: RequestHandler, clock: Callable[[], float]) -> None:
         self._site = site
-        self._server = server
+        self._handler = handler
         self._clock = clock
         self._received = b""
         self._transport: asyncio.WriteTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what to answer on."""
-        # Other loops have transports of their own, which asyncio's classes do not know.
+        """Keep the transport."""
+        # Other event loops have transports that are not instances of asyncio's classes.
         self._transport = cast("asyncio.WriteTransport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer every request that is complete."""
+        """Respond to every complete request."""
         self._received += data
         while self._transport is not None and not self._transport.is_closing():
             head, end, rest = self._received.partition(b"\r\n\r\n")
             if not end:
-                if len(head) > LONGEST_HEAD:
+                if len(head) > MAX_HEAD_BYTES:
                     self._transport.close()
                 return
             self._received = rest
-            self._answer(self._transport, head.decode("latin-1").split("\r\n"))
+            self._respond(self._transport, head.decode("latin-1").split("\r\n"))
 
-    def _answer(self, transport: asyncio.WriteTransport, lines: list[str]) -> None:
+    def _respond(self, transport: asyncio.WriteTransport, lines: list[str]) -> None:
         now = self._clock()
         method, _, target = lines[0].partition(" ")
         headers = {
             name.strip().lower(): value.strip()
             for name, _, value in (line.partition(":") for line in lines[1:])
         }
-        answered = self._answered(method, target, headers, now)
-        closes = answered.status == 400 or headers.get("connection", "").lower() == "close"  # noqa: PLR2004
-        head = _head(answered, now, closes=closes)
-        transport.write(head if method == "HEAD" else head + answered.body)
+        response = self._response(method, target, headers, now)
+        closes = response.status == 400 or headers.get("connection", "").lower() == "close"  # noqa: PLR2004
+        head = _head(response, now, closes=closes)
+        transport.write(head if method == "HEAD" else head + response.body)
         if closes:
             transport.close()
 
-    def _answered(self, method: str, target: str, headers: dict[str, str], now: float) -> Answered:
+    def _response(self, method: str, target: str, headers: dict[str, str], now: float) -> Response:
         if not target.startswith("/"):
-            return Answered(400)
+            return Response(400)
         if method not in {"GET", "HEAD"}:
-            return Answered(405, (("Allow", "GET, HEAD"),))
-        asked = Asked(
+            return Response(405, (("Allow", "GET, HEAD"),))
+        request = Request(
             self._site,
             target.partition(" ")[0].partition("?")[0],
             headers.get("if-none-match"),
             headers.get("if-modified-since"),
         )
-        return self._server.answer(asked, now)
+        return self._handler.respond(request, now)
 
 
-def _head(answered: Answered, now: float, *, closes: bool) -> bytes:
+def _head(response: Response, now: float, *, closes: bool) -> bytes:
     lines = [
-        f"HTTP/1.1 {answered.status} {REASONS[answered.status]}",
+        f"HTTP/1.1 {response.status} {REASONS[response.status]}",
         f"Date: {formatdate(now, usegmt=True)}",
-        *(f"{name}: {value}" for name, value in answered.headers),
+        *(f"{name}: {value}" for name, value in response.headers),
     ]
-    if answered.status != 304:  # noqa: PLR2004
-        lines.append(f"Content-Length: {len(answered.body)}")
+    if response.status != 304:  # noqa: PLR2004
+        lines.append(f"Content-Length: {len(response.body)}")
     if closes:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
 def listening(count: int) -> list[socket.socket]:
-    """Open a socket for each site: 127.0.0.2 and on with one port, or 127.0.0.1 with many.
+    """Open a socket per site: 127.0.0.2 and up with one port, or 127.0.0.1 with many.
 
-    Where a system has only 127.0.0.1, sites are told apart by their ports.
+    The latter is for systems that only have 127.0.0.1, where sites differ by port.
     """
     for _ in range(TRIES):
         with suppress(OSError):
@@ -124,7 +124,7 @@ def _on_one_port(addresses: list[str]) -> list[socket.socket]:
 
 
 def _bound(address: str, port: int) -> socket.socket:
-    # With the protocol said, asyncio switches off the delays of TCP for connections made here.
+    # Given the protocol, asyncio disables Nagle's algorithm for connections accepted here.
     one = socket.socket(proto=socket.IPPROTO_TCP)
     try:
         one.bind((address, port))
@@ -135,18 +135,18 @@ def _bound(address: str, port: int) -> socket.socket:
 
 
 def origins_of(sockets: list[socket.socket]) -> list[str]:
-    """Give the sites' addresses, such as ``http://127.0.0.2:8080``."""
+    """Return the sites' origins, such as ``http://127.0.0.2:8080``."""
     return ["http://{}:{}".format(*one.getsockname()) for one in sockets]
 
 
 async def serve(
-    server: LittleServer, sockets: list[socket.socket], clock: Callable[[], float]
+    handler: RequestHandler, sockets: list[socket.socket], clock: Callable[[], float]
 ) -> list[asyncio.Server]:
-    """Listen on the sockets, one a site."""
+    """Listen on the sockets, one per site."""
     loop = asyncio.get_running_loop()
 
-    def protocol_of(site: int) -> Callable[[], LittleProtocol]:
-        return lambda: LittleProtocol(site, server, clock)
+    def protocol_of(site: int) -> Callable[[], HttpProtocol]:
+        return lambda: HttpProtocol(site, handler, clock)
 
     return [
         await loop.create_server(protocol_of(site), sock=one, backlog=512)
@@ -154,14 +154,14 @@ async def serve(
     ]
 
 
-async def _live() -> None:
-    """Serve what standard input asks for, until it ends."""
+async def _main() -> None:
+    """Serve what standard input describes, until it ends."""
     given = json.loads(sys.stdin.readline())
     sockets = listening(len(SITES))
     origins = origins_of(sockets)
-    press = LittlePress(given["seed"], little_pages(given["pages"], given["seed"]), origins)
-    server = LittleServer(press, given["changes"], given["ages"], given["made"])
-    servers = await serve(server, sockets, time.time)
+    renderer = PageRenderer(given["seed"], draw_pages(given["pages"], given["seed"]), origins)
+    handler = RequestHandler(renderer, given["changes"], given["ages"], given["created"])
+    servers = await serve(handler, sockets, time.time)
     sys.stdout.write(json.dumps(origins) + "\n")
     sys.stdout.flush()
     ended = asyncio.Event()
@@ -169,10 +169,10 @@ async def _live() -> None:
 
     def listen() -> None:
         for line in sys.stdin:
-            loop.call_soon_threadsafe(server.begin, float(line))
+            loop.call_soon_threadsafe(handler.begin, float(line))
         loop.call_soon_threadsafe(ended.set)
 
-    # A thread, as not every system can wait for standard input and for sockets at once.
+    # A thread, as not every system can poll standard input and sockets together.
     threading.Thread(target=listen, daemon=True).start()
     await ended.wait()
     for one in servers:
@@ -180,4 +180,4 @@ async def _live() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_live())
+    asyncio.run(_main())

@@ -1,4 +1,4 @@
-"""How fresh copies of the little web really were, and how fresh they could have been."""
+"""How fresh copies of the demo web really were, and how fresh they could have been."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from recrawl.simulation.policies import policy_named
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
-#: Into how many slices a window is cut; as many as a replay's.
+#: Slices per curve; as many as a replay has.
 SLICES = 100
-#: Change rates are compared for pages that were visited so often.
+#: Minimum visits for a page's change rate to be compared.
 ENOUGH_VISITS = 10
 
 
@@ -20,8 +20,8 @@ class Curve:
     """Freshness over time.
 
     Attributes:
-        seconds: How long it is.
-        freshness: In each of equal slices of time, the share of copies that were current, weighted
+        seconds: Its duration.
+        freshness: The share of copies that were current in each of equal slices of time, weighted
             by importance.
     """
 
@@ -29,7 +29,7 @@ class Curve:
     freshness: Floats
 
     def mean(self, first: float = 0.0, last: float | None = None) -> float:
-        """Give the mean freshness from one time to another; to the end if not given.
+        """Return the mean freshness between two times, by default over all of it.
 
         >>> curve = Curve(10.0, np.array([1.0, 0.5]))
         >>> curve.mean(), curve.mean(5.0), round(curve.mean(0.0, 7.5), 3)
@@ -42,15 +42,15 @@ class Curve:
 
 
 def true_freshness(world: World, page: Ints, time: Floats, until: float | None = None) -> Curve:
-    """Give how fresh the copies really were, from the beginning until a time.
+    """Return how fresh the copies really were, from the start until a time.
 
     Args:
-        world: What really happened, a second for each of its days.
-        page: The page that each new copy is of.
-        time: When it was fetched, in seconds since the beginning; before it, below 0. In any
-            order. A visit that left the old copy in place does not count: it was right if nothing
-            had changed, and if something had, the copy is stale still.
-        until: The end; the world's unless given.
+        world: When pages changed; its days are seconds of the demo.
+        page: The page of each new copy.
+        time: When it was fetched, in seconds since the start, negative before it; in any order.
+            Visits that kept the old copy are left out: either nothing had changed, or the copy
+            is still stale.
+        until: The end; by default the world's.
 
     A copy is current until its page changes. A page without a copy is not fresh.
     """
@@ -69,32 +69,32 @@ def true_freshness(world: World, page: Ints, time: Floats, until: float | None =
 
 
 def next_change(world: World, page: Ints, time: Floats) -> Floats:
-    """Give when pages change next after a time; infinity where they do not."""
-    # A page's changes are in order, and moved by more than the window for each page they all are.
-    apart = 2.0 * world.days
+    """Return when pages change next after a time; infinity if they do not."""
+    # Each page's changes are sorted; shifted by more than the window per page, all of them are.
+    shift = 2.0 * world.days
     number = np.repeat(np.arange(world.pages), np.diff(world.starts))
     since = np.clip(time, 0.0, world.days)
-    place = np.searchsorted(world.change + apart * number, since + apart * page, side="right")
-    change = np.append(world.change, np.inf)[place]
-    return np.where(place < world.starts[page + 1], change, np.inf)
+    index = np.searchsorted(world.change + shift * number, since + shift * page, side="right")
+    change = np.append(world.change, np.inf)[index]
+    return np.where(index < world.starts[page + 1], change, np.inf)
 
 
 def replayed(world: World, policy: str, visits: float) -> Curve:
-    """Give how fresh a policy would have kept copies, on the same history with so many visits.
+    """Return how fresh a policy would have kept the copies, given the same number of visits.
 
-    Like the crawl, it begins with a copy of every page.
+    Like the crawl, it starts with a copy of every page.
     """
     score = replay(world, policy_named(policy), visits / world.days)
     return Curve(world.days, 1.0 - score.curve)
 
 
 def needless_copies(world: World, page: Ints, time: Floats) -> Floats:
-    """Give when copies were made of pages that had not changed since the copy before.
+    """Return when copies were made of pages unchanged since the previous copy.
 
     Args:
-        world: What really happened.
-        page: The page that each copy is of.
-        time: When it was fetched, in seconds since the beginning; in any order.
+        world: When pages changed.
+        page: The page of each copy.
+        time: When it was fetched, in seconds since the start; in any order.
     """
     order = np.lexsort((time, page))
     page, time = page[order], time[order]
@@ -105,9 +105,9 @@ def needless_copies(world: World, page: Ints, time: Floats) -> Floats:
 
 
 def rank_correlation(estimated: Floats, true: Floats, visits: Ints) -> float:
-    """Give Spearman's correlation of change rates, for pages visited 10 times or more.
+    """Return Spearman's correlation of change rates, for pages visited 10 times or more.
 
-    It is NaN where there are fewer than three of them.
+    It is NaN if there are fewer than three of them.
     """
     from scipy.stats import spearmanr
 

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulation.plain import Scripted, world_of
 
-from recrawl.demo.history import draw_history
-from recrawl.demo.truth import (
+from recrawl.demo.ground_truth import (
     Curve,
     needless_copies,
     rank_correlation,
     replayed,
     true_freshness,
 )
+from recrawl.demo.scenario import draw_scenario
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
@@ -23,7 +23,7 @@ CHANGES = st.integers(1, 80).map(lambda eighths: eighths / 8)
 
 
 def is_current(world: World, copies: list[tuple[int, float]], page: int, now: float) -> bool:
-    """Say whether a page's last copy is of the version that is there now, by counting changes."""
+    """Return whether a page's last copy is of the current version, by counting changes."""
     made = [time for number, time in copies if number == page and time <= now]
     changes = world.change[world.starts[page] : world.starts[page + 1]]
     return bool(made) and not any(max(made) < change <= now for change in changes)
@@ -66,13 +66,13 @@ def test_a_copy_at_the_moment_of_a_change_is_current() -> None:
 
 
 def test_nothing_copied_is_nothing_fresh() -> None:
-    world = draw_history(20, SECONDS, seed=1).world
+    world = draw_scenario(20, SECONDS, seed=1).world
     none = np.zeros(0, np.int64)
     assert true_freshness(world, none, np.zeros(0)).mean() == 0.0
 
 
 def test_visits_of_a_replay_are_judged_as_the_replay_judges_them() -> None:
-    world = draw_history(60, 20.0, seed=4).world
+    world = draw_scenario(60, 20.0, seed=4).world
     policy = Scripted(share=0.02)
     score = replay(world, policy, 10.0, seed=2)
     page = np.array([*range(world.pages), *(number for _, number in policy.visits)])
@@ -98,7 +98,7 @@ def test_copies_of_what_had_not_changed_are_needless() -> None:
 
 
 def test_uniform_is_below_the_best_and_both_spend_the_same() -> None:
-    world = draw_history(300, 60.0, seed=2).world
+    world = draw_scenario(300, 60.0, seed=2).world
     uniform, best = (replayed(world, name, 1_800) for name in ("uniform", "index-known"))
     assert uniform.freshness.size == best.freshness.size == 100
     assert uniform.mean() + 0.03 < best.mean() < 1.0
@@ -117,7 +117,7 @@ def test_rates_are_compared_for_pages_with_enough_visits() -> None:
 
 
 def test_histories_follow_from_the_seed() -> None:
-    one, same, other = (draw_history(50, 30.0, seed) for seed in (1, 1, 2))
+    one, same, other = (draw_scenario(50, 30.0, seed) for seed in (1, 1, 2))
     assert one.changes() == same.changes() != other.changes()
     assert one.age.tolist() == same.age.tolist()
     assert len(one.changes()) == len(one.pages) == 50
