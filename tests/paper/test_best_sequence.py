@@ -16,7 +16,7 @@ from recrawl.paper.best_sequence import (
     sa_squared_errors,
     twins_apart,
 )
-from recrawl.paper.lives import follow
+from recrawl.paper.simulate import follow
 
 
 @pytest.mark.parametrize("alpha", [1.0, 3.6, 8.0])
@@ -82,7 +82,7 @@ def test_one_step_size_makes_sa_the_lln(seed: int) -> None:
 def test_the_answer() -> None:
     section = best_sequence.run(3, 0)
     (claim,) = section.claims
-    assert (claim.place, claim.verdict) == ("5", "holds with a remark")
+    assert (claim.section, claim.verdict) == ("5", "holds with a remark")
     alpha, rmse = (section.tables[0].columns[name] for name in ("alpha", "rmse"))
     assert alpha[rmse.argmin()] == pytest.approx(3.0 + CRAWL_RATE / CHANGE_RATE, abs=0.15)
     assert rmse.min() == pytest.approx(0.994, abs=0.001)

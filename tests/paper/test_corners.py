@@ -8,34 +8,34 @@ import pytest
 
 from recrawl.estimation import LLN, MLE, SA, Estimator, MomentMatching, Observations
 from recrawl.paper import corners
-from recrawl.paper.corners import ALL, LAST, NONE, RATIOS, Measured
+from recrawl.paper.corners import ALL, LAST, NONE, RATIOS, Corners
 
 RUNS = 300
 
 
 @pytest.fixture(scope="module")
-def found() -> Measured:
+def found() -> Corners:
     return corners.measure(RUNS, np.random.default_rng(3))
 
 
-def test_probabilities_are_powers(found: Measured) -> None:
+def test_probabilities_are_powers(found: Corners) -> None:
     row, at = RATIOS.index(10.0), int(np.searchsorted(found.visits, 10))
     assert found.visits[at] == 10
     assert found.predicted[ALL][row, at] == pytest.approx((10 / 11) ** 10)
     assert found.predicted[NONE][row, at] == pytest.approx((1 / 11) ** 10)
 
 
-def test_shares_are_within_binomial_errors_of_them(found: Measured) -> None:
+def test_shares_are_within_binomial_errors_of_them(found: Corners) -> None:
     for corner in (ALL, NONE):
         expected = found.predicted[corner]
         error = np.sqrt(expected * (1.0 - expected) / RUNS)
-        # Where some ten lives are expected on either side the binomial is near enough to normal.
+        # Where some ten runs are expected on either side the binomial is near enough to normal.
         usual = RUNS * np.minimum(expected, 1.0 - expected) > 10
         assert usual.sum() > 30
         assert np.abs((found.shares[corner] - expected)[usual] / error[usual]).max() < 4.5
 
 
-def test_shares_never_grow(found: Measured) -> None:
+def test_shares_never_grow(found: Corners) -> None:
     for corner in (ALL, NONE):
         assert np.all(np.diff(found.shares[corner], axis=1) <= 0)
 
@@ -45,11 +45,13 @@ def test_what_is_said_at_regular_visits_is_the_documented_answer(
     estimator: MLE | MomentMatching,
 ) -> None:
     gaps = np.full(10, 0.5)
-    assert corners.says(estimator, gaps, 2.0, changed=True) == pytest.approx(np.log(21) / 0.5)
-    assert corners.says(estimator, gaps, 2.0, changed=False) == 0.0
+    assert corners.estimate_at(estimator, gaps, 2.0, changed=True) == pytest.approx(
+        np.log(21) / 0.5
+    )
+    assert corners.estimate_at(estimator, gaps, 2.0, changed=False) == 0.0
 
 
-def test_estimates_that_do_not_look_at_gaps(found: Measured) -> None:
+def test_estimates_that_do_not_look_at_gaps(found: Corners) -> None:
     steps = np.arange(1, 11) ** -0.75
     full, empty = found.estimates[ALL], found.estimates[NONE]
     assert (full["LLN"], full["Naive"]) == (30.0, 3.0)
@@ -66,13 +68,13 @@ def test_the_ceiling_is_one_no_bits_break(estimator: Estimator[Any]) -> None:
         np.ones(page.size), rng.random(page.size) < 0.95, page=page, crawl_rate=1.0
     )
     rates = estimator.rate(estimator.update(estimator.start(200), seen))
-    ceiling = corners.says(estimator, np.ones(12), 1.0, changed=True)
+    ceiling = corners.estimate_at(estimator, np.ones(12), 1.0, changed=True)
     assert np.unique(rates).size > 3
     assert rates.max() == pytest.approx(ceiling)
 
 
 @pytest.mark.parametrize("corner", [ALL, NONE])
-def test_the_equation_of_mle_is_the_slope_of_its_likelihood(found: Measured, corner: str) -> None:
+def test_the_equation_of_mle_is_the_slope_of_its_likelihood(found: Corners, corner: str) -> None:
     gaps = np.array([0.2, 0.5, 1.1])
     equations = corners.equations_at(gaps, changed=corner == ALL)
     rates, value = equations.change_rate, equations.log_likelihood
@@ -88,7 +90,7 @@ def test_the_equation_of_mle_is_the_slope_of_its_likelihood(found: Measured, cor
     assert found.equations[corner].change_rate.size == rates.size
 
 
-def test_claims_hold_and_others_would_not(found: Measured) -> None:
+def test_claims_hold_and_others_would_not(found: Corners) -> None:
     ratio, mle, mm, stable = corners.claims(found)
     assert (ratio.verdict, stable.verdict) == ("holds", "holds")
     assert (mle.verdict, mm.verdict) == ("holds with a remark", "holds with a remark")

@@ -16,8 +16,8 @@ def test_the_information_is_the_integral(change_rate: float, crawl_rate: float) 
 
     def integrand(x: float) -> float:
         gap = x * unit
-        told = gap**2 / np.expm1(change_rate * gap)
-        return float(told * crawl_rate * np.exp(-crawl_rate * gap) * unit)
+        information_of_gap = gap**2 / np.expm1(change_rate * gap)
+        return float(information_of_gap * crawl_rate * np.exp(-crawl_rate * gap) * unit)
 
     assert information(change_rate, crawl_rate) == pytest.approx(
         integrate.quad(integrand, 0.0, 300.0, limit=500)[0], rel=1e-7
@@ -55,7 +55,7 @@ def test_the_verdicts_follow_from_the_numbers() -> None:
         "holds with a remark",  # MLE's work cannot be reused
         "holds with a remark",  # LLN and SA beside Naive
     ]
-    assert [claim.place for claim in section.claims] == ["3.3", "3.3", "3.3", "3.3", "5"]
+    assert [claim.section for claim in section.claims] == ["3.3", "3.3", "3.3", "3.3", "5"]
 
 
 @pytest.mark.parametrize("runs", [1, 2])

@@ -6,8 +6,8 @@ from golden import avrachenkov_patil_thoppe_2020 as golden
 from scipy import stats
 
 from recrawl.paper import experiment_1
-from recrawl.paper.lives import ESTIMATORS
 from recrawl.paper.section import Section
+from recrawl.paper.simulate import ESTIMATORS
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,11 @@ def test_errors_are_those_measured_elsewhere(
     measured: experiment_1.Errors, name: str, place: int
 ) -> None:
     expected = golden.RMSE[name][place]
-    found = measured.rmse_at(name, experiment_1.TOLD[place])
+    found = measured.rmse_at(name, experiment_1.REPORTED[place])
     assert found == pytest.approx(expected, rel=golden.RMSE_WITHIN)
 
 
-@pytest.mark.parametrize("visits", experiment_1.TOLD)
+@pytest.mark.parametrize("visits", experiment_1.REPORTED)
 def test_the_llns_error_is_the_exact_one(measured: experiment_1.Errors, visits: int) -> None:
     """The number of changes found is binomial; 1,000 runs tell the error within some 7 %."""
     found = np.arange(visits + 1)

@@ -7,11 +7,11 @@ import pytest
 
 from recrawl.allocation import allocate, freshness
 from recrawl.paper import experiment_2
-from recrawl.paper.experiment_2_numbers import BUDGET, CRAWL_RATE, Draws, Measured, measure
+from recrawl.paper.experiment_2_numbers import BUDGET, CRAWL_RATE, Draws, Experiment2, measure
 
 
 @pytest.fixture(scope="module")
-def found() -> Measured:
+def found() -> Experiment2:
     return measure(8, np.random.default_rng(3))
 
 
@@ -34,7 +34,7 @@ def test_draws_where_nothing_is_believed_to_change_get_no_visits() -> None:
     assert draws.freshness(rates).tolist() == pytest.approx([0.0, 0.8 / 1.3])
 
 
-def test_levels_are_those_of_uniform_rates_between_0_and_1(found: Measured) -> None:
+def test_levels_are_those_of_uniform_rates_between_0_and_1(found: Experiment2) -> None:
     """Uniform rates have integrals: ∫ p/(p+x) dx, and ∫ (p/x)(1 − e^(−x/p)) dx."""
     p = CRAWL_RATE
     x = (np.arange(100_000) + 0.5) / 100_000
@@ -48,7 +48,7 @@ def test_levels_are_those_of_uniform_rates_between_0_and_1(found: Measured) -> N
     assert levels["uniform regular"] < levels["optimum regular"]
 
 
-def test_pages_given_up_are_those_never_seen_to_change(found: Measured) -> None:
+def test_pages_given_up_are_those_never_seen_to_change(found: Experiment2) -> None:
     """The mean of (p/(p+Δ))^k over Δ in [0, 1] is p/(k−1)·(1 − (p/(p+1))^(k−1))."""
     at = int(np.searchsorted(found.few.visits, 10))
     expected = CRAWL_RATE / 9 * (1 - (CRAWL_RATE / (1 + CRAWL_RATE)) ** 9)
@@ -59,7 +59,7 @@ def test_pages_given_up_are_those_never_seen_to_change(found: Measured) -> None:
     assert not found.few.given_up("Gamma").any()
 
 
-def test_freshness_is_that_of_the_true_rates(found: Measured) -> None:
+def test_freshness_is_that_of_the_true_rates(found: Experiment2) -> None:
     few = found.few
     plain = few.crawl_rate["SA"][-1, 3] / (few.crawl_rate["SA"][-1, 3] + found.draws.change_rate[3])
     assert few.freshness["SA"][-1, 3] == pytest.approx(plain.mean())
@@ -72,13 +72,13 @@ def test_freshness_is_that_of_the_true_rates(found: Measured) -> None:
     assert found.regular["MM"][-1] == pytest.approx(np.mean(regular))
 
 
-def test_nothing_beats_the_optimum(found: Measured) -> None:
+def test_nothing_beats_the_optimum(found: Experiment2) -> None:
     for followed in (found.few, found.later):
         assert min(followed.gap(name).min() for name in followed.freshness) > -1e-12
     assert max(line.max() for line in found.regular.values()) <= found.levels["optimum regular"]
 
 
-def test_consistent_estimators_pass_the_limit_of_the_naive_one(found: Measured) -> None:
+def test_consistent_estimators_pass_the_limit_of_the_naive_one(found: Experiment2) -> None:
     assert found.later.rmse_at("LLN", 10_000) < 0.5 * found.naive_rmse
     assert found.later.rmse_at("Naive", 10_000) == pytest.approx(found.naive_rmse, rel=0.15)
     assert found.later.rmse_at("LLN", 10_000) == pytest.approx(
@@ -88,18 +88,18 @@ def test_consistent_estimators_pass_the_limit_of_the_naive_one(found: Measured) 
 
 def test_one_run_is_enough_and_a_seed_gives_the_same_numbers() -> None:
     one, again = experiment_2.run(1, 7), experiment_2.run(1, 7)
-    assert [claim.place for claim in one.claims] == ["4, Expt 2"] * 3
+    assert [claim.section for claim in one.claims] == ["4, Expt 2"] * 3
     for table, same in zip(one.tables, again.tables, strict=True):
         for name, column in table.columns.items():
             assert column.tobytes() == same.columns[name].tobytes()
     runs = one.tables[1].columns
     assert runs["low_gap"].tobytes() == runs["high_gap"].tobytes()
     # Another seed's pages are others.
-    other = measure(1, np.random.default_rng([8, experiment_2.RANDOM_NUMBER])).few
+    other = measure(1, np.random.default_rng([8, experiment_2.STREAM])).few
     assert runs["median_gap"][0] != other.gap("LLN")[0, 0]
 
 
-def test_verdicts_follow_the_numbers(found: Measured) -> None:
+def test_verdicts_follow_the_numbers(found: Experiment2) -> None:
     rmse = {name: found.few.rmse_at(name, 1_000) for name in ("LLN", "SA", "Naive")}
     claim = experiment_2._claim_crawl_rate(found)  # noqa: SLF001
     much = max(rmse["LLN"], rmse["SA"]) <= 0.5 * rmse["Naive"]

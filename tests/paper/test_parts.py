@@ -10,7 +10,7 @@ from paper.made_up import made_up_section
 
 from recrawl.errors import ArgumentError
 from recrawl.paper import PARTS, part_names, reproduce
-from recrawl.paper.parts import ASKED, LONGEST
+from recrawl.paper.parts import EXPERIMENTS, LONGEST
 from recrawl.paper.section import Section
 
 
@@ -35,24 +35,24 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 def test_every_part_is_there_and_asked_for() -> None:
     assert all(find_spec(module) for module in PARTS.values())
-    asked = [name for what, names in ASKED.items() if what != "all" for name in names]
+    asked = [name for what, names in EXPERIMENTS.items() if what != "all" for name in names]
     assert asked == list(PARTS) == list(part_names("all"))
     assert set(LONGEST) <= set(PARTS)
 
 
-@pytest.mark.parametrize("experiment", ASKED)
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_parts_are_run_once_each_and_given_in_order(
     made_up: list[tuple[str, int, int]], experiment: str
 ) -> None:
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     found = reproduce(
-        experiment, runs=7, seed=5, progress=lambda done, total: told.append((done, total))
+        experiment, runs=7, seed=5, progress=lambda done, total: reported.append((done, total))
     )
     names = part_names(experiment)
     assert tuple(found) == names
     assert [found[name].title for name in names] == [made_up_section(name).title for name in names]
     assert sorted(made_up) == sorted((name, 7, 5) for name in names)
-    assert told == [(done, len(names)) for done in range(len(names) + 1)]
+    assert reported == [(done, len(names)) for done in range(len(names) + 1)]
 
 
 @pytest.mark.usefixtures("made_up")
@@ -75,7 +75,7 @@ def test_an_unknown_experiment_is_refused(made_up: list[tuple[str, int, int]]) -
 
 
 def test_on_several_processes_the_numbers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ASKED, "two", ("experiment-3", "corners"))
+    monkeypatch.setitem(EXPERIMENTS, "two", ("experiment-3", "corners"))
     found = []
     for processors in (1, 2):
         monkeypatch.setattr(os, "cpu_count", lambda processors=processors: processors)

@@ -8,14 +8,14 @@ import pytest
 from recrawl.estimation import Naive
 from recrawl.kernels.jit import Floats
 from recrawl.paper import slopes
-from recrawl.paper.lives import follow
-from recrawl.paper.slopes import CHANGE_RATE, CRAWL_RATE, LAST, MU, WINDOW, Measured, Slope
+from recrawl.paper.simulate import follow
+from recrawl.paper.slopes import CHANGE_RATE, CRAWL_RATE, LAST, MU, WINDOW, Slope, Slopes
 
 RUNS = 120
 
 
 @pytest.fixture(scope="module")
-def found() -> Measured:
+def found() -> Slopes:
     return slopes.measure(RUNS, np.random.default_rng(1))
 
 
@@ -42,21 +42,21 @@ def test_predictions_are_the_theorems() -> None:
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.75, 0.9])
-def test_mean_error_of_sa_is_that_of_its_exact_moments(found: Measured, gamma: float) -> None:
+def test_mean_error_of_sa_is_that_of_its_exact_moments(found: Slopes, gamma: float) -> None:
     """A normal error's mean size is √(2/π) of its RMSE, and varies by .756 of itself."""
     expected = np.sqrt(2.0 / np.pi) * exact_rmse(gamma, LAST)
     measured = found.errors[f"γ = {gamma:g}"][-1]
     assert abs(measured / expected - 1.0) < 4.0 * 0.756 / np.sqrt(RUNS)
 
 
-def test_mean_error_of_the_lln_is_that_of_its_variance(found: Measured) -> None:
+def test_mean_error_of_the_lln_is_that_of_its_variance(found: Slopes) -> None:
     deviation = np.sqrt(CHANGE_RATE / (CRAWL_RATE * LAST)) * (CHANGE_RATE + CRAWL_RATE)
     expected = np.sqrt(2.0 / np.pi) * deviation
     assert abs(found.errors["α = 1"][-1] / expected - 1.0) < 4.0 * 0.756 / np.sqrt(RUNS)
 
 
 @pytest.mark.parametrize(("setting", "power"), [("α = k^0.75", 0.75), ("α = k^0.9", 0.9)])
-def test_large_alpha_has_the_slope_of_its_bias(found: Measured, setting: str, power: float) -> None:
+def test_large_alpha_has_the_slope_of_its_bias(found: Slopes, setting: str, power: float) -> None:
     for slope, first, last, within in (
         (found.near[setting], WINDOW, LAST, 0.01),
         (found.far[setting], slopes.FAR_FIRST, slopes.FAR_LAST, 0.001),
@@ -77,13 +77,13 @@ def test_counting_gives_what_folding_gives() -> None:
         np.testing.assert_allclose(errors, np.abs(found[name] - 5.0), rtol=0, atol=1e-12)
 
 
-def test_bands_hold_the_slope_and_are_narrow(found: Measured) -> None:
+def test_bands_hold_the_slope_and_are_narrow(found: Slopes) -> None:
     for slope in (*found.near.values(), *found.far.values()):
         assert slope.low <= slope.fitted <= slope.high
         assert slope.high - slope.low < 0.12
 
 
-def test_both_theorems_hold_and_a_flatter_error_would_not(found: Measured) -> None:
+def test_both_theorems_hold_and_a_flatter_error_would_not(found: Slopes) -> None:
     lln, sa = slopes.claims(found)
     assert (lln.verdict, sa.verdict) == ("holds with a remark", "holds with a remark")
     flat = Slope(-0.2, -0.21, -0.19, -0.25, slopes.tolerance(RUNS))

@@ -1,4 +1,4 @@
-"""Learning while crawling: that what is told follows from the replays."""
+"""Learning while crawling: what is reported follows from the replays."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_the_table_is_of_these_crawls(section: Section) -> None:
 
 def test_claims_have_numbers_and_places(section: Section) -> None:
     formula, joined = section.claims
-    assert (formula.place, joined.place) == ("4, Expt 2", "5")
+    assert (formula.section, joined.section) == ("4, Expt 2", "5")
     assert formula.verdict == joined.verdict == "holds with a remark"
     assert (PAGES, BUDGET) == (100, 80.0)
 

@@ -1,4 +1,4 @@
-"""The paper's experiments and theorems as programs, with figures, numbers, and each claim judged.
+"""The paper's experiments and theorems, with figures, numbers and a verdict on each claim.
 
 Avrachenkov, Patil and Thoppe, "Change Rate Estimation and Optimal Freshness in Web Page Crawling",
 VALUETOOLS 2020. Everything is measured on the estimators, the allocation and the replay that the

@@ -2,30 +2,35 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
 from recrawl.estimation import LLN, SA, Estimator, Observations
 from recrawl.estimation.counts import Counts
+from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.paper import best_sequence_figure
-from recrawl.paper.lives import checkpoints, follow
+from recrawl.paper.drawing import LOOKS, Look, name_ends, over_visits, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
+from recrawl.paper.simulate import checkpoints, follow
 
-#: The part's own stream of randomness.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: The part's own random stream.
 STREAM = 8
-#: The page of the first experiment, and how likely a visit finds a change.
+#: The page of the first experiment, and the probability that a visit finds a change.
 CHANGE_RATE, CRAWL_RATE = 5.0, 3.0
 SHARE = CHANGE_RATE / (CHANGE_RATE + CRAWL_RATE)
-#: What theory says has the least squared error, to second order.
+#: The constant with the least squared error in theory, to second order.
 BEST_ALPHA = 3.0 + CRAWL_RATE / CHANGE_RATE
 ALPHAS: Floats = np.linspace(0.25, 12.0, 236)
 SCANNED_VISITS = 100
 FEWEST, MOST, POINTS = 100, 100_000, 13
 MAX_RUNS = 400
-#: How long the run is on which one step size turns SA into LLN.
+#: The length of the run in which one step size turns SA into LLN.
 TWIN_VISITS = 500
 ESTIMATORS: Mapping[str, Estimator[Any]] = {
     "LLN": LLN(),
@@ -33,18 +38,27 @@ ESTIMATORS: Mapping[str, Estimator[Any]] = {
     "SA, γ = 0.75": SA(0.75),
     "SA, γ = 1": SA(1.0),
 }
-#: How near the best constant is to what theory says, and the two estimators to each other.
+#: How close the best constant must be to theory, and the two estimators to each other.
 ALPHA_WITHIN, TWIN_WITHIN = 0.25, 1e-9
+#: LLN looks as in the whole report; the others are settings of one estimator.
+STEP_LOOKS = {
+    "LLN": LOOKS["LLN"],
+    "averaged SA": Look(style.BLUE, "--"),
+    "SA, γ = 0.75": Look(style.GREEN, "-"),
+    "SA, γ = 1": Look(style.PURPLE, "-."),
+}
+ALPHA_LOOKS = {"RMSE": Look(style.ORANGE, "-"), "bias": Look(style.GREY, "--")}
+LEAST, HIGHEST = 0.6, 12.0
 
 
 @dataclass(frozen=True)
 class Scan:
-    """LLN's error for constant α, exact.
+    """The exact error of LLN for constant α.
 
     Attributes:
         alpha: The constants.
-        bias: The mean error of each.
-        rmse: The root mean squared error.
+        bias: Their mean errors.
+        rmse: Their root mean squared errors.
     """
 
     alpha: Floats
@@ -58,15 +72,15 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was found.
+class BestSequences:
+    """The results.
 
     Attributes:
         scan: LLN's error over α.
-        visits: The numbers of visits at which squared errors were taken.
+        visits: The numbers of visits at which squared errors were recorded.
         measured: Each estimator's mean squared error over LLN's variance in the limit.
-        exact: The same in theory: for LLN summed, for SA from the moments of its recursion.
-        apart: The largest difference between LLN and SA with the step that makes it one.
+        exact: The same in theory: for LLN as a sum, for SA from the moments of its recursion.
+        apart: The largest difference between LLN and SA with the step that makes them equal.
     """
 
     scan: Scan
@@ -77,7 +91,7 @@ class Answer:
 
 
 def lln_errors(alpha: float, visits: int) -> tuple[float, float]:
-    """Give LLN's bias and RMSE for a constant α, summed over all numbers of changes.
+    """Return LLN's bias and RMSE for a constant α, summed over all numbers of changes.
 
     >>> [round(error, 4) for error in lln_errors(1.0, 5)]
     [-0.4768, 3.886]
@@ -92,13 +106,13 @@ def lln_errors(alpha: float, visits: int) -> tuple[float, float]:
 
 
 def lln_variance(visits: Ints) -> Floats:
-    """Give LLN's variance in the limit, Δ(Δ + p)²/(pk)."""
+    """Return LLN's variance in the limit, Δ(Δ + p)²/(pk)."""
     once = CHANGE_RATE * (CHANGE_RATE + CRAWL_RATE) ** 2 / CRAWL_RATE
     return np.asarray(once / visits, np.float64)
 
 
 def sa_squared_errors(gamma: float, visits: Ints) -> tuple[Floats, Floats]:
-    """Give the exact mean squared error of SA's y, and of the mean of all y.
+    """Return the exact mean squared error of SA's y, and of the mean of all y.
 
     y is multiplied by 1 − η + ηI and ηpI is added, with bits that do not depend on y; so the
     moments of y, and of y with the sum of all y, follow recursions of their own.
@@ -127,9 +141,9 @@ def sa_squared_errors(gamma: float, visits: Ints) -> tuple[Floats, Floats]:
 
 
 def twins_apart(rng: np.random.Generator) -> float:
-    """Give the largest difference, over one run, between LLN and SA with LLN's own step size.
+    """Return the largest difference in a run between LLN and SA with LLN's own step size.
 
-    η = 1/(1 + unchanged visits so far, this one included). Every beginning of the run is a page, so
+    η = 1/(1 + unchanged visits so far, this one included). Every prefix of the run is a page, so
     that one fold gives the estimates after each visit.
     """
     elapsed = rng.exponential(1.0 / CRAWL_RATE, TWIN_VISITS)
@@ -142,8 +156,8 @@ def twins_apart(rng: np.random.Generator) -> float:
     return float(np.abs(rates[0] - rates[1]).max())
 
 
-def answer(runs: int, rng: np.random.Generator) -> Answer:
-    """Find what α and η are best, exactly where that can be, else by runs."""
+def answer(runs: int, rng: np.random.Generator) -> BestSequences:
+    """Find the best α and η, exactly where possible, otherwise by simulation."""
     errors = np.array([lln_errors(alpha, SCANNED_VISITS) for alpha in ALPHAS.tolist()])
     visits = checkpoints(FEWEST, MOST, POINTS)
     limit = lln_variance(visits)
@@ -160,19 +174,19 @@ def answer(runs: int, rng: np.random.Generator) -> Answer:
         "SA, γ = 1": sa_squared_errors(1.0, visits)[0] / limit,
     }
     scan = Scan(ALPHAS, errors[:, 0], errors[:, 1])
-    return Answer(scan, visits, measured, exact, twins_apart(rng))
+    return BestSequences(scan, visits, measured, exact, twins_apart(rng))
 
 
 def run(runs: int, seed: int) -> Section:
-    """Answer the paper's question about the ideal sequences, at Δ = 5, p = 3."""
+    """BestSequences the paper's question about the ideal sequences, at Δ = 5, p = 3."""
     used = min(runs, MAX_RUNS)
     found = answer(used, np.random.default_rng([seed, STREAM]))
     picture = drawn(
         "best-sequence",
         f"Left: LLN's error after {SCANNED_VISITS} visits for constant α, exact. Right: mean "
-        "squared error over LLN's variance in the limit; lines are exact, dots are measured over "
+        "squared error over LLN's variance in the limit; lines are exact, dots are measured in "
         f"{used} runs.",
-        best_sequence_figure.figure(found),
+        figure(found),
     )
     return Section(
         "The first open question: the best sequences",
@@ -183,7 +197,7 @@ def run(runs: int, seed: int) -> Section:
     )
 
 
-def _tables(found: Answer) -> tuple[Table, ...]:
+def _tables(found: BestSequences) -> tuple[Table, ...]:
     scan, names = found.scan, list(ESTIMATORS)
     return (
         Table("best-sequence-alpha", {"alpha": scan.alpha, "bias": scan.bias, "rmse": scan.rmse}),
@@ -199,12 +213,12 @@ def _tables(found: Answer) -> tuple[Table, ...]:
     )
 
 
-def _after(found: Answer, name: str, visits: int) -> float:
-    """Give an exact squared error over the limit."""
+def _after(found: BestSequences, name: str, visits: int) -> float:
+    """Return an exact squared error over the limit."""
     return float(found.exact[name][np.searchsorted(found.visits, visits)])
 
 
-def _text(found: Answer, runs: int) -> tuple[str, ...]:
+def _text(found: BestSequences, runs: int) -> tuple[str, ...]:
     plain, best = (lln_errors(alpha, SCANNED_VISITS)[1] for alpha in (1.0, BEST_ALPHA))
     averaged = [_after(found, "averaged SA", visits) for visits in (1_000, 10_000, MOST)]
     last = -1
@@ -223,9 +237,9 @@ def _text(found: Answer, runs: int) -> tuple[str, ...]:
             f"{averaged[0]:.2f} times it after 1,000 visits, {averaged[1]:.2f} after 10,000 and "
             f"{averaged[2]:.2f} after 100,000 (measured over {runs} runs: "
             f"{found.measured['averaged SA'][last]:.2f}, beside LLN's own "
-            f"{found.measured['LLN'][last]:.2f}). Plain SA falls behind for ever, as it converges "
-            f"slower: {_after(found, 'SA, γ = 0.75', MOST):.1f} times for γ = 0.75 and "
-            f"{_after(found, 'SA, γ = 1', MOST):.1f} times for γ = 1 after 100,000 visits."
+            f"{found.measured['LLN'][last]:.2f}). Plain SA falls ever further behind, as it "
+            f"converges more slowly: {_after(found, 'SA, γ = 0.75', MOST):.1f} times for γ = 0.75 "
+            f"and {_after(found, 'SA, γ = 1', MOST):.1f} times for γ = 1 after 100,000 visits."
         ),
         (
             "One step size answers both questions. With η = 1/(1 + unchanged visits so far, this "
@@ -235,7 +249,7 @@ def _text(found: Answer, runs: int) -> tuple[str, ...]:
     )
 
 
-def _claim(found: Answer) -> Claim:
+def _claim(found: BestSequences) -> Claim:
     near = abs(found.scan.best - BEST_ALPHA) <= ALPHA_WITHIN
     plain, best = (lln_errors(alpha, SCANNED_VISITS)[1] for alpha in (1.0, BEST_ALPHA))
     return judged(
@@ -251,3 +265,65 @@ def _claim(found: Answer) -> Claim:
         remark="It can be answered: α = 1 for no bias, 3 + p/Δ for the least squared error, and "
         "that η, which makes SA the LLN.",
     )
+
+
+def figure(found: BestSequences) -> "Figure":
+    """Draw LLN's error over α, and squared errors over visits."""
+    from matplotlib.figure import Figure
+
+    with style.styled():
+        drawing = Figure(figsize=(12.0, 4.8), layout="constrained")
+        grid = drawing.add_gridspec(1, 2)
+        left = panel(
+            drawing,
+            grid[0],
+            "LLN: α = 1 has no bias, 3 + p/Δ the least error",
+            "constant α",
+            "changes per day",
+        )
+        _draw_scan(left, found.scan)
+        right = panel(
+            drawing,
+            grid[1],
+            "SA: only averaging comes back to LLN",
+            "visits",
+            "squared error over LLN's limit",
+        )
+        _draw_steps(right, found)
+    return drawing
+
+
+def _draw_scan(axes: "Axes", scan: Scan) -> None:
+    axes.set_xlim(0.0, 12.0)
+    axes.set_ylim(-1.3, 1.45)
+    axes.axhline(0.0, color=style.INK, linewidth=1.0)
+    ends = {"RMSE": scan.rmse, "bias": scan.bias}
+    for name, height in ends.items():
+        look = ALPHA_LOOKS[name]
+        axes.plot(scan.alpha, height, color=look.colour, linestyle=look.dashes, linewidth=2.2)
+    unbiased, best = int(np.abs(scan.alpha - 1.0).argmin()), int(scan.rmse.argmin())
+    axes.plot(scan.alpha[unbiased], scan.bias[unbiased], "o", color=ALPHA_LOOKS["bias"].colour)
+    axes.plot(scan.alpha[best], scan.rmse[best], "o", color=ALPHA_LOOKS["RMSE"].colour)
+    axes.annotate("no bias at α = 1", (1.0, 0.0), (8, 8), textcoords="offset points")
+    axes.annotate(
+        f"least RMSE, {scan.rmse[best]:.3f}, at α = {scan.best:.2f}",
+        (scan.best, float(scan.rmse[best])),
+        (0, -18),
+        textcoords="offset points",
+        horizontalalignment="left",
+    )
+    name_ends(axes, {name: float(height[-1]) for name, height in ends.items()}, ALPHA_LOOKS)
+
+
+def _draw_steps(axes: "Axes", found: BestSequences) -> None:
+    over_visits(axes, float(found.visits[0]), float(found.visits[-1]))
+    axes.set_yscale("log")
+    axes.set_ylim(LEAST, HIGHEST)
+    axes.set_yticks([0.7, 1.0, 2.0, 5.0, 10.0], ["0.7", "1", "2", "5", "10"])
+    axes.minorticks_off()
+    for name, look in STEP_LOOKS.items():
+        axes.plot(
+            found.visits, found.exact[name], color=look.colour, linestyle=look.dashes, linewidth=2
+        )
+        axes.plot(found.visits, found.measured[name], "o", color=look.colour, markersize=3.5)
+    name_ends(axes, {name: float(height[-1]) for name, height in found.exact.items()}, STEP_LOOKS)

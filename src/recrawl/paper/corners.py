@@ -1,32 +1,35 @@
-"""The two corners, where all visits found a change or none did: how likely, and what is said."""
+"""The two corner cases, where all visits found a change or none did, and the estimates there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recrawl.estimation import (
-    LLN,
-    Estimator,
-    Observations,
-)
+from recrawl.estimation import LLN, Estimator, Observations
+from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.paper import corners_figure
-from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
+from recrawl.paper.drawing import SERIES, over_visits, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
+from recrawl.paper.simulate import ESTIMATORS, checkpoints, follow
 
-RNG_NUMBER = 6
-#: Δ/p, from pages visited far too often to pages visited far too seldom.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STREAM = 6
+#: Δ/p, from pages visited far too often to pages visited far too rarely.
 RATIOS = (0.01, 0.1, 1.0, 5.0 / 3.0, 10.0, 100.0)
 LAST, POINTS = 1_000, 60
-#: The experiment's own page, for what is said in the corners.
+#: The page of the first experiment, for the estimates in the corners.
 CRAWL_RATE, CORNER_VISITS = 3.0, 10
 ALL, NONE = "every visit found a change", "no visit found a change"
-#: α's that make the LLN all but the plain ratio.
+#: Values of α with which the LLN is nearly the plain ratio.
 SMALL_ALPHAS = (1e-3, 1e-6, 1e-9)
-#: The chance that all twelve curves of shares stay within their allowance, if theory is right.
+#: The probability that all twelve curves of shares stay within their allowance, by theory.
 SURE = 0.999
+#: No share of a thousand runs is smaller, but for 0.
+LEAST = 3e-4
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,9 @@ class Equations:
 
     Attributes:
         change_rate: The rates.
-        log_likelihood: Of the bits; MLE wants it largest.
-        mle: Its equation's left side and right side.
-        mm: Moment matching's.
+        log_likelihood: Of the bits, which MLE maximises.
+        mle: The left and right sides of its equation.
+        mm: Those of moment matching.
     """
 
     change_rate: Floats
@@ -47,15 +50,15 @@ class Equations:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was measured.
+class Corners:
+    """The results.
 
     Attributes:
-        runs: How many lives at each Δ/p.
-        visits: Where the shares were counted.
-        predicted: The probability of a corner, a row for each Δ/p, by corner.
-        shares: The share of lives in it, likewise.
-        largest: The largest estimate seen, over p, by estimator; over all lives and checkpoints.
+        runs: The number of runs at each Δ/p.
+        visits: The numbers of visits at which shares were counted.
+        predicted: The probability of a corner, a row per Δ/p, by corner.
+        shares: The share of runs in it, likewise.
+        largest: The largest estimate over p of all runs and checkpoints, by estimator.
         ceiling: The estimate after `LAST` visits that all found a change, over p: no bits of that
             length can give a larger one.
         estimates: By corner and estimator, after `CORNER_VISITS` visits.
@@ -74,14 +77,14 @@ class Measured:
     ratio: Floats
 
     def off(self, corner: str) -> float:
-        """Give the largest distance of a share from its probability."""
+        """Return the largest difference between a share and its probability."""
         return float(np.abs(self.shares[corner] - self.predicted[corner]).max())
 
     @property
     def allowance(self) -> float:
-        """How far chance may take a share, at any k and Δ/p.
+        """How far a share may be off by chance, at any k and Δ/p.
 
-        The share of lives still in a corner is an empirical distribution function, and by the
+        The share of runs still in a corner is an empirical distribution function, and by the
         Dvoretzky–Kiefer–Wolfowitz inequality it is off by more than ε with probability below
         2·exp(−2·runs·ε²).
         """
@@ -90,23 +93,23 @@ class Measured:
 
 
 def run(runs: int, seed: int) -> Section:
-    """Count lives in the corners, and see what becomes of the equations there."""
-    found = measure(runs, np.random.default_rng([seed, RNG_NUMBER]))
+    """Count the runs in the corners, and evaluate the equations there."""
+    found = measure(runs, np.random.default_rng([seed, STREAM]))
     caption = (
         "The probability that after k visits all of them found a change, and that none did; lines "
-        "are theory, dots are shares of the lives drawn. Shares of 0 have no place on the axis."
+        "are theory, dots are shares of the runs. Shares of 0 are not on the axis."
     )
     return Section(
         title="The corners: where MLE and moment matching have no answer",
         text=_text(found),
-        pictures=(drawn("corners", caption, corners_figure.draw(found, RATIOS)),),
+        pictures=(drawn("corners", caption, draw(found)),),
         tables=(_shares_table(found), _estimates_table(found), _equations_table(found)),
         claims=claims(found),
     )
 
 
-def measure(runs: int, rng: np.random.Generator) -> Measured:
-    """Draw lives at every Δ/p, and put every estimator into both corners."""
+def measure(runs: int, rng: np.random.Generator) -> Corners:
+    """Simulate runs at every Δ/p, and evaluate every estimator in both corners."""
     visits = checkpoints(1, LAST, POINTS)
     watched = {name: ESTIMATORS[name] for name in ("Naive", "LLN", "SA")}
     found = follow(watched, np.repeat(RATIOS, runs), 1.0, visits, rng)
@@ -116,27 +119,31 @@ def measure(runs: int, rng: np.random.Generator) -> Measured:
     gaps = rng.exponential(1.0 / CRAWL_RATE, CORNER_VISITS)
     ones = {ALL: True, NONE: False}
     long = np.full(LAST, 1.0)
-    return Measured(
+    return Corners(
         runs,
         visits,
         {ALL: mu**visits, NONE: (1.0 - mu) ** visits},
         {ALL: (share == 1.0).mean(axis=2).T, NONE: (share == 0.0).mean(axis=2).T},
         {name: float(found[name].max()) for name in ("LLN", "SA")},
-        {name: says(ESTIMATORS[name], long, 1.0, changed=True) for name in ("LLN", "SA")},
+        {name: estimate_at(ESTIMATORS[name], long, 1.0, changed=True) for name in ("LLN", "SA")},
         {
             corner: {
-                name: says(estimator, gaps, CRAWL_RATE, changed=changed)
+                name: estimate_at(estimator, gaps, CRAWL_RATE, changed=changed)
                 for name, estimator in ESTIMATORS.items()
             }
             for corner, changed in ones.items()
         },
         {corner: equations_at(gaps, changed=changed) for corner, changed in ones.items()},
-        np.array([says(LLN(alpha), gaps, CRAWL_RATE, changed=True) for alpha in SMALL_ALPHAS]),
+        np.array(
+            [estimate_at(LLN(alpha), gaps, CRAWL_RATE, changed=True) for alpha in SMALL_ALPHAS]
+        ),
     )
 
 
-def says(estimator: Estimator[Any], gaps: Floats, crawl_rate: float, *, changed: bool) -> float:
-    """Give the estimate of a page all of whose visits found the same."""
+def estimate_at(
+    estimator: Estimator[Any], gaps: Floats, crawl_rate: float, *, changed: bool
+) -> float:
+    """Return the estimate for a page whose visits all had the same outcome."""
     seen = Observations.of(
         gaps, np.full(gaps.size, changed), page=np.zeros(gaps.size, np.int64), crawl_rate=crawl_rate
     )
@@ -146,7 +153,7 @@ def says(estimator: Estimator[Any], gaps: Floats, crawl_rate: float, *, changed:
 def equations_at(gaps: Floats, *, changed: bool) -> Equations:
     """Evaluate the plain equations of MLE and moment matching, as they are written down.
 
-    Rates reach as far as floats tell the likelihood of all changes from 1.
+    Rates reach as far as floats can distinguish the likelihood of all changes from 1.
     """
     rates = np.geomspace(1e-3, 30.0 / gaps.min(), 61)
     x = np.outer(rates, gaps)
@@ -159,35 +166,35 @@ def equations_at(gaps: Floats, *, changed: bool) -> Equations:
     )
 
 
-def _text(found: Measured) -> tuple[str, ...]:
+def _text(found: Corners) -> tuple[str, ...]:
     full, empty = found.estimates[ALL], found.estimates[NONE]
-    told = ", ".join(f"{name} {full[name]:.3g} and {empty[name]:.3g}" for name in ESTIMATORS)
+    estimates = ", ".join(f"{name} {full[name]:.3g} and {empty[name]:.3g}" for name in ESTIMATORS)
     mu = 5.0 / 8.0
     return (
         (
             "With visits at random times every visit finds a change with probability μ = Δ/(Δ+p), "
             "so after k visits all of them did with probability μ^k, and none with (1−μ)^k. At "
             f"Δ/p = 5/3 and k = 10 that is {mu**10:.4f} and {(1 - mu) ** 10:.6f}. Pages visited "
-            "much too seldom or much too often live in a corner for long: at Δ/p = 100 all of 100 "
-            f"visits find a change with probability {(100 / 101) ** 100:.2f}. Lives drawn at each "
-            f"Δ/p: {found.runs}; their shares are at most "
+            "much too rarely or much too often stay in a corner for long: at Δ/p = 100 all of 100 "
+            f"visits find a change with probability {(100 / 101) ** 100:.2f}. With {found.runs} "
+            f"runs at each Δ/p, the shares are at most "
             f"{max(found.off(ALL), found.off(NONE)):.3f} away from theory."
         ),
         (
             "In a corner the equations of MLE and moment matching have no finite positive "
-            "solution. When every visit found a change the likelihood rises for ever, and no rate "
+            "solution. When every visit found a change the likelihood rises forever, and no rate "
             "expects as few unchanged visits as 0. When none did, it falls from Δ = 0 on."
         ),
         (
-            f"What is said after {CORNER_VISITS} visits with p = {CRAWL_RATE:g}, all changed and "
-            f"none changed, in changes a day: {told}. In the first corner recrawl's MLE and MM add "
-            "half a visit of mean length that found no change; in the second they say 0. Nowhere "
-            "else do they differ from the plain equations."
+            f"The estimates after {CORNER_VISITS} visits with p = {CRAWL_RATE:g}, all changed and "
+            f"none changed, in changes per day: {estimates}. In the first corner recrawl's "
+            "MLE and MM add half a visit of mean length that found no change; in the second they "
+            "are 0. Nowhere else do they differ from the plain equations."
         ),
     )
 
 
-def _shares_table(found: Measured) -> Table:
+def _shares_table(found: Corners) -> Table:
     size = len(RATIOS) * found.visits.size
     return Table(
         "corners",
@@ -201,7 +208,7 @@ def _shares_table(found: Measured) -> Table:
     )
 
 
-def _estimates_table(found: Measured) -> Table:
+def _estimates_table(found: Corners) -> Table:
     return Table(
         "corner-estimates",
         {
@@ -215,7 +222,7 @@ def _estimates_table(found: Measured) -> Table:
     )
 
 
-def _equations_table(found: Measured) -> Table:
+def _equations_table(found: Corners) -> Table:
     both = [found.equations[corner] for corner in (ALL, NONE)]
     return Table(
         "corner-equations",
@@ -231,12 +238,12 @@ def _equations_table(found: Measured) -> Table:
     )
 
 
-def claims(found: Measured) -> tuple[Claim, ...]:
+def claims(found: Corners) -> tuple[Claim, ...]:
     """Judge what the paper says about instability."""
     return (_plain_ratio(found), *_offline(found), _stable(found))
 
 
-def _plain_ratio(found: Measured) -> Claim:
+def _plain_ratio(found: Corners) -> Claim:
     ratio = ", ".join(f"{rate:.0e}" for rate in found.ratio)
     at = int(np.searchsorted(found.visits, CORNER_VISITS))
     row = RATIOS.index(5.0 / 3.0)
@@ -246,7 +253,7 @@ def _plain_ratio(found: Measured) -> Claim:
         "it.",
         f"That has probability μ^k. At Δ/p = 5/3 and {found.visits[at]} visits: "
         f"{found.predicted[ALL][row, at]:.4f}, and {found.shares[ALL][row, at]:.4f} of "
-        f"{found.runs} lives. At all k and Δ/p the share is within {found.off(ALL):.3f} of it, "
+        f"{found.runs} runs. At all k and Δ/p the share is within {found.off(ALL):.3f} of it, "
         f"where chance allows {found.allowance:.3f}. With α = 1e-3, 1e-6, 1e-9 the LLN says "
         f"{ratio} there, and {found.estimates[ALL]['LLN']:g} with α = 1.",
         holds=found.off(ALL) < found.allowance
@@ -254,7 +261,7 @@ def _plain_ratio(found: Measured) -> Claim:
     )
 
 
-def _offline(found: Measured) -> tuple[Claim, ...]:
+def _offline(found: Corners) -> tuple[Claim, ...]:
     full, empty = found.equations[ALL], found.equations[NONE]
     rising = bool(np.all(np.diff(full.log_likelihood) > 0) and full.mle[0].min() > full.mle[1][0])
     falling = bool(np.all(np.diff(empty.log_likelihood) < 0) and empty.mle[1][0] > 0)
@@ -268,7 +275,7 @@ def _offline(found: Measured) -> tuple[Claim, ...]:
             f"{full.change_rate[-1]:.0f}, from {full.log_likelihood[0]:.3g} to "
             f"{full.log_likelihood[-1]:.1g}, and the equation's left side stays above its right "
             "side, 0. None changed: the log-likelihood falls at every rate, and the "
-            f"equation reads 0 = {empty.mle[1][0]:.3g}. Shares of lives without a change are "
+            f"equation reads 0 = {empty.mle[1][0]:.3g}. Shares of runs without a change are "
             f"within {found.off(NONE):.3f} of (1−μ)^k, where chance allows {found.allowance:.3f}.",
             holds=rising and falling and found.off(NONE) < found.allowance,
             remark="When nothing changed the likelihood is largest at Δ = 0, which is a sensible "
@@ -289,15 +296,48 @@ def _offline(found: Measured) -> tuple[Claim, ...]:
     )
 
 
-def _stable(found: Measured) -> Claim:
-    told = "; ".join(
+def _stable(found: Corners) -> Claim:
+    bounds = "; ".join(
         f"{name} at most {found.largest[name]:.4g}·p, and {found.ceiling[name]:.4g}·p at worst"
         for name in ("LLN", "SA")
     )
     return judged(
         "3.3",
         "The LLN and SA estimates are always finite.",
-        f"Over all lives, Δ/p from {RATIOS[0]:g} to {RATIOS[-1]:g}, and {found.visits.size} "
-        f"checkpoints up to {LAST:,} visits: {told}, which is when every visit finds a change.",
+        f"Over all runs, Δ/p from {RATIOS[0]:g} to {RATIOS[-1]:g}, and {found.visits.size} "
+        f"checkpoints up to {LAST:,} visits: {bounds}, which is when every visit finds a change.",
         holds=all(found.largest[n] <= found.ceiling[n] < np.inf for n in ("LLN", "SA")),
     )
+
+
+def draw(found: Corners) -> "Figure":
+    """Draw both corners' probabilities as lines, and shares as dots."""
+    from matplotlib.figure import Figure
+
+    names = [f"Δ/p = {ratio:.3g}" for ratio in RATIOS]
+    with style.styled():
+        figure = Figure(figsize=(11.5, 4.9), layout="constrained")
+        grid = figure.add_gridspec(1, 2, wspace=0.06)
+        for number, (corner, rows) in enumerate(found.predicted.items()):
+            axes = panel(figure, grid[number], corner.capitalize(), "visits", "probability")
+            _curves(axes, found.visits, rows, found.shares[corner], names)
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=10)
+    return figure
+
+
+def _curves(
+    axes: "Axes", visits: Ints, predicted: Floats, shares: Floats, names: Sequence[str]
+) -> None:
+    for look, name, line, share in zip(SERIES, names, predicted, shares, strict=True):
+        seen = share > 0.0
+        # Otherwise lines would continue far below the axis, to the smallest float.
+        kept = np.maximum(line, LEAST * 1e-6)
+        axes.plot(visits, kept, color=look.colour, linestyle=look.dashes, linewidth=2, label=name)
+        axes.plot(visits[seen], share[seen], "o", color=look.colour, markersize=3.5, alpha=0.7)
+    over_visits(axes, 0.9, float(visits[-1]) * 1.1)
+    axes.set_yscale("log")
+    axes.set_ylim(LEAST, 1.4)
+    ticks = (0.001, 0.01, 0.1, 1.0)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()

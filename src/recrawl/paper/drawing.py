@@ -1,4 +1,4 @@
-"""What the pictures of the report share: one look for each estimator, and names beside curves."""
+"""What the pictures of the report share: a look per estimator, and labels next to curves."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Look(NamedTuple):
-    """How a curve is told from others, by colour and by dashes.
+    """A curve's colour and dashes.
 
     Attributes:
-        colour: Of the line, and of its name.
-        dashes: As Matplotlib writes them.
+        colour: Of the line and its label.
+        dashes: In Matplotlib's notation.
     """
 
     colour: str
     dashes: str
 
 
-#: The same everywhere in the report.
+#: The looks of the estimators throughout the report.
 LOOKS: Mapping[str, Look] = {
     "LLN": Look(style.ORANGE, "-"),
     "SA": Look(style.GREEN, "-"),
@@ -36,7 +36,7 @@ LOOKS: Mapping[str, Look] = {
     "Gamma": Look(style.PURPLE, "--"),
     "truth": Look(style.INK, "-"),
 }
-#: For curves that are settings of one estimator.
+#: For curves of one estimator with different settings.
 SERIES = (
     Look(style.BLUE, "-"),
     Look(style.ORANGE, "--"),
@@ -45,13 +45,13 @@ SERIES = (
     Look("#56B4E9", "-"),
     Look(style.GREY, "--"),
 )
-#: The least distance between two names at the end of curves, as a share of the axes' height.
-APART = 0.062
+#: The minimum distance between two labels, as a share of the axes' height.
+LABEL_GAP = 0.062
 
 
-def panel(figure: "Figure", place: "SubplotSpec", title: str, x: str, y: str) -> "Axes":
-    """Give axes with a title at the left and both axes named."""
-    axes = style.plain_axes(figure, place)
+def panel(figure: "Figure", cell: "SubplotSpec", title: str, x: str, y: str) -> "Axes":
+    """Return axes with a left-aligned title and both axes labelled."""
+    axes = style.plain_axes(figure, cell)
     axes.set_title(title, loc="left", fontsize=11.5, fontweight="bold")
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -59,7 +59,7 @@ def panel(figure: "Figure", place: "SubplotSpec", title: str, x: str, y: str) ->
 
 
 def over_visits(axes: "Axes", first: float, last: float) -> None:
-    """Make the horizontal axis one of visits, logarithmic, with a tick at each power of ten."""
+    """Make the horizontal axis a logarithmic one of visits, with a tick per power of ten."""
     axes.set_xscale("log")
     axes.set_xlim(first, last)
     low, high = int(np.ceil(np.log10(first))), int(np.floor(np.log10(last)))
@@ -69,25 +69,25 @@ def over_visits(axes: "Axes", first: float, last: float) -> None:
 
 
 def name_ends(axes: "Axes", ends: Mapping[str, float], looks: Mapping[str, Look]) -> None:
-    """Write each curve's name to the right of where it ends, moved apart where they would touch.
+    """Label each curve to the right of its end, moving labels apart where they would overlap.
 
-    Call it when the axes' limits and scales are set; they must not change afterwards.
+    Call it once the axes' limits and scales are final.
 
     Args:
-        axes: Where the curves are.
-        ends: Each curve's last height, in the axes' numbers, by the name to write.
-        looks: Each name's.
+        axes: The axes with the curves.
+        ends: Each curve's last value, by its label.
+        looks: Each curve's look, by its label.
     """
     names = sorted(ends, key=lambda name: ends[name])
     low, high = axes.get_ylim()
     heights = np.array([ends[name] for name in names])
     if axes.get_yscale() == "log":
         heights, low, high = np.log(heights), np.log(low), np.log(high)
-    places = _spread(np.clip((heights - low) / (high - low), 0.0, 1.0))
-    for name, place in zip(names, places.tolist(), strict=True):
+    positions = _spread(np.clip((heights - low) / (high - low), 0.0, 1.0))
+    for name, position in zip(names, positions.tolist(), strict=True):
         axes.text(
             1.015,
-            place,
+            position,
             name,
             transform=axes.transAxes,
             color=looks[name].colour,
@@ -97,13 +97,13 @@ def name_ends(axes: "Axes", ends: Mapping[str, float], looks: Mapping[str, Look]
         )
 
 
-def _spread(places: Floats) -> Floats:
-    """Move sorted places apart, as little as it takes and about where they are.
+def _spread(positions: Floats) -> Floats:
+    """Move sorted positions apart, as little as necessary.
 
     >>> _spread(np.array([0.5, 0.5, 0.9])).round(3)
     array([0.469, 0.531, 0.9  ])
     """
-    groups = [(place, 1) for place in places.tolist()]
+    groups = [(position, 1) for position in positions.tolist()]
     merged: list[tuple[float, int]] = []
     for group in groups:
         merged.append(group)
@@ -111,9 +111,9 @@ def _spread(places: Floats) -> Floats:
             (left, few), (right, more) = merged[-2:]
             merged[-2:] = [((left * few + right * more) / (few + more), few + more)]
     return np.concatenate(
-        [middle + APART * (np.arange(size) - 0.5 * (size - 1)) for middle, size in merged]
+        [middle + LABEL_GAP * (np.arange(size) - 0.5 * (size - 1)) for middle, size in merged]
     )
 
 
 def _touch(left: tuple[float, int], right: tuple[float, int]) -> bool:
-    return right[0] - left[0] < 0.5 * APART * (left[1] + right[1])
+    return right[0] - left[0] < 0.5 * LABEL_GAP * (left[1] + right[1])

@@ -1,4 +1,4 @@
-"""How near each estimator comes to the best possible, whether pages change slowly or fast."""
+"""How close each estimator comes to the best possible, for slow and fast pages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,32 +10,32 @@ from scipy import special
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats
 from recrawl.paper.drawing import LOOKS, name_ends, panel
-from recrawl.paper.lives import ESTIMATORS, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
+from recrawl.paper.simulate import ESTIMATORS, follow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: The part's own stream of randomness.
+#: The part's own random stream.
 STREAM = 7
 #: Δ/p of the paper's first experiment.
 PAPER = 5.0 / 3.0
 #: Δ/p, at p = 1: thirteen evenly spread on a logarithmic scale, and the paper's.
 RATIOS: Floats = np.sort(np.append(np.geomspace(0.01, 100.0, 13), PAPER))
 VISITS = np.array([100, 1_000])
-#: "Comparable" is read as less than so many times the RMSE, and "significantly better" as this.
+#: "Comparable" means less than this factor in RMSE, "significantly better" at least that one.
 COMPARABLE, SIGNIFICANT = 2.0, 1.5
-#: The filter counts as having reached the MLE's RMSE within this.
+#: The filter reaches the MLE's RMSE if it is within this factor.
 REACHED = 1.1
-#: What is drawn of RMSE / bound.
+#: The range drawn of RMSE / bound.
 LOWEST, HIGHEST = 0.6, 20.0
-#: Where nothing is left of an error, as may be in a single run, ratios stay finite.
+#: Keeps ratios finite when an error is 0, as it may be in a single run.
 TINY = 1e-12
 
 
 def information(change_rate: float, crawl_rate: float) -> float:
-    """Give what one visit at random times tells of Δ: the Fisher information E[τ²/(e^(Δτ) − 1)].
+    """Return the Fisher information of one visit at a random time, E[τ²/(e^(Δτ) − 1)].
 
     As 1/(e^x − 1) is the sum of e^(−nx), it is 2p Σ (p + nΔ)^−3 = (2p/Δ³) ζ(3, 1 + p/Δ), with the
     Hurwitz zeta function. No unbiased estimator has a smaller variance than 1/(k · information)
@@ -50,9 +50,9 @@ def information(change_rate: float, crawl_rate: float) -> float:
 
 
 def lln_visits(change_rate: float, crawl_rate: float) -> float:
-    """Give how many times the visits LLN needs in the limit to be as sure as the bound allows.
+    """Return the factor by which LLN needs more visits than the bound, in the limit.
 
-    Its variance is Δ(Δ + p)²/(pk) in the limit.
+    LLN's variance is Δ(Δ + p)²/(pk) in the limit.
 
     >>> round(lln_visits(5.0, 3.0), 2)
     1.8
@@ -63,7 +63,7 @@ def lln_visits(change_rate: float, crawl_rate: float) -> float:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """What was measured: for each estimator a row for each number of visits, a column a ratio.
+    """The results: for each estimator a row per number of visits and a column per ratio.
 
     Attributes:
         rmse: The root mean squared error.
@@ -76,16 +76,16 @@ class Efficiency:
     bound: Floats
 
     def over_bound(self, name: str) -> Floats:
-        """Give an estimator's RMSE over the bound."""
+        """Return an estimator's RMSE over the bound."""
         return self.rmse[name] / self.bound
 
     def times(self, name: str, other: str) -> Floats:
-        """Give one estimator's RMSE over another's."""
+        """Return one estimator's RMSE over another's."""
         return self.rmse[name] / np.maximum(self.rmse[other], TINY)
 
 
 def measure(runs: int, rng: np.random.Generator) -> Efficiency:
-    """Let every estimator follow so many lives of a page at every ratio."""
+    """Run every estimator on ``runs`` simulated pages at every ratio."""
     rmse = {name: np.empty((VISITS.size, RATIOS.size)) for name in ESTIMATORS}
     bias = {name: np.empty((VISITS.size, RATIOS.size)) for name in ESTIMATORS}
     for column, ratio in enumerate(RATIOS.tolist()):
@@ -93,8 +93,8 @@ def measure(runs: int, rng: np.random.Generator) -> Efficiency:
         for name, rate in found.items():
             rmse[name][:, column] = np.sqrt(np.mean((rate - ratio) ** 2, axis=1))
             bias[name][:, column] = rate.mean(axis=1) - ratio
-    told = np.array([information(ratio, 1.0) for ratio in RATIOS.tolist()])
-    return Efficiency(rmse, bias, 1.0 / np.sqrt(VISITS[:, None] * told))
+    per_visit = np.array([information(ratio, 1.0) for ratio in RATIOS.tolist()])
+    return Efficiency(rmse, bias, 1.0 / np.sqrt(VISITS[:, None] * per_visit))
 
 
 def run(runs: int, seed: int) -> Section:
@@ -103,12 +103,12 @@ def run(runs: int, seed: int) -> Section:
     cut = " Curves are cut at 20." if _highest(found) > HIGHEST else ""
     picture = drawn(
         "efficiency",
-        "RMSE over the Cramér–Rao bound; 1 is the best an estimator without bias can do, and one "
-        f"with a bias may be below it. The thin line is LLN's limit in theory.{cut}",
+        "RMSE over the Cramér–Rao bound; 1 is the best that an unbiased estimator can do; a "
+        f"biased one may be below it. The thin line is LLN's theoretical limit.{cut}",
         figure(found),
     )
     return Section(
-        "How near the estimators come to the best possible",
+        "How close the estimators come to the best possible",
         _text(found, runs),
         (picture,),
         (_table(found),),
@@ -117,16 +117,16 @@ def run(runs: int, seed: int) -> Section:
 
 
 def figure(found: Efficiency) -> "Figure":
-    """Draw RMSE over the bound, a panel for each number of visits."""
+    """Draw RMSE over the bound, one panel per number of visits."""
     from matplotlib.figure import Figure
 
     with style.styled():
         drawing = Figure(figsize=(12.0, 5.0), layout="constrained")
-        places = drawing.add_gridspec(1, VISITS.size)
+        grid = drawing.add_gridspec(1, VISITS.size)
         for row, visits in enumerate(VISITS.tolist()):
             axes = panel(
                 drawing,
-                places[row],
+                grid[row],
                 f"After {visits:,} visits",
                 "change rate over crawl rate, Δ/p",
                 "RMSE over the best possible",
@@ -180,11 +180,11 @@ def _text(found: Efficiency, runs: int) -> tuple[str, ...]:
     slip = found.bias["Gamma"][-1, -1] / RATIOS[-1]
     return (
         (
-            "No estimator without bias can have a smaller variance than the Cramér–Rao bound, one "
-            "over the Fisher information of the visits. For visits at random times the information "
+            "No unbiased estimator can have a smaller variance than the Cramér–Rao bound, one over "
+            "the Fisher information of the visits. For visits at random times the information "
             "of one visit has a closed form, (2p/Δ³)·ζ(3, 1 + p/Δ). We divided each estimator's "
-            f"error by the bound, for Δ/p from 0.01 to 100, over {runs:,} lives of a page at each "
-            f"ratio, which leaves an RMSE uncertain by some {100 / np.sqrt(2 * runs):.0f} %."
+            f"error by the bound, for Δ/p from 0.01 to 100, over {runs:,} runs at each "
+            f"ratio; the RMSE is then uncertain by some {100 / np.sqrt(2 * runs):.0f} %."
         ),
         (
             f"After 1,000 visits MLE is at {mle.min():.2f} to {mle.max():.2f} times the bound. LLN "
@@ -201,7 +201,7 @@ def _text(found: Efficiency, runs: int) -> tuple[str, ...]:
         (
             "Below 1 there is no contradiction: an estimator with a bias, such as Naive, or LLN at "
             "Δ/p = 100 after 100 visits, is not bound by it. There every visit finds a change in "
-            f"{100 * (100 / 101) ** 100:.0f} % of lives, and MLE and MM have no finite solution; "
+            f"{100 * (100 / 101) ** 100:.0f} % of runs, and MLE and MM have no finite solution; "
             "recrawl's then give a bound of their own."
         ),
     )
@@ -252,7 +252,7 @@ def _claim_everywhere(found: Efficiency, name: str) -> Claim:
 
 
 def _claim_filter(found: Efficiency) -> Claim:
-    """Judge whether an online filter does what MLE is said to need all its work for."""
+    """Judge whether MLE's work at every visit is needed for its accuracy."""
     times = found.times("Gamma", "MLE")[-1]
     reached = times <= REACHED
     where = f"at {np.count_nonzero(reached)} of {RATIOS.size} ratios"

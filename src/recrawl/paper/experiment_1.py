@@ -1,4 +1,4 @@
-"""Experiment 1: four estimators on one page, one run and many, and what an update costs."""
+"""Experiment 1: four estimators on one page, in one run and many, and the cost of an update."""
 
 import time
 from dataclasses import dataclass
@@ -10,35 +10,35 @@ from recrawl.estimation import Estimator
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.experiment_1_figures import draw_bands, draw_times, draw_trajectories
-from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
+from recrawl.paper.simulate import ESTIMATORS, checkpoints, follow
 
 CHANGE_RATE = 5.0
 CRAWL_RATE = 3.0
-#: What the paper compares.
+#: The estimators that the paper compares.
 COMPARED = ("LLN", "SA", "Naive", "MLE")
 BAND = (0.025, 0.975)
 LAST, POINTS = 1_000, 60
-#: Where errors are told.
-TOLD = (100, 1_000)
-#: Pages that are updated together when time is taken, and how often; the quickest counts.
+#: The numbers of visits at which errors are reported.
+REPORTED = (100, 1_000)
+#: Pages updated together when timing, and the number of attempts; the fastest counts.
 TIMED_PAGES, ATTEMPTS = 100, 5
 TIMED_VISITS = (10, 32, 100, 316, 1_000, 3_162, 10_000)
-#: Squared errors within this factor of the MLE's are called comparable.
+#: Squared errors within this factor of the MLE's count as comparable.
 COMPARABLE = 3.0
-#: How far a mean may be from the truth to be called close, as a share of it.
+#: A mean within this share of the truth counts as close.
 CLOSE = 0.1
-#: A time that grows more slowly than k to this power is called constant; one faster is not.
-CONSTANT, GROWING = 0.25, 0.5
+#: Times that grow slower than k to the first power count as constant; to the second, as growing.
+CONSTANT, INCREASING = 0.25, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """What many runs came to at each number of visits.
+    """The estimates of many runs at each number of visits.
 
     Attributes:
         visits: The numbers of visits.
-        runs: How many lives were drawn.
+        runs: The number of runs.
         one: The first run's estimates, by estimator.
         mean: The mean over runs, by estimator.
         low: The 2.5 % quantile, by estimator.
@@ -55,37 +55,37 @@ class Errors:
     rmse: dict[str, Floats]
 
     def rmse_at(self, name: str, visits: int) -> float:
-        """Give an estimator's error after so many visits."""
+        """Return an estimator's RMSE after a number of visits."""
         return float(self.rmse[name][np.searchsorted(self.visits, visits)])
 
     def spread_at(self, name: str, visits: int) -> float:
-        """Give an estimator's standard deviation after so many visits."""
+        """Return an estimator's standard deviation after a number of visits."""
         bias = self.bias_at(name, visits)
         return float(np.sqrt(max(self.rmse_at(name, visits) ** 2 - bias**2, 0.0)))
 
     def bias_at(self, name: str, visits: int) -> float:
-        """Give how far an estimator's mean is from the truth after so many visits."""
+        """Return an estimator's bias after a number of visits."""
         return float(self.mean[name][np.searchsorted(self.visits, visits)]) - CHANGE_RATE
 
 
 def run(runs: int, seed: int) -> Section:
-    """Measure, draw and judge."""
+    """Measure, draw and judge the claims."""
     errors = measure(runs, np.random.default_rng([seed, 1]))
     times = time_updates(np.random.default_rng([seed, 101]))
     kept = numbers_kept(np.random.default_rng([seed, 101]))
     return Section(
-        "Experiment 1: how well, and at what cost",
+        "Experiment 1: accuracy and cost",
         text(errors, times),
         (
             drawn("experiment-1-one-run", "One run of each estimator.", draw_trajectories(errors)),
             drawn(
                 "experiment-1",
-                f"Means of {runs:,} runs, and the bands that hold 95 % of them.",
+                f"Means of {runs:,} runs, and bands with 95 % of them.",
                 draw_bands(errors),
             ),
             drawn(
                 "experiment-1-time",
-                "Time of one update, estimate included. It differs from run to run.",
+                "Time of one update and estimate. It differs from run to run.",
                 draw_times(times),
             ),
         ),
@@ -96,8 +96,8 @@ def run(runs: int, seed: int) -> Section:
 
 
 def measure(runs: int, rng: np.random.Generator) -> Errors:
-    """Follow the estimators through many lives of the page."""
-    visits = np.union1d(checkpoints(1, LAST, POINTS), TOLD)
+    """Run the estimators on many simulated pages."""
+    visits = np.union1d(checkpoints(1, LAST, POINTS), REPORTED)
     found = follow(ESTIMATORS, np.full(runs, CHANGE_RATE), CRAWL_RATE, visits, rng)
     bands = {name: np.quantile(rate, BAND, axis=1) for name, rate in found.items()}
     return Errors(
@@ -112,7 +112,7 @@ def measure(runs: int, rng: np.random.Generator) -> Errors:
 
 
 def time_updates(rng: np.random.Generator) -> dict[str, Floats]:
-    """Take the time of one more visit after so many, in microseconds a page."""
+    """Time one more visit after each number of visits, in microseconds per page."""
     times: dict[str, list[float]] = {name: [] for name in ESTIMATORS}
     for visits in TIMED_VISITS:
         past, news = (_observations(count, rng) for count in (visits, 1))
@@ -136,30 +136,30 @@ def _seconds(estimator: Estimator[Any], state: Any, news: Observations) -> float
 
 
 def growth(times: Floats) -> float:
-    """Give the power of k that times grow with, from 100 visits on.
+    """Return the power of k with which times grow, from 100 visits on.
 
     >>> round(growth(np.array([9.0, 9.0, 10.0, 31.6, 100.0, 316.0, 1_000.0])), 2)
     1.0
     """
-    late = np.array(TIMED_VISITS) >= TOLD[0]
+    late = np.array(TIMED_VISITS) >= REPORTED[0]
     return float(np.polyfit(np.log(np.array(TIMED_VISITS)[late]), np.log(times[late]), 1)[0])
 
 
 def text(errors: Errors, times: dict[str, Floats]) -> tuple[str, ...]:
-    """Tell what was done and seen."""
-    told = "; ".join(
-        f"{name} {' / '.join(f'{errors.rmse_at(name, k):.3f}' for k in TOLD)}"
+    """Return the paragraphs."""
+    rmse = "; ".join(
+        f"{name} {' / '.join(f'{errors.rmse_at(name, k):.3f}' for k in REPORTED)}"
         for name in ESTIMATORS
     )
     last = ", ".join(f"{name} {taken[-1]:.3g} µs" for name, taken in times.items())
     done = (
         f"One page changes {CHANGE_RATE:g} times a day and is visited {CRAWL_RATE:g} times a day "
-        "at random times. Each visit tells one bit. All estimators see the same bits, in "
+        "at random times. Each visit yields one bit. All estimators see the same bits, in "
         f"{errors.runs:,} runs; LLN with α = 1, SA with γ = 0.75."
     )
     found = (
-        f"Root mean squared errors after {' / '.join(f'{k:,}' for k in TOLD)} visits: {told}. MM "
-        "and Gamma are not in the paper's experiment; Gamma is recrawl's default."
+        f"Root mean squared errors after {' / '.join(f'{k:,}' for k in REPORTED)} visits: {rmse}. "
+        "MM and Gamma are not in the paper's experiment; Gamma is recrawl's default."
     )
     cost = (
         f"After {TIMED_VISITS[-1]:,} visits, one more costs on this machine {last}. MLE's time "
@@ -169,15 +169,15 @@ def text(errors: Errors, times: dict[str, Floats]) -> tuple[str, ...]:
 
 
 def claims(errors: Errors, times: dict[str, Floats], kept: dict[str, Ints]) -> tuple[Claim, ...]:
-    """Judge what the paper says of this experiment."""
+    """Judge what the paper says about this experiment."""
     return (*_quality_claims(errors), *_cost_claims(times, kept))
 
 
 def _quality_claims(errors: Errors) -> tuple[Claim, ...]:
-    last = TOLD[-1]
+    last = REPORTED[-1]
     rmse = {name: errors.rmse_at(name, last) for name in ESTIMATORS}
     needed = {name: (rmse[name] / rmse["MLE"]) ** 2 for name in ("LLN", "SA")}
-    lead = [errors.rmse_at("Naive", k) / errors.rmse_at("MLE", k) for k in (10, *TOLD)]
+    lead = [errors.rmse_at("Naive", k) / errors.rmse_at("MLE", k) for k in (10, *REPORTED)]
     bias = {name: errors.bias_at(name, last) for name in ("LLN", "SA", "MLE")}
     spread = {name: errors.spread_at(name, last) for name in ("LLN", "SA", "MLE")}
     return (
@@ -186,7 +186,7 @@ def _quality_claims(errors: Errors) -> tuple[Claim, ...]:
             "The MLE improves rapidly, compared with the naive estimator, as visits add up.",
             "Naive's error is "
             + ", ".join(f"{ratio:.1f}" for ratio in lead)
-            + f" times the MLE's after 10, {', '.join(f'{k:,}' for k in TOLD)} visits.",
+            + f" times the MLE's after 10, {', '.join(f'{k:,}' for k in REPORTED)} visits.",
             holds=bool(np.all(np.diff(lead) > 0)),
         ),
         judged(
@@ -217,7 +217,7 @@ def _quality_claims(errors: Errors) -> tuple[Claim, ...]:
 
 
 def _cost_claims(times: dict[str, Floats], kept: dict[str, Ints]) -> tuple[Claim, ...]:
-    """Judge by measured times; tell what does not differ from run to run: the numbers read."""
+    """Judge by times, but report what is the same in every run: how many numbers are read."""
     grows = {name: growth(taken) for name, taken in times.items()}
     online = max(grows["LLN"], grows["SA"]) < CONSTANT
 
@@ -234,13 +234,13 @@ def _cost_claims(times: dict[str, Floats], kept: dict[str, Ints]) -> tuple[Claim
             "Solving the likelihood equation takes ever more time as visits add up, and must be "
             "done afresh each time.",
             read("MLE"),
-            holds=grows["MLE"] > GROWING,
+            holds=grows["MLE"] > INCREASING,
         ),
         judged(
             "3.3",
             "Moment matching is simpler than the MLE but has the same computational trouble.",
             read("MM"),
-            holds=grows["MM"] > GROWING,
+            holds=grows["MM"] > INCREASING,
         ),
         judged(
             "3.3",
@@ -253,7 +253,7 @@ def _cost_claims(times: dict[str, Floats], kept: dict[str, Ints]) -> tuple[Claim
             "4, Expt 1",
             "The time of an MLE iteration grows rapidly with k, that of LLN and SA does not.",
             read("MLE", "LLN", "SA"),
-            holds=grows["MLE"] > GROWING and online,
+            holds=grows["MLE"] > INCREASING and online,
             remark="The Gamma filter has the MLE's error and the LLN's cost.",
         ),
     )
@@ -279,7 +279,7 @@ def _one_run_table(errors: Errors) -> Table:
 
 
 def numbers_kept(rng: np.random.Generator) -> dict[str, Ints]:
-    """Give what the times come from: how many numbers a page's state holds after the visits."""
+    """Return how many numbers a page's state holds after each number of visits."""
     kept: dict[str, list[int]] = {name: [] for name in ESTIMATORS}
     for visits in TIMED_VISITS:
         seen = _observations(visits, rng)

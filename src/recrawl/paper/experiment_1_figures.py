@@ -15,21 +15,26 @@ if TYPE_CHECKING:
     from recrawl.paper.experiment_1 import Errors
 
 VISITS = "visits to the page"
-RATE = "estimated change rate\n(changes a day)"
-#: Where the vertical axis ends, in changes a day, and the first visits shown.
+RATE = "estimated change rate\n(changes per day)"
+#: The top of the vertical axis in changes per day, and the first number of visits shown.
 HIGHEST, FIRST = 12.0, 5
 ERRORS = (0.15, 20.0)
 TRUTH = 5.0
 
 
 def draw_trajectories(errors: "Errors") -> "Figure":
-    """Draw one run of each estimator that the paper compares, as it does."""
+    """Draw one run of each estimator that the paper compares."""
     from matplotlib.figure import Figure
 
     with style.styled():
         figure = Figure(figsize=(8.4, 4.2), layout="constrained")
-        place = figure.add_gridspec(1, 1)[0]
-        axes = panel(figure, place, "One run: all but Naive find the truth", VISITS, RATE)
+        axes = panel(
+            figure,
+            figure.add_gridspec(1, 1)[0],
+            "One run: all but Naive find the truth",
+            VISITS,
+            RATE,
+        )
         over_visits(axes, FIRST, errors.visits[-1])
         axes.set_ylim(0.0, HIGHEST)
         axes.axhline(TRUTH, color=style.INK, linewidth=1.2)
@@ -50,7 +55,7 @@ def draw_trajectories(errors: "Errors") -> "Figure":
 
 
 def draw_bands(errors: "Errors") -> "Figure":
-    """Draw each estimator's mean and band in a panel of its own, and all errors in the last."""
+    """Draw each estimator's mean and band in its own panel, and all errors in the last."""
     from matplotlib.figure import Figure
 
     with style.styled():
@@ -60,7 +65,7 @@ def draw_bands(errors: "Errors") -> "Figure":
             _draw_band(figure, grid[number // 3, number % 3], name, errors)
         _draw_errors(figure, grid[1, 2], errors)
         figure.suptitle(
-            "Learning that a page changes 5 times a day, from 3 visits a day of one bit each. "
+            "Learning that a page changes 5 times per day, from 3 visits per day of one bit each. "
             f"Lines: means; bands: the middle 95 % of {errors.runs:,} runs",
             x=0.01,
             horizontalalignment="left",
@@ -69,8 +74,8 @@ def draw_bands(errors: "Errors") -> "Figure":
     return figure
 
 
-def _draw_errors(figure: "Figure", place: "SubplotSpec", errors: "Errors") -> None:
-    axes = panel(figure, place, "Errors (RMSE, changes a day)", VISITS, "")
+def _draw_errors(figure: "Figure", cell: "SubplotSpec", errors: "Errors") -> None:
+    axes = panel(figure, cell, "Errors (RMSE, changes per day)", VISITS, "")
     shown = errors.visits >= FIRST
     over_visits(axes, FIRST, errors.visits[-1])
     axes.set_yscale("log")
@@ -90,16 +95,16 @@ def _draw_errors(figure: "Figure", place: "SubplotSpec", errors: "Errors") -> No
     name_ends(axes, {name: float(errors.rmse[name][-1]) for name in names}, LOOKS)
 
 
-def _draw_band(figure: "Figure", place: "SubplotSpec", name: str, errors: "Errors") -> None:
+def _draw_band(figure: "Figure", cell: "SubplotSpec", name: str, errors: "Errors") -> None:
     shown = errors.visits >= FIRST
     visits, colour = errors.visits[shown], LOOKS[name].colour
     title = f"{name}: off by {errors.rmse[name][-1]:.2f} in the end"
     axes = panel(
         figure,
-        place,
+        cell,
         title,
-        VISITS if place.is_last_row() else "",
-        RATE if place.is_first_col() else "",
+        VISITS if cell.is_last_row() else "",
+        RATE if cell.is_first_col() else "",
     )
     over_visits(axes, FIRST, visits[-1])
     axes.set_ylim(0.0, HIGHEST)
@@ -111,7 +116,7 @@ def _draw_band(figure: "Figure", place: "SubplotSpec", name: str, errors: "Error
 
 
 def draw_times(times: dict[str, Floats]) -> "Figure":
-    """Draw what one more visit costs after k of them."""
+    """Draw the cost of one more visit after k visits."""
     from matplotlib.figure import Figure
 
     from recrawl.paper.experiment_1 import TIMED_VISITS
@@ -121,9 +126,9 @@ def draw_times(times: dict[str, Floats]) -> "Figure":
         axes = panel(
             figure,
             figure.add_gridspec(1, 1)[0],
-            "One more visit: the MLE reads its whole past again",
+            "One more visit: the MLE reads all past visits again",
             "visits before it",
-            "time of one update and estimate\n(microseconds a page)",
+            "time of one update and estimate\n(microseconds per page)",
         )
         over_visits(axes, TIMED_VISITS[0], TIMED_VISITS[-1])
         axes.set_yscale("log")

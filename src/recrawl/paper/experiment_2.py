@@ -1,4 +1,4 @@
-"""The paper's second experiment: what estimated change rates are worth when they are used."""
+"""The paper's second experiment: the freshness that estimated change rates lead to."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,24 +6,24 @@ from typing import Any
 import numpy as np
 
 from recrawl.paper import experiment_2_figure as figure
-from recrawl.paper.experiment_2_numbers import SHOWN, Followed, Measured, measure
-from recrawl.paper.lives import ESTIMATORS
+from recrawl.paper.experiment_2_numbers import SHOWN, Experiment2, Followed, measure
 from recrawl.paper.section import Claim, Section, Table, judged
+from recrawl.paper.simulate import ESTIMATORS
 
-RANDOM_NUMBER = 2
+STREAM = 2
 BAND = (0.025, 0.975)
-#: Those that the paper compares, and those of them that a sentence sets against one another.
+#: The estimators that the paper compares, and those it ranks.
 COMPARED = ("LLN", "SA", "Naive", "MLE")
 OPPOSED = ("LLN", "SA", "Naive")
-#: "Much better" is taken to mean at most this share of the other's error.
+#: "Much better" means at most this share of the other's error.
 MUCH_BETTER = 0.5
-#: Shares of fresh pages that differ by less than this "do not vary much".
+#: Freshness that differs by less than this "does not vary much".
 NOT_MUCH = 0.01
 
 
 def run(runs: int, seed: int) -> Section:
-    """Repeat the second experiment, on so many draws of its pages, but at most 60."""
-    found = measure(runs, np.random.default_rng([seed, RANDOM_NUMBER]))
+    """Repeat the second experiment, on one draw of its pages per run, at most 60."""
+    found = measure(runs, np.random.default_rng([seed, STREAM]))
     return Section(
         "Experiment 2: crawl rates and freshness from estimates",
         _text(found, runs),
@@ -33,13 +33,13 @@ def run(runs: int, seed: int) -> Section:
     )
 
 
-def _text(found: Measured, runs: int) -> tuple[str, ...]:
+def _text(found: Experiment2, runs: int) -> tuple[str, ...]:
     return (_what_was_done(found.few, runs), _at_first(found), _regular(found), _at_last(found))
 
 
 def _what_was_done(few: Followed, runs: int) -> str:
     draws = few.best_freshness.size
-    fewer = f" ({draws} draws stand for the {runs:,} runs asked for.)" if draws < runs else ""
+    fewer = f" ({draws} draws are used for the {runs:,} runs requested.)" if draws < runs else ""
     return (
         "100 pages change at rates drawn between 0 and 1 a day, and 80 visits a day are shared "
         "evenly among them: 0.8 to each. After every k visits to each page its change rate is "
@@ -49,7 +49,7 @@ def _what_was_done(few: Followed, runs: int) -> str:
     )
 
 
-def _at_first(found: Measured) -> str:
+def _at_first(found: Experiment2) -> str:
     few, levels = found.few, found.levels
     given_up = few.given_up("LLN")[np.searchsorted(few.visits, 10)]
     return (
@@ -62,7 +62,7 @@ def _at_first(found: Measured) -> str:
     )
 
 
-def _regular(found: Measured) -> str:
+def _regular(found: Experiment2) -> str:
     levels = found.levels
     return (
         "When visits come at regular times instead of random ones, freshness rises by more than "
@@ -72,7 +72,7 @@ def _regular(found: Measured) -> str:
     )
 
 
-def _at_last(found: Measured) -> str:
+def _at_last(found: Experiment2) -> str:
     few, later = found.few, found.later
     return (
         "After 1,000 visits, which at 0.8 a day take more than three years, the crawl rates are "
@@ -102,7 +102,7 @@ def _first_draw(few: Followed) -> Table:
     )
 
 
-def _all_draws(found: Measured) -> Table:
+def _all_draws(found: Experiment2) -> Table:
     few = found.few
     columns = _summary(few)
     regular = np.concatenate([found.regular[name] for name in few.estimate])
@@ -115,7 +115,7 @@ def _later(later: Followed) -> Table:
 
 
 def _summary(followed: Followed) -> dict[str, Any]:
-    """Give a row for each estimator and number of visits."""
+    """Return the columns with a row per estimator and number of visits."""
     names = list(followed.estimate)
     gaps = np.concatenate([followed.gap(name) for name in names])
     return {
@@ -131,7 +131,7 @@ def _summary(followed: Followed) -> dict[str, Any]:
     }
 
 
-def _levels(found: Measured) -> Table:
+def _levels(found: Experiment2) -> Table:
     names = [level.split() for level in found.levels]
     return Table(
         "experiment-2-levels",
@@ -143,7 +143,7 @@ def _levels(found: Measured) -> Table:
     )
 
 
-def _claim_crawl_rate(found: Measured) -> Claim:
+def _claim_crawl_rate(found: Experiment2) -> Claim:
     few, later = found.few, found.later
     ours = max(few.rmse_at("LLN", 1_000), few.rmse_at("SA", 1_000))
     page_2 = ", ".join(f"{few.rmse_shown(name)[-1]:.4f} ({name})" for name in OPPOSED)
@@ -162,7 +162,7 @@ def _claim_crawl_rate(found: Measured) -> Claim:
 
 
 def _where_better(later: Followed) -> str:
-    """Tell from how many visits on each of the paper's estimators is better than Naive."""
+    """Return from how many visits on each of the paper's estimators is better than Naive."""
     parts = []
     for name in ("LLN", "SA"):
         worse = np.flatnonzero(later.rmse(name) >= later.rmse("Naive"))
@@ -189,7 +189,7 @@ def _claim_alike(few: Followed) -> Claim:
     )
 
 
-def _claim_in_the_end(found: Measured) -> Claim:
+def _claim_in_the_end(found: Experiment2) -> Claim:
     early = {name: found.few.median_gap(name, 1_000) for name in OPPOSED}
     end = {name: found.later.median_gap(name, 10_000) for name in OPPOSED}
     behind = [name for name in ("LLN", "SA") if early[name] >= early["Naive"]]

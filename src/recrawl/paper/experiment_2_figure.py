@@ -8,7 +8,7 @@ import numpy as np
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.drawing import LOOKS, Look, name_ends, over_visits, panel
-from recrawl.paper.experiment_2_numbers import SHOWN, Followed, Measured
+from recrawl.paper.experiment_2_numbers import SHOWN, Experiment2, Followed
 from recrawl.paper.section import Picture, drawn
 
 if TYPE_CHECKING:
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
 
 VISITS_NAME = "visits to each page, k"
 SIZE = (12.0, 4.6)
-#: Where curves coincide, those below are so wide that they show at both sides of those above.
+#: Lower curves are wider, so that they show where curves coincide.
 WIDEST = 4.0
 WIDTH = 1.7
 
 
-def pictures(found: Measured) -> tuple[Picture, ...]:
-    """Draw all three."""
+def pictures(found: Experiment2) -> tuple[Picture, ...]:
+    """Draw all three pictures."""
     with style.styled():
         return (
             drawn(
                 "experiment-2",
-                "One draw of 100 pages. Left: page 2's crawl rate as the estimates so far would "
-                "have it. Right: the freshness of all pages at these rates.",
+                "One draw of 100 pages. Left: page 2's crawl rate according to the estimates so "
+                "far. Right: the freshness of all pages at these rates.",
                 _first_draw(found.few),
             ),
             drawn(
                 "experiment-2-runs",
-                "Many draws. Left: how far freshness stays below the optimum, the median draw, "
-                "with the band of 95 % of draws for LLN and the Gamma filter; it falls by 0.01 "
-                "where the last page that is never visited is found to change. Right: mean "
-                "freshness at random and at regular visits; dotted lines are equal rates, and the "
-                "best ones for the true change rates.",
+                "Many draws. Left: how far freshness stays below the optimum in the median draw, "
+                "with a band of 95 % of draws for LLN and the Gamma filter; it falls by 0.01 when "
+                "the last page without visits is found to change. Right: mean freshness for "
+                "random and regular visits; dotted lines are equal rates, and the best ones for "
+                "the true change rates.",
                 _all_draws(found),
             ),
             drawn(
                 "experiment-2-later",
                 "Ten times as many visits. Left: error of the crawl rates over all pages. Right: "
-                "how far freshness stays below the optimum, the median draw.",
+                "how far freshness stays below the optimum in the median draw.",
                 _later(found),
             ),
         )
@@ -66,7 +66,7 @@ def _first_draw(few: Followed) -> "Figure":
         grid[0, 0],
         "Page 2's crawl rate settles slowly",
         VISITS_NAME,
-        "best crawl rate, visits a day",
+        "best crawl rate, visits per day",
     )
     rates = {name: few.crawl_rate[name][:, 0, SHOWN] for name in names}
     best = few.best_rate[0, SHOWN]
@@ -87,7 +87,7 @@ def _first_draw(few: Followed) -> "Figure":
     return figure
 
 
-def _all_draws(found: Measured) -> "Figure":
+def _all_draws(found: Experiment2) -> "Figure":
     few = found.few
     figure = _figure()
     grid = figure.add_gridspec(1, 2)
@@ -116,8 +116,8 @@ def _all_draws(found: Measured) -> "Figure":
     return figure
 
 
-def _random_and_regular(axes: "Axes", found: Measured) -> None:
-    """Draw two estimators at both kinds of visits, and the levels to compare with."""
+def _random_and_regular(axes: "Axes", found: Experiment2) -> None:
+    """Draw two estimators for both kinds of visits, and the reference levels."""
     visits = found.few.visits
     for name in ("LLN", "Gamma"):
         random = found.few.freshness[name].mean(axis=1)
@@ -136,17 +136,17 @@ def _random_and_regular(axes: "Axes", found: Measured) -> None:
     axes.legend(loc="lower right", frameon=False, fontsize=10)
 
 
-def _later(found: Measured) -> "Figure":
+def _later(found: Experiment2) -> "Figure":
     later = found.later
     figure = _figure()
     grid = figure.add_gridspec(1, 2)
     errors = {name: later.rmse(name) for name in later.freshness}
     gaps = {name: np.median(later.gap(name), axis=1) for name in later.freshness}
-    for place, title, y, values, limit in (
+    for cell, title, y, values, limit in (
         (
             grid[0, 0],
             "Crawl rates: Naive stops, LLN and SA go on",
-            "RMSE of crawl rates, visits a day",
+            "RMSE of crawl rates, visits per day",
             errors,
             found.naive_rmse,
         ),
@@ -158,7 +158,7 @@ def _later(found: Measured) -> "Figure":
             found.naive_gap,
         ),
     ):
-        axes = panel(figure, place, title, VISITS_NAME, y)
+        axes = panel(figure, cell, title, VISITS_NAME, y)
         axes.set_yscale("log")
         _lines(axes, later.visits, values)
         axes.axhline(limit, color=style.GREY, linewidth=0.9)

@@ -1,4 +1,4 @@
-"""The numbers of the second experiment: crawl rates from estimates, and what they are worth."""
+"""The numbers of the second experiment: crawl rates from estimates, and their freshness."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ import numpy as np
 from recrawl.allocation import allocate, freshness, uniform
 from recrawl.estimation import Estimator
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.paper.lives import ESTIMATORS, checkpoints, follow
+from recrawl.paper.simulate import ESTIMATORS, checkpoints, follow
 
 PAGES = 100
 BUDGET = 80.0
 CRAWL_RATE = BUDGET / PAGES
 VISITS = checkpoints(1, 1_000, 25)
-#: What is done with each draw of 100 pages takes so long that more of them are not worth the wait.
+#: A draw of 100 pages takes so long that more of them are not worth the wait.
 MAX_DRAWS = 60
-#: 1,000 visits turned out too few to judge what the paper says of the end: SA was behind Naive.
+#: 1,000 visits are too few to judge what the paper says about the end: SA is behind Naive.
 LATER_VISITS = checkpoints(10, 10_000, 25)
 MAX_LATER_DRAWS = 20
 #: Page 2, counted from 1.
@@ -26,10 +26,10 @@ SHOWN = 1
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Sets of 100 pages, each of which has the whole budget for itself.
+    """Sets of 100 pages, each with the whole budget.
 
     Attributes:
-        change_rate: A row for each draw, with a rate for each page.
+        change_rate: A row per draw and a column per page.
     """
 
     change_rate: Floats
@@ -37,7 +37,7 @@ class Draws:
     def crawl_rate(
         self, believed: Floats, visits: Literal["poisson", "periodic"] = "poisson"
     ) -> Floats:
-        """Give the crawl rates that are best if the pages change as is believed.
+        """Return the best crawl rates for the believed change rates.
 
         Each draw is a host with its own budget, so that all are solved at once.
         """
@@ -52,22 +52,22 @@ class Draws:
         return found.crawl_rate.reshape(draws, pages)
 
     def freshness(self, crawl_rate: Floats) -> Floats:
-        """Give the share of each draw's pages that is fresh when visits come at random."""
+        """Return the freshness of each draw for visits at random times."""
         pairs = zip(crawl_rate, self.change_rate, strict=True)
         return np.array([freshness(crawl, change) for crawl, change in pairs])
 
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """What estimates led to, after each number of visits.
+    """The crawl rates and freshness that estimates lead to, after each number of visits.
 
     Attributes:
         visits: The numbers of visits, k.
-        best_rate: The crawl rates that are best in truth, draws × pages.
-        best_freshness: What they are worth, one a draw.
-        estimate: k × draws × pages, by the estimator's name.
-        crawl_rate: Those that are best for these estimates, likewise.
-        freshness: What they are worth in truth, k × draws.
+        best_rate: The crawl rates best for the true change rates, draws × pages.
+        best_freshness: Their freshness, one per draw.
+        estimate: k × draws × pages, by estimator.
+        crawl_rate: The crawl rates best for these estimates, likewise.
+        freshness: Their true freshness, k × draws.
     """
 
     visits: Ints
@@ -78,31 +78,31 @@ class Followed:
     freshness: Mapping[str, Floats]
 
     def gap(self, name: str) -> Floats:
-        """Give by how much the freshness falls short of the best, k × draws."""
+        """Return the best freshness minus the freshness, k × draws."""
         return self.best_freshness - self.freshness[name]
 
     def median_gap(self, name: str, visits: int) -> float:
-        """Give the median gap at the first checkpoint with so many visits."""
+        """Return the median gap at the first checkpoint with this many visits."""
         return float(np.median(self.gap(name)[self._at(visits)]))
 
     def mean_freshness(self, name: str, visits: int) -> float:
-        """Give the mean freshness at the first checkpoint with so many visits."""
+        """Return the mean freshness at the first checkpoint with this many visits."""
         return float(self.freshness[name][self._at(visits)].mean())
 
     def rmse(self, name: str) -> Floats:
-        """Give the error of the crawl rates over all pages, one a checkpoint."""
+        """Return the error of the crawl rates over all pages, one per checkpoint."""
         return _root_mean_square(self.crawl_rate[name] - self.best_rate, (1, 2))
 
     def rmse_shown(self, name: str) -> Floats:
-        """Give the error of the crawl rate of page 2."""
+        """Return the error of the crawl rate of page 2."""
         return _root_mean_square((self.crawl_rate[name] - self.best_rate)[:, :, SHOWN], 1)
 
     def rmse_at(self, name: str, visits: int) -> float:
-        """Give the error over all pages at the first checkpoint with so many visits."""
+        """Return the error over all pages at the first checkpoint with this many visits."""
         return float(self.rmse(name)[self._at(visits)])
 
     def given_up(self, name: str) -> Floats:
-        """Give the share of pages that are believed never to change, one a checkpoint."""
+        """Return the share of pages estimated never to change, one per checkpoint."""
         return np.asarray((self.estimate[name] == 0.0).mean(axis=(1, 2)))
 
     def _at(self, visits: int) -> int:
@@ -110,18 +110,18 @@ class Followed:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """All that the second experiment gives.
+class Experiment2:
+    """The results of the second experiment.
 
     Attributes:
         draws: The pages.
         few: Up to 1,000 visits, all estimators.
         later: Up to 10,000 visits, on fewer draws, LLN, SA and Naive.
-        regular: Mean freshness when the same estimates are used for regular visits, one a
+        regular: Mean freshness when the same estimates are used for regular visits, one per
             checkpoint of ``few``.
         levels: Mean freshness of uniform and best crawl rates, at random and regular visits.
-        naive_rmse: What the naive estimator's error of the crawl rates in ``later`` tends to.
-        naive_gap: What its median gap there tends to.
+        naive_rmse: The limit of the naive estimator's error of the crawl rates in ``later``.
+        naive_gap: The limit of its median gap there.
     """
 
     draws: Draws
@@ -133,8 +133,8 @@ class Measured:
     naive_gap: float
 
 
-def measure(runs: int, rng: np.random.Generator) -> Measured:
-    """Draw pages, follow the estimators, and use what they say."""
+def measure(runs: int, rng: np.random.Generator) -> Experiment2:
+    """Draw pages, run the estimators, and allocate by their estimates."""
     draws = Draws(rng.random((min(runs, MAX_DRAWS), PAGES)))
     few = _followed(ESTIMATORS, draws, VISITS, rng)
     fewer = Draws(draws.change_rate[:MAX_LATER_DRAWS])
@@ -145,7 +145,7 @@ def measure(runs: int, rng: np.random.Generator) -> Measured:
         for name, estimate in few.estimate.items()
     }
     rate = fewer.crawl_rate(fewer.change_rate * CRAWL_RATE / (fewer.change_rate + CRAWL_RATE))
-    return Measured(
+    return Experiment2(
         draws,
         few,
         later,

@@ -10,21 +10,21 @@ from recrawl.estimation import LLN, SA, Estimator
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.drawing import LOOKS, SERIES, name_ends, over_visits, panel
-from recrawl.paper.lives import checkpoints, follow
 from recrawl.paper.section import Claim, Picture, Section, Table, drawn, judged
+from recrawl.paper.simulate import checkpoints, follow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RANDOM_NUMBER = 3
+STREAM = 3
 CHANGE_RATE = 1_000.0
 CRAWL_RATE = 200.0
 LAST = 10_000
 VISITS = checkpoints(1, LAST, 161)
 #: At γ = 1 the error of SA falls with this power of k, which is not in the paper.
 SLOW_EXPONENT = -min(0.5, CRAWL_RATE / (CRAWL_RATE + CHANGE_RATE))
-#: A choice "affects" the error if the worst is at least so many times the best.
+#: A choice "affects" the error if the worst is at least this many times the best.
 AFFECTED = 2.0
 ERROR_TICKS = (0.0001, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
@@ -42,12 +42,12 @@ SAS: Mapping[str, Estimator[Any]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """What the settings gave.
+class Experiment3:
+    """The results of each setting.
 
     Attributes:
         visits: The numbers of visits, k.
-        first: Estimates in the first run, one a checkpoint, by the setting's name.
+        first: Estimates in the first run, one per checkpoint, by setting.
         rmse: Over all runs, as a share of the true rate, likewise.
         bias: The mean error over all runs, as a share of the true rate, likewise.
     """
@@ -58,11 +58,11 @@ class Measured:
     bias: Mapping[str, Floats]
 
     def rmse_at(self, name: str, visits: int) -> float:
-        """Give the error at the first checkpoint with so many visits."""
+        """Return the error at the first checkpoint with this many visits."""
         return float(self.rmse[name][np.searchsorted(self.visits, visits)])
 
     def slope(self, name: str) -> float:
-        """Give the slope of log error against log k over the last decade."""
+        """Return the slope of log error against log k over the last decade."""
         # A single run may be right by chance, and its error exactly 0.
         tail = (self.visits >= LAST // 10) & (self.rmse[name] > 0.0)
         line = np.polynomial.Polynomial.fit(
@@ -72,8 +72,8 @@ class Measured:
 
 
 def run(runs: int, seed: int) -> Section:
-    """Repeat the third experiment, with so many runs where the paper has one."""
-    found = measure(runs, np.random.default_rng([seed, RANDOM_NUMBER]))
+    """Repeat the third experiment, with many runs where the paper has one."""
+    found = measure(runs, np.random.default_rng([seed, STREAM]))
     return Section(
         "Experiment 3: the choice of α and η",
         (_what_was_done(runs), _what_is_seen(found), _where_order_differs(found)),
@@ -89,12 +89,12 @@ def run(runs: int, seed: int) -> Section:
     )
 
 
-def measure(runs: int, rng: np.random.Generator) -> Measured:
-    """Follow every setting through the same visits."""
+def measure(runs: int, rng: np.random.Generator) -> Experiment3:
+    """Run every setting on the same visits."""
     estimators = {**LLNS, **SAS}
     found = follow(estimators, np.full(runs, CHANGE_RATE), CRAWL_RATE, VISITS, rng)
     errors = {name: estimate / CHANGE_RATE - 1.0 for name, estimate in found.items()}
-    return Measured(
+    return Experiment3(
         VISITS,
         {name: estimate[:, 0] for name, estimate in found.items()},
         {name: np.sqrt((error**2).mean(axis=1)) for name, error in errors.items()},
@@ -111,7 +111,7 @@ def _what_was_done(runs: int) -> str:
     )
 
 
-def _what_is_seen(found: Measured) -> str:
+def _what_is_seen(found: Experiment3) -> str:
     low = {name: f"{round(-100.0 * bias[-1], 1) + 0.0:.1f} %" for name, bias in found.bias.items()}
     return (
         f"Error after 10,000 visits: {_errors(found, LLNS, LAST)}; {_errors(found, SAS, LAST)}. "
@@ -122,7 +122,7 @@ def _what_is_seen(found: Measured) -> str:
     )
 
 
-def _where_order_differs(found: Measured) -> str:
+def _where_order_differs(found: Experiment3) -> str:
     parts = []
     for family in (LLNS, SAS):
         best = [min(family, key=lambda name: found.rmse_at(name, k)) for k in (10, 100, 1_000)]
@@ -135,11 +135,11 @@ def _where_order_differs(found: Measured) -> str:
     )
 
 
-def _apart(found: Measured) -> float:
+def _apart(found: Experiment3) -> float:
     return abs(found.rmse_at("α = 1", LAST) / found.rmse_at("α = log(k+1)", LAST) - 1.0)
 
 
-def _errors(found: Measured, family: Mapping[str, object], visits: int) -> str:
+def _errors(found: Experiment3, family: Mapping[str, object], visits: int) -> str:
     return ", ".join(f"{found.rmse_at(name, visits):.3f} ({name})" for name in family)
 
 
@@ -147,7 +147,7 @@ def _minus(exponent: float) -> str:
     return f"{exponent:.2f}".replace("-", "−")
 
 
-def _table(found: Measured) -> Table:
+def _table(found: Experiment3) -> Table:
     names = list(found.first)
     return Table(
         "experiment-3",
@@ -161,7 +161,7 @@ def _table(found: Measured) -> Table:
     )
 
 
-def _claim_choice_matters(found: Measured) -> Claim:
+def _claim_choice_matters(found: Experiment3) -> Claim:
     ratios = [
         max(found.rmse_at(name, LAST) for name in family)
         / min(found.rmse_at(name, LAST) for name in family)
@@ -176,7 +176,7 @@ def _claim_choice_matters(found: Measured) -> Claim:
     )
 
 
-def _claim_worst_alpha(found: Measured) -> Claim:
+def _claim_worst_alpha(found: Experiment3) -> Claim:
     errors = {name: found.rmse_at(name, LAST) for name in LLNS}
     others = max(error for name, error in errors.items() if name != "α = k^0.75")
     return judged(
@@ -187,16 +187,16 @@ def _claim_worst_alpha(found: Measured) -> Claim:
     )
 
 
-def _claim_theorem_1(found: Measured) -> Claim:
+def _claim_theorem_1(found: Experiment3) -> Claim:
     order = sorted(LLNS, key=lambda name: found.rmse_at(name, LAST))
     slopes = {name: found.slope(name) for name in LLNS}
-    told = ", ".join(f"{_minus(slope)} ({name})" for name, slope in slopes.items())
+    fits = ", ".join(f"{_minus(slope)} ({name})" for name, slope in slopes.items())
     slowest = max(slopes, key=lambda name: slopes[name])
     return judged(
         "4, Expt 3",
         "That matches Theorem 1, whose bound falls most slowly, as α/k = k^−0.25, for "
         "α = k^0.75 and as k^−0.5 for the rest.",
-        f"Slope of log RMSE over the last decade: {told}. From best to worst: {', '.join(order)}.",
+        f"Slope of log RMSE over the last decade: {fits}. From best to worst: {', '.join(order)}.",
         holds=slowest == "α = k^0.75" and order[-1] == "α = k^0.75",
         remark="At k^0.75 the slope is not yet the bound's −0.25, since α is still "
         f"{LAST**-0.25:.0%} of k where only "
@@ -204,7 +204,7 @@ def _claim_theorem_1(found: Measured) -> Claim:
     )
 
 
-def _claim_gamma(found: Measured) -> Claim:
+def _claim_gamma(found: Experiment3) -> Claim:
     half, three_quarters = "γ = 0.5", "γ = 0.75"
     better = found.rmse[three_quarters] < found.rmse[half]
     worse = np.flatnonzero(~better)
@@ -221,7 +221,7 @@ def _claim_gamma(found: Measured) -> Claim:
     )
 
 
-def _claim_gamma_1(found: Measured) -> Claim:
+def _claim_gamma_1(found: Experiment3) -> Claim:
     one, slope = found.rmse_at("γ = 1", LAST), found.slope("γ = 1")
     return judged(
         "4, Expt 3",
@@ -233,17 +233,17 @@ def _claim_gamma_1(found: Measured) -> Claim:
     )
 
 
-def _picture(found: Measured) -> Picture:
+def _picture(found: Experiment3) -> Picture:
     with style.styled():
         return drawn(
             "experiment-3",
-            "Δ = 1,000 changes and p = 200 visits a day. Above: one run, the line is the truth. "
+            "Δ = 1,000 changes and p = 200 visits per day. Above: one run, the line is the truth. "
             "Below: relative RMSE of all runs. Left: LLN. Right: SA.",
             _figure(found),
         )
 
 
-def _figure(found: Measured) -> "Figure":
+def _figure(found: Experiment3) -> "Figure":
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12.0, 8.4), layout="constrained")
@@ -253,7 +253,7 @@ def _figure(found: Measured) -> "Figure":
     top = 1.05 * max(float(line.max()) for line in found.first.values())
     for column, family in enumerate((LLNS, SAS)):
         above = panel(
-            figure, grid[0, column], titles[column], "visits, k", "estimate, changes a day"
+            figure, grid[0, column], titles[column], "visits, k", "estimate, changes per day"
         )
         above.set_ylim(0.0, top)
         above.axhline(CHANGE_RATE, color=LOOKS["truth"].colour, linewidth=1.0)
@@ -266,7 +266,7 @@ def _figure(found: Measured) -> "Figure":
 
 
 def _tick_errors(axes: "Axes") -> None:
-    """Put a tick at 1 and 3 of each power of ten, where the axis has them anyway."""
+    """Put ticks at 1 and 3 times each power of ten within the axis."""
     low, high = axes.get_ylim()
     ticks = [tick for tick in ERROR_TICKS if low <= tick <= high]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])

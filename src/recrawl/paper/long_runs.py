@@ -1,4 +1,4 @@
-"""Theorems 1 and 2, their first halves: on long lives the error goes, and stays, away."""
+"""Theorems 1 and 2, first halves: in long runs the error vanishes for good."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from recrawl.estimation import LLN, SA, Estimator, Naive
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.paper.drawing import LOOKS, over_visits, panel
-from recrawl.paper.lives import checkpoints, follow
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
+from recrawl.paper.simulate import checkpoints, follow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RNG_NUMBER = 5
+STREAM = 5
 CHANGE_RATE, CRAWL_RATE = 5.0, 3.0
 #: The probability that a visit finds a change.
 MU = CHANGE_RATE / (CHANGE_RATE + CRAWL_RATE)
 NAIVE_LIMIT = CRAWL_RATE * MU
 MAX_RUNS = 20
 FIRST, LAST, POINTS = 10, 1_000_000, 51
-#: From here on an error must stay small, to be called gone.
+#: From here on an error must stay small to count as vanished.
 LATE = 100_000
-#: In standard deviations: what no run of some twenty reaches by chance, at any checkpoint.
+#: Standard deviations that none of twenty runs exceeds by chance, at any checkpoint.
 REACH = 5.0
-#: At γ = 0.4 the squares of the steps have no finite sum, and theorem 2 is silent.
+#: At γ = 0.4 the squares of the steps have no finite sum, and theorem 2 does not apply.
 UNCOVERED = 0.4
 ESTIMATORS: Mapping[str, Estimator[Any]] = {
     "LLN": LLN(),
@@ -39,12 +39,12 @@ ESTIMATORS: Mapping[str, Estimator[Any]] = {
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was measured.
+class LongRuns:
+    """The results.
 
     Attributes:
-        visits: Where estimates were taken.
-        estimates: A row for each number of visits, an estimate for each life, by estimator.
+        visits: The numbers of visits at which estimates were recorded.
+        estimates: A row per number of visits and a column per run, by estimator.
         tails: The largest relative error from that number of visits on, likewise.
     """
 
@@ -54,25 +54,24 @@ class Measured:
 
     @property
     def runs(self) -> int:
-        """How many lives."""
+        """The number of runs."""
         return int(self.estimates["LLN"].shape[1])
 
     def worst(self, name: str, visits: int) -> float:
-        """Give the worst life's largest relative error from so many visits on."""
+        """Return the largest relative error of all runs from a number of visits on."""
         return float(self.tails[name][np.searchsorted(self.visits, visits)].max())
 
 
 def run(runs: int, seed: int) -> Section:
-    """Follow few lives for long, and judge whether each one's error goes away."""
-    found = measure(min(runs, MAX_RUNS), np.random.default_rng([seed, RNG_NUMBER]))
+    """Follow a few long runs, and judge whether the error vanishes in each."""
+    found = measure(min(runs, MAX_RUNS), np.random.default_rng([seed, STREAM]))
     caption = (
-        "Each thin line is a life: the largest relative error that is still to come, at any "
-        "checkpoint from there on. The thick line is the worst of them. An error that goes away "
-        "for good is a line that falls to nothing. At the right end few checkpoints are left to "
-        "look at."
+        "Each thin line is a run: the largest relative error still to come, at any checkpoint from "
+        "there on. The thick line is the worst of them. The line of an error that vanishes for "
+        "good falls to 0. At the right end few checkpoints are left."
     )
     return Section(
-        title="Theorems 1 and 2: convergence of every life",
+        title="Theorems 1 and 2: convergence of every run",
         text=_text(found),
         pictures=(drawn("long-runs", caption, _draw(found)),),
         tables=(table(found),),
@@ -80,11 +79,11 @@ def run(runs: int, seed: int) -> Section:
     )
 
 
-def measure(runs: int, rng: np.random.Generator) -> Measured:
-    """Follow all estimators through the same long lives."""
+def measure(runs: int, rng: np.random.Generator) -> LongRuns:
+    """Run all estimators on the same long runs."""
     visits = checkpoints(FIRST, LAST, POINTS)
     found = follow(ESTIMATORS, np.full(runs, CHANGE_RATE), CRAWL_RATE, visits, rng)
-    return Measured(
+    return LongRuns(
         visits,
         found,
         {name: still_to_come(np.abs(rows / CHANGE_RATE - 1.0)) for name, rows in found.items()},
@@ -92,7 +91,7 @@ def measure(runs: int, rng: np.random.Generator) -> Measured:
 
 
 def still_to_come(errors: Floats) -> Floats:
-    """Give the largest of each row and those below it, column by column.
+    """Return the maximum of each row and the rows below it, column by column.
 
     >>> still_to_come(np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 0.0]]))
     array([[3., 2.],
@@ -103,7 +102,7 @@ def still_to_come(errors: Floats) -> Floats:
 
 
 def deviation(name: str, visits: int) -> float:
-    """Give the standard deviation, over Δ, that theory leaves in an estimate after many visits.
+    """Return the theoretical standard deviation of an estimate, over Δ, after many visits.
 
     The LLN's variance is Δ(Δ+p)²/(pk); SA's is η_k·Δ(Δ+p)/2.
 
@@ -119,37 +118,37 @@ def deviation(name: str, visits: int) -> float:
     return float(np.sqrt(variance)) / CHANGE_RATE
 
 
-def _text(found: Measured) -> tuple[str, ...]:
+def _text(found: LongRuns) -> tuple[str, ...]:
     worst = {name: [found.worst(name, k) for k in (FIRST, 1_000, LATE)] for name in ESTIMATORS}
     uncovered = worst[f"SA {UNCOVERED}"]
     return (
         (
             f"A page with Δ = {CHANGE_RATE:g} and p = {CRAWL_RATE:g} is followed for {LAST:,} "
-            f"visits; lives: {found.runs}. No finite run proves that an error goes away for good. "
-            "What can be seen is the largest error still to come, at the "
-            f"{found.visits.size} checkpoints looked at: it must fall in every life."
+            f"visits, in {found.runs} runs. No finite run proves that an error vanishes for good. "
+            "What can be seen is the largest error still to come at the "
+            f"{found.visits.size} checkpoints: it must fall in every run."
         ),
         (
-            f"In the worst life the LLN's largest error is {worst['LLN'][0]:.0%} of Δ from "
+            f"In the worst run the LLN's largest error is {worst['LLN'][0]:.0%} of Δ from "
             f"{FIRST} visits on, {worst['LLN'][1]:.1%} from 1,000 on, and {worst['LLN'][2]:.2%} "
             f"from {LATE:,} on. SA's with γ = 0.75 are {worst['SA'][0]:.0%}, {worst['SA'][1]:.1%} "
             f"and {worst['SA'][2]:.2%}."
         ),
         (
-            f"With γ = {UNCOVERED} the squares of the steps have no finite sum and the theorem is "
-            f"silent. The errors are {uncovered[0]:.0%}, {uncovered[1]:.1%} and "
-            f"{uncovered[2]:.1%}: they fall here too, only more slowly. The condition is enough; "
-            "these lives do not show that it is needed."
+            f"With γ = {UNCOVERED} the squares of the steps have no finite sum and the theorem "
+            f"does not apply. The errors are {uncovered[0]:.0%}, {uncovered[1]:.1%} and "
+            f"{uncovered[2]:.1%}: they fall here too, only more slowly. The condition is "
+            "sufficient; these runs do not show that it is necessary."
         ),
         (
-            f"Naive settles as well, but at pΔ/(p+Δ) = {NAIVE_LIMIT:g} changes a day: its error "
+            f"Naive settles as well, but at pΔ/(p+Δ) = {NAIVE_LIMIT:g} changes per day: its error "
             f"stays at {found.worst('Naive', LATE):.1%}."
         ),
     )
 
 
-def table(found: Measured) -> Table:
-    """Give the tails life by life, and the estimates they come from."""
+def table(found: LongRuns) -> Table:
+    """Return the tails and estimates run by run."""
     size = found.visits.size * found.runs
     return Table(
         "long-runs",
@@ -165,29 +164,29 @@ def table(found: Measured) -> Table:
     )
 
 
-def claims(found: Measured) -> tuple[Claim, ...]:
+def claims(found: LongRuns) -> tuple[Claim, ...]:
     """Judge what the paper says about the limits of LLN, SA and Naive."""
     return (*_convergence_claims(found), *_naive_claims(found))
 
 
-def _convergence_claims(found: Measured) -> tuple[Claim, ...]:
+def _convergence_claims(found: LongRuns) -> tuple[Claim, ...]:
     return tuple(
         judged(
-            place,
+            section,
             f"{says} tends to Δ almost surely.",
-            f"Worst of {found.runs} lives: {found.worst(name, 1_000):.1%} off at some checkpoint "
+            f"Worst of {found.runs} runs: {found.worst(name, 1_000):.1%} off at some checkpoint "
             f"from 1,000 visits on, {found.worst(name, LATE):.2%} from {LATE:,} on, where "
             f"{REACH:g} standard deviations are {REACH * deviation(name, LATE):.2%}.",
             holds=found.worst(name, LATE) < REACH * deviation(name, LATE),
         )
-        for place, name, says in (
+        for section, name, says in (
             ("3.1", "LLN", "The LLN estimate, with α_k/k → 0,"),
             ("3.2", "SA", "The SA estimate, with Σ η infinite and Σ η² finite,"),
         )
     )
 
 
-def _naive_claims(found: Measured) -> tuple[Claim, ...]:
+def _naive_claims(found: LongRuns) -> tuple[Claim, ...]:
     naive = found.estimates["Naive"]
     share = float(naive[-1].mean()) / CRAWL_RATE
     error = np.sqrt(MU * (1.0 - MU) / (found.visits * found.runs))
@@ -206,7 +205,7 @@ def _naive_claims(found: Measured) -> tuple[Claim, ...]:
         judged(
             "3.3",
             "Naive's mean is pΔ/(p+Δ) at every k, so that it is biased.",
-            f"The mean over {found.runs} lives is {naive[0].mean():.2f} at {FIRST} visits and "
+            f"The mean over {found.runs} runs is {naive[0].mean():.2f} at {FIRST} visits and "
             f"{naive[-1].mean():.4f} at {LAST:,}, for {NAIVE_LIMIT:g}; at no checkpoint is it more "
             f"than {off.max():.1f} standard errors off, where {REACH:g} are allowed.",
             holds=bool(off.max() < REACH),
@@ -214,7 +213,7 @@ def _naive_claims(found: Measured) -> tuple[Claim, ...]:
         judged(
             "3.3",
             "Naive tends to pΔ/(p+Δ) almost surely, not to Δ: it is not consistent.",
-            f"From {LATE:,} visits on all {found.runs} lives are within {far:.4f} of "
+            f"From {LATE:,} visits on all {found.runs} runs are within {far:.4f} of "
             f"{NAIVE_LIMIT:g}, where {REACH:g} standard deviations are {REACH * spread:.4f}, and "
             f"none comes nearer to {CHANGE_RATE:g} than {near:.3f}.",
             holds=far < REACH * spread < near,
@@ -222,27 +221,27 @@ def _naive_claims(found: Measured) -> tuple[Claim, ...]:
     )
 
 
-def _draw(found: Measured) -> "Figure":
+def _draw(found: LongRuns) -> "Figure":
     from matplotlib.figure import Figure
 
     titles = {
-        "LLN": "LLN, α = 1: falls in every life",
-        "SA": "SA, γ = 0.75: falls in every life",
+        "LLN": "LLN, α = 1: falls in every run",
+        "SA": "SA, γ = 0.75: falls in every run",
         f"SA {UNCOVERED}": f"SA, γ = {UNCOVERED}, not covered: falls slowly",
         "Naive": "Naive: stays away from Δ",
     }
     with style.styled():
         figure = Figure(figsize=(11.5, 8.0), layout="constrained")
         grid = figure.add_gridspec(2, 2, wspace=0.06, hspace=0.08)
-        for place, (name, title) in enumerate(titles.items()):
+        for number, (name, title) in enumerate(titles.items()):
             axes = panel(
-                figure, grid[place], title, "visits, k", "largest error from k on, share of Δ"
+                figure, grid[number], title, "visits, k", "largest error from k on, share of Δ"
             )
-            _lives(axes, found, name)
+            _draw_runs(axes, found, name)
     return figure
 
 
-def _lives(axes: "Axes", found: Measured, name: str) -> None:
+def _draw_runs(axes: "Axes", found: LongRuns, name: str) -> None:
     look = LOOKS[name.split(maxsplit=1)[0]]
     tails = found.tails[name]
     axes.plot(found.visits, tails, color=look.colour, linewidth=0.7, alpha=0.6)

@@ -1,4 +1,4 @@
-"""A reproduction as files: pictures, numbers, claims and the report, all of them or none."""
+"""Write a reproduction's pictures, numbers, claims and report: all files or none."""
 
 import json
 import os
@@ -12,56 +12,55 @@ import numpy as np
 
 from recrawl.errors import OutputError
 from recrawl.formats.tables import write_table
-from recrawl.paper.claims import claims_of
 from recrawl.paper.report import CLAIMS, TIMINGS, Origin, report_html
-from recrawl.paper.section import Section, Table
+from recrawl.paper.section import Section, Table, claims_of
 
 REPORT = "report.html"
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse a place where no report can be, so that nobody computes for a minute to find out.
+    """Check that a report can be written to a folder, before a minute is spent computing it.
 
     Raises:
-        OutputError: There is a file in its place, or the disk refuses to write there.
+        OutputError: It is a file, or cannot be written to.
     """
-    with _told(Path(folder)), _staged(Path(folder)):
+    with _output_errors(Path(folder)), _staged(Path(folder)):
         pass
 
 
 def write_report(
     folder: str | os.PathLike[str], sections: Mapping[str, Section], origin: Origin
 ) -> Path:
-    """Write everything that was found into a folder, which is made if it is not there.
+    """Write all results into a folder, which is created if it does not exist.
 
-    A new folder is there complete or not at all. In one that is there already, files of the same
-    names are replaced, each as a whole and the report last; others are left alone.
+    A new folder appears complete or not at all. In an existing one, files of the same names are
+    replaced, each as a whole and the report last; others are left alone.
 
     Args:
-        folder: Where to.
-        sections: What was found, by the parts' names.
-        origin: What was asked for.
+        folder: The folder.
+        sections: The results by part.
+        origin: The arguments of the reproduction.
 
     Returns:
-        Where the report is.
+        The path of the report.
 
     Raises:
-        OutputError: It cannot be written there.
+        OutputError: The folder cannot be written to.
     """
-    place = Path(folder)
+    target = Path(folder)
     files = _files(sections, origin)
-    with _told(place), _staged(place) as staged:
+    with _output_errors(target), _staged(target) as staged:
         for name, content in files.items():
             if isinstance(content, bytes):
                 (staged.new / name).write_bytes(content)
             else:
-                _write_csv(content, staged.new / name, place / name)
+                _write_csv(content, staged.new / name, target / name)
         staged.put(list(files))
-    return place / REPORT
+    return target / REPORT
 
 
 def _files(sections: Mapping[str, Section], origin: Origin) -> dict[str, bytes | Table]:
-    """Give what each file is to hold, the report last."""
+    """Return the content of each file, the report last."""
     files: dict[str, bytes | Table] = {}
     for section in sections.values():
         for picture in section.pictures:
@@ -90,7 +89,7 @@ def _add(files: dict[str, bytes | Table], name: str, content: bytes | Table) -> 
 def _claims_table(sections: Mapping[str, Section]) -> Table:
     claims = claims_of(sections.values())
     columns = {
-        "place": [claim.place for claim in claims],
+        "place": [claim.section for claim in claims],
         "claim": [claim.says for claim in claims],
         "measured": [claim.measured for claim in claims],
         "verdict": [claim.verdict for claim in claims],
@@ -101,47 +100,47 @@ def _claims_table(sections: Mapping[str, Section]) -> Table:
     )
 
 
-def _write_csv(table: Table, new: Path, told: Path) -> None:
+def _write_csv(table: Table, new: Path, target: Path) -> None:
     try:
         write_table(table.columns, "csv", new)
     except OutputError as error:
-        # Nobody knows the place where files are put together.
-        raise OutputError(str(error).replace(str(new), str(told))) from None
+        # The staging folder means nothing to the user.
+        raise OutputError(str(error).replace(str(new), str(target))) from None
 
 
 class _Staged:
-    """A hidden place where files are put together, and how they get from there to the folder.
+    """A hidden folder in which files are staged before they are moved to the target.
 
     Attributes:
-        new: Where to write.
+        new: Where to write new files.
     """
 
     def __init__(self, folder: Path) -> None:
-        # Links are followed once, so that what is checked is also what is written.
+        # Symbolic links are resolved once, so that what is checked is also what is written.
         self._folder = Path(os.path.realpath(folder))
-        self._there = self._folder.is_dir()
+        self._exists = self._folder.is_dir()
         hidden = f".recrawl-{secrets.token_hex(8)}"
-        if self._there:
-            self._old = self.new = self._folder / hidden
+        if self._exists:
+            self._staging = self.new = self._folder / hidden
             return
-        # All that is missing of the path is made as one tree, and moved to its place as one.
+        # All missing parents are created as one tree, which is moved as a whole.
         self._top = self._folder
         while not self._top.parent.exists():
             self._top = self._top.parent
-        # What is there now and is no folder is a file, or a link that leads to itself.
+        # What exists there and is no folder is a file, or a link to itself.
         if os.path.lexists(self._top):
             raise OutputError(f"{folder}: this is a file, not a folder")
-        self._old = self._top.with_name(hidden)
-        self.new = self._old / self._folder.relative_to(self._top)
+        self._staging = self._top.with_name(hidden)
+        self.new = self._staging / self._folder.relative_to(self._top)
 
     def make(self) -> None:
-        """Make the place."""
+        """Create the staging folder."""
         self.new.mkdir(parents=True)
 
     def put(self, names: list[str]) -> None:
-        """Put files where they belong, the last of them last."""
-        if not self._there:
-            self._old.rename(self._top)
+        """Move the files to the target in this order."""
+        if not self._exists:
+            self._staging.rename(self._top)
             return
         for name in names:
             if (self._folder / name).is_dir():
@@ -150,13 +149,13 @@ class _Staged:
             (self.new / name).replace(self._folder / name)
 
     def remove(self) -> None:
-        """Remove the place, with what is still in it."""
-        shutil.rmtree(self._old, ignore_errors=True)
+        """Remove the staging folder and what is left in it."""
+        shutil.rmtree(self._staging, ignore_errors=True)
 
 
 @contextmanager
 def _staged(folder: Path) -> Iterator[_Staged]:
-    """Give a place to put files together, removed in the end whatever happens."""
+    """Yield a staging folder, which is removed in the end whatever happens."""
     staged = _Staged(folder)
     try:
         staged.make()
@@ -166,8 +165,8 @@ def _staged(folder: Path) -> Iterator[_Staged]:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    """Turn what the disk refuses to words."""
+def _output_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the file system into `OutputError`."""
     try:
         yield
     except OSError as error:

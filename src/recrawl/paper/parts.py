@@ -1,4 +1,4 @@
-"""The parts of the report by name, and how they are run: side by side, on as many processes."""
+"""The parts of the report by name, and how they are run in parallel."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ from typing import cast
 from recrawl.errors import ArgumentError
 from recrawl.paper.section import Section
 
-#: Called with how many parts are done, and how many there are.
+#: Called with the number of finished parts and the total.
 Progress = Callable[[int, int], object]
 
 #: Each part's module, in the order the report shows them; every one has a function ``run``.
@@ -26,8 +26,8 @@ PARTS: dict[str, str] = {
     "best-sequence": "recrawl.paper.best_sequence",
     "while-crawling": "recrawl.paper.while_crawling",
 }
-#: What people ask for, and the parts it means.
-ASKED: dict[str, tuple[str, ...]] = {
+#: The names of experiments on the command line, and their parts.
+EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "1": ("experiment-1",),
     "2": ("experiment-2",),
     "3": ("experiment-3",),
@@ -35,19 +35,19 @@ ASKED: dict[str, tuple[str, ...]] = {
     "beyond": ("efficiency", "best-sequence", "while-crawling"),
     "all": tuple(PARTS),
 }
-#: Those that take longest begin first, so that no processor is idle at the end.
+#: The longest parts start first, so that no processor is idle at the end.
 LONGEST = ("while-crawling", "experiment-2", "efficiency", "theorem-slopes")
 
 
 def part_names(experiment: str) -> tuple[str, ...]:
-    """Give the parts that an experiment's name means.
+    """Return the parts of an experiment.
 
     >>> part_names("theorems")
     ('theorem-slopes', 'theorem-long-runs', 'corners')
     """
-    if experiment not in ASKED:
-        raise ArgumentError(f"experiment: '{experiment}' is not one of {', '.join(ASKED)}")
-    return ASKED[experiment]
+    if experiment not in EXPERIMENTS:
+        raise ArgumentError(f"experiment: '{experiment}' is not one of {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[experiment]
 
 
 def reproduce(
@@ -61,37 +61,37 @@ def reproduce(
 
     Args:
         experiment: "1", "2", "3", "theorems", "beyond" or "all".
-        runs: How many times each life is drawn; the paper has 1,000 in its first experiment.
-        seed: Of all randomness; the same gives the same numbers, but for times.
-        progress: Called when a part is done.
+        runs: How often each page is simulated; the paper's first experiment has 1,000 runs.
+        seed: Of all randomness; the same seed gives the same numbers, except timings.
+        progress: Called when a part is finished.
 
     Returns:
-        The parts by name, in the report's order.
+        The parts by name, in the order of the report.
     """
     names = part_names(experiment)
     if runs < 1:
         raise ArgumentError(f"runs: {runs} is not a positive number of runs; 1000 is usual")
-    tell = progress or (lambda _done, _total: None)
-    tell(0, len(names))
+    notify = progress or (lambda _done, _total: None)
+    notify(0, len(names))
     found: dict[str, Section] = {}
     for name, section in _sections(names, runs, seed):
         found[name] = section
-        tell(len(found), len(names))
+        notify(len(found), len(names))
     return {name: found[name] for name in names}
 
 
 def _sections(names: Sequence[str], runs: int, seed: int) -> Iterator[tuple[str, Section]]:
-    """Give the parts as they are done."""
+    """Yield the parts as they finish."""
     workers = min(len(names), os.cpu_count() or 1)
     if workers == 1:
         for name in names:
             yield name, _run(name, runs, seed)
         return
-    # A process that is forked may wait for ever for a lock that a thread held at that moment.
-    spawned = multiprocessing.get_context("spawn")
+    # A forked process may wait forever for a lock that a thread held at the fork.
+    context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
     longest_first = [name for name in dict.fromkeys((*LONGEST, *names)) if name in names]
-    with ProcessPoolExecutor(workers, spawned, _leave_interrupts_to_parent) as pool:
+    with ProcessPoolExecutor(workers, context, _ignore_interrupts) as pool:
         try:
             jobs: dict[Future[Section], str] = {
                 pool.submit(_run, name, runs, seed): name for name in longest_first
@@ -99,14 +99,14 @@ def _sections(names: Sequence[str], runs: int, seed: int) -> Iterator[tuple[str,
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
         except BaseException:
-            # The pool would finish what was begun; nobody waits for it any more.
+            # The pool would finish the running parts, which nobody needs any more.
             for process in set(multiprocessing.active_children()) - before:
                 process.terminate()
             raise
 
 
-def _leave_interrupts_to_parent() -> None:
-    """Let Ctrl-C, which a terminal sends to every process, be the parent's to handle."""
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C, which a terminal sends to every process, to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,4 +1,4 @@
-"""All that was found as one page of HTML, which needs no other file and no network."""
+"""The results as one page of HTML, which needs no other file and no network."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -10,8 +10,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.paper.claims import claims_of, counted
-from recrawl.paper.section import Claim, Picture, Section, Table, Verdict
+from recrawl.paper.section import Claim, Picture, Section, Table, Verdict, claims_of, counted
 
 TITLE = "Change rates and freshness: the paper, reproduced"
 PAPER = (
@@ -19,11 +18,11 @@ PAPER = (
     "Change Rate Estimation and Optimal Freshness in Web Page Crawling",
     "VALUETOOLS 2020",
 )
-#: Files that stand beside the report.
+#: Files next to the report.
 CLAIMS, TIMINGS = "claims.csv", "timings.json"
-#: How many rows of a table the report shows; its file has all.
+#: Rows of a table shown in the report; its file has all.
 ROWS_SHOWN = 20
-#: How a verdict is marked, and which class of the style sheet colours it.
+#: The mark of a verdict, and its class in the style sheet.
 MARKS: Mapping[Verdict, tuple[str, str]] = {
     "holds": ("✓", "yes"),
     "holds with a remark": ("✓", "but"),
@@ -33,11 +32,11 @@ MARKS: Mapping[Verdict, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Origin:
-    """What was asked for, so that another can ask for the same.
+    """The arguments of the reproduction, so that others can repeat it.
 
     Attributes:
         experiment: Which experiment, or "all".
-        runs: How many times each life was drawn.
+        runs: How often each page was simulated.
         seed: Of all randomness.
     """
 
@@ -47,14 +46,14 @@ class Origin:
 
 
 def report_html(sections: Mapping[str, Section], origin: Origin) -> str:
-    """Give the report.
+    """Return the report.
 
-    It shows nothing of the time or the machine, except what the sections themselves measured of
-    them: the same numbers give the same bytes.
+    It contains nothing about time or machine except the timings in the sections: the same numbers
+    give the same bytes.
 
     Args:
-        sections: What was found, by the parts' names.
-        origin: What was asked for.
+        sections: The results by part.
+        origin: The arguments.
     """
     claims = claims_of(sections.values())
     parts = [_part(name, section) for name, section in sections.items()]
@@ -81,27 +80,27 @@ def _style() -> str:
 
 
 def _top(claims: list[Claim], origin: Origin) -> str:
-    """Say what this is, and how it turned out."""
+    """Return the header: what this is, and the outcome."""
     authors, title, where = PAPER
     lead = (
         f"What {escape(authors)} say in <cite>{escape(title)}</cite> ({escape(where)}), measured "
-        f"with recrawl on {_lives(origin.runs)}."
+        f"with recrawl on {_run_count(origin.runs)}."
     )
     outcome = f'<p><a href="#claims">{escape(counted(claims))}</a>.</p>\n' if claims else ""
     return f"<header>\n<h1>{escape(TITLE)}</h1>\n<p>{lead}</p>\n{outcome}</header>"
 
 
-def _lives(runs: int) -> str:
-    """Say on how many lives.
+def _run_count(runs: int) -> str:
+    """Return the number of runs in words.
 
-    >>> _lives(1), _lives(1_000)
+    >>> _run_count(1), _run_count(1_000)
     ('1 random run', 'up to 1,000 random runs')
     """
     return "1 random run" if runs == 1 else f"up to {runs:,} random runs"
 
 
 def _contents(sections: Mapping[str, Section], *, has_claims: bool) -> str:
-    """Give links to all parts."""
+    """Return links to all parts."""
     links = [(name, section.title) for name, section in sections.items()]
     if has_claims:
         links.append(("claims", "The claims"))
@@ -121,7 +120,7 @@ def _part(name: str, section: Section) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    """Give a picture; as an image of its own its names do not meet those of other pictures."""
+    """Return a picture as a separate image, so that its ids cannot clash with other pictures'."""
     name, caption = escape(picture.name), escape(picture.caption)
     inside = base64.b64encode(picture.svg).decode("ascii")
     return (
@@ -133,7 +132,7 @@ def _figure(picture: Picture) -> str:
 
 
 def _numbers(table: Table) -> str:
-    """Give the first rows of a table, folded away."""
+    """Return the first rows of a table, collapsed."""
     rows = max((column.size for column in table.columns.values()), default=0)
     file = escape(f"{table.name}.csv")
     shown = f"the first {ROWS_SHOWN} of {rows:,} rows" if rows > ROWS_SHOWN else _rows(rows)
@@ -152,7 +151,7 @@ def _rows(rows: int) -> str:
 
 
 def _cells(column: NDArray[np.generic]) -> list[str]:
-    """Give a column's cells; numbers stand at the right.
+    """Return a column's cells; numbers are right-aligned.
 
     >>> _cells(np.array([0.123456789, 2.0])), _cells(np.array(["a<b"]))
     (['<td class="number">0.12346</td>', '<td class="number">2</td>'], ['<td>a&lt;b</td>'])
@@ -165,12 +164,12 @@ def _cells(column: NDArray[np.generic]) -> list[str]:
 
 
 def _claims(claims: list[Claim]) -> str:
-    """Give the table of claims."""
-    names = ("Place", "The paper says", "Measured", "Verdict")
+    """Return the table of claims."""
+    names = ("Section", "The paper says", "Measured", "Verdict")
     heads = "".join(f'<th scope="col">{name}</th>' for name in names)
     return (
         '<section id="claims">\n<h2>The claims</h2>\n'
-        f"<p>Each sentence of the paper that says how much, or which is better, in our words: "
+        f"<p>Each quantitative or comparative statement of the paper, in our words: "
         f'{escape(counted(claims))}. The same as a table: <a href="{CLAIMS}">{CLAIMS}</a>.</p>\n'
         f'<div class="wide"><table class="claims">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n'
         f"{_joined(_claim(claim) for claim in claims)}\n</tbody>\n</table></div>\n</section>"
@@ -180,22 +179,22 @@ def _claims(claims: list[Claim]) -> str:
 def _claim(claim: Claim) -> str:
     mark, kind = MARKS[claim.verdict]
     return (
-        f"<tr><td>{escape(claim.place)}</td><td>{escape(claim.says)}</td>"
+        f"<tr><td>{escape(claim.section)}</td><td>{escape(claim.says)}</td>"
         f"<td>{escape(claim.measured)}</td>"
         f'<td><span class="verdict {kind}">{mark} {escape(claim.verdict)}</span></td></tr>'
     )
 
 
 def _end(origin: Origin, *, is_timed: bool) -> str:
-    """Say what was run, what may differ when it is run again, and what it is about."""
+    """Return the footer: what was run, what may differ in another run, and the paper."""
     authors, title, where = PAPER
     command = f"recrawl paper {origin.experiment} --runs {origin.runs} --seed {origin.seed}"
     same = "The same command gives the same numbers, byte for byte."
     if is_timed:
         same = (
-            f'The same command gives the same numbers, byte for byte; only times, in <a href="'
-            f'{TIMINGS}">{TIMINGS}</a> and in the pictures and sentences that speak of them, '
-            "are those of one machine and one moment."
+            f'The same command gives the same numbers, byte for byte; only timings, in <a href="'
+            f'{TIMINGS}">{TIMINGS}</a> and in the pictures and sentences that show them, '
+            "depend on the machine."
         )
     return (
         '<footer id="origin">\n<h2>What was run</h2>\n'

@@ -1,6 +1,6 @@
-"""What one part of the reproduction gives: text, pictures, the numbers behind them, and claims."""
+"""A part of the report: text, pictures, the numbers behind them, and claims."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -17,29 +17,29 @@ Verdict = Literal["holds", "holds with a remark", "does not hold"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and how it turned out.
+    """A statement of the paper, and the verdict on it.
 
     Attributes:
-        place: Where it stands, such as "3.1" for its section, so that claims can be put in order.
-        says: What it says, in our words.
-        measured: What was found, with numbers.
+        section: Its section in the paper, such as "3.1"; claims are sorted by it.
+        says: The statement, in our words.
+        measured: The result, with numbers.
         verdict: Whether it holds.
     """
 
-    place: str
+    section: str
     says: str
     measured: str
     verdict: Verdict
 
 
-def judged(place: str, says: str, measured: str, *, holds: bool, remark: str = "") -> Claim:
-    """Give a claim with the verdict that a measurement allows.
+def judged(section: str, says: str, measured: str, *, holds: bool, remark: str = "") -> Claim:
+    """Return a claim with its verdict.
 
     Args:
-        place: Where it stands in the paper.
-        says: What it says.
-        measured: What was found.
-        holds: Whether what was found agrees.
+        section: Its section in the paper.
+        says: The statement.
+        measured: The result.
+        holds: Whether the result agrees with the statement.
         remark: What a reader should know even if it does.
 
     >>> judged("3.1", "x tends to y", "within .01", holds=True, remark="Slowly.").verdict
@@ -48,7 +48,7 @@ def judged(place: str, says: str, measured: str, *, holds: bool, remark: str = "
     verdict: Verdict = (
         "does not hold" if not holds else "holds with a remark" if remark else "holds"
     )
-    return Claim(place, says, f"{measured} {remark}".strip(), verdict)
+    return Claim(section, says, f"{measured} {remark}".strip(), verdict)
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Table:
     """Columns of equal length, to be written as CSV.
 
     Attributes:
-        name: The file's name without its ending.
-        columns: Numbers or text, by name. The same seed gives the same.
+        name: The file's name without its extension.
+        columns: Numbers or text by name; the same seed gives the same values.
     """
 
     name: str
@@ -66,13 +66,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, drawn.
+    """A rendered picture.
 
     Attributes:
-        name: The files' name without their ending.
-        caption: What there is to see.
-        png: As PNG.
-        svg: As SVG.
+        name: The files' name without the extension.
+        caption: Its caption.
+        png: The picture as PNG.
+        svg: The picture as SVG.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Picture:
 
 
 def drawn(name: str, caption: str, figure: "Figure") -> Picture:
-    """Give a figure as a picture in both formats."""
+    """Render a figure in both formats."""
     return Picture(name, caption, style.rendered(figure, "png"), style.rendered(figure, "svg"))
 
 
@@ -92,11 +92,11 @@ class Section:
 
     Attributes:
         title: Its heading.
-        text: Paragraphs, with no markup.
-        pictures: In the order they are shown.
-        tables: The numbers behind the pictures, and those that the text speaks of.
-        claims: The paper's sentences that this part checks.
-        timings: What was measured in seconds, by name; another run gives other numbers.
+        text: Paragraphs without markup.
+        pictures: In the order of the report.
+        tables: The numbers behind the pictures and the text.
+        claims: The statements of the paper that this part checks.
+        timings: Measured times by name; they differ from run to run.
     """
 
     title: str
@@ -105,3 +105,37 @@ class Section:
     tables: tuple[Table, ...] = ()
     claims: tuple[Claim, ...] = ()
     timings: Mapping[str, NDArray[np.generic]] | None = None
+
+
+#: The words for a verdict, singular and plural.
+COUNTED: Mapping[Verdict, tuple[str, str]] = {
+    "holds": ("holds", "hold"),
+    "holds with a remark": ("holds with a remark", "hold with a remark"),
+    "does not hold": ("does not hold", "do not hold"),
+}
+
+
+def claims_of(sections: Iterable[Section]) -> list[Claim]:
+    """Return the claims of all parts in the order of the paper."""
+    claims = [claim for section in sections for claim in section.claims]
+    return sorted(claims, key=lambda claim: claim.section)
+
+
+def counted(claims: Iterable[Claim]) -> str:
+    """Return the numbers of claims by verdict, in words.
+
+    >>> ones = [Claim("3.1", "", "", "holds"), Claim("3.2", "", "", "does not hold")]
+    >>> counted([*ones, Claim("5", "", "", "holds")])
+    '3 claims: 2 hold, 1 does not hold'
+    >>> counted([])
+    'no claims'
+    """
+    verdicts = [claim.verdict for claim in claims]
+    if not verdicts:
+        return "no claims"
+    counts = [
+        f"{verdicts.count(verdict)} {one if verdicts.count(verdict) == 1 else several}"
+        for verdict, (one, several) in COUNTED.items()
+        if verdict in verdicts
+    ]
+    return f"{len(verdicts)} claim{'s' * (len(verdicts) > 1)}: {', '.join(counts)}"

@@ -1,19 +1,24 @@
-"""Theorems 1 and 2, their second halves: how fast the mean error falls, as a power of k."""
+"""Theorems 1 and 2, second halves: how fast the mean error falls, as a power of k."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recrawl.estimation import LLN, SA, Estimator, Naive
 from recrawl.estimation.counts import Counts
+from recrawl.figures import style
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.paper import slopes_figure
-from recrawl.paper.lives import checkpoints, follow
+from recrawl.paper.drawing import SERIES, Look, name_ends, over_visits, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
+from recrawl.paper.simulate import checkpoints, follow
 
-RNG_NUMBER = 4
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STREAM = 4
 CHANGE_RATE, CRAWL_RATE = 5.0, 3.0
 #: The probability that a visit finds a change.
 MU = CHANGE_RATE / (CHANGE_RATE + CRAWL_RATE)
@@ -21,18 +26,21 @@ MAX_RUNS = 400
 FIRST, LAST, POINTS = 10, 100_000, 41
 #: Slopes are fitted from here on.
 WINDOW = 1_000
-#: The LLN is also looked at so far out; beyond, floats draw a binomial count too coarsely.
+#: The LLN is also evaluated here; beyond, floats are too coarse for a binomial count.
 FAR_FIRST, FAR_LAST, FAR_POINTS = 10**12, 10**14, 11
 NEAR = f"from {WINDOW:,} to {LAST:,} visits"
 FAR = "from 10¹² to 10¹⁴ visits"
 RESAMPLES = 1_000
-#: How much flatter than predicted the steep end of a slope's band may be, with enough runs.
+#: How much flatter than predicted the steep end of a slope's band may be, with many runs.
 TOLERANCE = 0.02
-#: Below so many runs resampling makes bands too narrow to judge by, and chance is allowed for:
-#: three deviations of a slope, each point of which is the logarithm of one normal error's size.
+#: With fewer runs resampled bands are too narrow, and chance is allowed for: three deviations of
+#: a slope, each point of which is the logarithm of the size of one normal error.
 FEW_RUNS, CHANCE = 30, 0.7
-#: An error of 0 has no logarithm; with very few runs it happens.
+#: Replaces an error of 0, which has no logarithm and occurs with very few runs.
 LEAST_ERROR = 1e-12
+#: Guides are dashed and curves are not, except this one, which coincides with that of α = 1.
+COINCIDING = "α = log(k+1)"
+ERRORS = (0.01, 6.0)
 
 #: The exponent of α_k / k, by α.
 LLNS: Mapping[str, tuple[LLN, float]] = {
@@ -47,12 +55,12 @@ SAS: Mapping[str, SA] = {f"γ = {gamma:g}": SA(gamma) for gamma in (0.5, 0.6, 0.
 
 @dataclass(frozen=True)
 class Slope:
-    """How a mean error falls.
+    """The slope of a mean error over visits, both on logarithmic scales.
 
     Attributes:
-        fitted: By least squares on logarithms.
-        low: Where the 95 % band of slopes of resampled runs begins.
-        high: Where it ends.
+        fitted: By least squares.
+        low: The start of the 95 % band of slopes of resampled runs.
+        high: Its end.
         predicted: By theory.
         tolerance: How much flatter than predicted the band's steep end may be.
     """
@@ -70,14 +78,14 @@ class Slope:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was measured.
+class Slopes:
+    """The results.
 
     Attributes:
-        runs: How many lives.
-        visits: Where estimates were taken.
+        runs: The number of runs.
+        visits: The numbers of visits at which estimates were recorded.
         fitted_from: The number of visits from which slopes are fitted.
-        errors: The mean error at each, by setting.
+        errors: The mean error at each number of visits, by setting.
         near: The slope from there on, by setting.
         far: That from `FAR_FIRST` to `FAR_LAST`, for the LLN.
         constant: The LLN's largest mean error from `WINDOW` on, and far out, over
@@ -94,7 +102,7 @@ class Measured:
 
 
 def predicted_slope(setting: str) -> float:
-    """Give the exponent that theory predicts: theorem 1's, theorem 2's, and at γ = 1 ours.
+    """Return the predicted exponent: theorem 1's, theorem 2's, or ours at γ = 1.
 
     >>> [predicted_slope(setting) for setting in ("α = √k", "α = k^0.75", "γ = 0.6", "γ = 1")]
     [-0.5, -0.25, -0.3, -0.375]
@@ -107,8 +115,7 @@ def predicted_slope(setting: str) -> float:
 
 def run(runs: int, seed: int) -> Section:
     """Measure the slopes of the mean error, and judge both theorems' rates."""
-    found = measure(min(runs, MAX_RUNS), np.random.default_rng([seed, RNG_NUMBER]))
-    figure = slopes_figure.draw(found)
+    found = measure(min(runs, MAX_RUNS), np.random.default_rng([seed, STREAM]))
     caption = (
         "Above, the mean error over visits; thin dashed lines have the predicted slope. Below, the "
         "slopes with 95 % bands beside the predictions. An error may fall faster than an O() says, "
@@ -117,25 +124,25 @@ def run(runs: int, seed: int) -> Section:
     return Section(
         title="Theorems 1 and 2: how fast the error falls",
         text=_text(found),
-        pictures=(drawn("slopes", caption, figure),),
+        pictures=(drawn("slopes", caption, draw(found)),),
         tables=_tables(found),
         claims=claims(found),
     )
 
 
-def measure(runs: int, rng: np.random.Generator) -> Measured:
-    """Follow all settings through the same lives, and fit the slopes."""
+def measure(runs: int, rng: np.random.Generator) -> Slopes:
+    """Run all settings on the same visits, and fit the slopes."""
     visits = checkpoints(FIRST, LAST, POINTS)
     counting: dict[str, Estimator[Any]] = {"Naive": Naive(), **SAS}
     estimates = follow(counting, np.full(runs, CHANGE_RATE), CRAWL_RATE, visits, rng)
     share = estimates.pop("Naive") / CRAWL_RATE
     errors = lln_errors(visits, np.rint(share * visits[:, None]).astype(np.int64))
     errors |= {name: np.abs(rows - CHANGE_RATE) for name, rows in estimates.items()}
-    # Farther out than visits can be followed, their number of changes can still be drawn.
+    # Where there are too many visits to simulate, their number of changes can still be drawn.
     distant = checkpoints(FAR_FIRST, FAR_LAST, FAR_POINTS)
     far_errors = lln_errors(distant, rng.binomial(distant[:, None], MU, (distant.size, runs)))
     late = visits >= WINDOW
-    return Measured(
+    return Slopes(
         runs,
         visits,
         WINDOW,
@@ -153,11 +160,11 @@ def measure(runs: int, rng: np.random.Generator) -> Measured:
 
 
 def lln_errors(visits: Ints, changes: Ints) -> dict[str, Floats]:
-    """Give the LLN's errors for every α; the bits matter to it by their sum alone.
+    """Return the LLN's errors for every α; it depends on the sum of the bits alone.
 
     Args:
         visits: Numbers of visits.
-        changes: How many found a change, a row for each number of visits, a column for each life.
+        changes: How many found a change, a row per number of visits and a column per run.
     """
     k = np.repeat(visits, changes.shape[1])
     found = changes.ravel()
@@ -172,12 +179,12 @@ def lln_errors(visits: Ints, changes: Ints) -> dict[str, Floats]:
 def _slope(
     setting: str, visits: Ints, errors: Floats, within: Bools, rng: np.random.Generator
 ) -> Slope:
-    """Fit the slope of the mean over runs, and of means over runs drawn again."""
+    """Fit the slope of the mean over runs, and of means over resampled runs."""
     runs = errors.shape[1]
     x = np.log(visits[within])
     x -= x.mean()
-    again = rng.multinomial(runs, np.full(runs, 1.0 / runs), size=RESAMPLES)
-    weights = np.vstack([np.ones(runs), again]) / runs
+    resampled = rng.multinomial(runs, np.full(runs, 1.0 / runs), size=RESAMPLES)
+    weights = np.vstack([np.ones(runs), resampled]) / runs
     means = np.maximum(weights @ errors[within].T, LEAST_ERROR)
     slopes = np.log(means) @ x / (x @ x)
     low, high = np.quantile(slopes[1:], [0.025, 0.975])
@@ -187,7 +194,7 @@ def _slope(
 
 
 def tolerance(runs: int) -> float:
-    """Give how much flatter than predicted the steep end of a slope's band may be.
+    """Return how much flatter than predicted the steep end of a slope's band may be.
 
     >>> [round(tolerance(runs), 2) for runs in (400, 10, 1)]
     [0.02, 0.24, 0.72]
@@ -196,44 +203,44 @@ def tolerance(runs: int) -> float:
 
 
 def _constant(setting: str, visits: Ints, errors: Floats) -> float:
-    """Give the largest mean error over what theorem 1 bounds it by, but for a constant."""
+    """Return the largest mean error over theorem 1's bound, which leaves out a constant."""
     k = visits.astype(np.float64)
     alpha_share = k ** LLNS[setting][1] * (np.log1p(k) if "log" in setting else 1.0)
     return float((errors.mean(axis=1) / np.maximum(k**-0.5, alpha_share)).max())
 
 
-#: E|x − Δ| is at most Δ/(1 − μ) times α_k/k, by the theorem's proof, and the noise's mean size:
-#: √(2/π)·√(Δ(Δ + p)²/p)·k^−½.
+#: E|x − Δ| is at most Δ/(1 − μ) times α_k/k, by the theorem's proof, plus the mean size of the
+#: noise, √(2/π)·√(Δ(Δ + p)²/p)·k^−½.
 LARGEST_CONSTANT = CHANGE_RATE / (1.0 - MU) + np.sqrt(2.0 / np.pi * CHANGE_RATE / CRAWL_RATE) * (
     CHANGE_RATE + CRAWL_RATE
 )
 
 
-def _told(slopes: Mapping[str, Slope]) -> str:
+def _words(slopes: Mapping[str, Slope]) -> str:
     return "; ".join(
         f"{name}: {slope.fitted:.3f} [{slope.low:.3f}, {slope.high:.3f}] for {slope.predicted:.3f}"
         for name, slope in slopes.items()
     )
 
 
-def _text(found: Measured) -> tuple[str, ...]:
+def _text(found: Slopes) -> tuple[str, ...]:
     near, far = found.near, found.far
     slow, steep, left_out = near["α = k^0.9"], near["γ = 0.9"], near["γ = 1"]
     return (
         (
             f"A page that changes {CHANGE_RATE:g} times a day is visited {CRAWL_RATE:g} times a "
-            f"day at random. Lives: {found.runs}, of {LAST:,} visits each. All settings see the "
+            f"day at random, in {found.runs} runs of {LAST:,} visits each. All settings see the "
             f"same bits. A slope is fitted to the logarithm of the mean error {NEAR}; its band "
-            "holds 95 % of the slopes that lives drawn again give."
+            "holds 95 % of the slopes of resampled runs."
         ),
         (
             f"The LLN's slope is {near['α = 1'].fitted:.3f} with α = 1, "
             f"{near['α = log(k+1)'].fitted:.3f} with log(k+1) and {near['α = √k'].fitted:.3f} with "
             "√k, where −½ is predicted. With k^0.75 and k^0.9 the error is nearly all bias, "
-            "Δ·a/(a + p/(p+Δ)) with a = α_k/k. It takes on its slope only when a is small against "
-            f"p/(p+Δ) = {1 - MU:g}, and with k^0.9 that takes very long: the slope is "
+            "Δ·a/(a + p/(p+Δ)) with a = α_k/k. It reaches its slope only when a is small compared "
+            f"with p/(p+Δ) = {1 - MU:g}, and with k^0.9 that takes very long: the slope is "
             f"{slow.fitted:.3f} here, where {slow.predicted:g} is predicted. So the LLN was also "
-            f"asked {FAR}, the number of changes found drawn at once: there it is "
+            f"evaluated {FAR}, with the number of changes drawn at once: there it is "
             f"{far['α = k^0.9'].fitted:.3f}, and {far['α = k^0.75'].fitted:.3f} with k^0.75."
         ),
         (
@@ -247,7 +254,7 @@ def _text(found: Measured) -> tuple[str, ...]:
     )
 
 
-def _tables(found: Measured) -> tuple[Table, ...]:
+def _tables(found: Slopes) -> tuple[Table, ...]:
     rows = [(name, WINDOW, LAST, slope) for name, slope in found.near.items()]
     rows += [(name, FAR_FIRST, FAR_LAST, slope) for name, slope in found.far.items()]
     return (
@@ -274,19 +281,19 @@ def _tables(found: Measured) -> tuple[Table, ...]:
     )
 
 
-def claims(found: Measured) -> tuple[Claim, ...]:
+def claims(found: Slopes) -> tuple[Claim, ...]:
     """Judge both theorems' rates."""
     covered = {name: slope for name, slope in found.near.items() if name in SAS and name != "γ = 1"}
     late = [name for name in LLNS if not found.near[name].agrees]
     allowed = f"up to {tolerance(found.runs):.2g} flatter counts as agreement"
     bounded = max(found.constant.values())
-    # A mean of so many sizes of normal errors is off by .756/√runs of itself; four times that.
+    # The mean size of this many normal errors is off by .756/√runs of itself; four times that.
     limit = LARGEST_CONSTANT * (1.0 + 4.0 * 0.756 / np.sqrt(found.runs))
     return (
         judged(
             "3.1",
             "The LLN's mean error is O(max(k^−½, α_k/k)).",
-            f"Slopes with 95 % bands {FAR}: {_told(found.far)}; {allowed}. From {WINDOW:,} visits "
+            f"Slopes with 95 % bands {FAR}: {_words(found.far)}; {allowed}. From {WINDOW:,} visits "
             f"on the mean error is at most {bounded:.1f} times max(k^−½, α_k/k). It should stay "
             f"below {limit:.1f}: the proof's constant for the bias, the size of normal noise, and "
             "what chance adds.",
@@ -296,7 +303,7 @@ def claims(found: Measured) -> tuple[Claim, ...]:
         judged(
             "3.2",
             "SA's mean error is O(k^(−γ/2)) for steps (k+1)^−γ with 0 < γ < 1.",
-            f"Slopes with 95 % bands {NEAR}: {_told(covered)}; {allowed}.",
+            f"Slopes with 95 % bands {NEAR}: {_words(covered)}; {allowed}.",
             holds=all(slope.agrees for slope in covered.values()),
             remark="Where Section 2 lists the results it writes the step as (k+1)^γ; (k+1)^−γ is "
             "meant, as in the theorem.",
@@ -304,8 +311,78 @@ def claims(found: Measured) -> tuple[Claim, ...]:
     )
 
 
-def _late_remark(found: Measured, late: list[str]) -> str:
+def _late_remark(found: Slopes, late: list[str]) -> str:
     if not late:
         return ""
-    told = _told({name: found.near[name] for name in late})
-    return f"Slopes {NEAR} are still flatter than that: {told}."
+    slopes = _words({name: found.near[name] for name in late})
+    return f"Slopes {NEAR} are still flatter than that: {slopes}."
+
+
+def draw(found: Slopes) -> "Figure":
+    """Draw errors with guides above, and slopes with bands below."""
+    from matplotlib.figure import Figure
+
+    settings = list(found.errors)
+    lln, sa = settings[: len(found.far)], settings[len(found.far) :]
+    with style.styled():
+        figure = Figure(figsize=(11.5, 9.0), layout="constrained")
+        grid = figure.add_gridspec(2, 2, height_ratios=(1.25, 1.0), wspace=0.04, hspace=0.06)
+        for cell, title, names in ((grid[0, 0], "LLN, by α", lln), (grid[0, 1], "SA, by γ", sa)):
+            axes = panel(figure, cell, title, "visits", "mean error, changes per day")
+            _errors(axes, found, names)
+        for cell, names in ((grid[1, 0], lln), (grid[1, 1], sa)):
+            axes = panel(figure, cell, "", "slope of the mean error", "")
+            _slopes(axes, found, names)
+    return figure
+
+
+def _looks(names: Sequence[str]) -> dict[str, Look]:
+    return dict(zip(names, SERIES, strict=False))
+
+
+def _errors(axes: "Axes", found: Slopes, names: Sequence[str]) -> None:
+    looks = _looks(names)
+    late = found.visits >= found.fitted_from
+    for name in names:
+        errors = found.errors[name]
+        dashes = (0, (2, 2)) if name == COINCIDING else "-"
+        axes.plot(found.visits, errors, color=looks[name].colour, linestyle=dashes, linewidth=2.4)
+        guide = found.visits ** found.near[name].predicted
+        height = np.exp(np.mean(np.log(np.maximum(errors, ERRORS[0] / 9) / guide)[late]))
+        axes.plot(
+            found.visits[late],
+            (height * guide)[late],
+            color=style.INK,
+            linewidth=0.9,
+            linestyle=(0, (6, 4)),
+        )
+    over_visits(axes, float(found.visits[0]), float(found.visits[-1]))
+    axes.set_yscale("log")
+    axes.set_ylim(*ERRORS)
+    ticks = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    name_ends(axes, {name: max(float(found.errors[name][-1]), ERRORS[0]) for name in names}, looks)
+
+
+def _slopes(axes: "Axes", found: Slopes, names: Sequence[str]) -> None:
+    looks = _looks(names)
+    for row, name in enumerate(names):
+        near = found.near[name]
+        axes.plot([near.predicted] * 2, [row - 0.36, row + 0.36], color=style.INK, linewidth=2)
+        both = name in found.far
+        _dot(axes, near, row - 0.16 * both, looks[name].colour, looks[name].colour)
+        if both:
+            _dot(axes, found.far[name], row + 0.16, looks[name].colour, "white")
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlim(-0.6, 0.02)
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color=style.FAINT, linewidth=0.8)
+    far = " · circle: measured at 10¹² to 10¹⁴ visits" if names[0] in found.far else ""
+    axes.set_title(f"mark: predicted · dot: measured at 10³ to 10⁵{far}", loc="left", fontsize=9)
+
+
+def _dot(axes: "Axes", slope: Slope, row: float, colour: str, face: str) -> None:
+    axes.plot([slope.low, slope.high], [row, row], color=colour, linewidth=2)
+    axes.plot([slope.fitted], [row], "o", color=colour, markerfacecolor=face, markersize=6)

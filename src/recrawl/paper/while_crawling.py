@@ -2,24 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recrawl.allocation import allocate
+from recrawl.figures import style
 from recrawl.kernels.jit import Floats
-from recrawl.paper import while_crawling_figure
+from recrawl.paper.drawing import LOOKS, Look, name_ends, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 from recrawl.simulation.policies import policy_named
-from recrawl.simulation.policies.clocked import LEAST
+from recrawl.simulation.policies.learning import MIN_RATE_SHARE
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
-#: The part's own stream of randomness.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: The part's own random stream.
 STREAM = 9
-#: The second experiment.
+#: As in the second experiment.
 PAGES, BUDGET = 100, 80.0
 DAYS = 50.0
-#: Who visits, and who knows the true rates and visits in the same way.
+#: The policies that learn, and those that know the true rates and visit in the same way.
 LEARNING = {
     "paper-lln": "poisson-known",
     "paper-sa": "poisson-known",
@@ -27,25 +33,39 @@ LEARNING = {
     "index": "index-known",
 }
 POLICIES = (*LEARNING, "uniform", "poisson-known", "index-known")
-#: So many runs make a draw of a hundred pages; there are at least so many draws, and at most.
-RUNS_A_DRAW, FEWEST_DRAWS, MAX_DRAWS = 100, 2, 10
-#: How long the rates of the optimum are followed to see the average freshness they give; the first
-#: part is left out, as every copy is fresh when it begins.
+#: Runs per draw of a hundred pages, and the minimum and maximum number of draws.
+RUNS_PER_DRAW, MIN_DRAWS, MAX_DRAWS = 100, 2, 10
+#: Days for which the optimal rates are replayed to measure their average freshness, and the slices
+#: left out at the start, where every copy is fresh.
 LONG_DAYS, LEFT_OUT = 300.0, 10
-#: How near a long replay comes to the formula, and how much freshness learning may cost.
+#: How close a long replay must come to the formula, and how much freshness learning may cost.
 NEAR, LITTLE = 0.01, 0.05
+#: Each policy's label and look.
+SHOWN = {
+    "index-known": ("index, known", Look(style.INK, "--")),
+    "index": ("index", Look(style.PURPLE, "-")),
+    "uniform": ("in turn", Look(style.GREY, "-.")),
+    "poisson-known": ("optimum, known", Look(style.INK, ":")),
+    "paper-sa": ("SA", LOOKS["SA"]),
+    "paper-lln": ("LLN", LOOKS["LLN"]),
+    "paper-mle": ("MLE", LOOKS["MLE"]),
+}
+#: Slices averaged per point of a curve.
+SMOOTH = 5
+LOWEST, HIGHEST = 0.58, 0.84
 
 
 @dataclass(frozen=True)
 class Crawls:
-    """What came of crawling.
+    """The results of crawling.
 
     Attributes:
-        freshness: For each policy a row for each draw, with the freshness in each slice of time.
-        budget_used: For each policy, visits as a share of what the budget allows, one a draw.
-        bought: For each policy, what spending more than that adds to the optimum, one a draw.
-        optimum: The best freshness for visits at random times by the formula, one a draw.
-        long_run: The freshness of the same rates, replayed for long.
+        freshness: For each policy a row per draw and a column per slice of time.
+        budget_used: For each policy, visits as a share of the budget, one per draw.
+        bought: For each policy, what spending more than the budget adds to the optimum, one per
+            draw.
+        optimum: The best freshness for visits at random times by the formula, one per draw.
+        long_run: The freshness of the same rates in a long replay, one per draw.
     """
 
     freshness: Mapping[str, Floats]
@@ -55,13 +75,13 @@ class Crawls:
     long_run: Floats
 
     def overall(self, policy: str) -> Floats:
-        """Give a policy's freshness in each draw."""
+        """Return a policy's freshness in each draw."""
         return np.asarray(self.freshness[policy].mean(axis=1), np.float64)
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over draws, and two standard errors either side.
+    """A mean over draws, plus or minus two standard errors.
 
     Attributes:
         value: The mean.
@@ -73,7 +93,7 @@ class Mean:
 
     @classmethod
     def of(cls, draws: Floats) -> "Mean":
-        """Take the mean of numbers from independent draws.
+        """Return the mean of numbers from independent draws.
 
         >>> print(Mean.of(np.array([1.0, 2.0, 3.0, 2.0])))
         2.000 ± 0.816
@@ -86,7 +106,7 @@ class Mean:
 
 
 def crawl(draws: int, rng: np.random.Generator) -> Crawls:
-    """Lead every policy through the same worlds."""
+    """Run every policy in the same worlds."""
     rates = rng.random((draws, PAGES))
     seeds = rng.integers(1 << 31, size=(draws, 2)).tolist()
     worlds = [
@@ -108,7 +128,7 @@ def crawl(draws: int, rng: np.random.Generator) -> Crawls:
 
 
 def _optimum(change_rate: Floats, budget_used: Floats) -> Floats:
-    """Give the best freshness by the formula for so much of the budget, one a draw."""
+    """Return the best freshness by the formula for a share of the budget, one per draw."""
     return np.array(
         [
             allocate(rate, BUDGET * used).freshness
@@ -125,14 +145,14 @@ def _long_run(change_rate: Floats, world_seed: int, seed: int) -> float:
 
 def run(runs: int, seed: int) -> Section:
     """Crawl the pages of the second experiment while learning how often they change."""
-    draws = int(np.clip(runs // RUNS_A_DRAW, FEWEST_DRAWS, MAX_DRAWS))
+    draws = int(np.clip(runs // RUNS_PER_DRAW, MIN_DRAWS, MAX_DRAWS))
     found = crawl(draws, np.random.default_rng([seed, STREAM]))
     picture = drawn(
         "while-crawling",
         f"Freshness of 100 pages while their change rates are learned, {draws} draws. Left: over "
         "time, means of 2.5 days; every copy is fresh on day 0. Right: over all days. Bands "
-        "and bars are two standard errors either side.",
-        while_crawling_figure.figure(found.freshness, DAYS),
+        "and bars are plus or minus two standard errors.",
+        figure(found.freshness, DAYS),
     )
     return Section(
         "The second open question: learning while crawling",
@@ -144,9 +164,9 @@ def run(runs: int, seed: int) -> Section:
 
 
 def _behind(found: Crawls, policy: str) -> Mean:
-    """Give what a learning policy loses to the one that knows, in the same worlds.
+    """Return what a learning policy loses to the one that knows the rates, in the same worlds.
 
-    Random clocks spend more or less than the budget, so what that bought is taken off both.
+    Random clocks spend more or less than the budget, so what that bought is subtracted from both.
     """
     known = LEARNING[policy]
     earned = {name: found.overall(name) - found.bought[name] for name in (policy, known)}
@@ -188,19 +208,20 @@ def _text(found: Crawls) -> tuple[str, ...]:
     return (
         (
             "In the paper's experiments pages are visited at fixed rates, and the optimum is found "
-            "afterwards. Here estimating and optimising are joined: each visit sharpens the "
+            "afterwards. Here estimation and optimisation are combined: each visit improves the "
             "estimates, and the next gap of the page follows the optimum for them. The pages are "
-            f"those of the second experiment, {PAGES} with change rates from 0 to 1 a day and "
-            f"{BUDGET:.0f} visits a day in all, for {DAYS:.0f} days, {draws} draws. The first gap "
-            "of each page is at the mean rate."
+            f"those of the second experiment, {PAGES} with change rates from 0 to 1 per day and "
+            f"{BUDGET:.0f} visits per day in total, for {DAYS:.0f} days, {draws} draws. The first "
+            "gap of each page is at the mean rate."
         ),
         (
             "The optimum gives up pages estimated never to change, and nothing more would be "
-            f"learned of them. So change rates and crawl rates are kept at {100 * LEAST:.0f} % of "
-            "the mean crawl rate or above. Random clocks keep the budget on average only: those "
-            f"that learn spent {100 * min(used):.1f} to {100 * max(used):.1f} % of it, those that "
-            f"know {100 * known:.1f} %. By the formula this alone is worth up to "
-            f"{max(bought):.3f} of freshness, so it is taken off where losses are told."
+            "learned about them. So change rates and crawl rates are kept at "
+            f"{100 * MIN_RATE_SHARE:.0f} % of the mean crawl rate or above. Random clocks keep the "
+            f"budget on average only: those that learn spent {100 * min(used):.1f} to "
+            f"{100 * max(used):.1f} % of it, those that know {100 * known:.1f} %. By "
+            f"the formula this alone is worth up to {max(bought):.3f} of freshness, "
+            "so it is subtracted from the losses reported."
         ),
         (
             f"With LLN the freshness is {mean['paper-lln']}, with SA {mean['paper-sa']}, with MLE "
@@ -251,3 +272,66 @@ def _claim_joined(found: Crawls) -> Claim:
         remark="More is gained by when visits are made than by how rates are learned: visiting all "
         f"pages in turn is {regular} ahead of random visits at the optimum for the true rates.",
     )
+
+
+def figure(freshness: Mapping[str, Floats], days: float) -> "Figure":
+    """Draw freshness over time, and its mean.
+
+    Args:
+        freshness: For each policy a row per draw and a column per slice of time.
+        days: The length of all slices.
+    """
+    from matplotlib.figure import Figure
+
+    with style.styled():
+        drawing = Figure(figsize=(12.0, 5.0), layout="constrained")
+        grid = drawing.add_gridspec(1, 2, width_ratios=[1.25, 1.0])
+        title = "Learning costs little; visits at random times cost more"
+        left = panel(drawing, grid[0], title, "days", "share of copies that are fresh")
+        _draw_curves(left, freshness, days)
+        right = panel(drawing, grid[1], "Mean over all days", "share of copies that are fresh", "")
+        _draw_means(right, freshness)
+    return drawing
+
+
+def _draw_curves(axes: "Axes", freshness: Mapping[str, Floats], days: float) -> None:
+    axes.set_xlim(0.0, days)
+    axes.set_ylim(LOWEST, HIGHEST)
+    ends = {}
+    for policy, (name, look) in SHOWN.items():
+        draws = freshness[policy]
+        coarse = draws.reshape(draws.shape[0], -1, SMOOTH).mean(axis=2)
+        mean = coarse.mean(axis=0)
+        error = coarse.std(axis=0, ddof=1) / np.sqrt(draws.shape[0])
+        day = (np.arange(mean.size) + 0.5) * days / mean.size
+        axes.fill_between(
+            day, mean - 2 * error, mean + 2 * error, color=look.colour, alpha=0.08, linewidth=0
+        )
+        axes.plot(day, mean, color=look.colour, linestyle=look.dashes, linewidth=1.8)
+        ends[name] = float(mean[-1])
+    name_ends(axes, ends, dict(SHOWN.values()))
+
+
+def _draw_means(axes: "Axes", freshness: Mapping[str, Floats]) -> None:
+    for row, (policy, (_, look)) in enumerate(reversed(SHOWN.items())):
+        overall = freshness[policy].mean(axis=1)
+        reach = 2.0 * overall.std(ddof=1) / np.sqrt(overall.size)
+        axes.errorbar(
+            overall.mean(), row, xerr=reach, fmt="o", color=look.colour, capsize=4, linewidth=2
+        )
+        axes.annotate(
+            f"{overall.mean():.3f}",
+            (float(overall.mean()), row),
+            (0, 8),
+            textcoords="offset points",
+            horizontalalignment="center",
+            color=look.colour,
+        )
+    names = [name for name, _ in reversed(SHOWN.values())]
+    ticks = np.arange(0.6, HIGHEST, 0.05)
+    axes.set_xlim(LOWEST + 0.04, HIGHEST)
+    axes.set_xticks(ticks[1:], [f"{tick:.2f}" for tick in ticks[1:].tolist()])
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(-0.6, len(names) - 0.3)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x", color=style.FAINT, linewidth=0.8)

@@ -47,10 +47,10 @@ def paper(
         recrawl paper theorems --seed 7
     """
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.paper.claims import claims_of
     from recrawl.paper.output import check_folder, write_report
     from recrawl.paper.parts import reproduce
     from recrawl.paper.report import Origin
+    from recrawl.paper.section import claims_of
 
     check_folder(output)
     options = {"experiment": "EXPERIMENT", "runs": "--runs"}
@@ -63,7 +63,7 @@ def paper(
 def _tell(claims: "list[Claim]", report: "Path") -> None:
     """Say how the claims turned out, and where to read more."""
     from recrawl.cli.render.terminal import printable, show
-    from recrawl.paper.claims import counted
+    from recrawl.paper.section import counted
 
     if claims:
         show(_verdicts(claims))
@@ -83,5 +83,5 @@ def _verdicts(claims: "list[Claim]") -> "Table":
     table.add_column("verdict", no_wrap=True)
     for claim in claims:
         verdict = Text(claim.verdict, style=colours[claim.verdict])
-        table.add_row(Text(claim.place), Text(claim.says), verdict)
+        table.add_row(Text(claim.section), Text(claim.says), verdict)
     return table

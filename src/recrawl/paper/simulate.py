@@ -1,4 +1,4 @@
-"""Many lives of one page, or of many, and what estimators make of them, visit by visit."""
+"""Simulated visits to pages, and what estimators make of them, visit by visit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,12 +27,12 @@ ESTIMATORS: Mapping[str, Estimator[Any]] = {
     "MM": MomentMatching(),
     "Gamma": GammaFilter(),
 }
-#: Rows drawn at once, so that memory does not grow with the number of visits.
-ROWS_AT_ONCE = 1 << 20
+#: Maximum rows drawn at once, so that memory does not grow with the number of visits.
+BATCH_ROWS = 1 << 20
 
 
 def checkpoints(first: int, last: int, points: int) -> Ints:
-    """Give numbers of visits, evenly spread on a logarithmic scale.
+    """Return numbers of visits, evenly spread on a logarithmic scale.
 
     >>> checkpoints(1, 1_000, 4)
     array([   1,   10,  100, 1000])
@@ -47,17 +47,17 @@ def follow(
     visits: Ints,
     rng: np.random.Generator,
 ) -> dict[str, Floats]:
-    """Visit pages at random times, show every estimator the same bits, and stop to look.
+    """Visit pages at random times, feed every estimator the same bits, and record the estimates.
 
     Args:
-        estimators: Who estimates, by name.
-        change_rate: Each page's, Δ; a page that is lived many times stands there many times.
-        crawl_rate: Visits a day to each page, p; the estimators are told.
-        visits: The numbers of visits at which estimates are taken, rising.
-        rng: Where gaps and changes are drawn from.
+        estimators: The estimators by name.
+        change_rate: Each page's Δ; a page simulated many times occurs many times.
+        crawl_rate: Visits per day to each page, p, known to the estimators.
+        visits: The numbers of visits at which estimates are recorded, ascending.
+        rng: The source of randomness for gaps and changes.
 
     Returns:
-        For each estimator a row for each number of visits, with an estimate for each page.
+        For each estimator an array with a row per number of visits and a column per page.
 
     >>> from recrawl.estimation import LLN, Naive
     >>> found = follow(
@@ -70,11 +70,11 @@ def follow(
     rates = np.atleast_1d(np.asarray(change_rate, np.float64))
     states = {name: estimator.start(rates.size) for name, estimator in estimators.items()}
     found: dict[str, list[Floats]] = {name: [] for name in estimators}
-    at_once = max(ROWS_AT_ONCE // max(rates.size, 1), 1)
+    batch = max(BATCH_ROWS // max(rates.size, 1), 1)
     done = 0
     for stop in visits.tolist():
         while done < stop:
-            count = min(at_once, stop - done)
+            count = min(batch, stop - done)
             seen = _visits(rates, crawl_rate, count, rng)
             for name, estimator in estimators.items():
                 states[name] = estimator.update(states[name], seen)
@@ -87,7 +87,7 @@ def follow(
 def _visits(
     change_rate: Floats, crawl_rate: float, count: int, rng: np.random.Generator
 ) -> Observations:
-    """Draw so many visits to each page, its rows together."""
+    """Draw ``count`` visits to each page, grouped by page."""
     page = np.repeat(np.arange(change_rate.size), count)
     elapsed = rng.exponential(1.0 / crawl_rate, page.size)
     missed = np.exp(-np.repeat(change_rate, count) * elapsed)
