@@ -1,4 +1,4 @@
-"""How fast budgets are shared: 10 million pages, with skewed change rates and importances."""
+"""The speed of allocation: 10 million pages with skewed change rates and importances."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from recrawl.kernels.jit import Floats, Ints, cores
 
 PAGES, HOSTS, SMALL = 10_000_000, 100_000, 100_000
 PAGE = "explanation/allocation.md"
-#: Visits a day: every page once a week, on average.
+#: Mean days between visits to a page.
 EVERY = 7.0
 
 
@@ -29,7 +29,7 @@ class Fleet(NamedTuple):
 
 
 def skewed_fleet(pages: int, seed: int = 0) -> Fleet:
-    """Make pages of which many hardly change and a few matter a lot."""
+    """Return pages of which many hardly change and a few matter a lot."""
     rng = np.random.default_rng(seed)
     importance = rng.pareto(1.2, pages)
     importance += 1.0
@@ -37,7 +37,7 @@ def skewed_fleet(pages: int, seed: int = 0) -> Fleet:
 
 
 def textbook(change_rate: Floats, importance: Floats, budget: float) -> Floats:
-    """Sort pages by w/Δ and take the longest prefix that pays, as the literature has it."""
+    """Sort pages by w/Δ and take the longest prefix that pays, as in the literature."""
     order = np.argsort(-importance / change_rate)
     d, w = change_rate[order], importance[order]
     root = np.cumsum(np.sqrt(w * d)) / (budget + np.cumsum(d))
@@ -49,12 +49,12 @@ def textbook(change_rate: Floats, importance: Floats, budget: float) -> Floats:
 
 
 def pass_over(fleet: Fleet) -> object:
-    """Multiply and add up: what a look at every page costs at the least."""
+    """Multiply and sum: the minimum cost of reading every page."""
     return (fleet.importance * fleet.change_rate).sum()
 
 
 def host_budgets(fleet: Fleet, host: Ints) -> Floats:
-    """Let every other host allow half of what it would get, and the rest more than enough."""
+    """Return budgets of half of what a host would get for every other host, and ample ones."""
     wanted = allocate(fleet.change_rate, fleet.budget, importance=fleet.importance).crawl_rate
     visits = np.bincount(host, wanted, HOSTS)
     times = np.where(np.arange(HOSTS) % 2 == 0, 0.5, 10.0)
@@ -72,7 +72,7 @@ def run() -> list[Figure]:
 
 
 def budget_figures(fleet: Fleet) -> list[Figure]:
-    """Compare one budget for all with a single pass over the pages, and with sorting them."""
+    """Compare a single budget with one pass over the pages, and with sorting them."""
     d, w, budget = fleet
     shared = partial(allocate, d, budget, importance=w)
     small = skewed_fleet(SMALL)
@@ -107,7 +107,7 @@ def budget_figures(fleet: Fleet) -> list[Figure]:
 
 
 def host_figure(fleet: Fleet, host: Ints) -> Figure:
-    """Compare with a pass when pages are on 100,000 hosts, in no order."""
+    """Compare with one pass when pages are on 100,000 hosts, in random order."""
     d, w, budget = fleet
     allowed = host_budgets(fleet, host)
     shared = partial(allocate, d, budget, importance=w, host=host, host_budget=allowed)
@@ -122,7 +122,7 @@ def host_figure(fleet: Fleet, host: Ints) -> Figure:
 
 
 def solver_figure() -> Figure:
-    """Compare with a general solver on 100,000 pages, down to its usual tolerances."""
+    """Compare with a general solver on 100,000 pages, at its default tolerances."""
     cp: Any = import_module("cvxpy")  # its types leave out what it exports
     d, w, budget = skewed_fleet(SMALL)
     p = cp.Variable(SMALL, nonneg=True)
@@ -163,7 +163,7 @@ print((peak() - before - held) / array)
 
 
 def memory_figures() -> list[Figure]:
-    """Take the peak of processes of their own, the result included."""
+    """Measure the peak memory of separate processes, the result included."""
     kinds = {"poisson": "random visits", "periodic": "regular visits", "hosts": "100,000 hosts"}
     return [
         Figure(f"{name}: peak memory beyond the input / one column", peak_of(kind), 3.0)
@@ -172,6 +172,6 @@ def memory_figures() -> list[Figure]:
 
 
 def peak_of(kind: str) -> float:
-    """Give the peak in columns of one float a page."""
+    """Return the peak in columns of one float per page."""
     command = [sys.executable, "-c", PEAK, kind]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -1,4 +1,4 @@
-"""How fast the crawler is, beside bare fetches and Scrapy, and how soon a large store starts."""
+"""The crawler's speed compared with bare fetches and Scrapy, and its start with a large store."""
 
 import json
 import subprocess
@@ -14,34 +14,34 @@ from benchmarks.report import Figure, markdown, write_section
 
 PAGE = "how-to/crawl-a-site.md"
 PAGES, CONNECTIONS = 2_000, 32
-#: The machine is noisy: of so many rounds the quickest counts, for all alike.
+#: The machine is noisy: the fastest of several rounds counts, for all alike.
 ROUNDS = 3
 MILLION = 1_000_000
 
 
-class Measured(NamedTuple):
-    """What one way of fetching took."""
+class Timing(NamedTuple):
+    """The time that one way of fetching took."""
 
     pages: int
     seconds: float
     cpu: float
 
     @property
-    def pages_a_second(self) -> float:
-        """Pages a second."""
+    def pages_per_second(self) -> float:
+        """Pages per second."""
         return self.pages / self.seconds
 
     @property
-    def cpu_a_page(self) -> float:
-        """Milliseconds of processor time a page."""
+    def cpu_per_page(self) -> float:
+        """Milliseconds of CPU time per page."""
         return 1e3 * self.cpu / self.pages
 
 
 def run() -> list[Figure]:
     """Measure, and write the table."""
     console = Console(stderr=True)
-    with page_server() as (address, who), console.status("crawling"):
-        if who != "nginx":
+    with page_server() as (address, server), console.status("crawling"):
+        if server != "nginx":
             console.print(HOW_TO_GET_NGINX)
         best = {way: measure(way, address) for way in ("bare", "scrapy", "recrawl")}
     with console.status("starting with a million pages"):
@@ -49,12 +49,12 @@ def run() -> list[Figure]:
     bare, scrapy, ours = best["bare"], best["scrapy"], best["recrawl"]
     names = {"bare": "aiohttp alone", "scrapy": "Scrapy, bare fetches", "recrawl": "recrawl"}
     rows = [
-        [names[way], f"{one.pages_a_second:,.0f}", f"{one.cpu_a_page:.2f}"]
+        [names[way], f"{one.pages_per_second:,.0f}", f"{one.cpu_per_page:.2f}"]
         for way, one in best.items()
     ]
-    told = (
+    note = (
         f"{PAGES:,} pages of 5 kB, {CONNECTIONS} connections, served by "
-        f"{'nginx' if who == 'nginx' else 'a server of our own'} on the same machine; all first "
+        f"{'nginx' if server == 'nginx' else 'a server of our own'} on the same machine; all first "
         "visits. recrawl also asks robots.txt, checks addresses, keeps log and copies durably, and "
         "plans the next visits. A copy is read, for its fingerprint, when a body comes that is not "
         "the same byte by byte; that takes some 0.2 ms a page of this size, twice at first. With a "
@@ -62,34 +62,34 @@ def run() -> list[Figure]:
         f"{seconds:.1f} s and {megabytes:,.0f} MB."
     )
     table = markdown(["", "pages a second", "CPU, ms a page"], rows)
-    write_section(PAGE, "crawling", f"{table}\n\n{told}")
+    write_section(PAGE, "crawling", f"{table}\n\n{note}")
     return [
         Figure(
             "recrawl's pages a second / Scrapy's",
-            ours.pages_a_second / scrapy.pages_a_second,
+            ours.pages_per_second / scrapy.pages_per_second,
             4.0,
             at_least=True,
         ),
-        Figure("recrawl's CPU a page / bare aiohttp's", ours.cpu_a_page / bare.cpu_a_page, 4.0),
+        Figure("recrawl's CPU a page / bare aiohttp's", ours.cpu_per_page / bare.cpu_per_page, 4.0),
         Figure("a run on 1,000,000 pages starts within", seconds, 15.0, unit=" s"),
         Figure("... and takes", megabytes, 1_500.0, unit=" MB"),
     ]
 
 
-def measure(way: str, address: str) -> Measured:
-    """Fetch all pages in a process of its own, some times; give the quickest."""
+def measure(way: str, address: str) -> Timing:
+    """Fetch all pages in a separate process several times; return the fastest."""
     command = [sys.executable, "-m", "benchmarks.fetchers", way, address]
     found = []
     for _ in range(ROUNDS):
         done = subprocess.run(
             [*command, str(PAGES), str(CONNECTIONS)], capture_output=True, text=True, check=True
         )
-        found.append(Measured(**json.loads(done.stdout.splitlines()[-1])))
+        found.append(Timing(**json.loads(done.stdout.splitlines()[-1])))
     return min(found, key=lambda one: one.cpu)
 
 
 def start_with_a_million() -> tuple[float, float]:
-    """Start a run on a store of a million pages; give seconds to the first view, and megabytes."""
+    """Start a run on a million pages; return seconds to the first statistics, and megabytes."""
     from recrawl.store.rows import NewPage
     from recrawl.store.sqlite import SqliteStore
 
@@ -110,5 +110,5 @@ def start_with_a_million() -> tuple[float, float]:
             text=True,
             check=True,
         )
-    told = json.loads(done.stdout.splitlines()[-1])
-    return told["seconds"], told["megabytes"]
+    result = json.loads(done.stdout.splitlines()[-1])
+    return result["seconds"], result["megabytes"]

@@ -1,4 +1,4 @@
-"""How near each estimator comes to the best possible, and how honest its interval is."""
+"""How close each estimator comes to the best possible, and the coverage of its interval."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from recrawl import (
 from recrawl.paper.efficiency import information
 
 RUNS = 2_000
-#: A coverage is told from its bar only by more runs.
+#: More runs are needed to tell a coverage from its bar.
 COVERAGE_RUNS = 20_000
 RATIOS = {"0.1": 0.1, "1": 1.0, "5/3": 5 / 3, "5": 5.0}
 VISITS = (30, 100, 1_000)
@@ -57,7 +57,7 @@ def simulate(change_rate: float, visits: int, runs: int, seed: int) -> dict[str,
 
 
 def run() -> list[Figure]:
-    """Measure, write the tables, and give the figures that have a bar."""
+    """Measure, write the tables, and return the figures that have a bar."""
     error: dict[tuple[str, str, int], float] = {}
     covered: dict[tuple[str, str, int], float] = {}
     cases = [(name, visits) for name in RATIOS for visits in VISITS]
@@ -93,7 +93,7 @@ def write_accuracy(error: dict[tuple[str, str, int], float]) -> None:
 
 
 def write_coverage(covered: dict[tuple[str, str, int], float]) -> None:
-    """Write how often the interval at 95 % held the true rate."""
+    """Write how often the interval at 95 % contained the true rate."""
     headings = ["coverage at 95 %", *(f"{r}, k = {k}" for r in RATIOS for k in VISITS)]
     rows = [
         [method, *(f"{100 * covered[method, r, k]:.0f}" for r in RATIOS for k in VISITS)]

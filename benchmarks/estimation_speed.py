@@ -1,4 +1,4 @@
-"""How fast logs are folded: 20 million visits of 1 million pages, with skewed visit counts."""
+"""The speed of estimation: 20 million visits to 1 million pages, with skewed visit counts."""
 
 import itertools
 import subprocess
@@ -26,7 +26,7 @@ class Columns(NamedTuple):
 
 
 def skewed_log(pages: int, visits: int, seed: int = 0) -> Columns:
-    """Make a log sorted by page: visits are Pareto-distributed, and some 41 % find a change."""
+    """Return a log sorted by page: visits are Pareto-distributed, and some 41 % find a change."""
     rng = np.random.default_rng(seed)
     share = rng.pareto(1.2, pages) + 1.0
     page = np.repeat(np.arange(pages), rng.multinomial(visits, share / share.sum()))
@@ -36,19 +36,19 @@ def skewed_log(pages: int, visits: int, seed: int = 0) -> Columns:
 
 
 def shuffled(log: Columns, seed: int = 1) -> Columns:
-    """Give the rows in a random order."""
+    """Return the rows in random order."""
     order = np.random.default_rng(seed).permutation(log.page.size)
     return Columns(log.page[order], log.elapsed[order], log.changed[order])
 
 
 def fold(method: Estimator[Any], log: Columns) -> object:
-    """Fold columns as a program that has its own page numbers would."""
+    """Fold columns like a program with its own page numbers."""
     seen = Observations(PAGES, log.page, log.elapsed, log.changed)
     return method.update(method.start(PAGES), seen)
 
 
 def brentq_rate(log: Columns, pages: int) -> float:
-    """Solve the likelihood equation page by page with scipy; give pages a second."""
+    """Solve the likelihood equation page by page with scipy; return pages per second."""
     ends = np.searchsorted(log.page, np.arange(pages + 1)).tolist()
     rows = [slice(*span) for span in itertools.pairwise(ends)]
 
@@ -116,7 +116,7 @@ def fold_figures(log: Columns, mixed: Columns) -> list[Figure]:
 
 
 def page_figures(log: Columns) -> list[Figure]:
-    """Compare the work a page takes."""
+    """Compare the work per page."""
     found = estimate(*log)
     solved = best_time(lambda: estimate(*log, method=MLE()))
     return [
@@ -160,6 +160,6 @@ print((peak() - before) / (page.nbytes + elapsed.nbytes + changed.nbytes))
 
 
 def memory_figure() -> Figure:
-    """Take the peak of a process of its own, the columns themselves included."""
+    """Measure the peak memory of a separate process, the columns themselves included."""
     done = subprocess.run([sys.executable, "-c", PEAK], check=True, capture_output=True, text=True)
     return Figure("`estimate`: peak memory / input columns", float(done.stdout), 3.0)

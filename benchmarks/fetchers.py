@@ -1,4 +1,4 @@
-"""Three ways to fetch all pages once, each in a process of its own; prints seconds and CPU.
+"""Three ways to fetch all pages once, each in its own process; prints seconds and CPU time.
 
 ``python -m benchmarks.fetchers bare|scrapy|recrawl|start ADDRESS PAGES CONNECTIONS``
 """
@@ -16,13 +16,13 @@ from typing import Any
 from benchmarks.page_server import BYTES, PAGES
 
 
-def tell(pages: int, seconds: float, cpu: float) -> None:
-    """Print what was measured."""
+def print_result(pages: int, seconds: float, cpu: float) -> None:
+    """Print the result as JSON."""
     print(json.dumps({"pages": pages, "seconds": seconds, "cpu": cpu}))
 
 
 def bare(address: str, pages: int, connections: int) -> None:
-    """Fetch with aiohttp and throw away what comes."""
+    """Fetch with aiohttp and discard the responses."""
     import aiohttp
     import uvloop
 
@@ -33,18 +33,18 @@ def bare(address: str, pages: int, connections: int) -> None:
 
             async def work() -> None:
                 for number in numbers:
-                    async with session.get(f"{address}/{number}") as answer:
-                        assert len(await answer.read()) == BYTES
+                    async with session.get(f"{address}/{number}") as response:
+                        assert len(await response.read()) == BYTES
 
             await asyncio.gather(*(work() for _ in range(connections)))
 
     cpu, start = time.process_time(), time.perf_counter()
     uvloop.run(fetch())
-    tell(pages, time.perf_counter() - start, time.process_time() - cpu)
+    print_result(pages, time.perf_counter() - start, time.process_time() - cpu)
 
 
 def with_scrapy(address: str, pages: int, connections: int) -> None:
-    """Fetch with Scrapy, with nothing done to what comes."""
+    """Fetch with Scrapy and discard the responses."""
     import scrapy
     from scrapy.crawler import CrawlerProcess
 
@@ -75,14 +75,14 @@ def with_scrapy(address: str, pages: int, connections: int) -> None:
     process.crawl(Spider)
     cpu, start = time.process_time(), time.perf_counter()
     process.start()
-    tell(len(times), times[-1] - start, time.process_time() - cpu)
+    print_result(len(times), times[-1] - start, time.process_time() - cpu)
 
 
 def with_recrawl(address: str, pages: int, connections: int) -> None:
-    """Crawl: robots, address checks, comparison, frontier, durable store.
+    """Crawl with recrawl: robots, address checks, comparison, frontier, durable store.
 
     The store has more pages than are counted, so that all visits are first ones. The time is until
-    so many were written; the processor time is for all, until the last is written.
+    that many were written; the CPU time is for all, until the last is written.
     """
     from recrawl.crawler import loop
     from recrawl.crawler.build import run_crawl
@@ -91,7 +91,7 @@ def with_recrawl(address: str, pages: int, connections: int) -> None:
     from recrawl.store.rows import NewPage
     from recrawl.store.sqlite import SqliteStore
 
-    # So that the end is not noticed half a second late.
+    # Otherwise the end would be noticed half a second late.
     loop.VIEW_EVERY = 0.02
     begun: list[tuple[float, float]] = []
     ended: list[float] = []
@@ -120,11 +120,11 @@ def with_recrawl(address: str, pages: int, connections: int) -> None:
         cpu = time.process_time() - begun[0][1]
         with SqliteStore.open(path) as store:
             assert store.totals().with_copy == view.visits
-    tell(pages, ended[0] - begun[0][0], cpu * pages / view.visits)
+    print_result(pages, ended[0] - begun[0][0], cpu * pages / view.visits)
 
 
 def start(path: str, _pages: int, _connections: int) -> None:
-    """Start a run on a store and end it at the first view, imports included."""
+    """Start a run on a store and end it at the first statistics, imports included."""
     begun = time.perf_counter()
     import resource
 

@@ -1,4 +1,4 @@
-"""How fast the frontier decides: 10 million pages on 100,000 hosts, which limit visits."""
+"""The speed of the frontier: 10 million pages on 100,000 hosts that limit visits."""
 
 import time
 from typing import NamedTuple
@@ -10,22 +10,23 @@ from benchmarks import traces
 from benchmarks.report import HEADINGS, Figure, best_time, markdown, write_section
 from recrawl import Frontier, policy_named, replay
 from recrawl.kernels.jit import Floats
+from recrawl.records import SECONDS_A_DAY
 
 PAGE = "explanation/policies.md"
 MANY_PAGES, MANY_HOSTS = 10_000_000, 100_000
 FEW_PAGES, FEW_HOSTS = 100_000, 10_000
-#: Days between two visits of a page, on average.
+#: Mean days between visits to a page.
 EVERY = 30.0
-A_SECOND = 1 / 86_400
-#: A batch is the budget of a third of a day where pages are few, and none of it may be lost.
+ONE_SECOND = 1 / SECONDS_A_DAY
+#: With few pages a batch is the budget of a third of a day, and none of it may be lost.
 CATCH_UP = 1.0
 BATCH, WARM_UP, VISITS = 1_000, 50_000, 300_000
 #: The bytes of a belief: two floats.
 BELIEF = 16
 
 
-class Fleet(NamedTuple):
-    """A frontier at work, and what is true of its pages."""
+class BusyFrontier(NamedTuple):
+    """A frontier, and the truth about its pages."""
 
     frontier: Frontier
     budget: float
@@ -33,12 +34,12 @@ class Fleet(NamedTuple):
     last_visit: Floats
 
 
-def busy_fleet(pages: int, hosts: int) -> Fleet:
-    """Make pages that were all visited within the last mean gap, on hosts that limit visits."""
+def busy_frontier(pages: int, hosts: int) -> BusyFrontier:
+    """Return pages last visited within one mean gap, on hosts that limit visits."""
     rng = np.random.default_rng(1)
     budget = pages / EVERY
     frontier = Frontier(
-        budget, host_delay=A_SECOND, host_budget=3.0 * budget / hosts, catch_up=CATCH_UP
+        budget, host_delay=ONE_SECOND, host_budget=3.0 * budget / hosts, catch_up=CATCH_UP
     )
     last_visit = -rng.uniform(0.0, EVERY, pages)
     frontier.add(
@@ -48,12 +49,12 @@ def busy_fleet(pages: int, hosts: int) -> Fleet:
         host=rng.integers(0, hosts, pages),
         last_visit=last_visit,
     )
-    return Fleet(frontier, budget, rng.gamma(0.5, 2.0 / EVERY, pages), last_visit)
+    return BusyFrontier(frontier, budget, rng.gamma(0.5, 2.0 / EVERY, pages), last_visit)
 
 
-def visits_a_second(fleet: Fleet) -> float:
-    """Take pages and report them, batch by batch; drawing what visits find is not counted."""
-    frontier, budget, change_rate, last_visit = fleet
+def visits_per_second(busy: BusyFrontier) -> float:
+    """Take and report pages in batches; the time to draw what visits find is not counted."""
+    frontier, budget, change_rate, last_visit = busy
     rng = np.random.default_rng(2)
     made, seconds, step = 0, 0.0, 0
     while made < WARM_UP + VISITS:
@@ -72,36 +73,36 @@ def visits_a_second(fleet: Fleet) -> float:
     return (made - WARM_UP) / seconds
 
 
-def bytes_a_page(fleet: Fleet) -> float:
-    """Give what a page costs in memory beside its belief, its share of hosts included."""
-    held = sum(table.nbytes for table in fleet.frontier._tables)  # noqa: SLF001 - nobody else asks
-    return held / fleet.change_rate.size - BELIEF
+def bytes_per_page(busy: BusyFrontier) -> float:
+    """Return the memory per page besides its belief, its share of hosts included."""
+    held = sum(table.nbytes for table in busy.frontier._tables)  # noqa: SLF001 - nobody else needs it
+    return held / busy.change_rate.size - BELIEF
 
 
 def run() -> list[Figure]:
     """Measure everything in one run, and write the tables."""
     with Console(stderr=True).status("visiting 10 million pages"):
-        few = visits_a_second(busy_fleet(FEW_PAGES, FEW_HOSTS))
-        fleet = busy_fleet(MANY_PAGES, MANY_HOSTS)
-        many, held = visits_a_second(fleet), bytes_a_page(fleet)
-        del fleet
+        few = visits_per_second(busy_frontier(FEW_PAGES, FEW_HOSTS))
+        busy = busy_frontier(MANY_PAGES, MANY_HOSTS)
+        many, held = visits_per_second(busy), bytes_per_page(busy)
+        del busy
     figures = [
         Figure(
-            "10 million pages, 100,000 hosts: visits a second, one core",
+            "10 million pages, 100,000 hosts: visits per second, one core",
             many / 1e3,
             300.0,
             at_least=True,
             unit=",000",
         ),
         Figure("speed at 10 million / 100,000 pages", many / few, 0.25, at_least=True),
-        Figure("bytes a page beside the belief", held, 120.0),
+        Figure("bytes per page besides the belief", held, 120.0),
     ]
     write_section(PAGE, "frontier", markdown(HEADINGS, [figure.cells() for figure in figures]))
     return [*figures, *replay_figures()]
 
 
 def replay_figures() -> list[Figure]:
-    """Take the time of a replay on a real history, once kernels are compiled."""
+    """Time a replay of a real history, once kernels are compiled."""
     if not traces.are_there("replay-speed"):
         return []
     world = traces.world("mdn")

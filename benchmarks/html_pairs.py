@@ -1,4 +1,4 @@
-"""How well each way of comparing tells real changes: on labelled pairs of real pages."""
+"""How well each comparison detects real changes, on labelled pairs of real pages."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ READERS = {
     "`main`": Reader("main"),
 }
 DEFAULT = "`text`, the default"
-#: What others reach on the same pairs: recall, false alarms, milliseconds a page.
+#: What others reach on the same pairs: recall, false alarms, milliseconds per page.
 PEERS = {
     "visible text without script and style (selectolax)": (0.80, 0.10, 3.2),
     "main text (resiliparse)": (0.62, 0.05, 7.0),
@@ -29,19 +29,19 @@ PEERS = {
 
 
 class Score(NamedTuple):
-    """Shares of the real changes that were seen, and of the others; milliseconds a page."""
+    """The shares of real changes and of other pairs reported as changes; milliseconds per page."""
 
     recall: float
     false_alarms: float
     milliseconds: float
 
     def cells(self) -> list[str]:
-        """Give the cells of a table."""
+        """Return the cells of a table."""
         return [f"{self.recall:.2f}", f"{self.false_alarms:.2f}", f"{self.milliseconds:.1f}"]
 
 
 def folder() -> Path:
-    """Give where pairs are: in the folder ``RECRAWL_HTML_PAIRS`` names, else beside the project."""
+    """Return the folder of the pairs: ``RECRAWL_HTML_PAIRS``, or next to the project."""
     return Path(os.environ.get("RECRAWL_HTML_PAIRS", BESIDE))
 
 
@@ -68,8 +68,8 @@ def run() -> list[Figure]:
     path = folder() / "pairs.parquet"
     if not path.is_file():
         print(
-            f"no pairs.parquet in {folder()}, which RECRAWL_HTML_PAIRS may name; "
-            f"the section html-pairs keeps what it had",
+            f"no pairs.parquet in {folder()}; set RECRAWL_HTML_PAIRS to its folder; "
+            f"the section html-pairs stays as it is",
             file=sys.stderr,
         )
         return []

@@ -1,4 +1,4 @@
-"""A crawl killed at fifty random moments: what is lost, and whether anything is damaged."""
+"""A crawl killed at fifty random times: what is lost, and whether anything is damaged."""
 
 import random
 import sys
@@ -11,24 +11,24 @@ from benchmarks.report import Figure, markdown, write_section
 
 PAGE = "reference/store.md"
 KILLS = 50
-#: Seconds from the beginning of a crawl to its end.
+#: Seconds from the start of a crawl to its kill.
 SOONEST, LATEST = 0.05, 1.5
 TESTS = Path(__file__).parent.parent / "tests"
 
 
 def run() -> list[Figure]:
-    """Kill, look, and write the table."""
+    """Kill a crawl many times, check what is left, and write the table."""
     # The tests do the same with fewer kills.
     sys.path.insert(0, str(TESTS))
     from acceptance.killing import BUDGET, CONNECTIONS, MAX_LOST, crawl_and_kill
 
-    rng = random.Random(50)  # noqa: S311 - moments, not secrets
-    moments = [rng.uniform(SOONEST, LATEST) for _ in range(KILLS)]
+    rng = random.Random(50)  # noqa: S311 - times, not secrets
+    times = [rng.uniform(SOONEST, LATEST) for _ in range(KILLS)]
     with (
         tempfile.TemporaryDirectory() as folder,
         Console(stderr=True).status(f"killing a crawl {KILLS} times"),
     ):
-        crawled = crawl_and_kill(Path(folder) / "recrawl.db", moments)
+        crawled = crawl_and_kill(Path(folder) / "recrawl.db", times)
     runs = crawled.runs
     served, allowed = sum(run.served for run in runs), sum(run.allowed for run in runs)
     missing = sum(max(run.told - run.logged, 0) for run in runs)
@@ -45,11 +45,11 @@ def run() -> list[Figure]:
     ]
     if crawled.problems:
         rows[3][1] = f"{len(crawled.problems):,}"
-    told = (
+    intro = (
         f"A crawl at {BUDGET} requests a second on {CONNECTIONS} connections, killed (`kill -9`) "
         f"at {KILLS} random moments and started again each time:"
     )
-    write_section(PAGE, "killing", f"{told}\n\n{markdown(['', 'measured'], rows)}")
+    write_section(PAGE, "killing", f"{intro}\n\n{markdown(['', 'measured'], rows)}")
     return [
         Figure("killing: damage found", len(crawled.problems), 0),
         Figure("killing: visits told of and not in the log", missing, 0),

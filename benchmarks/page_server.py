@@ -1,4 +1,4 @@
-"""Static pages on loopback, by nginx where it is installed, else by a server of our own."""
+"""Static pages on loopback, served by nginx if it is installed, or by our own server."""
 
 import asyncio
 import shutil
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: More than are fetched, so that whoever does not stop at once finds pages that are new.
+#: More than are fetched, so that a crawl that does not stop at once finds new pages.
 PAGES, BYTES = 5_000, 5_000
 HOW_TO_GET_NGINX = "nginx is not installed (apt install nginx); pages come from our own server"
 
@@ -28,7 +28,7 @@ http {{
 
 
 def page(number: int) -> bytes:
-    """Write a page of about 5 kB: a heading, paragraphs, some links."""
+    """Return a page of about 5 kB: a heading, paragraphs, some links."""
     words = f"Page {number} tells what every page of its kind tells, in so many words. "
     paragraphs = "".join(f"<p>{words * 4}<a href='/{i}'>{i}</a></p>" for i in range(15))
     html = f"<!doctype html><title>{number}</title><body><h1>{number}</h1>{paragraphs}"
@@ -37,7 +37,7 @@ def page(number: int) -> bytes:
 
 @contextmanager
 def page_server() -> Iterator[tuple[str, str]]:
-    """Serve the pages; give the address and who serves."""
+    """Serve the pages; yield the address and the name of the server."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -46,15 +46,15 @@ def page_server() -> Iterator[tuple[str, str]]:
             (Path(folder) / str(number)).write_bytes(page(number))
         nginx = shutil.which("nginx")
         if nginx is None:
-            command, who = [sys.executable, "-m", "benchmarks.page_server", str(port)], "own"
+            command, name = [sys.executable, "-m", "benchmarks.page_server", str(port)], "own"
         else:
             settings = Path(folder) / "nginx.conf"
             settings.write_text(_NGINX.format(folder=folder, port=port))
-            command, who = [nginx, "-p", folder, "-c", str(settings)], "nginx"
+            command, name = [nginx, "-p", folder, "-c", str(settings)], "nginx"
         server = subprocess.Popen(command)
         try:
             _wait_for(port)
-            yield f"http://127.0.0.1:{port}", who
+            yield f"http://127.0.0.1:{port}", name
         finally:
             server.terminate()
             server.wait()
@@ -69,9 +69,9 @@ def _wait_for(port: int) -> None:
 
 
 class _Protocol(asyncio.Protocol):
-    """Answers each request with the page of its number; as little work as can be."""
+    """Responds to each request with the page of its number, with as little work as possible."""
 
-    answers: list[bytes]
+    responses: list[bytes]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
@@ -81,9 +81,9 @@ class _Protocol(asyncio.Protocol):
         *requests, self._rest = (self._rest + data).split(b"\r\n\r\n")
         for request in requests:
             name = request.split(b" ", 2)[1][1:]
-            found = name.isdigit() and int(name) < len(self.answers)
-            answer = self.answers[int(name)] if found else _NOT_FOUND
-            self._transport.write(answer)  # type: ignore[attr-defined]
+            found = name.isdigit() and int(name) < len(self.responses)
+            response = self.responses[int(name)] if found else _NOT_FOUND
+            self._transport.write(response)  # type: ignore[attr-defined]
 
 
 _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
@@ -91,7 +91,7 @@ _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 
 async def _serve(port: int) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
-    _Protocol.answers = [head % len(page(n)) + page(n) for n in range(PAGES)]
+    _Protocol.responses = [head % len(page(n)) + page(n) for n in range(PAGES)]
     server = await asyncio.get_running_loop().create_server(_Protocol, "127.0.0.1", port)
     await server.serve_forever()
 

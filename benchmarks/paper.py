@@ -1,4 +1,4 @@
-"""The paper reproduced as somebody new would: how long it takes, and how its claims turn out."""
+"""Reproduce the paper as a new user would: the time it takes, and the verdicts on its claims."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ COLUMNS = {
     "measured": "measured",
     "verdict": "verdict",
 }
-#: Seconds that all of it may take on two cores, compilation included.
+#: Maximum seconds for all of it on two cores, compilation included.
 BAR = 60.0
 
 
@@ -29,7 +29,7 @@ def run() -> list[Figure]:
     """Reproduce all of it, and write the claims and the picture into the documentation."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        Console(stderr=True).status("reproducing the paper, all kernels compiled anew"),
+        Console(stderr=True).status("reproducing the paper, compiling all kernels"),
     ):
         report = Path(folder) / "report"
         figure = Figure("recrawl paper all, compilation included", timed(report), BAR, unit=" s")
@@ -40,7 +40,7 @@ def run() -> list[Figure]:
 
 
 def timed(report: Path) -> float:
-    """Reproduce it in a process that finds no machine code from earlier ones; give the seconds."""
+    """Reproduce it in a process without cached machine code; return the seconds."""
     cache = report.with_name("machine-code")
     command = [sys.executable, "-m", "recrawl", "paper", "all", "-o", str(report)]
     begin = time.perf_counter()
@@ -54,7 +54,7 @@ def timed(report: Path) -> float:
 
 
 def claims_table(report: Path) -> str:
-    """Give the claims as a table for the documentation."""
+    """Return the claims as a table for the documentation."""
     text = csv.ConvertOptions(column_types=dict.fromkeys(COLUMNS, pa.string()))
     claims = csv.read_csv(report / "claims.csv", convert_options=text).to_pylist()
     rows = [[claim[column].replace("|", r"\|") for column in COLUMNS] for claim in claims]

@@ -1,4 +1,4 @@
-"""How stale every policy leaves the copy: on recorded histories, at the same number of visits."""
+"""How stale every policy leaves the copy, on recorded histories with the same visits."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from recrawl.simulation.policies import POLICIES
 PAGE = "explanation/policies.md"
 OURS, BOUND = "index", "index-known"
 DRAWN = ("mdn", 30)
-#: The most that the index may leave stale, by trace and days between visits.
+#: The maximum staleness of the index, by trace and days between visits.
 BARS = {
     ("mdn", 90): 0.116,
     ("mdn", 30): 0.0485,
@@ -33,7 +33,7 @@ SCALED = frozenset(name for name in POLICIES if name.endswith("-scaled"))
 
 
 class Task(NamedTuple):
-    """One policy on one trace, each page visited every so many days on average."""
+    """One policy on one trace, with the mean days between visits to a page."""
 
     trace: str
     every: int
@@ -59,7 +59,7 @@ def measure_all() -> Scores:
         for policy in POLICIES
     ]
     found: Scores = {}
-    # Kernels run threads, which a forked process would not have.
+    # Kernels run threads, which do not survive a fork.
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         for task, score in zip(tasks, pool.map(measure, tasks), strict=True):
             found.setdefault((task.trace, task.every), {})[task.policy] = score
@@ -98,19 +98,19 @@ def rival_figures(scores: Scores) -> list[Figure]:
 
 
 def best_rival(found: dict[str, Score]) -> Score:
-    """Give the least stale policy that competes on equal terms: same visits, same knowledge."""
+    """Return the least stale policy that competes on equal terms: same visits and knowledge."""
     rivals = [score for name, score in found.items() if name != OURS and is_fair(score)]
     return min(rivals, key=lambda score: score.staleness)
 
 
 def is_fair(score: Score) -> bool:
-    """Whether a policy spends no more than the budget, nor knows what nobody does."""
+    """Return whether a policy keeps the budget and does not know the true rates."""
     within = score.budget_used <= 1.0 + NEAR or score.policy in SCALED
     return within and score.policy not in KNOWING
 
 
 def short_table(scores: Scores) -> str:
-    """Give the index beside the policies that people know, and its best rival."""
+    """Return the table of the index, the best known policies and its best rival."""
     headings = ["trace, a page every", OURS, "uniform", "next best", BOUND, f"{OURS} / {BOUND}"]
     rows = []
     for where, found in scores.items():
@@ -122,7 +122,7 @@ def short_table(scores: Scores) -> str:
 
 
 def full_table(scores: Scores) -> str:
-    """Give all policies, the least stale on the whole first."""
+    """Return the table of all policies, the least stale overall first."""
     names = sorted(POLICIES, key=lambda name: _overall(scores, name))
     rows = [
         [f"`{name}`" + (" †" if name in KNOWING else "")]
@@ -133,7 +133,7 @@ def full_table(scores: Scores) -> str:
 
 
 def _overall(scores: Scores, name: str) -> float:
-    """Give the mean logarithm of a policy's staleness: no trace counts more than another."""
+    """Return the sum of a policy's log staleness, in which all traces count equally."""
     return sum(math.log(found[name].staleness) for found in scores.values())
 
 

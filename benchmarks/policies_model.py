@@ -1,4 +1,4 @@
-"""How policies do where theory says what to expect: pages that change as Poisson processes."""
+"""How policies do where theory predicts the result: pages that change as Poisson processes."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -12,24 +12,24 @@ from recrawl.simulation.policies.index import FrontierRun
 from recrawl.simulation.policy import PageSet
 
 PAGE = "explanation/policies.md"
-#: A belief that is as good as certain.
+#: The shape of a belief that is practically certain.
 CERTAIN = 1e9
 PAGES, DAYS, TICK, SECTION = 2_000, 400.0, 0.02, 5
 DRAWS, DRAW_DAYS = 50, 40.0
-#: What Expt 2 of the paper comes to: its own optimum, a fixed interval, and the best there is.
+#: The freshness in Expt 2 of the paper: its optimum, a fixed interval, and the best possible.
 EXPERIMENT_2 = {"poisson-known": 0.659, "uniform": 0.758, "index-known": 0.773}
 
 
 @dataclass(frozen=True)
 class Certain:
-    """The frontier, told the true rates and certain of them."""
+    """The frontier, given the true rates and certain of them."""
 
     name: ClassVar[str] = "index, certain of the true rates"
     keeps_budget: ClassVar[bool] = True
     knows_rates: ClassVar[bool] = True
 
     def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> FrontierRun:
-        """Begin with all pages just visited."""
+        """Start with all pages just visited."""
         del tick, seed
         prior = Prior(CERTAIN, CERTAIN / pages.true_rate)
         frontier = Frontier(budget, prior=prior, half_life=None, neighbours=False)
@@ -38,20 +38,25 @@ class Certain:
 
 
 class Expected(NamedTuple):
-    """A freshness that theory tells, beside the one measured."""
+    """A freshness predicted by theory, and the one measured."""
 
     what: str
-    told: float
+    predicted: float
     measured: float
     tolerance: float
 
     def figure(self) -> Figure:
-        """Give how far apart they are."""
-        return Figure(f"{self.what}: distance", abs(self.measured - self.told), self.tolerance)
+        """Return the distance between them."""
+        return Figure(f"{self.what}: distance", abs(self.measured - self.predicted), self.tolerance)
 
     def cells(self) -> list[str]:
-        """Give the row of a table."""
-        return [self.what, f"{self.told:.4f}", f"{self.measured:.4f}", f"± {self.tolerance:.2g}"]
+        """Return the row of a table."""
+        return [
+            self.what,
+            f"{self.predicted:.4f}",
+            f"{self.measured:.4f}",
+            f"± {self.tolerance:.2g}",
+        ]
 
 
 def run() -> list[Figure]:
@@ -61,13 +66,13 @@ def run() -> list[Figure]:
         cost = neighbours_figure()
     headings = ["freshness of", "theory", "measured", "tolerance"]
     table = markdown(headings, [row.cells() for row in rows])
-    told = f"{cost.name}: {cost.measured:.3f}."
-    write_section(PAGE, "policies-model", f"{table}\n\n{told}")
+    note = f"{cost.name}: {cost.measured:.3f}."
+    write_section(PAGE, "policies-model", f"{table}\n\n{note}")
     return [*(row.figure() for row in rows), cost]
 
 
 def skewed_world(days: float = DAYS) -> World:
-    """Draw pages with skewed rates and importances, in sections that mean nothing."""
+    """Draw pages with skewed rates and importances, in arbitrary sections."""
     rng = np.random.default_rng(3)
     rate, importance = rng.lognormal(-0.5, 1.2, PAGES), rng.pareto(1.5, PAGES) + 0.1
     section = np.arange(PAGES) // SECTION
@@ -75,7 +80,7 @@ def skewed_world(days: float = DAYS) -> World:
 
 
 def optimum_rows() -> list[Expected]:
-    """Compare replays at the true rates with the optimum for them: a visit a page and day."""
+    """Compare replays at the true rates with the optimum, at one visit per page and day."""
     world, budget = skewed_world(), float(PAGES)
     rate, importance = world.change_rate, world.importance
     regular = allocate(rate, budget, importance=importance, visits="periodic").freshness
@@ -91,7 +96,7 @@ def optimum_rows() -> list[Expected]:
 
 
 def experiment_rows() -> list[Expected]:
-    """Repeat Expt 2: 100 pages, Δ ~ U[0, 1], 80 visits a day; means of many draws."""
+    """Repeat Expt 2: 100 pages, Δ ~ U[0, 1], 80 visits per day; means of many draws."""
     fresh: dict[str, list[float]] = {name: [] for name in EXPERIMENT_2}
     for draw in range(DRAWS):
         rate = np.random.default_rng(draw).random(100)
@@ -99,13 +104,13 @@ def experiment_rows() -> list[Expected]:
         for name, found in fresh.items():
             found.append(replay(world, policy_named(name), 80.0, seed=draw).freshness)
     return [
-        Expected(f"Expt 2: `{name}`", told, float(np.mean(fresh[name])), 0.01)
-        for name, told in EXPERIMENT_2.items()
+        Expected(f"Expt 2: `{name}`", predicted, float(np.mean(fresh[name])), 0.01)
+        for name, predicted in EXPERIMENT_2.items()
     ]
 
 
 def neighbours_figure() -> Figure:
-    """Measure what looking at neighbours costs where pages have nothing to do with each other."""
+    """Measure the cost of neighbours as evidence when pages change independently."""
     world = skewed_world()
     stale = {
         name: replay(world, policy_named(name), float(PAGES)).staleness

@@ -1,4 +1,4 @@
-"""Measured figures beside their bars, and tables in the documentation."""
+"""Measured figures compared with their bars, and tables in the documentation."""
 
 import re
 import time
@@ -14,7 +14,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured ratio and the bar it has to clear."""
+    """A measured figure and the bar it has to clear."""
 
     name: str
     measured: float
@@ -28,7 +28,7 @@ class Figure:
         return self.measured >= self.bar if self.at_least else self.measured <= self.bar
 
     def cells(self) -> list[str]:
-        """Give the row of a table."""
+        """Return the row of a table."""
         sign = "≥" if self.at_least else "≤"
         return [
             self.name,
@@ -42,7 +42,7 @@ HEADINGS = ["figure", "measured", "bar", "met"]
 
 
 def print_verdict(figures: Sequence[Figure]) -> int:
-    """Print all figures; 1 if a bar was missed."""
+    """Print all figures; return 1 if a bar was missed."""
     table = Table(*HEADINGS, title="All figures")
     for figure in figures:
         table.add_row(*figure.cells(), style=None if figure.met else "bold red")
@@ -51,7 +51,7 @@ def print_verdict(figures: Sequence[Figure]) -> int:
 
 
 def best_time(work: Callable[[], object], repeat: int = 5) -> float:
-    """Give the shortest of several runs in seconds: the one the machine disturbed least."""
+    """Return the shortest of several runs in seconds, the one least disturbed by the machine."""
     times = []
     for _ in range(repeat):
         begin = time.perf_counter()
@@ -61,13 +61,13 @@ def best_time(work: Callable[[], object], repeat: int = 5) -> float:
 
 
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Give a Markdown table."""
+    """Return a Markdown table."""
     lines = ["| " + " | ".join(row) + " |" for row in [headings, ["---"] * len(headings), *rows]]
     return "\n".join(lines)
 
 
 def write_section(page: str, name: str, text: str) -> None:
-    """Replace what stands between ``<!-- bench:NAME -->`` and ``<!-- /bench -->`` on a page."""
+    """Replace the text between ``<!-- bench:NAME -->`` and ``<!-- /bench -->`` on a page."""
     path = DOCS / page
     old = path.read_text("utf-8")
     marked = re.compile(rf"(<!-- bench:{name} -->\n).*?(<!-- /bench -->)", re.DOTALL)

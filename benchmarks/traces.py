@@ -1,4 +1,4 @@
-"""Recorded histories to measure on, where there are some: they are no part of the project."""
+"""Recorded histories to measure on, if present; they are not part of the project."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ BESIDE = Path(__file__).parents[2] / "shared" / "traces"
 
 
 class Recorded(NamedTuple):
-    """A trace, the window that is replayed, and the days between a page's visits on average."""
+    """A trace, the window to replay, and the mean days between visits to a page."""
 
     name: str
     start: str
@@ -28,17 +28,17 @@ TRACES = (
 
 
 def folder() -> Path:
-    """Give where traces are: in the folder ``RECRAWL_TRACES`` names, else beside the project."""
+    """Return the folder of the traces: ``RECRAWL_TRACES``, or the default next to the project."""
     return Path(os.environ.get("RECRAWL_TRACES", BESIDE))
 
 
 def are_there(section: str) -> bool:
-    """Whether all traces are there; if not, say that a section keeps what it had."""
+    """Return whether all traces exist; if not, print that a section stays as it is."""
     missing = [trace.name for trace in TRACES if not (folder() / trace.name).is_dir()]
     if missing:
         print(
-            f"no trace '{missing[0]}' in {folder()}, which RECRAWL_TRACES may name; "
-            f"the section {section} keeps what it had",
+            f"no trace '{missing[0]}' in {folder()}; set RECRAWL_TRACES to their folder; "
+            f"the section {section} stays as it is",
             file=sys.stderr,
         )
     return not missing

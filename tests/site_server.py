@@ -1,4 +1,4 @@
-"""A real web server on this machine, whose pages change when told and which logs every request."""
+"""A real local web server whose pages tests can change, and which logs every request."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ ROBOTS = "/robots.txt"
 
 @dataclass(frozen=True)
 class Request:
-    """A request that came in."""
+    """A request received."""
 
     at: float
     host: str
@@ -24,16 +24,16 @@ class Request:
 
 @dataclass
 class Site:
-    """What the server serves, by path, and what it was asked.
+    """What the server serves by path, and the requests it received.
 
     Attributes:
-        pages: Bodies by path; another path is answered with 404.
-        status: Other statuses by path.
-        headers: More headers by path.
-        etags: Whether pages have an ETag, and "not modified" is an answer.
-        delay: Seconds that an answer takes.
-        requests: What came in.
-        urls: The server's addresses, without a slash at the end: a host each.
+        pages: Bodies by path; other paths are 404.
+        status: Statuses other than 200 by path.
+        headers: Additional headers by path.
+        etags: Whether pages have an ETag, and matching requests get 304.
+        delay: Seconds until a response.
+        requests: The requests received.
+        urls: The server's origins, one per host.
     """
 
     pages: dict[str, str] = field(default_factory=dict)
@@ -46,15 +46,15 @@ class Site:
 
     @property
     def url(self) -> str:
-        """The first address."""
+        """The first origin."""
         return self.urls[0]
 
     def asked(self, path: str) -> list[Request]:
-        """Give the requests for a path."""
+        """Return the requests for a path."""
         return [request for request in self.requests if request.path == path]
 
-    async def answer(self, request: web.Request) -> web.Response:
-        """Answer a request."""
+    async def respond(self, request: web.Request) -> web.Response:
+        """Respond to a request."""
         path = request.path_qs
         seen = Request(time.time(), request.host, path, dict(request.headers))
         self.requests.append(seen)
@@ -76,7 +76,7 @@ class Site:
 
 @contextmanager
 def serving(site: Site, hosts: int = 1) -> Iterator[Site]:
-    """Serve a site on 127.0.0.1 and on as many addresses after it as there are hosts."""
+    """Serve a site on 127.0.0.1 and the following addresses, one per host."""
     ready, ended = threading.Event(), threading.Event()
     loop = asyncio.new_event_loop()
     stop: asyncio.Event | None = None
@@ -85,12 +85,12 @@ def serving(site: Site, hosts: int = 1) -> Iterator[Site]:
         nonlocal stop
         stop = asyncio.Event()
         app = web.Application()
-        app.router.add_route("*", "/{path:.*}", site.answer)
+        app.router.add_route("*", "/{path:.*}", site.respond)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         for number in range(1, hosts + 1):
-            place = web.TCPSite(runner, f"127.0.0.{number}", 0)
-            await place.start()
+            listener = web.TCPSite(runner, f"127.0.0.{number}", 0)
+            await listener.start()
             site.urls.append(f"http://127.0.0.{number}:{runner.addresses[-1][1]}")
         ready.set()
         await stop.wait()
@@ -113,7 +113,7 @@ def serving(site: Site, hosts: int = 1) -> Iterator[Site]:
 
 
 def page_about(*paragraphs: str, links: tuple[str, ...] = ()) -> str:
-    """Write a page."""
+    """Return a page."""
     text = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     more = "".join(f'<a href="{link}">{link}</a> ' for link in links)
     return f"<!doctype html><title>A page</title><body><h1>A page</h1>{text}{more}</body>"

@@ -1,6 +1,7 @@
 """Every policy passes `check_policy`, and the suite catches each broken promise."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,18 @@ from recrawl.simulation.checks import check_policy
 from recrawl.simulation.policies import POLICIES, policy_named
 from recrawl.simulation.policy import PageSet
 
+DOCS = Path(__file__).parents[2] / "docs"
+
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_keeps_the_promises(name: str) -> None:
     check_policy(policy_named(name))
+
+
+@pytest.mark.parametrize("page", ["reference/command-line.md", "explanation/policies.md"])
+def test_every_policy_is_documented(page: str) -> None:
+    text = (DOCS / page).read_text("utf-8")
+    assert [name for name in POLICIES if f"`{name}`" not in text] == []
 
 
 class Oldest:

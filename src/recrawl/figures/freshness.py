@@ -1,4 +1,4 @@
-"""How fresh a copy can be kept, over the visits a day that it is given."""
+"""How fresh a copy can be kept, as a function of the visits per day."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Visits a day, and a freshness, 0 to 1.
+#: Visits per day, and a freshness from 0 to 1.
 Point = tuple[float, float]
-#: Beyond this, numbers are too long to stand at 1, 2 and 5 times every power of ten.
+#: Above this, labels are too long for ticks at 1, 2 and 5 times each power of ten.
 LONG = 1e6
-#: Points that the line is drawn through.
+#: Points on the line.
 SMOOTH = 200
 
 
@@ -32,10 +32,10 @@ def freshness_figure(
     """Draw the best freshness for each budget, and a smooth line through them.
 
     Args:
-        budgets: Visits a day, rising, above 0.
-        freshness: The best there is for each of them, 0 to 1; `recrawl.freshness_curve` gives it.
-        asked: A freshness to mark, and what it costs.
-        now: What a log's own visits are and reach, to mark if they are between the budgets.
+        budgets: Visits per day, ascending, above 0.
+        freshness: The best for each of them, 0 to 1, as `recrawl.freshness_curve` returns it.
+        asked: A requested freshness to mark, and the budget it needs.
+        now: The visits per day of a log and their freshness, to mark if between the budgets.
     """
     from matplotlib.figure import Figure
 
@@ -53,7 +53,7 @@ def freshness_figure(
 
 
 def _smooth(budgets: Floats, freshness: ArrayLike) -> tuple[Floats, Floats]:
-    """Give points close to one another on a line that rises where the points given do."""
+    """Return points on a smooth line that rises where the given points do."""
     from scipy.interpolate import PchipInterpolator
 
     line = PchipInterpolator(np.log(budgets), np.asarray(freshness, np.float64))
@@ -68,13 +68,13 @@ def _set_axes(axes: "Axes", first: float, last: float) -> None:
     axes.set_xlim(first, last)
     axes.set_ylim(0.0, 1.0)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if last > LONG else (1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda visits, _place: plain_number(visits)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda visits, _position: plain_number(visits)))
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    axes.set_xlabel("budget (visits a day)")
+    axes.set_xlabel("budget (visits per day)")
     axes.set_ylabel("expected freshness\n(share of pages up to date)")
     axes.set_title(
-        "What a budget buys: the best freshness for so many visits",
+        "What a budget buys: the best freshness for each number of visits",
         loc="left",
         fontsize=12.5,
         fontweight="bold",
@@ -83,7 +83,7 @@ def _set_axes(axes: "Axes", first: float, last: float) -> None:
 
 
 def plain_number(number: float) -> str:
-    """Write a number as people do, not as a power of ten.
+    """Return a number in plain digits, not as a power of ten.
 
     >>> plain_number(0.05), plain_number(20_000.0)
     ('0.05', '20,000')
@@ -92,7 +92,7 @@ def plain_number(number: float) -> str:
 
 
 def _mark_asked(axes: "Axes", asked: Point) -> None:
-    """Lead from the freshness that was asked for to the curve, and down to what it costs."""
+    """Draw lines from the requested freshness to the curve, and down to its budget."""
     lines: Any = {"color": style.ORANGE, "linewidth": 1.4, "linestyle": "--", "zorder": 2}
     budget, freshness = asked
     axes.plot([axes.get_xlim()[0], budget], [freshness, freshness], **lines)
@@ -100,7 +100,7 @@ def _mark_asked(axes: "Axes", asked: Point) -> None:
     axes.plot(budget, freshness, "o", color=style.ORANGE, markersize=8, zorder=4)
     visits = f"{budget:.3g}" if budget < 100 else f"{budget:,.0f}"  # noqa: PLR2004
     axes.annotate(
-        f"{100 * freshness:.10g} % fresh:\n{visits} visits a day",
+        f"{100 * freshness:.10g} % fresh:\n{visits} visits per day",
         (budget, freshness / 2.0),
         (8, 0),
         textcoords="offset points",
@@ -133,5 +133,5 @@ def draw_freshness(
     asked: Point | None = None,
     now: Point | None = None,
 ) -> None:
-    """Draw freshness over budget, and save the picture as PNG or SVG by the file's name."""
+    """Draw freshness over budget; the file name says whether as PNG or SVG."""
     style.save(freshness_figure(budgets, freshness, asked=asked, now=now), path)

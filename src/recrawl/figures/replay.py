@@ -1,4 +1,4 @@
-"""How policies compare: how stale each leaves the copy, in all and over time."""
+"""How policies compare: how stale each leaves the copy, overall and over time."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Scored(Protocol):
-    """What the picture needs of a policy's score."""
+    """What the picture needs from a policy's score."""
 
     @property
     def policy(self) -> str:
-        """Its name."""
+        """The policy's name."""
         ...
 
     @property
     def staleness(self) -> float:
-        """The share of time that copies were stale."""
+        """The share of time during which copies were stale."""
         ...
 
     @property
@@ -39,8 +39,8 @@ class Scored(Protocol):
 #: Colour and dashes of a curve.
 Look = tuple[str, Any]
 
-#: The policies whose curves are drawn where they are there: the product, what is common, the paper
-#: and a bound. The others are bars only.
+#: The policies whose curves are drawn if present: the product, common rules, the paper and a
+#: bound. The others are bars only.
 NOTABLE: dict[str, Look] = {
     "index": (style.BLUE, "-"),
     "uniform": (style.ORANGE, "--"),
@@ -48,19 +48,19 @@ NOTABLE: dict[str, Look] = {
     "paper-lln": (style.GREEN, (0, (6, 1, 1, 1, 1, 1))),
     "index-known": (style.INK, ":"),
 }
-#: What the best policy's curve looks like if it is none of these.
+#: The look of the best policy's curve if it is none of these.
 BEST: Look = ("#E69F00", "-")
 OTHER = "#BDBDBD"
-#: A bar is cut at so many times the median, and its curve left out, lest it makes all others small.
-FARTHEST = 3.0
-#: How many slices are averaged for a point of a curve.
+#: A bar is cut at this multiple of the median, and its curve left out, so that others stay visible.
+MAX_OVER_MEDIAN = 3.0
+#: Slices averaged per point of a curve.
 SMOOTH = 5
-#: Inches: the width, a bar's height, what is around the bars, the least height, and the heading's.
-WIDTH, A_BAR, AROUND, LOWEST, HEADING = 12.0, 0.29, 1.5, 4.8, 0.72
-#: There is room for so many bars, lest a few be thick.
-FEWEST = 6
-#: Names at the ends of curves are so far apart, in inches.
-APART = 0.21
+#: Inches: the width, the height per bar, the margins, the minimum height, and the heading's.
+WIDTH, BAR_HEIGHT, MARGINS, MIN_HEIGHT, HEADING = 12.0, 0.29, 1.5, 4.8, 0.72
+#: The minimum number of bars to leave space for, so that few bars are not thick.
+MIN_BARS = 6
+#: The distance between labels at the ends of curves, in inches.
+LABEL_GAP = 0.21
 
 
 def replay_figure(
@@ -74,11 +74,11 @@ def replay_figure(
     """Draw staleness as bars, the best policy on top, and over time for a few policies.
 
     Args:
-        scores: One a policy, in any order.
+        scores: One per policy, in any order.
         days: How long the policies ran.
-        start: When they started; time is told in days unless it is given.
-        subtitle: What they were led through, in one line.
-        notes: What is to be said of some policies, by name and in few words.
+        start: When they started; without it the axis shows days.
+        subtitle: What they were run on, in one line.
+        notes: Short notes on some policies, by name.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -86,24 +86,24 @@ def replay_figure(
     if not scores:
         raise ArgumentError("scores: there is nothing to draw; give one or more")
     ranked = sorted(scores, key=lambda score: score.staleness)
-    height = max(A_BAR * len(ranked) + AROUND, LOWEST)
+    height = max(BAR_HEIGHT * len(ranked) + MARGINS, MIN_HEIGHT)
     with style.styled():
         below = ConstrainedLayoutEngine(rect=(0.0, 0.0, 1.0, 1.0 - HEADING / height), wspace=0.04)
         figure = Figure(figsize=(WIDTH, height), layout=below)
         _write_heading(figure, height, subtitle)
         grid = figure.add_gridspec(1, 2, width_ratios=(1.15, 1.0))
-        bars, curves = (style.plain_axes(figure, grid[place]) for place in (0, 1))
+        bars, curves = (style.plain_axes(figure, grid[column]) for column in (0, 1))
         looks = _looks(ranked)
         end = _end(ranked)
         _draw_bars(bars, ranked, end, looks, notes or {})
         _set_times(curves, days, start)
         near = [score for score in ranked if score.policy in looks and score.staleness <= end]
-        _draw_curves(curves, near, looks, APART / (height - AROUND))
+        _draw_curves(curves, near, looks, LABEL_GAP / (height - MARGINS))
     return figure
 
 
 def _looks(ranked: Sequence[Scored]) -> dict[str, Look]:
-    """Give the policies whose curves are drawn, and how."""
+    """Return the looks of the policies whose curves are drawn."""
     names = {score.policy for score in ranked}
     return {ranked[0].policy: BEST} | {name: NOTABLE[name] for name in NOTABLE if name in names}
 
@@ -116,9 +116,10 @@ def _write_heading(figure: "Figure", height: float, subtitle: str) -> None:
 
 
 def _end(ranked: Sequence[Scored]) -> float:
-    """Give where the longest bar ends."""
+    """Return where the longest bar ends."""
     staleness = [score.staleness for score in ranked]
-    return min(max(staleness), FARTHEST * float(np.median(staleness))) or max(staleness) or 1.0
+    cut = MAX_OVER_MEDIAN * float(np.median(staleness))
+    return min(max(staleness), cut) or max(staleness) or 1.0
 
 
 def _draw_bars(
@@ -128,17 +129,17 @@ def _draw_bars(
     looks: Mapping[str, Look],
     notes: Mapping[str, str],
 ) -> None:
-    for place, score in enumerate(ranked):
+    for row, score in enumerate(ranked):
         name, share = score.policy, score.staleness
         colour = looks[name][0] if name in looks else OTHER
-        axes.barh(place, min(share, end), color=colour, height=0.72)
+        axes.barh(row, min(share, end), color=colour, height=0.72)
         if share > end:
-            # A slanted cut: the bar goes on.
+            # A slanted cut: the bar continues.
             cut = [(-0.4, -1.0), (0.4, 1.0)]
-            axes.plot(0.96 * end, place, marker=cut, color="white", markersize=17, mew=3)
+            axes.plot(0.96 * end, row, marker=cut, color="white", markersize=17, mew=3)
         number = axes.annotate(
             f"{100 * share:#.3g}".rstrip(".") + " %",
-            (min(share, end), place),
+            (min(share, end), row),
             (5, 0),
             textcoords="offset points",
             verticalalignment="center",
@@ -158,7 +159,7 @@ def _draw_bars(
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
         )
     axes.set_yticks(range(len(ranked)), [score.policy for score in ranked])
-    axes.set_ylim(max(len(ranked), FEWEST) - 0.4, -0.6)
+    axes.set_ylim(max(len(ranked), MIN_BARS) - 0.4, -0.6)
     _set_bars(axes, end)
 
 
@@ -169,14 +170,14 @@ def _set_bars(axes: "Axes", end: float) -> None:
     axes.grid(axis="x", color=style.FAINT, linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    # The number at the longest bar needs room, and perhaps a note.
+    # The longest bar needs space for its number, and perhaps a note.
     axes.set_xlim(0.0, 1.45 * end)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(_percent)
-    axes.set_xlabel("staleness: share of time that copies\nwere out of date, by importance")
+    axes.set_xlabel("staleness: share of time during which\ncopies were out of date, by importance")
 
 
-def _percent(share: float, _place: float) -> str:
+def _percent(share: float, _position: float) -> str:
     return f"{100.0 * share:g} %"
 
 
@@ -195,13 +196,13 @@ def _draw_curves(
     axes.set_ylabel("staleness over time")
     top = axes.get_ylim()[1]
     ends = {name: float(line[-1]) for name, line in lines.items()}
-    places = spread_out([end / top for end in ends.values()], apart)
-    for (name, end), place in zip(ends.items(), places, strict=True):
-        _name_curve(axes, name, looks[name][0], end, place)
+    heights = spread_out([end / top for end in ends.values()], apart)
+    for (name, end), height in zip(ends.items(), heights, strict=True):
+        _label_curve(axes, name, looks[name][0], end, height)
 
 
 def smooth(curve: Floats) -> Floats:
-    """Average each slice with those around it; at the ends there are fewer.
+    """Average each slice with its neighbours, of which there are fewer at the ends.
 
     >>> smooth(np.array([0.0, 0.0, 5.0, 0.0, 0.0, 0.0])).round(2)
     array([1.67, 1.25, 1.  , 1.  , 1.25, 0.  ])
@@ -210,12 +211,12 @@ def smooth(curve: Floats) -> Floats:
     return np.convolve(curve, window, "same") / np.convolve(np.ones(curve.size), window, "same")
 
 
-def _name_curve(axes: "Axes", name: str, colour: str, end: float, place: float) -> None:
-    """Name a curve at its end, or as near as other names let it be."""
+def _label_curve(axes: "Axes", name: str, colour: str, end: float, height: float) -> None:
+    """Label a curve at its end, or as close as other labels allow."""
     axes.annotate(
         name,
         (axes.get_xlim()[1], end),
-        (1.03, place),
+        (1.03, height),
         xycoords="data",
         textcoords="axes fraction",
         color=colour,
@@ -227,18 +228,18 @@ def _name_curve(axes: "Axes", name: str, colour: str, end: float, place: float) 
     )
 
 
-def spread_out(places: Sequence[float], apart: float) -> list[float]:
-    """Move places as far apart as they must be: up from the lowest, and no higher than they need.
+def spread_out(positions: Sequence[float], apart: float) -> list[float]:
+    """Move positions apart, from the lowest up, and no further than necessary.
 
-    >>> [round(place, 2) for place in spread_out([0.5, 0.1, 0.12], 0.05)]
+    >>> [round(position, 2) for position in spread_out([0.5, 0.1, 0.12], 0.05)]
     [0.5, 0.1, 0.15]
     """
-    order = sorted(range(len(places)), key=lambda number: places[number])
-    moved = list(places)
+    order = sorted(range(len(positions)), key=lambda number: positions[number])
+    moved = list(positions)
     for below, here in pairwise(order):
         moved[here] = max(moved[here], moved[below] + apart)
-    # Those that were pushed over the top come down again, and those below them.
-    highest = max(1.0, apart * (len(places) - 1))
+    # Positions pushed over the top are moved down again, and so are those below them.
+    highest = max(1.0, apart * (len(positions) - 1))
     for here in reversed(order):
         moved[here] = min(moved[here], highest)
         highest = moved[here] - apart
@@ -246,7 +247,7 @@ def spread_out(places: Sequence[float], apart: float) -> list[float]:
 
 
 def _set_times(axes: "Axes", days: float, start: datetime | None) -> None:
-    """Set the axis of time: dates, or days where nobody knows the date."""
+    """Set the axis of time: dates, or days if the start is unknown."""
     import matplotlib.dates
 
     if start is None:
@@ -270,5 +271,5 @@ def draw_replay(
     subtitle: str = "",
     notes: Mapping[str, str] | None = None,
 ) -> None:
-    """Draw how policies compare, and save the picture as PNG or SVG by the file's name."""
+    """Draw how policies compare; the file name says whether as PNG or SVG."""
     style.save(replay_figure(scores, days=days, start=start, subtitle=subtitle, notes=notes), path)

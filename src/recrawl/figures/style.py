@@ -1,4 +1,4 @@
-"""How pictures look, and how they are saved: the same bytes for the same data."""
+"""The style of pictures, and saving them: the same data gives the same bytes."""
 
 import io
 import os
@@ -15,7 +15,7 @@ from matplotlib.gridspec import SubplotSpec
 from recrawl.errors import ArgumentError
 from recrawl.formats.tables import whole_file
 
-#: Colours that people with any kind of colour vision tell apart (Okabe and Ito).
+#: Colours that are distinct for every kind of colour vision (Okabe and Ito).
 BLUE: Final = "#0072B2"
 ORANGE: Final = "#D55E00"
 GREEN: Final = "#009E73"
@@ -24,7 +24,7 @@ GREY: Final = "#6E6E6E"
 INK: Final = "#222222"
 FAINT: Final = "#E3E3E3"
 
-DOTS_AN_INCH: Final = 160
+DPI: Final = 160
 _SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 11,
@@ -37,8 +37,8 @@ _SETTINGS: Any = {
     "ytick.labelcolor": INK,
     "svg.hashsalt": "recrawl",
 }
-#: What a format would write about the time and the program, left out.
-_UNTOLD: Final[dict[str, dict[str, None]]] = {
+#: Metadata about time and program, left out.
+_NO_METADATA: Final[dict[str, dict[str, None]]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
 }
@@ -46,21 +46,21 @@ _UNTOLD: Final[dict[str, dict[str, None]]] = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the project's style, whatever the reader's own settings are."""
+    """Draw in the project's style, whatever the user's own settings."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
         yield
 
 
-def plain_axes(figure: Figure, place: SubplotSpec | None = None) -> Axes:
-    """Give axes with a light horizontal grid and nothing that is not needed.
+def plain_axes(figure: Figure, cell: SubplotSpec | None = None) -> Axes:
+    """Return axes with a light horizontal grid and nothing superfluous.
 
     Args:
-        figure: Where they are drawn.
-        place: Which part of it they fill; all unless given.
+        figure: The figure to add them to.
+        cell: The part of it to fill; by default all of it.
     """
-    axes = figure.add_subplot() if place is None else figure.add_subplot(place)
+    axes = figure.add_subplot() if cell is None else figure.add_subplot(cell)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.8)
     axes.set_axisbelow(True)
@@ -69,17 +69,15 @@ def plain_axes(figure: Figure, place: SubplotSpec | None = None) -> Axes:
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
-    """Give a picture as a file of the kind "png" or "svg" would hold it."""
+    """Return the bytes of a picture in the format "png" or "svg"."""
     file = io.BytesIO()
     with styled():
-        figure.savefig(
-            file, format=kind, dpi=DOTS_AN_INCH, facecolor="white", metadata=_UNTOLD[kind]
-        )
+        figure.savefig(file, format=kind, dpi=DPI, facecolor="white", metadata=_NO_METADATA[kind])
     return file.getvalue()
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Save a picture as PNG or SVG, as the file's name says; it is there complete or not at all.
+    """Save a picture as PNG or SVG by the file's extension, complete or not at all.
 
     >>> save(Figure(), "picture.gif")
     Traceback (most recent call last):
@@ -87,7 +85,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     kind = target.suffix.lower().removeprefix(".")
-    if kind not in _UNTOLD:
+    if kind not in _NO_METADATA:
         raise ArgumentError(f"path: '{target}' is neither a .png nor a .svg file")
     with whole_file(target) as file:
         file.write(rendered(figure, kind))
