@@ -43,18 +43,16 @@ def test_freshness_is_what_a_plain_count_gives(
     time = np.array([when for _, when in copies], np.float64)
     curve = true_freshness(world, page, time, until)
     # Everything happens at eighths of seconds: between two of them nothing changes.
-    moments = np.arange(0.0, until, 0.125) + 0.0625
+    times = np.arange(0.0, until, 0.125) + 0.0625
     plain = [
         sum(world.importance[p] * is_current(world, copies, p, now) for p in range(world.pages))
         / world.importance.sum()
-        for now in moments.tolist()
+        for now in times.tolist()
     ]
     assert curve.mean() == pytest.approx(float(np.mean(plain)), abs=1e-9)
     edges = np.linspace(0.0, until, curve.freshness.size + 1)
     for share, first, last in zip(curve.freshness, edges, edges[1:], strict=False):
-        inside = np.clip(
-            np.minimum(moments + 0.0625, last) - np.maximum(moments - 0.0625, first), 0, 1
-        )
+        inside = np.clip(np.minimum(times + 0.0625, last) - np.maximum(times - 0.0625, first), 0, 1)
         assert share == pytest.approx(float(inside @ np.array(plain) / (last - first)), abs=1e-9)
 
 
@@ -103,7 +101,7 @@ def test_uniform_is_below_the_best_and_both_spend_the_same() -> None:
     assert uniform.freshness.size == best.freshness.size == 100
     assert uniform.mean() + 0.03 < best.mean() < 1.0
     assert replayed(world, "uniform", 3_600).mean() > uniform.mean()
-    # A learner's place is between them; it is the frontier that crawls.
+    # A policy that learns, such as the crawler's frontier, is between them.
     assert uniform.mean() < replayed(world, "index", 1_800).mean() <= best.mean() + 0.01
 
 

@@ -131,14 +131,14 @@ def test_the_sitemap_tells_when_pages_changed() -> None:
         response = _file(number, "/sitemap.xml", second, (5.25, 7.0))
         namespace = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
         entries = ET.fromstring(response.body.decode()).findall(f"{namespace}url")  # noqa: S314
-        told = {
+        dates = {
             str(entry.findtext(f"{namespace}loc")): datetime.fromisoformat(
                 str(entry.findtext(f"{namespace}lastmod"))
             ).timestamp()
             for entry in entries
         }
         pages = [page for page in PAGES if page.site == number]
-        assert told == {RENDERER.url(page): changed for page in pages}
+        assert dates == {RENDERER.url(page): changed for page in pages}
 
 
 def test_what_is_not_there_is_not_found() -> None:

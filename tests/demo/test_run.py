@@ -59,7 +59,7 @@ def test_it_is_told_while_it_goes_on(run: Run) -> None:
     assert seconds == sorted(seconds)
     assert all(snapshot.ours.seconds == snapshot.seconds <= SECONDS for snapshot in snapshots)
     halfway = snapshots[len(snapshots) // 2]
-    # What was told then is what is known now of the time until then.
+    # The snapshot agrees with the final result for the time until then.
     assert halfway.ours.mean() == pytest.approx(
         result.final.ours.mean(0.0, halfway.seconds), abs=0.02
     )

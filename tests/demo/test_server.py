@@ -97,8 +97,8 @@ def test_a_connection_serves_requests_one_after_another_and_in_pieces() -> None:
         assert response.endswith(b"Connection: close\r\n\r\n")
         host, port = origins[page.site].removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        for place in range(len(one)):
-            writer.write(one[place : place + 1])
+        for index in range(len(one)):
+            writer.write(one[index : index + 1])
             await writer.drain()
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
         assert await reader.readexactly(len(body)) == body

@@ -53,9 +53,9 @@ def test_dates_tell_the_age_of_pages_that_have_not_changed() -> None:
     made = 1_700_000_000.0
     page = next(p for p in scenario.pages if SITES[p.site].validation is Validation.DATE)
     with DemoWeb(scenario, made) as web, OPENER.open(web.urls[page.number]) as response:
-        told = response.headers["Last-Modified"]
+        date = response.headers["Last-Modified"]
     changed = int(made - scenario.age[page.number])
-    assert told == time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(changed))
+    assert date == time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(changed))
 
 
 def test_it_says_so_when_its_process_has_ended() -> None:

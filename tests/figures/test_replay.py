@@ -127,20 +127,20 @@ def test_policies_without_any_staleness_can_be_drawn() -> None:
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8), st.floats(0.01, 0.3))
-def test_places_are_spread_out_and_keep_their_order(places: list[float], apart: float) -> None:
-    moved = spread_out(places, apart)
-    order = sorted(range(len(places)), key=lambda number: places[number])
+def test_positions_are_spread_out_in_order(positions: list[float], apart: float) -> None:
+    moved = spread_out(positions, apart)
+    order = sorted(range(len(positions)), key=lambda number: positions[number])
     for below, above in itertools.pairwise(order):
         assert moved[above] - moved[below] >= apart - 1e-9
-    assert max(moved) <= max(1.0, apart * (len(places) - 1)) + 1e-9
-    far = all(abs(one - other) >= apart for one, other in itertools.combinations(places, 2))
+    assert max(moved) <= max(1.0, apart * (len(positions) - 1)) + 1e-9
+    far = all(abs(one - other) >= apart for one, other in itertools.combinations(positions, 2))
     if far:
-        assert moved == pytest.approx(places)
+        assert moved == pytest.approx(positions)
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=5, max_size=30))
 def test_curves_are_averaged_over_five_slices(values: list[float]) -> None:
-    expected = [np.mean(values[max(0, place - 2) : place + 3]) for place in range(len(values))]
+    expected = [np.mean(values[max(0, index - 2) : index + 3]) for index in range(len(values))]
     np.testing.assert_allclose(smooth(np.array(values)), expected, atol=1e-12)
 
 

@@ -10,7 +10,7 @@ ORIGIN = Origin("all", runs=20, seed=3)
 
 
 def made_up_section(name: str = "made-up", *, rows: int = 3, timed: bool = False) -> Section:
-    """Give a section with two claims, a table of so many rows and a real picture."""
+    """Return a section with two claims, a table and a real picture."""
     figure = Figure(figsize=(2, 1))
     figure.add_subplot().plot([1, 2, 3])
     columns = {

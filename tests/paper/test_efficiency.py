@@ -1,4 +1,4 @@
-"""The estimators beside the Cramér–Rao bound, checked against quadrature and theory."""
+"""The estimators against the Cramér–Rao bound, checked against quadrature and theory."""
 
 import numpy as np
 import pytest
@@ -49,11 +49,11 @@ def test_measured_errors_are_what_theory_says() -> None:
 def test_the_verdicts_follow_from_the_numbers() -> None:
     section = efficiency.run(300, 0)
     assert [claim.verdict for claim in section.claims] == [
-        "holds with a remark",  # LLN and SA beside MLE at Δ/p = 5/3
-        "holds with a remark",  # LLN beside MLE at any ratio
+        "holds with a remark",  # LLN and SA against MLE at Δ/p = 5/3
+        "holds with a remark",  # LLN against MLE at any ratio
         "does not hold",  # SA likewise
         "holds with a remark",  # MLE's work cannot be reused
-        "holds with a remark",  # LLN and SA beside Naive
+        "holds with a remark",  # LLN and SA against Naive
     ]
     assert [claim.section for claim in section.claims] == ["3.3", "3.3", "3.3", "3.3", "5"]
 

@@ -21,12 +21,12 @@ def small() -> Section:
 
 
 @pytest.mark.parametrize("name", golden.RMSE)
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("index", [0, 1])
 def test_errors_are_those_measured_elsewhere(
-    measured: experiment_1.Errors, name: str, place: int
+    measured: experiment_1.Errors, name: str, index: int
 ) -> None:
-    expected = golden.RMSE[name][place]
-    found = measured.rmse_at(name, experiment_1.REPORTED[place])
+    expected = golden.RMSE[name][index]
+    found = measured.rmse_at(name, experiment_1.REPORTED[index])
     assert found == pytest.approx(expected, rel=golden.RMSE_WITHIN)
 
 

@@ -22,7 +22,7 @@ ALL = NAMES | {"claims.csv", "timings.json", "report.html"}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Give every file below a folder; a folder counts as one without content."""
+    """Return every file below a folder; a folder counts as one without content."""
     return {
         str(path.relative_to(folder)): b"" if path.is_dir() else path.read_bytes()
         for path in folder.rglob("*")
@@ -135,7 +135,7 @@ def test_what_cannot_be_written_is_told_before_and_leaves_nothing(
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "loop").symlink_to("loop")
     folder = tmp_path / below
-    for attempt in (check_folder, lambda place: write_report(place, SECTIONS, ORIGIN)):
+    for attempt in (check_folder, lambda folder: write_report(folder, SECTIONS, ORIGIN)):
         with pytest.raises(OutputError) as refused:
             attempt(folder)
         assert str(refused.value) == f"{folder}: {sentence}"

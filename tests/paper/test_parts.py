@@ -16,7 +16,7 @@ from recrawl.paper.section import Section
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
-    """Put parts that note their calls in place of the real ones, on one processor."""
+    """Replace the parts with ones that record their calls, on one processor."""
     calls: list[tuple[str, int, int]] = []
 
     def part(name: str) -> SimpleNamespace:

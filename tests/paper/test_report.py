@@ -86,8 +86,8 @@ def test_text_is_shown_as_it_was_given() -> None:
     """Nothing that looks like markup is taken for it."""
     shown = page()
     for section in SECTIONS.values():
-        for said in (section.title, *section.text, section.pictures[0].caption):
-            assert said in shown.text
+        for text in (section.title, *section.text, section.pictures[0].caption):
+            assert text in shown.text
         for claim in section.claims:
             assert claim.says in shown.text
             assert claim.measured in shown.text
@@ -117,8 +117,8 @@ def test_claims_are_in_the_papers_order_with_verdicts_in_words() -> None:
     words = page().text
     assert "4 claims: 2 hold, 2 do not hold" in words
     table = words[words.index("Verdict") :]
-    places = [table.index(said) for said in ("one: it does", "two: it does", '"one": within')]
-    assert all(first < then for first, then in pairwise(places))
+    positions = [table.index(text) for text in ("one: it does", "two: it does", '"one": within')]
+    assert all(first < then for first, then in pairwise(positions))
     assert table.count("✓ holds") == table.count("✗ does not hold") == 2
 
 

@@ -59,14 +59,14 @@ def scan(world: World, visits: list[tuple[float, int]]) -> Found:
 
 @dataclass
 class Scripted:
-    """Visits random pages, and keeps what it was asked and told."""
+    """Visits random pages, and keeps its limits and reports."""
 
     share: float = 0.5
     keeps_budget: bool = False
     knows_rates: bool = False
     name: str = "scripted"
     visits: list[tuple[float, int]] = field(default_factory=list)
-    told: list[bool] = field(default_factory=list)
+    reported: list[bool] = field(default_factory=list)
     limits: list[int] = field(default_factory=list)
     pages: PageSet | None = None
 
@@ -90,7 +90,7 @@ class Scripted:
         assert [(now, int(number)) for number in page] == self.visits[
             len(self.visits) - page.size :
         ]
-        self.told += changed.tolist()
+        self.reported += changed.tolist()
 
 
 @dataclass(frozen=True, eq=False)

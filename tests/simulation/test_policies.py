@@ -93,33 +93,33 @@ def test_the_most_urgent_pages_are_visited(name: str, seed: int) -> None:
             plain.last[page] = now
 
 
-def visits_a_page(name: str, importance: Floats, rate: Floats) -> Floats:
-    """Give each page's visits, by a host of its own."""
+def visits_per_page(name: str, importance: Floats, rate: Floats) -> Floats:
+    """Return each page's visits, by giving each its own host."""
     pages = importance.size
     world = World.poisson(rate, days=300.0, importance=importance, host=np.arange(pages), seed=1)
     return replay(world, policy_named(name), 5.0).host_visits.astype(np.float64)
 
 
 def test_uniform_visits_all_pages_alike() -> None:
-    visits = visits_a_page("uniform", np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0]))
+    visits = visits_per_page("uniform", np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0]))
     assert visits.tolist() == [500.0, 500.0, 500.0]
 
 
 def test_age_visits_in_proportion_to_importance() -> None:
-    visits = visits_a_page("age", np.array([1.0, 2.0, 4.0, 8.0]), np.ones(4))
+    visits = visits_per_page("age", np.array([1.0, 2.0, 4.0, 8.0]), np.ones(4))
     assert visits / visits.sum() == pytest.approx(np.array([1, 2, 4, 8]) / 15, rel=0.03)
 
 
 def test_the_index_does_not_visit_pages_that_never_change_or_do_not_matter() -> None:
     importance, rate = np.array([1.0, 0.0, 2.0, 1.0]), np.array([0.0, 1.0, 1.0, 100.0])
-    visits = visits_a_page("index-known", importance, rate)
+    visits = visits_per_page("index-known", importance, rate)
     assert visits[:2].tolist() == [0.0, 0.0]
     assert visits.sum() == 1_500.0
 
 
 def test_proportional_visits_in_proportion_to_change() -> None:
     rate = np.array([0.1, 0.2, 0.4, 0.8])
-    visits = visits_a_page("proportional", np.ones(4), rate)
+    visits = visits_per_page("proportional", np.ones(4), rate)
     # 1,500 visits tell the slowest page's 30 changes to some 20 %.
     assert visits / visits.sum() == pytest.approx(rate / rate.sum(), rel=0.4)
     assert (np.diff(visits) > 0).all()

@@ -75,7 +75,7 @@ def test_a_visit_sees_the_changes_up_to_its_tick() -> None:
     world = world_of([[1.0, 1.5]], 4.0)
     policy = Scripted(1.0)
     score = replay(world, policy, 1.0, tick=1.0)
-    assert policy.told == [True, True, False, False]
+    assert policy.reported == [True, True, False, False]
     assert score.staleness == pytest.approx(0.5 / 4)
     assert score.mean_age == pytest.approx(0.5**2 / 2 / 4)
     assert score.wasted == 0.5
@@ -129,12 +129,12 @@ def test_ticks_are_a_quarter_of_a_day_or_finer(
 
 
 def test_progress_is_told() -> None:
-    told: list[tuple[int, int | None]] = []
+    reported: list[tuple[int, int | None]] = []
     replay(
         world_of([[0.5]], 100.0), Scripted(0.0), 1.0, tick=1.0,
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: reported.append((done, total)),
     )  # fmt: skip
-    assert told == [(50, 100), (100, 100)]
+    assert reported == [(50, 100), (100, 100)]
 
 
 @pytest.mark.parametrize("knows", [True, False])

@@ -147,7 +147,7 @@ def test_a_scaled_rule_is_the_rule_in_a_slower_world(rule: Policy) -> None:
 
 @pytest.mark.parametrize("name", ["poisson-known", "explore-commit"])
 def test_what_has_no_intervals_of_its_own_cannot_be_scaled_and_stays_the_same(name: str) -> None:
-    """Rates, days and budget are told in the slow clock's time."""
+    """Rates, days and budget are given in the slow clock's time."""
     world = World.poisson(np.random.default_rng(0).lognormal(-1.0, 1.0, 50), days=100.0, seed=1)
     rule = policy_named(name)
     one, other = (replay(world, policy, 40.0, seed=2) for policy in (rule, Scaled(rule, 4.0)))

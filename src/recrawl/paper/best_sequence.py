@@ -115,7 +115,7 @@ def sa_squared_errors(gamma: float, visits: Ints) -> tuple[Floats, Floats]:
     """Return the exact mean squared error of SA's y, and of the mean of all y.
 
     y is multiplied by 1 − η + ηI and ηpI is added, with bits that do not depend on y; so the
-    moments of y, and of y with the sum of all y, follow recursions of their own.
+    moments of y, and of y with the sum of all y, follow their own recursions.
     """
     mean = square = total = total_y = total_square = 0.0
     wanted, found = set(visits.tolist()), []
@@ -236,7 +236,7 @@ def _text(found: BestSequences, runs: int) -> tuple[str, ...]:
             "For SA, the mean of all y reaches LLN's variance, but slowly: its squared error is "
             f"{averaged[0]:.2f} times it after 1,000 visits, {averaged[1]:.2f} after 10,000 and "
             f"{averaged[2]:.2f} after 100,000 (measured over {runs} runs: "
-            f"{found.measured['averaged SA'][last]:.2f}, beside LLN's own "
+            f"{found.measured['averaged SA'][last]:.2f}, compared with LLN's own "
             f"{found.measured['LLN'][last]:.2f}). Plain SA falls ever further behind, as it "
             f"converges more slowly: {_after(found, 'SA, γ = 0.75', MOST):.1f} times for γ = 0.75 "
             f"and {_after(found, 'SA, γ = 1', MOST):.1f} times for γ = 1 after 100,000 visits."

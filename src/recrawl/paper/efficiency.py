@@ -189,7 +189,7 @@ def _text(found: Efficiency, runs: int) -> tuple[str, ...]:
         (
             f"After 1,000 visits MLE is at {mle.min():.2f} to {mle.max():.2f} times the bound. LLN "
             f"goes from {lln[0]:.2f} at Δ/p = 0.01 to {lln[-1]:.2f} at 100: where pages change "
-            "slowly the gaps tell nothing that the bits do not, and where they change fast LLN "
+            "slowly the gaps contain nothing that the bits do not, and where they change fast LLN "
             f"needs up to {2.0 * special.zeta(3.0):.1f} times the visits, in the limit. SA is at "
             f"{sa[0]:.2f} and {sa[-1]:.2f}: at large ratios it is still on its way."
         ),
@@ -217,7 +217,7 @@ def _claims(found: Efficiency) -> tuple[Claim, ...]:
 
 
 def _claim_at_paper(found: Efficiency) -> Claim:
-    """Judge LLN and SA beside MLE at the ratio of the first experiment."""
+    """Compare LLN and SA with MLE at the ratio of the first experiment."""
     at = int(np.searchsorted(RATIOS, PAPER))
     lln, sa = found.times("LLN", "MLE")[:, at], found.times("SA", "MLE")[:, at]
     return judged(
@@ -232,7 +232,7 @@ def _claim_at_paper(found: Efficiency) -> Claim:
 
 
 def _claim_everywhere(found: Efficiency, name: str) -> Claim:
-    """Judge one estimator beside MLE at every ratio, after most visits."""
+    """Compare one estimator with MLE at every ratio, after 1,000 visits."""
     times = found.times(name, "MLE")[-1]
     far = RATIOS[times >= COMPARABLE]
     worst = int(times.argmax())
@@ -261,7 +261,7 @@ def _claim_filter(found: Efficiency) -> Claim:
     return judged(
         "3.3",
         "MLE must be solved anew at every visit, as its work cannot be reused for the next",
-        "The Gamma filter keeps two numbers a page and never looks back. After 1,000 visits its "
+        "The Gamma filter keeps two numbers per page and never looks back. After 1,000 visits its "
         f"RMSE is within {100 * (REACHED - 1):.0f} % of MLE's "
         f"{where}; at most it is {times.max():.2f} times it, at Δ/p = "
         f"{RATIOS[times.argmax()]:.3g}.",
@@ -272,7 +272,7 @@ def _claim_filter(found: Efficiency) -> Claim:
 
 
 def _claim_naive(found: Efficiency) -> Claim:
-    """Judge LLN and SA beside Naive, and name where Naive is no worse."""
+    """Compare LLN and SA with Naive, and list where Naive is no worse."""
     at = int(np.searchsorted(RATIOS, PAPER))
     times = {name: found.times("Naive", name) for name in ("LLN", "SA")}
     least = min(float(ratio[:, at].min()) for ratio in times.values())

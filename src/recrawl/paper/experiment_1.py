@@ -153,8 +153,8 @@ def text(errors: Errors, times: dict[str, Floats]) -> tuple[str, ...]:
     )
     last = ", ".join(f"{name} {taken[-1]:.3g} µs" for name, taken in times.items())
     done = (
-        f"One page changes {CHANGE_RATE:g} times a day and is visited {CRAWL_RATE:g} times a day "
-        "at random times. Each visit yields one bit. All estimators see the same bits, in "
+        f"One page changes {CHANGE_RATE:g} times per day and is visited {CRAWL_RATE:g} times per "
+        "day at random times. Each visit yields one bit. All estimators see the same bits, in "
         f"{errors.runs:,} runs; LLN with α = 1, SA with γ = 0.75."
     )
     found = (

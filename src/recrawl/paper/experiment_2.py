@@ -41,9 +41,9 @@ def _what_was_done(few: Followed, runs: int) -> str:
     draws = few.best_freshness.size
     fewer = f" ({draws} draws are used for the {runs:,} runs requested.)" if draws < runs else ""
     return (
-        "100 pages change at rates drawn between 0 and 1 a day, and 80 visits a day are shared "
-        "evenly among them: 0.8 to each. After every k visits to each page its change rate is "
-        "estimated, and the crawl rates are set to what would be best if the estimates were "
+        "100 pages change at rates drawn between 0 and 1 per day, and 80 visits per day are "
+        "shared evenly among them: 0.8 to each. After every k visits to each page its change rate "
+        "is estimated, and the crawl rates are set to what would be best if the estimates were "
         "right. Their freshness is then computed with the true rates. The paper shows one draw of "
         f"the pages; here the number of draws is {draws}.{fewer}"
     )
@@ -75,8 +75,8 @@ def _regular(found: Experiment2) -> str:
 def _at_last(found: Experiment2) -> str:
     few, later = found.few, found.later
     return (
-        "After 1,000 visits, which at 0.8 a day take more than three years, the crawl rates are "
-        f"off by {_errors(few, 1_000, ESTIMATORS)} visits a day (RMSE over all pages). The paper "
+        "After 1,000 visits, which at 0.8 per day take more than three years, the crawl rates are "
+        f"off by {_errors(few, 1_000, ESTIMATORS)} visits per day (RMSE over all pages). The paper "
         "speaks of what happens eventually, and these visits turned out too few to judge that, so "
         f"LLN, SA and Naive were followed to 10,000, on {later.best_freshness.size} of the draws."
     )
@@ -151,9 +151,9 @@ def _claim_crawl_rate(found: Experiment2) -> Claim:
         "4, Expt 2",
         "The optimal crawl rate that LLN's and SA's estimates give is much nearer to the true "
         "one than the naive estimator's.",
-        f"RMSE over all pages, visits a day: after 100 visits {_errors(few, 100, OPPOSED)}; after "
-        f"1,000 {_errors(few, 1_000, OPPOSED)}; after 10,000 {_errors(later, 10_000, OPPOSED)}. "
-        f"Naive tends to {found.naive_rmse:.4f}. Page 2 alone, which the paper shows, after 1,000: "
+        f"RMSE over all pages, visits per day: after 100 visits {_errors(few, 100, OPPOSED)}; "
+        f"after 1,000 {_errors(few, 1_000, OPPOSED)}; after 10,000 "
+        f"{_errors(later, 10_000, OPPOSED)}. Naive tends to {found.naive_rmse:.4f}. Page 2 alone, which the paper shows, after 1,000: "
         f"{page_2}. Taken as: after 1,000 visits both have at most half of Naive's error over all "
         "pages.",
         holds=ours <= MUCH_BETTER * few.rmse_at("Naive", 1_000),
@@ -206,7 +206,7 @@ def _claim_in_the_end(found: Experiment2) -> Claim:
         "In the end the freshness from LLN and SA is much closer to the optimum than Naive's.",
         f"Median gap to the optimum: after 1,000 visits {_gaps(early)}; after 10,000 "
         f"{_gaps(end)}. Naive tends to {found.naive_gap:.6f}, the others to 0. Taken as: after "
-        "10,000 visits, 34 years at 0.8 a day, both have a smaller gap than Naive.",
+        "10,000 visits, 34 years at 0.8 per day, both have a smaller gap than Naive.",
         holds=max(end["LLN"], end["SA"]) < end["Naive"],
         remark=remark.strip(),
     )

@@ -104,7 +104,7 @@ def measure(runs: int, rng: np.random.Generator) -> Experiment3:
 
 def _what_was_done(runs: int) -> str:
     return (
-        "A page changes 1,000 times a day and is visited 200 times a day, at random times, so that "
+        "A page changes 1,000 times per day and is visited 200 times per day at random, so that "
         "five visits of six find a change. LLN is tried with four sequences α, SA with three step "
         "sizes (k+1)^−γ, all on the same visits. The paper shows one run; the error here is that "
         f"of {runs:,} {'run' if runs == 1 else 'runs'}, as a share of the true rate."

@@ -118,8 +118,8 @@ def run(runs: int, seed: int) -> Section:
     found = measure(min(runs, MAX_RUNS), np.random.default_rng([seed, STREAM]))
     caption = (
         "Above, the mean error over visits; thin dashed lines have the predicted slope. Below, the "
-        "slopes with 95 % bands beside the predictions. An error may fall faster than an O() says, "
-        "so dots belong on their mark or to the left of it."
+        "slopes with 95 % bands next to the predictions. An error may fall faster than an O() "
+        "says, so dots belong on their mark or to the left of it."
     )
     return Section(
         title="Theorems 1 and 2: how fast the error falls",
@@ -228,9 +228,9 @@ def _text(found: Slopes) -> tuple[str, ...]:
     slow, steep, left_out = near["α = k^0.9"], near["γ = 0.9"], near["γ = 1"]
     return (
         (
-            f"A page that changes {CHANGE_RATE:g} times a day is visited {CRAWL_RATE:g} times a "
-            f"day at random, in {found.runs} runs of {LAST:,} visits each. All settings see the "
-            f"same bits. A slope is fitted to the logarithm of the mean error {NEAR}; its band "
+            f"A page that changes {CHANGE_RATE:g} times per day is visited {CRAWL_RATE:g} times "
+            f"per day at random, in {found.runs} runs of {LAST:,} visits each. All settings see "
+            f"the same bits. A slope is fitted to the logarithm of the mean error {NEAR}; its band "
             "holds 95 % of the slopes of resampled runs."
         ),
         (
