@@ -11,7 +11,7 @@ from recrawl.estimation import LLN, SA, Estimator, Observations
 from recrawl.estimation.counts import Counts
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.paper.drawing import LOOKS, Look, name_ends, over_visits, panel
+from recrawl.paper.drawing import LOOKS, Look, curve, log_heights, name_ends, over_visits, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 from recrawl.paper.simulate import checkpoints, follow
 
@@ -299,8 +299,7 @@ def _draw_scan(axes: "Axes", scan: Scan) -> None:
     axes.axhline(0.0, color=style.INK, linewidth=1.0)
     ends = {"RMSE": scan.rmse, "bias": scan.bias}
     for name, height in ends.items():
-        look = ALPHA_LOOKS[name]
-        axes.plot(scan.alpha, height, color=look.colour, linestyle=look.dashes, linewidth=2.2)
+        curve(axes, scan.alpha, height, ALPHA_LOOKS[name], 2.2)
     unbiased, best = int(np.abs(scan.alpha - 1.0).argmin()), int(scan.rmse.argmin())
     axes.plot(scan.alpha[unbiased], scan.bias[unbiased], "o", color=ALPHA_LOOKS["bias"].colour)
     axes.plot(scan.alpha[best], scan.rmse[best], "o", color=ALPHA_LOOKS["RMSE"].colour)
@@ -317,13 +316,8 @@ def _draw_scan(axes: "Axes", scan: Scan) -> None:
 
 def _draw_steps(axes: "Axes", found: BestSequences) -> None:
     over_visits(axes, float(found.visits[0]), float(found.visits[-1]))
-    axes.set_yscale("log")
-    axes.set_ylim(LEAST, HIGHEST)
-    axes.set_yticks([0.7, 1.0, 2.0, 5.0, 10.0], ["0.7", "1", "2", "5", "10"])
-    axes.minorticks_off()
+    log_heights(axes, LEAST, HIGHEST, (0.7, 1.0, 2.0, 5.0, 10.0))
     for name, look in STEP_LOOKS.items():
-        axes.plot(
-            found.visits, found.exact[name], color=look.colour, linestyle=look.dashes, linewidth=2
-        )
+        curve(axes, found.visits, found.exact[name], look)
         axes.plot(found.visits, found.measured[name], "o", color=look.colour, markersize=3.5)
     name_ends(axes, {name: float(height[-1]) for name, height in found.exact.items()}, STEP_LOOKS)

@@ -9,7 +9,7 @@ import numpy as np
 from recrawl.estimation import LLN, Estimator, Observations
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.paper.drawing import SERIES, over_visits, panel
+from recrawl.paper.drawing import SERIES, log_heights, over_visits, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 from recrawl.paper.simulate import ESTIMATORS, checkpoints, follow
 
@@ -336,8 +336,4 @@ def _curves(
         axes.plot(visits, kept, color=look.colour, linestyle=look.dashes, linewidth=2, label=name)
         axes.plot(visits[seen], share[seen], "o", color=look.colour, markersize=3.5, alpha=0.7)
     over_visits(axes, 0.9, float(visits[-1]) * 1.1)
-    axes.set_yscale("log")
-    axes.set_ylim(LEAST, 1.4)
-    ticks = (0.001, 0.01, 0.1, 1.0)
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    log_heights(axes, LEAST, 1.4, (0.001, 0.01, 0.1, 1.0))

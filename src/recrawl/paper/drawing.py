@@ -1,9 +1,10 @@
 """What the pictures of the report share: a look per estimator, and labels next to curves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats
@@ -66,6 +67,19 @@ def over_visits(axes: "Axes", first: float, last: float) -> None:
     ticks = 10 ** np.arange(low, high + 1)
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks.tolist()])
     axes.minorticks_off()
+
+
+def log_heights(axes: "Axes", low: float, high: float, ticks: Sequence[float]) -> None:
+    """Make the vertical axis logarithmic, with plain numbers at the ticks."""
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+
+
+def curve(axes: "Axes", x: ArrayLike, y: ArrayLike, look: Look, width: float = 2.0) -> None:
+    """Draw a curve in its look."""
+    axes.plot(x, y, color=look.colour, linestyle=look.dashes, linewidth=width)
 
 
 def name_ends(axes: "Axes", ends: Mapping[str, float], looks: Mapping[str, Look]) -> None:

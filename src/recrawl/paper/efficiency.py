@@ -9,7 +9,7 @@ from scipy import special
 
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats
-from recrawl.paper.drawing import LOOKS, name_ends, panel
+from recrawl.paper.drawing import LOOKS, curve, log_heights, name_ends, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 from recrawl.paper.simulate import ESTIMATORS, follow
 
@@ -137,19 +137,15 @@ def figure(found: Efficiency) -> "Figure":
 
 def _draw(axes: "Axes", heights: Mapping[str, Floats]) -> None:
     axes.set_xscale("log")
-    axes.set_yscale("log")
     axes.set_xlim(RATIOS[0], RATIOS[-1])
-    axes.set_ylim(LOWEST, HIGHEST)
     axes.set_xticks([0.01, 0.1, 1.0, 10.0, 100.0], ["0.01", "0.1", "1", "10", "100"])
-    axes.set_yticks([0.7, 1.0, 2.0, 5.0, 10.0, 20.0], ["0.7", "1", "2", "5", "10", "20"])
-    axes.minorticks_off()
+    log_heights(axes, LOWEST, HIGHEST, (0.7, 1.0, 2.0, 5.0, 10.0, 20.0))
     axes.axhline(1.0, color=style.INK, linewidth=1.0)
     limit = np.sqrt([lln_visits(ratio, 1.0) for ratio in RATIOS.tolist()])
     axes.plot(RATIOS, limit, color=LOOKS["LLN"].colour, linewidth=0.8)
     shown = {name: np.clip(height, TINY, None) for name, height in heights.items()}
     for name, height in shown.items():
-        look = LOOKS[name]
-        axes.plot(RATIOS, height, color=look.colour, linestyle=look.dashes, linewidth=2.0)
+        curve(axes, RATIOS, height, LOOKS[name])
     name_ends(axes, {name: float(height[-1]) for name, height in shown.items()}, LOOKS)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats
-from recrawl.paper.drawing import LOOKS, name_ends, over_visits, panel
+from recrawl.paper.drawing import LOOKS, curve, log_heights, name_ends, over_visits, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,14 +41,7 @@ def draw_trajectories(errors: "Errors") -> "Figure":
         shown = errors.visits >= FIRST
         ends = {}
         for name in ("MLE", "LLN", "SA", "Naive"):
-            colour, dashes = LOOKS[name]
-            axes.plot(
-                errors.visits[shown],
-                errors.one[name][shown],
-                color=colour,
-                linestyle=dashes,
-                linewidth=2.0,
-            )
+            curve(axes, errors.visits[shown], errors.one[name][shown], LOOKS[name])
             ends[name] = float(errors.one[name][-1])
         name_ends(axes, {**ends, "truth": TRUTH}, LOOKS)
     return figure
@@ -78,20 +71,10 @@ def _draw_errors(figure: "Figure", cell: "SubplotSpec", errors: "Errors") -> Non
     axes = panel(figure, cell, "Errors (RMSE, changes per day)", VISITS, "")
     shown = errors.visits >= FIRST
     over_visits(axes, FIRST, errors.visits[-1])
-    axes.set_yscale("log")
-    axes.set_ylim(*ERRORS)
-    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
-    axes.minorticks_off()
+    log_heights(axes, *ERRORS, (0.2, 0.5, 1.0, 2.0, 5.0, 10.0))
     names = ("MLE", "LLN", "SA", "Gamma", "Naive")
     for name in names:
-        colour, dashes = LOOKS[name]
-        axes.plot(
-            errors.visits[shown],
-            errors.rmse[name][shown],
-            color=colour,
-            linestyle=dashes,
-            linewidth=2.0,
-        )
+        curve(axes, errors.visits[shown], errors.rmse[name][shown], LOOKS[name])
     name_ends(axes, {name: float(errors.rmse[name][-1]) for name in names}, LOOKS)
 
 
@@ -135,14 +118,7 @@ def draw_times(times: dict[str, Floats]) -> "Figure":
         values = np.concatenate(list(times.values()))
         axes.set_ylim(0.5 * values.min(), 2.0 * values.max())
         for name, taken in times.items():
-            axes.plot(
-                TIMED_VISITS,
-                taken,
-                color=LOOKS[name].colour,
-                linestyle=LOOKS[name].dashes,
-                linewidth=2.0,
-                marker="o",
-                markersize=4,
-            )
+            curve(axes, TIMED_VISITS, taken, LOOKS[name])
+            axes.plot(TIMED_VISITS, taken, "o", color=LOOKS[name].colour, markersize=4)
         name_ends(axes, {name: float(taken[-1]) for name, taken in times.items()}, LOOKS)
     return figure

@@ -7,7 +7,7 @@ import numpy as np
 
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.paper.drawing import LOOKS, Look, name_ends, over_visits, panel
+from recrawl.paper.drawing import LOOKS, Look, curve, name_ends, over_visits, panel
 from recrawl.paper.experiment_2_numbers import SHOWN, Experiment2, Followed
 from recrawl.paper.section import Picture, drawn
 
@@ -74,11 +74,7 @@ def _first_draw(few: Followed) -> "Figure":
     left.set_ylim(0.0, 1.08 * max(rate.max() for rate in [*rates.values(), best]))
     _name_all(left, rates, best)
     right = panel(
-        figure,
-        grid[0, 1],
-        "Freshness hardly tells them apart",
-        VISITS_NAME,
-        "share of pages fresh",
+        figure, grid[0, 1], "Freshness hardly tells them apart", VISITS_NAME, "share of pages fresh"
     )
     fresh = {name: few.freshness[name][:, 0] for name in names}
     _lines(right, few.visits, fresh, few.best_freshness[0], widest=WIDEST)
@@ -179,8 +175,7 @@ def _lines(
         axes.axhline(truth, color=LOOKS["truth"].colour, linewidth=1.0)
     widths = np.linspace(widest, WIDTH, len(values)).tolist()
     for (name, line), width in zip(values.items(), widths, strict=True):
-        look = LOOKS[name]
-        axes.plot(visits, line, color=look.colour, linestyle=look.dashes, linewidth=width)
+        curve(axes, visits, line, LOOKS[name], width)
     over_visits(axes, visits[0], visits[-1])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from recrawl.estimation import LLN, SA, Estimator
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.paper.drawing import LOOKS, SERIES, name_ends, over_visits, panel
+from recrawl.paper.drawing import LOOKS, SERIES, curve, name_ends, over_visits, panel
 from recrawl.paper.section import Claim, Picture, Section, Table, drawn, judged
 from recrawl.paper.simulate import checkpoints, follow
 
@@ -34,11 +34,7 @@ LLNS: Mapping[str, Estimator[Any]] = {
     "α = √k": LLN("sqrt"),
     "α = k^0.75": LLN("k^0.75"),
 }
-SAS: Mapping[str, Estimator[Any]] = {
-    "γ = 0.5": SA(0.5),
-    "γ = 0.75": SA(0.75),
-    "γ = 1": SA(1.0),
-}
+SAS: Mapping[str, Estimator[Any]] = {"γ = 0.5": SA(0.5), "γ = 0.75": SA(0.75), "γ = 1": SA(1.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,8 +272,7 @@ def _tick_errors(axes: "Axes") -> None:
 def _lines(axes: "Axes", visits: Ints, values: Mapping[str, Floats]) -> None:
     looks = dict(zip(values, SERIES, strict=False))
     for name, line in values.items():
-        look = looks[name]
-        axes.plot(visits, line, color=look.colour, linestyle=look.dashes, linewidth=1.8)
+        curve(axes, visits, line, looks[name], 1.8)
     over_visits(axes, visits[0], visits[-1])
     floor = axes.get_ylim()[0]
     name_ends(axes, {name: max(float(line[-1]), floor) for name, line in values.items()}, looks)

@@ -51,11 +51,7 @@ def part_names(experiment: str) -> tuple[str, ...]:
 
 
 def reproduce(
-    experiment: str = "all",
-    *,
-    runs: int = 1_000,
-    seed: int = 0,
-    progress: Progress | None = None,
+    experiment: str = "all", *, runs: int = 1_000, seed: int = 0, progress: Progress | None = None
 ) -> dict[str, Section]:
     """Run an experiment of the paper, or all of it.
 

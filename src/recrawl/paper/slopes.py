@@ -10,7 +10,7 @@ from recrawl.estimation import LLN, SA, Estimator, Naive
 from recrawl.estimation.counts import Counts
 from recrawl.figures import style
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.paper.drawing import SERIES, Look, name_ends, over_visits, panel
+from recrawl.paper.drawing import SERIES, Look, log_heights, name_ends, over_visits, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 from recrawl.paper.simulate import checkpoints, follow
 
@@ -349,19 +349,10 @@ def _errors(axes: "Axes", found: Slopes, names: Sequence[str]) -> None:
         axes.plot(found.visits, errors, color=looks[name].colour, linestyle=dashes, linewidth=2.4)
         guide = found.visits ** found.near[name].predicted
         height = np.exp(np.mean(np.log(np.maximum(errors, ERRORS[0] / 9) / guide)[late]))
-        axes.plot(
-            found.visits[late],
-            (height * guide)[late],
-            color=style.INK,
-            linewidth=0.9,
-            linestyle=(0, (6, 4)),
-        )
+        dashed: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (6, 4))}
+        axes.plot(found.visits[late], (height * guide)[late], **dashed)
     over_visits(axes, float(found.visits[0]), float(found.visits[-1]))
-    axes.set_yscale("log")
-    axes.set_ylim(*ERRORS)
-    ticks = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    log_heights(axes, *ERRORS, (0.01, 0.03, 0.1, 0.3, 1.0, 3.0))
     name_ends(axes, {name: max(float(found.errors[name][-1]), ERRORS[0]) for name in names}, looks)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from recrawl.allocation import allocate
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats
-from recrawl.paper.drawing import LOOKS, Look, name_ends, panel
+from recrawl.paper.drawing import LOOKS, Look, curve, name_ends, panel
 from recrawl.paper.section import Claim, Section, Table, drawn, judged
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.policies.learning import MIN_RATE_SHARE
@@ -307,7 +307,7 @@ def _draw_curves(axes: "Axes", freshness: Mapping[str, Floats], days: float) -> 
         axes.fill_between(
             day, mean - 2 * error, mean + 2 * error, color=look.colour, alpha=0.08, linewidth=0
         )
-        axes.plot(day, mean, color=look.colour, linestyle=look.dashes, linewidth=1.8)
+        curve(axes, day, mean, look, 1.8)
         ends[name] = float(mean[-1])
     name_ends(axes, ends, dict(SHOWN.values()))
 

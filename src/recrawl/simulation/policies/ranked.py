@@ -9,12 +9,7 @@ import numpy as np
 
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, read_only
 from recrawl.scheduling.value import value_of_rate
-from recrawl.simulation.policies.learning import (
-    MIN_RATE_SHARE,
-    Learner,
-    MakeLearner,
-    gamma_learner,
-)
+from recrawl.simulation.policies.learning import MIN_RATE_SHARE, Learner, MakeLearner, gamma_learner
 from recrawl.simulation.policy import PageSet, Run
 
 #: Maps change rates and times since the last visits to how urgent each page is.
