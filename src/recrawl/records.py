@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from hashlib import blake2b
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -164,6 +166,20 @@ class Response:
         """Give the first header of that name, in whatever case it was sent."""
         wanted = name.lower()
         return next((value for key, value in self.headers if key.lower() == wanted), None)
+
+    @property
+    def is_not_modified(self) -> bool:
+        """Whether the server says that the version it was asked about is still current."""
+        return self.status == HTTPStatus.NOT_MODIFIED
+
+
+def digest_of(body: bytes) -> bytes:
+    """Return the digest that a body is stored under: 16 bytes of BLAKE2b.
+
+    >>> digest_of(b"").hex()
+    'cae66941d9efbd404e4d88758ea67670'
+    """
+    return blake2b(body, digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ only one that knows other units.
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 from recrawl.errors import ArgumentError
 
@@ -107,6 +108,27 @@ def parse_time(text: str) -> datetime:
         raise ArgumentError(f"{quoted(text)} is outside the years 1 to 9999") from None
     except ValueError:
         raise ArgumentError(f"{quoted(text)} is not a time; write {TIME_EXAMPLES}") from None
+
+
+def parse_http_date(text: str | None) -> int | None:
+    """Read microseconds since 1970 from a date as servers write it: HTTP's form or ISO 8601.
+
+    Returns:
+        None if it is not a date. A date without a time zone is taken to be UTC.
+
+    >>> parse_http_date("Thu, 01 Jan 2026 11:00:00 GMT"), parse_http_date("never")
+    (1767265200000000, None)
+    >>> parse_http_date("2026-01-01T12:00:00+01:00")
+    1767265200000000
+    """
+    for parse in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            date = parse((text or "").strip())
+            date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+            return round(date.timestamp() * 1e6)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None
 
 
 def format_rate(rate: float) -> str:

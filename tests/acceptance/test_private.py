@@ -44,7 +44,7 @@ def test_what_is_not_public_is_refused_with_a_sentence_and_costs_nothing(tmp_pat
             tried = visits(store, url)
             assert tried
             assert {(visit.outcome, visit.requests) for visit in tried} == {(Outcome.FAILED, 0)}
-            assert "is private; --allow-private" in (tried[0].error or "")
+            assert "is private; use --allow-private" in (tried[0].error or "")
         with SqliteStore.open(store) as opened:
             assert (opened.spent(0).requests, opened.spent(0).robots) == (0, 0)
         # Whoever means it can have it.

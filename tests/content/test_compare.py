@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from recrawl.content.compare import (
     Comparison,
     compare,
-    second_look,
+    compare_twice,
     wants_copy,
     wants_full,
-    wants_second_look,
+    wants_second_fetch,
 )
 from recrawl.content.reader import Reader
 from recrawl.records import Fingerprint, Outcome, Page, Response, State, Validators
@@ -57,9 +57,9 @@ def test_a_fingerprint_is_made_when_a_body_differs() -> None:
 def test_a_server_that_tells_versions_apart_is_believed_the_first_time() -> None:
     before = first().page
     changed = compare(before, answer(STEW), READER).page
-    assert wants_second_look(before, changed)
+    assert wants_second_fetch(before, changed)
     known = replace(before, not_modified=1)
-    assert not wants_second_look(known, compare(known, answer(STEW), READER).page)
+    assert not wants_second_fetch(known, compare(known, answer(STEW), READER).page)
 
 
 def test_a_first_visit() -> None:
@@ -239,14 +239,14 @@ def test_any_header_can_be_read(header: str) -> None:
 def test_a_second_look_that_fails_leaves_what_was_found() -> None:
     page = first().page
     for second in (answer(None, 0, error="timed out"), answer(None, 404), answer(b"")):
-        found = second_look(page, answer(STEW), second, READER, SOUP)
+        found = compare_twice(page, answer(STEW), second, READER, SOUP)
         assert (found.outcome, found.content) == (Outcome.CHANGED, STEW)
 
 
 def test_a_real_change_among_noise_is_a_change_with_the_newest_copy() -> None:
     page = compare(Page(1, URL, "example.org"), answer(b"<p>Soup</p><h5>n 1</h5>"), READER).page
     one, two = b"<p>Stew</p><h5>n 2</h5>", b"<p>Stew</p><h5>n 3</h5>"
-    found = second_look(page, answer(one), answer(two), READER, b"<p>Soup</p><h5>n 1</h5>")
+    found = compare_twice(page, answer(one), answer(two), READER, b"<p>Soup</p><h5>n 1</h5>")
     assert (found.outcome, found.content) == (Outcome.CHANGED, two)
     assert found.page.ignored
     again = compare(found.page, answer(b"<p>Stew</p><h5>n 4</h5>"), READER)

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from recrawl.content.compare import compare, second_look, wants_second_look
+from recrawl.content.compare import compare, compare_twice, wants_second_fetch
 from recrawl.content.reader import Reader
 from recrawl.records import Outcome, Page, Response
 
@@ -105,9 +105,9 @@ class Crawl:
         self.at += 1
         before, first = self.page, answer(self.make(), self.at)
         found = compare(before, first, self.reader, self.copy or None)
-        if found.outcome is Outcome.CHANGED and wants_second_look(before, found.page):
+        if found.outcome is Outcome.CHANGED and wants_second_fetch(before, found.page):
             second = answer(self.make(), self.at)
-            found = second_look(before, first, second, self.reader, self.copy)
+            found = compare_twice(before, first, second, self.reader, self.copy)
             self.lessons += found.page.ignored != before.ignored
         self.page, self.copy = found.page, found.content or self.copy
         return found.outcome

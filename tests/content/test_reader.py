@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content.html import is_bearable
+from recrawl.content.html import is_parsable
 from recrawl.content.reader import Reader
 from recrawl.errors import ArgumentError
 
@@ -113,13 +113,13 @@ def test_a_selector_reads_inline_elements_once_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "selector", "name"),
-    [("words", None, "kind"), ("selector", None, "selector"), ("text", "p", "selector"),
+    ("mode", "selector", "name"),
+    [("words", None, "mode"), ("selector", None, "selector"), ("text", "p", "selector"),
      ("selector", "p[", "selector"), ("selector", "", "selector")],
 )  # fmt: skip
-def test_settings_that_cannot_be_used(kind: str, selector: str | None, name: str) -> None:
+def test_settings_that_cannot_be_used(mode: str, selector: str | None, name: str) -> None:
     with pytest.raises(ArgumentError, match=f"^{name}: "):
-        Reader(kind, selector)  # type: ignore[arg-type]
+        Reader(mode, selector)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ def test_lessons_from_hostile_pages_take_a_moment(name: str) -> None:
 
 def test_pages_for_people_are_parsed() -> None:
     row = b"<tr><td><p>One<td><a href=x>two</a> <b>three</b><td><ul><li>x<li>y</ul></tr>"
-    assert is_bearable(b"<table>" + row * 20_000 + b"</table>")
-    assert is_bearable(b"<script>" + b"a<b;" * 50_000 + b"</script><img src='data:" + b"x" * 90_000)
+    assert is_parsable(b"<table>" + row * 20_000 + b"</table>")
+    assert is_parsable(b"<script>" + b"a<b;" * 50_000 + b"</script><img src='data:" + b"x" * 90_000)
 
 
 @given(st.text(alphabet="<>/ab pdivtrxh1\"'=&#;\n\0é!-", max_size=200))

@@ -3,8 +3,16 @@
 import os
 from dataclasses import replace
 
-from recrawl.records import Fingerprint, Outcome, Page, Response, State, Validators, Visit
-from recrawl.store.encoding import digest_of
+from recrawl.records import (
+    Fingerprint,
+    Outcome,
+    Page,
+    Response,
+    State,
+    Validators,
+    Visit,
+    digest_of,
+)
 from recrawl.store.rows import NewPage, Spent
 from recrawl.store.sqlite import SqliteStore
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scripted_web import AGENT, QUICK, Asked, Names, Web, answer, fetcher, redirect
 
-from recrawl.http.fetch import REST, Fetcher
+from recrawl.http.fetch import BACKOFF, Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.headers import retry_after, sendable
 from recrawl.records import Page, Response, Validators
@@ -168,7 +168,7 @@ def test_too_many_redirects_are_an_error() -> None:
 @pytest.mark.parametrize("where", ["/a", "/b"])
 def test_circles_are_left(where: str) -> None:
     got = visit(Web({"/a": redirect(where), "/b": redirect("/a")}))
-    assert got.error == "redirected in a circle"
+    assert got.error == "redirected in a loop"
     assert got.status == 302
 
 
@@ -197,9 +197,9 @@ def test_forbidden_pages_are_never_asked_for_also_not_through_redirects() -> Non
 
     async def story(made: Fetcher) -> None:
         got = await made.fetch(web.page("/x"))
-        assert (got.error, got.permanent, got.requests) == ("robots.txt forbids it", True, 0)
+        assert (got.error, got.permanent, got.requests) == ("disallowed by robots.txt", True, 0)
         got = await made.fetch(web.page("/a"))
-        assert (got.error, got.permanent, got.requests) == ("robots.txt forbids it", True, 1)
+        assert (got.error, got.permanent, got.requests) == ("disallowed by robots.txt", True, 1)
         assert made.robots.requests == 1
 
     during(web, story)
@@ -214,7 +214,7 @@ def test_the_target_of_a_redirect_has_its_own_robots_txt() -> None:
     async def story(made: Fetcher) -> None:
         web.scripts["/a"] = redirect(f"http://other.test:{web.port}/x")
         got = await made.fetch(web.page("/a"))
-        assert got.error == "robots.txt forbids it"
+        assert got.error == "disallowed by robots.txt"
         assert made.robots.requests == 2
 
     during(web, story)
@@ -226,7 +226,7 @@ def test_robots_txt_may_be_a_redirect() -> None:
 
     async def story(made: Fetcher) -> None:
         web.scripts["127.0.0.1/robots.txt"] = redirect(f"http://other.test:{web.port}/r")
-        assert (await made.fetch(web.page("/a"))).error == "robots.txt forbids it"
+        assert (await made.fetch(web.page("/a"))).error == "disallowed by robots.txt"
         assert made.robots.requests == 2
 
     during(web, story)
@@ -295,7 +295,7 @@ def test_a_long_pause_is_not_waited_out() -> None:
     web = Web({"/robots.txt": answer("User-agent: *\nCrawl-delay: 20"), "/a": answer()})
     got = visit(web)
     assert got.error is not None
-    assert got.error.endswith("is left alone for now")
+    assert got.error.endswith("may not be requested yet")
     assert got.retry_after == pytest.approx(20.0, abs=1.0)
     assert got.requests == 0
 
@@ -317,7 +317,7 @@ def test_a_server_that_wants_to_be_left_alone_is(status: str) -> None:
 
 
 def test_too_many_without_a_time_means_some_time() -> None:
-    assert visit(Web({"/a": answer("", "429 Too Many")})).retry_after == REST
+    assert visit(Web({"/a": answer("", "429 Too Many")})).retry_after == BACKOFF
     assert visit(Web({"/a": answer("", "503 Unavailable")})).retry_after is None
 
 
@@ -491,7 +491,7 @@ def test_failures_to_connect_are_told_in_plain_words() -> None:
             port = web.port
         async with fetcher(names=Names({"none.test": []})) as made:
             unknown = await made.fetch_file("http://none.test/", 100)
-            assert unknown.error == "no connection: the host is not known"
+            assert unknown.error == "no connection: unknown host"
             return [
                 await made.fetch_file(f"http://127.0.0.1:{port}/", 100),
                 await made.fetch(Page(0, f"http://127.0.0.1:{port}/a", "x")),

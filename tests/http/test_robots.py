@@ -141,7 +141,7 @@ def test_a_file_that_is_there_to_keep_us_busy_is_not_followed() -> None:
     begun = time.perf_counter()
     rules = rules_for(text(f"User-agent: *\n{lines}"))
     assert not rules.allows("http://a.test/x")
-    assert rules.problem == "robots.txt of a.test has more rules than can be followed"
+    assert rules.problem == "robots.txt of a.test has more than 5,000 wildcards"
     assert rules.retry_after == DAY
     plain = rules_for(text("User-agent: *\n" + lines.replace("*", "")))
     assert plain.allows("http://a.test/x")
@@ -200,7 +200,7 @@ def test_a_file_that_hangs_is_not_waited_for_and_is_read_in_the_end() -> None:
         robots = host.robots()
         rules = await robots.rules("http://a.test/a")
         assert seconds() == 5.0
-        assert rules.problem == "robots.txt of a.test has not answered yet"
+        assert rules.problem == "robots.txt of a.test has not arrived yet"
         assert rules.retry_after == 5.0
         assert not rules.allows("http://a.test/a")
         await asyncio.sleep(15.0)
@@ -273,7 +273,7 @@ def test_another_run_goes_on_where_the_last_one_ended() -> None:
 
 
 def test_a_rule_of_ours_is_not_remembered() -> None:
-    refusal = "the address 10.0.0.1 is private; --allow-private lets it be crawled"
+    refusal = "the address 10.0.0.1 is private; use --allow-private to crawl it"
     host = Host(lambda url: Response(url, 0, 0, error=refusal, permanent=True, requests=0))
 
     async def main() -> Rules:

@@ -2,8 +2,16 @@
 
 from dataclasses import replace
 
-from recrawl.records import Fingerprint, Outcome, Page, Response, State, Validators, Visit
-from recrawl.store.encoding import digest_of
+from recrawl.records import (
+    Fingerprint,
+    Outcome,
+    Page,
+    Response,
+    State,
+    Validators,
+    Visit,
+    digest_of,
+)
 from recrawl.store.rows import NewPage
 
 NOON = 1_767_268_800_000_000

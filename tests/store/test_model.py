@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from store.made_up import HOUR, NOON, address, failed, found, gone, unchanged
 
-from recrawl.records import Outcome, Page, State, Visit
-from recrawl.store.encoding import digest_of
+from recrawl.records import Outcome, Page, State, Visit, digest_of
 from recrawl.store.rows import Added, NewPage
 from recrawl.store.sqlite import SqliteStore
 

@@ -1,31 +1,37 @@
-"""What a visit found: a response compared with the stored copy. Pure: no I/O, no clock."""
+"""Comparing a response with the stored copy: what a visit found. Pure: no I/O, no clock."""
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from hashlib import blake2b
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from recrawl.content.reader import Content, Reader
-from recrawl.records import Fingerprint, Outcome, Page, Response, State, Validators
+from recrawl.records import (
+    Fingerprint,
+    Outcome,
+    Page,
+    Response,
+    State,
+    Validators,
+    digest_of,
+)
+from recrawl.units import parse_http_date
 
-#: How often a page that was not found has to be not found again before it is given up.
+#: How many more times in a row a missing page must not be found before it is gone.
 CONFIRMATIONS = 2
-#: How many "not modified" in a row are believed before the page is fetched in full.
+#: How many "not modified" in a row are trusted before the page is fetched in full.
 FULL_EVERY = 20
-#: Keys of ignored blocks that a page may have. A page that needs more is noise all over, and what
-#: it says is compared as it is.
+#: Keys of ignored blocks per page. A page that needs more is all noise and is compared as it is.
 MAX_IGNORED = 500
 
 _NOT_FOUND = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _SUCCESS = range(200, 300)
-#: Empty responses in a row after which a page is believed to be empty.
-_EMPTY_BELIEVED = 3
-_FIRST_LOOK = 3
+#: Failures in a row after which an empty response is trusted.
+_EMPTY_TRUSTED = 3
+#: Changes in a row after which a page is first suspected of being noisy.
+_SUSPICIOUS = 3
 _DEEP = 2
-#: The web is younger than this, in microseconds; a date before it is a clock that was never set.
-_NO_WEB = 631_152_000_000_000
+#: 1990 in microseconds; an earlier date comes from a clock that was never set.
+_BEFORE_THE_WEB = 631_152_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +39,10 @@ class Comparison:
     """What a visit found, and the page after it.
 
     Attributes:
-        page: The page as it is now.
+        page: The page after the visit.
         outcome: What was found.
-        content: The new copy; None where the one there is remains.
-        last_modified: When the server says the page changed last, in microseconds.
+        content: The new copy; None to keep the current one.
+        last_modified: When the page last changed according to the server, in microseconds.
         problem: Why nothing was learned, in a few words; None if something was.
     """
 
@@ -55,39 +61,39 @@ def compare(
     *,
     confirmations: int = CONFIRMATIONS,
 ) -> Comparison:
-    """Tell what a response says about a page.
+    """Compare a response with the stored copy of a page.
 
-    - An error teaches nothing: FAILED, one more failure in a row, all else as it was.
-    - Not found (404, 410, or sent from deep inside the site to its front page): GONE. The page is
-      MISSING until this was confirmed, then GONE. Failures in between neither confirm nor deny.
-    - Not modified: UNCHANGED, with new validators where the response has some.
+    - An error teaches nothing: FAILED, one more failure in a row, everything else unchanged.
+    - Not found (404, 410, or a redirect from deep inside the site to its front page): GONE. The
+      state is MISSING until this is confirmed, then GONE. Failures in between do not decide.
+    - Not modified: UNCHANGED, with new validators if the response has any.
     - A body: FIRST without a copy to compare with; CHANGED if the fingerprints differ, or if the
-      page had been missing; else UNCHANGED. What is the copy byte by byte is not read at all, so
-      that a page has no fingerprint before a body came that differs. The validators are those of
-      this response, always. The copy is replaced only if the page changed: what is equal to it by
-      its fingerprint is current.
+      page had been missing; otherwise UNCHANGED. A body identical to the copy is not even parsed,
+      so a page has no fingerprint until a different body arrives. The validators are always those
+      of this response. The copy is replaced only if the page changed: a copy with the same
+      fingerprint is current.
 
     Args:
-        page: As it was before the visit.
-        response: What came back.
-        reader: Says what counts. If the copy was not read yet, or in another way, it is read now,
-            so that another way of reading is no change of the page.
+        page: The page before the visit.
+        response: The response.
+        reader: Makes fingerprints. If that of the copy is missing or of another kind, it is made
+            now, so that changing the kind is not a change of the page.
         previous: The copy, needed only for that (`wants_copy`); without it the outcome is FIRST.
-        confirmations: How often a page has to be not found again before it is given up.
+        confirmations: How many more times in a row a missing page must not be found to be gone.
     """
     if response.error is not None:
         return _failed(page, response.error)
-    if response.status in _NOT_FOUND or _is_sent_home(page.url, response.url):
+    if response.status in _NOT_FOUND or _is_redirected_home(page.url, response.url):
         return _not_found(page, confirmations)
-    if response.status == HTTPStatus.NOT_MODIFIED:
+    if response.is_not_modified:
         return _not_modified(page, response)
     if response.status not in _SUCCESS or response.body is None:
         return _failed(page, f"the server answered {response.status} without a page")
-    return _read_answer(page, response, response.body, reader, previous)
+    return _compare_body(page, response, response.body, reader, previous)
 
 
 def wants_copy(page: Page, response: Response, reader: Reader) -> bool:
-    """Whether `compare` needs the copy: its fingerprint was not made yet, or in another way."""
+    """Whether `compare` needs the copy: its fingerprint is missing or of another kind."""
     known = page.fingerprint
     if page.body is None or response.body is None:
         return False
@@ -97,28 +103,28 @@ def wants_copy(page: Page, response: Response, reader: Reader) -> bool:
 
 
 def wants_full(page: Page, every: int = FULL_EVERY) -> bool:
-    """Whether to fetch a page in full: some servers response "not modified" for ever."""
+    """Whether to fetch a page in full: some servers respond "not modified" forever."""
     return page.not_modified >= every
 
 
-def wants_second_look(before: Page, after: Page) -> bool:
-    """Whether to fetch a page again at once, to see whether it really changed.
+def wants_second_fetch(before: Page, after: Page) -> bool:
+    """Whether to fetch a page again immediately, to see whether it really changed.
 
-    So it is at the first change that is found, unless the server, which had answered "not modified"
-    the last time, says itself that there is a new version; and after 3, 6, 12, 24, … visits in a
-    row that found a change: a page that seems never to stand still.
+    True at the first change, unless the server, which responded "not modified" last time, says
+    itself that there is a new version; and after 3, 6, 12, 24, … changes in a row, as some pages
+    are different every time.
 
     >>> page = Page(0, "", "")
     >>> seen = [replace(page, streak=n, changes=n + 1) for n in range(30)]
-    >>> [after.streak for after in seen if wants_second_look(page, after)]
+    >>> [after.streak for after in seen if wants_second_fetch(page, after)]
     [0, 3, 6, 12, 24]
     """
-    threes, rest = divmod(after.streak, _FIRST_LOOK)
+    multiple, remainder = divmod(after.streak, _SUSPICIOUS)
     is_first = after.changes == 1 and not before.not_modified
-    return is_first or (rest == 0 and threes.bit_count() == 1)
+    return is_first or (remainder == 0 and multiple.bit_count() == 1)
 
 
-def second_look(
+def compare_twice(
     page: Page,
     first: Response,
     second: Response,
@@ -127,17 +133,17 @@ def second_look(
     *,
     confirmations: int = CONFIRMATIONS,
 ) -> Comparison:
-    """Tell what two responses fetched in a row say: what differs between them is noise.
+    """Compare two responses fetched in a row with the copy: what differs between them is noise.
 
-    If nothing but noise sets the page apart from its copy, it is UNCHANGED. If the two do not
-    differ, or one is of no use, this is what `compare` says about the first.
+    If the page differs from its copy only in noise, it is UNCHANGED. If the two do not differ, or
+    one is not usable, the result is that of `compare` for the first.
 
     Args:
-        page: As it was before both.
-        first: What came back, and was taken for a change.
-        second: What came back at once after that, unconditionally.
-        reader: Says what counts.
-        previous: The copy. Without it, what was found remains a change.
+        page: The page before both fetches.
+        first: The response that was taken for a change.
+        second: The response to an unconditional request right after it.
+        reader: Makes fingerprints.
+        previous: The copy. Without it, the change stands.
         confirmations: As for `compare`.
     """
     found = compare(page, first, reader, previous, confirmations=confirmations)
@@ -153,7 +159,7 @@ def second_look(
     learned = learn_noise(again.page, here, there)
     if learned is again.page:
         return found
-    copy = _read(previous, second, reader)
+    copy = _read_copy(previous, second, reader)
     is_noise = copy is not None and copy.fingerprint(learned.ignored) == learned.fingerprint
     is_same = is_noise and page.state is State.ALIVE
     after = replace(page, ignored=learned.ignored, fingerprint=learned.fingerprint)
@@ -162,43 +168,33 @@ def second_look(
 
 
 def learn_noise(page: Page, first: Content, second: Content) -> Page:
-    """Give a page that ignores what differs between two contents; itself if there is no lesson."""
+    """Return the page ignoring what differs between two contents; itself if nothing is learned."""
     ignored = page.ignored | first.noise(second)
     if ignored == page.ignored or len(ignored) > MAX_IGNORED:
         return page
     return replace(page, ignored=ignored, fingerprint=second.fingerprint(ignored))
 
 
-def parse_date(value: str | None, now: int) -> int | None:
-    """Read a Last-Modified in microseconds; None where it says nothing.
+def last_modified_at(value: str | None, now: int) -> int | None:
+    """Return a Last-Modified header in microseconds, None if it is missing or implausible.
 
     Args:
-        value: The header, in any form that is a date.
-        now: A date in the future becomes this, in microseconds.
+        value: The header.
+        now: Replaces a date in the future, in microseconds.
 
-    >>> parse_date("Mon, 16 Nov 2026 02:57:00 GMT", 2 * 10**15)
+    >>> last_modified_at("Mon, 16 Nov 2026 02:57:00 GMT", 2 * 10**15)
     1794797820000000
-    >>> parse_date("2026-11-16T02:57:00Z", 2 * 10**15)
-    1794797820000000
-    >>> parse_date("Thu, 01 Jan 1970 00:00:00 GMT", 2 * 10**15), parse_date("never", 0)
+    >>> last_modified_at("Thu, 01 Jan 1970 00:00:00 GMT", 2 * 10**15), last_modified_at("never", 0)
     (None, None)
     """
-    text = (value or "").strip()
-    for read in (parsedate_to_datetime, datetime.fromisoformat):
-        try:
-            date = read(text)
-            date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-            microseconds = round(date.timestamp()) * 1_000_000
-        except (ValueError, TypeError, IndexError, OverflowError):
-            continue
-        return min(microseconds, now) if microseconds >= _NO_WEB else None
-    return None
+    date = parse_http_date(value)
+    return min(date, now) if date is not None and date >= _BEFORE_THE_WEB else None
 
 
-def _read_answer(
+def _compare_body(
     page: Page, response: Response, body: bytes, reader: Reader, previous: Content | bytes | None
 ) -> Comparison:
-    """Compare a body with the copy; what is the same byte by byte need not be read."""
+    """Compare a body with the copy; if they are identical, without parsing."""
     digest = digest_of(body)
     if page.body is None or digest == page.body:
         outcome = _outcome(page, is_first=page.body is None, is_same=True)
@@ -224,7 +220,7 @@ def _failed(page: Page, problem: str) -> Comparison:
 
 
 def _not_found(page: Page, confirmations: int) -> Comparison:
-    """Count how often in a row; what failed in between is counted as well, but never decides."""
+    """Count how often in a row; failures in between count as well, but never decide."""
     times = page.failures + 1 if page.state is not State.ALIVE else 1
     state = State.GONE if times > confirmations else State.MISSING
     return Comparison(replace(page, state=state, failures=times, streak=0), Outcome.GONE)
@@ -233,19 +229,18 @@ def _not_found(page: Page, confirmations: int) -> Comparison:
 def _not_modified(page: Page, response: Response) -> Comparison:
     if page.body is None:
         return _failed(page, "the server answered 'not modified', but there is no copy")
-    told = _validators(response)
-    kept = Validators(
-        told.etag or page.validators.etag, told.last_modified or page.validators.last_modified
-    )
+    new, old = _validators(response), page.validators
+    validators = Validators(new.etag or old.etag, new.last_modified or old.last_modified)
     outcome = _outcome(page, is_first=False, is_same=True)
-    after = _visited(page, response, outcome, kept, page.not_modified + 1, page.body)
-    return Comparison(after, outcome, last_modified=parse_date(kept.last_modified, response.at))
+    after = _visited(page, response, outcome, validators, page.not_modified + 1, page.body)
+    last_modified = last_modified_at(validators.last_modified, response.at)
+    return Comparison(after, outcome, last_modified=last_modified)
 
 
 def _found(
     page: Page, response: Response, found: tuple[bytes, bytes], outcome: Outcome
 ) -> Comparison:
-    """Give the page after a body came with its digest, and the body if it is a new copy."""
+    """Return the result for a body and its digest, with the body if it is a new copy."""
     body, digest = found
     validators = _validators(response)
     is_copy = outcome is not Outcome.UNCHANGED or page.body is None
@@ -253,7 +248,7 @@ def _found(
         _visited(page, response, outcome, validators, 0, digest if is_copy else page.body),
         outcome,
         body if is_copy and digest != page.body else None,
-        last_modified=parse_date(validators.last_modified, response.at),
+        last_modified=last_modified_at(validators.last_modified, response.at),
     )
 
 
@@ -280,11 +275,6 @@ def _visited(
     )
 
 
-def digest_of(body: bytes) -> bytes:
-    """Give the digest that a copy is stored under."""
-    return blake2b(body, digest_size=16).digest()
-
-
 def _validators(response: Response) -> Validators:
     return Validators(response.header("etag"), response.header("last-modified"))
 
@@ -292,17 +282,19 @@ def _validators(response: Response) -> Validators:
 def _before(
     page: Page, response: Response, reader: Reader, previous: Content | bytes | None
 ) -> tuple[Fingerprint | None, frozenset[bytes]]:
-    """Give the copy's fingerprint as the reader makes it, and what is ignored in it."""
+    """Return the copy's fingerprint of the reader's kind, and the keys it ignores."""
     known = page.fingerprint
     if known is not None and known.kind == reader.kind:
         return known, page.ignored
-    copy = _read(previous, response, reader)
-    # Lessons are about what another reader saw.
+    copy = _read_copy(previous, response, reader)
+    # Keys learned with another kind of fingerprint do not apply.
     ignored = page.ignored if known is None else frozenset[bytes]()
     return (None if copy is None else copy.fingerprint(ignored)), ignored
 
 
-def _read(previous: Content | bytes | None, response: Response, reader: Reader) -> Content | None:
+def _read_copy(
+    previous: Content | bytes | None, response: Response, reader: Reader
+) -> Content | None:
     if isinstance(previous, bytes):
         return reader.read(previous, response.header("content-type"))
     return previous if previous is not None and previous.kind == reader.kind else None
@@ -311,17 +303,17 @@ def _read(previous: Content | bytes | None, response: Response, reader: Reader) 
 def _is_suddenly_empty(
     page: Page, body: bytes, content: Content, before: Fingerprint | None, reader: Reader
 ) -> bool:
-    """Whether a page that had something to say says nothing: more often a hiccup than its will."""
+    """Whether a page that had content has none: more often a fault of the server than an edit."""
     is_empty = not (body.strip() if reader.may_be_empty else content.texts)
-    if not is_empty or before is None or page.failures >= _EMPTY_BELIEVED:
+    if not is_empty or before is None or page.failures >= _EMPTY_TRUSTED:
         return False
     return before.digest != content.fingerprint().digest
 
 
-def _is_sent_home(asked: str, got: str) -> bool:
-    """Whether a page deep inside a site led to the site's front page: it is not there any more."""
-    if asked == got:
+def _is_redirected_home(url: str, final: str) -> bool:
+    """Whether a page deep inside a site redirects to the front page: it no longer exists."""
+    if url == final:
         return False
-    page, end = urlsplit(asked), urlsplit(got)
+    page, end = urlsplit(url), urlsplit(final)
     is_deep = len([part for part in page.path.split("/") if part]) >= _DEEP
     return is_deep and page.netloc == end.netloc and end.path in {"", "/"} and not end.query

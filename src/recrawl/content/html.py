@@ -1,23 +1,29 @@
-"""HTML to a tree, however hostile it is."""
+"""From bytes to text and to a tree, however hostile the page."""
 
 import re
 
 from selectolax.lexbor import LexborHTMLParser
+from w3lib.encoding import (
+    html_body_declared_encoding,
+    http_content_type_encoding,
+    read_bom,
+    to_unicode,
+)
 
-#: Bytes of a page that are parsed; the rest does not count.
+#: Bytes parsed per page; the rest is ignored.
 MAX_BYTES = 2_000_000
 
-#: Elements whose text nobody reads.
+#: Elements whose text is not visible.
 UNREAD = "script,style,noscript,template,svg,iframe,object,canvas,audio,video,link,meta,head"
 
-#: Elements that do not break a line: what is in them and around them is one block.
+#: Elements that do not break a line: the text inside and around them is one block.
 INLINE = (
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn"),
     *("em", "font", "i", "ins", "kbd", "label", "mark", "nobr", "q", "s", "samp", "small", "span"),
     *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
 )
 
-#: Elements that have no inside, or that the next of their kind closes: they do not nest.
+#: Elements that do not nest: they are void, or closed by the next of their kind.
 _FLAT = frozenset(
     slash + name
     for name in (
@@ -26,26 +32,32 @@ _FLAT = frozenset(
     ).split()
     for slash in (b"", b"/")
 )
-#: Elements that are opened anew in every block until they are closed.
+#: Formatting elements, which the parser reopens in every block until they are closed.
 _REOPENED = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 
-#: Below this, nothing a page does takes long.
+#: With fewer tags than this, nothing takes long.
 _FEW_TAGS = 2_000
 _MAX_DEPTH = 2_000
 _MAX_ATTRIBUTES = 2_000
-#: Elements that reopening may make.
+#: Elements that reopening may create.
 _MAX_REOPENED = 1_000_000
 #: A tag with too many attributes is at least this long.
 _LONG = 16_000
-#: Above this, tags are looked through one by one: one with a hundred thousand attributes could hide
-#: from a quick look, and take minutes. Below, it takes seconds at worst.
+#: In pages longer than this, every tag is checked: one with a hundred thousand attributes could
+#: escape the quick check and take minutes to parse. In shorter pages it takes seconds at worst.
 _LARGE = 500_000
 
-# What follows the name tells a tag from a script's "i<b.length".
+#: Python's codecs that no page is written in; some take quadratic time.
+_NOT_FOR_PAGES = frozenset(
+    {"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
+)
+_UTF8 = frozenset({"ascii", "utf-8", "utf8"})
+
+# The character after the name distinguishes a tag from "i<b.length" in a script.
 _TAG = re.compile(rb"<(/?[a-zA-Z][a-zA-Z0-9]*+)[\s/>]")
 _ATTRIBUTE = re.compile(rb"""[^\s/>=]++(?:\s*+=\s*+(?:"[^"]*+"?|'[^']*+'?|[^\s>"'][^\s>]*+))?+""")
-# A tag up to its end, as the tokenizer of HTML reads it, or a comment; always matches, so that
-# the search is linear.
+# A whole tag, as the HTML tokenizer reads it, or a comment. Matches at every "<" followed by a
+# letter, so that the search is linear.
 _WHOLE_TAG = re.compile(
     rb"<(?:[a-zA-Z](?:[\s/]++|[^\s/>=][^\s/>=]*+"
     rb"""|=\s*+(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+)?+)*+"""
@@ -53,35 +65,87 @@ _WHOLE_TAG = re.compile(
 )
 
 
+def in_utf8(body: bytes, content_type: str | None = None) -> bytes:
+    """Return a body as valid UTF-8, by its byte order mark, the header, its own charset or a guess.
+
+    The guess is UTF-8 if the bytes are valid UTF-8, otherwise Windows-1252. Invalid bytes become
+    U+FFFD; nothing raises. Most pages are UTF-8 already and are returned as they are.
+
+    >>> in_utf8("Zürich".encode("latin-1"), "text/html; charset=iso-8859-1").decode()
+    'Zürich'
+    >>> in_utf8("<meta charset='utf-8'>Zürich".encode()).decode()
+    "<meta charset='utf-8'>Zürich"
+    >>> in_utf8("Zürich".encode("cp1252"), "text/html; charset=no-such-thing").decode()
+    'Zürich'
+    """
+    mark, start = read_bom(body)
+    if mark is not None and start is not None:
+        return _converted(body[len(start) :], mark)
+    named = _known(http_content_type_encoding(content_type)) or _known(
+        html_body_declared_encoding(body)
+    )
+    if named is not None:
+        return _converted(body, named)
+    return body if _is_utf8(body) else _converted(body, "cp1252")
+
+
+def _converted(body: bytes, encoding: str) -> bytes:
+    if encoding in _UTF8 and _is_utf8(body):
+        return body
+    return to_unicode(body, encoding).encode(errors="replace")
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _known(encoding: str | None) -> str | None:
+    """Return the encoding if it decodes bytes to text, None otherwise."""
+    if encoding is None or encoding.replace("_", "-").lower() in _NOT_FOR_PAGES:
+        return None
+    try:
+        b"a".decode(encoding)
+    except UnicodeError:
+        # Half a character in this encoding.
+        return encoding
+    except LookupError:
+        return None
+    return encoding
+
+
 def parse(page: bytes) -> LexborHTMLParser | None:
-    """Give a page in UTF-8 as a tree; None where the tree would take too long to grow.
+    """Return the tree of a page in UTF-8, None if parsing would take too long.
 
     The parser takes quadratic time for deep nesting, for thousands of attributes in one tag, and
-    for inline elements that are never closed. No page for people has these.
+    for formatting elements that are never closed. No page written for people has these.
     """
     page = page[:MAX_BYTES]
-    return LexborHTMLParser(page) if is_bearable(page) else None
+    return LexborHTMLParser(page) if is_parsable(page) else None
 
 
-def is_bearable(page: bytes) -> bool:
+def is_parsable(page: bytes) -> bool:
     """Whether a page can be parsed in reasonable time.
 
-    >>> is_bearable(b"<p>One <b>two</b>" * 2_000)
+    >>> is_parsable(b"<p>One <b>two</b>" * 2_000)
     True
-    >>> is_bearable(b"<div>" * 10_000)
+    >>> is_parsable(b"<div>" * 10_000)
     False
     """
-    if len(page) > _LARGE and _is_long_tag_in(page):
+    if len(page) > _LARGE and _has_huge_tag(page):
         return False
     parts = page.split(b"<")
     long = [part for part in parts if len(part) > _LONG]
-    if any(map(_may_be_tag, long)) and _is_long_tag_in(page):
+    if any(map(_may_be_huge_tag, long)) and _has_huge_tag(page):
         return False
     return len(parts) <= _FEW_TAGS or not _nests_deeply(_TAG.findall(page))
 
 
 def crude_lines(page: bytes) -> list[str]:
-    """Give the text of a page without a tree: all between tags, scripts and styles left out."""
+    """Return the text between the tags of a page, without parsing it or reading its scripts."""
     parts = (part.partition(b">") for part in page[:MAX_BYTES].split(b"<"))
     return [
         rest.decode(errors="replace")
@@ -90,22 +154,22 @@ def crude_lines(page: bytes) -> list[str]:
     ]
 
 
-def _may_be_tag(part: bytes) -> bool:
-    """Whether what follows a "<" may be a tag with many attributes: a cheap first look."""
+def _may_be_huge_tag(part: bytes) -> bool:
+    """Whether what follows a "<" may be a tag with many attributes: a quick check."""
     is_tag = b">" not in part[:_LONG] and part[:1].isalpha()
     return is_tag and len(_ATTRIBUTE.findall(part)) > _MAX_ATTRIBUTES
 
 
-def _is_long_tag_in(page: bytes) -> bool:
+def _has_huge_tag(page: bytes) -> bool:
     long = (tag for tag in _WHOLE_TAG.findall(page) if len(tag) > _LONG and tag[1:2] != b"!")
     return any(len(_ATTRIBUTE.findall(tag)) > _MAX_ATTRIBUTES for tag in long)
 
 
 def _nests_deeply(tags: list[bytes]) -> bool:
-    """Whether more elements are open at once, as far as one can tell, than is bearable.
+    """Whether more elements seem to be open at once than can be parsed quickly.
 
-    An end tag closes one of its own name only: one that closes nothing must not hide an element
-    that stays open.
+    An end tag closes an element of its own name only: one that closes nothing must not hide an
+    element that stays open.
     """
     still_open = dict[bytes, int]()
     depth = reopened = 0

@@ -1,4 +1,4 @@
-"""Where a page's links lead."""
+"""The pages that a page links to."""
 
 import re
 from collections.abc import Iterable
@@ -6,8 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.content.charset import in_utf8
-from recrawl.content.html import parse
+from recrawl.content.html import in_utf8, parse
 from recrawl.errors import AddressError
 from recrawl.urls import canonical
 
@@ -17,15 +16,15 @@ _ENDINGS = (
     "zip gz tgz bz2 xz 7z rar tar jar war iso dmg exe msi deb rpm apk pkg bin img "
     "css js mjs map woff woff2 ttf otf eot wasm swf torrent"
 )
-#: Endings of addresses that are files to look at, to hear or to install, and no pages to read.
+#: Extensions of media, archives, programs and other files that are not pages.
 NOT_PAGES = frozenset(_ENDINGS.split())
 
-#: Links of a page that count; those behind them are not looked at.
+#: Links read per page; the rest is ignored.
 MAX_LINKS = 10_000
 
 _HTML = ("text/html", "application/xhtml+xml")
 _WORDS = re.compile(r"[,\s]+")
-_NO_FOLLOWING = frozenset({"nofollow", "none"})
+_NOFOLLOW = frozenset({"nofollow", "none"})
 
 
 def links(
@@ -34,27 +33,27 @@ def links(
     url: str,
     headers: Iterable[tuple[str, str]] = (),
 ) -> list[str]:
-    """Give the pages that a page links to, canonical, in order, each once, itself left out.
+    """Return the canonical addresses that a page links to, in order, once each, without its own.
 
-    Only ``<a href>`` and ``<area href>`` of HTML count, resolved against ``<base href>``. A link
-    with ``rel=nofollow`` does not count, and none does on a page that says nofollow in a robots
-    ``<meta>`` or in the header X-Robots-Tag. Addresses ending as in `NOT_PAGES` are left out.
+    Only ``<a href>`` and ``<area href>`` in HTML count, resolved against ``<base href>``. Links
+    with ``rel=nofollow`` do not count, nor does any link on a page that says nofollow in a robots
+    ``<meta>`` or the X-Robots-Tag header. Addresses with an extension in `NOT_PAGES` are left out.
 
     Args:
         body: The page.
-        content_type: As the header said.
-        url: The address that redirects ended at.
-        headers: All of them, as received.
+        content_type: The Content-Type header.
+        url: Its address, after redirects.
+        headers: All headers, as received.
 
     >>> links(b'<a href="b?y=2&x=1#c">B</a> <a href="/i.png">I</a>', "text/html", "http://e.org/a/")
     ['http://e.org/a/b?x=1&y=2']
     """
     if content_type and not content_type.lower().strip().startswith(_HTML):
         return []
-    if any(name.lower() == "x-robots-tag" and _forbids(value) for name, value in headers):
+    if any(name.lower() == "x-robots-tag" and _is_nofollow(value) for name, value in headers):
         return []
     tree = parse(in_utf8(body, content_type))
-    if tree is None or _says_nofollow(tree):
+    if tree is None or _has_nofollow(tree):
         return []
     base = _base(tree, url)
     hrefs = dict[str, None]()
@@ -67,15 +66,15 @@ def links(
     return [address for address in found if address is not None and address != itself]
 
 
-def _forbids(value: str) -> bool:
-    """Whether a robots tag says nofollow to all; one with a name before it is for that robot."""
-    return ":" not in value and not _NO_FOLLOWING.isdisjoint(_WORDS.split(value.lower()))
+def _is_nofollow(value: str) -> bool:
+    """Whether a robots tag says nofollow to all; one that begins with a name is for that robot."""
+    return ":" not in value and not _NOFOLLOW.isdisjoint(_WORDS.split(value.lower()))
 
 
-def _says_nofollow(tree: LexborHTMLParser) -> bool:
+def _has_nofollow(tree: LexborHTMLParser) -> bool:
     return any(
         (meta.attributes.get("name") or "").strip().lower() == "robots"
-        and _forbids(meta.attributes.get("content") or "")
+        and _is_nofollow(meta.attributes.get("content") or "")
         for meta in tree.css("meta[name][content]")
     )
 
@@ -90,7 +89,7 @@ def _base(tree: LexborHTMLParser, url: str) -> str:
 
 
 def _resolved(base: str, href: str) -> str | None:
-    """Give the canonical address of a page; None where it is none."""
+    """Return the canonical address, None if it is not that of a page."""
     try:
         address = canonical(urljoin(base, href))
         path = urlsplit(address).path

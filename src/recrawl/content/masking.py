@@ -1,17 +1,17 @@
-"""What changes in a text or a link although nothing was written anew.
+"""Masking the parts of texts and links that change although nobody edited them.
 
-Two masks. `steady_text` and `steady_link` are applied to every page, so they take away only what is
-never content: what they hide is never seen again. `masked` is applied only to blocks that were
-caught changing between two fetches in a row, so it can be bold.
+`steady_text` and `steady_link` are applied to every page, so they remove only what is never
+content: what they hide can never be noticed. `masked` is applied only to blocks that differed
+between two fetches in a row, so it can remove much more.
 """
 
 import re
 
-# Each begins with a digit, so that a search runs from digit to digit. In this order:
-# - ids and times in milliseconds, of twelve digits and more;
-# - a time with its seconds, with the date before it: only a machine writes those;
-# - a build number that begins with its year, such as 2026.7.13.44191: the site was put out anew;
-# - how long ago something was: it changes although nothing happens.
+# All begin with a digit, which makes the search fast. In this order:
+# - ids and timestamps of twelve or more digits;
+# - times with seconds, with or without a date before them: only machines write those;
+# - build numbers that begin with a year, such as 2026.7.13.44191: the site was deployed again;
+# - how long ago something was.
 _UNSTEADY = re.compile(
     r"[0-9](?:[0-9]{11,}"
     r"|[0-9]{3}-[0-9]{2}-[0-9]{2}[T ,]{1,2}[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
@@ -21,23 +21,23 @@ _UNSTEADY = re.compile(
 )
 
 _SESSION_IN_PATH = re.compile(r";(?:jsessionid|sid|phpsessid)=[^?#;/]*", re.IGNORECASE)
-#: Who sent the reader, who the reader is, and what keeps a cache from answering.
-_PASSING = re.compile(
+#: Parameters for tracking, sessions, forgery tokens and cache busting.
+_TRACKING = re.compile(
     r"(?:utm_\w+|gclid|fbclid|msclkid|dclid|mc_[ce]id|_ga|_gl|_hs(?:enc|mi)|igshid"
     r"|phpsessid|jsessionid|sid|s?_?session_?(?:id)?|(?:[a-z_]*csrf[a-z_]*)|[a-z_]*nonce"
     r"|(?:authenticity|request|access|auth|security|form)?_?token|cb|rnd|rand|random|cachebuster"
     r"|nocache|_|_?ts|timestamp)",
     re.IGNORECASE,
 )
-_OF_TOKENS = re.compile(r"[A-Za-z0-9_.~+/=%-]{16,}")
+_TOKEN = re.compile(r"[A-Za-z0-9_.~+/=%-]{16,}")
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
 _NUMBER = re.compile(r"[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-# Looked for from where a word begins: a long one is looked through once.
+# Matches from the start of a word only, so that a long word is scanned once.
 _WORD_WITH_DIGIT = r"(?<![\w+/=-])[\w+/=-]*?[0-9][\w+/=-]*+"
-_BOLD = re.compile(
+_VARYING = re.compile(
     rf"{_WORD_WITH_DIGIT}(?:[.,:]{_WORD_WITH_DIGIT})*"
     r"|\b[0-9a-fA-F]{8,}\b"
     rf"|\b(?:{_MONTHS})[a-z]*\b|\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
@@ -47,7 +47,7 @@ _BOLD = re.compile(
 
 
 def steady_text(text: str) -> str:
-    """Mask what never is content.
+    """Mask what is never content.
 
     >>> steady_text("Seen 3 minutes ago, at 12:34:56; rev 2026.7.13.44191")
     'Seen #, at #; rev #'
@@ -58,7 +58,7 @@ def steady_text(text: str) -> str:
 
 
 def steady_link(href: str) -> str:
-    """Drop from an address what does not say where it leads.
+    """Remove the parts of an address that do not determine where it leads.
 
     >>> steady_link("/a?utm_source=x&page=2&s=Zx81kQ02mmP19sKd77aQ")
     '/a?page=2'
@@ -69,7 +69,7 @@ def steady_link(href: str) -> str:
     """
     href = "".join(href.split())
     if "cdn-cgi/l/email-protection" in href:
-        # Cloudflare writes an address anew for every reader.
+        # Cloudflare encodes an e-mail address differently for every reader.
         return "mailto:"
     if href[:11].lower() == "javascript:":
         return "javascript:"
@@ -79,23 +79,25 @@ def steady_link(href: str) -> str:
     if not mark:
         return href
     query, hash_mark, fragment = rest.partition("#")
-    kept = "&".join(pair for pair in query.split("&") if not _is_passing(*pair.partition("=")[::2]))
+    kept = "&".join(
+        pair for pair in query.split("&") if not _is_tracking(*pair.partition("=")[::2])
+    )
     return address + (mark + kept if kept else "") + hash_mark + fragment
 
 
-def _is_passing(name: str, value: str) -> bool:
-    return bool(_PASSING.fullmatch(name)) or is_random(value)
+def _is_tracking(name: str, value: str) -> bool:
+    return bool(_TRACKING.fullmatch(name)) or is_random(value)
 
 
 def is_random(value: str) -> bool:
-    """Whether a value looks drawn by lot: long, of letters and digits in turn, or of digits only.
+    """Whether a value looks random: long, and of alternating letters and digits, or of digits.
 
     >>> is_random("AUAvAsObZ45W4CUo8OFfcu0AkTq"), is_random("1772800284821358")
     (True, True)
     >>> is_random("my-summer-of-2026-in-words"), is_random("internationalisation2")
     (False, False)
     """
-    if not _OF_TOKENS.fullmatch(value):
+    if not _TOKEN.fullmatch(value):
         return False
     if _UUID.search(value):
         return True
@@ -103,9 +105,9 @@ def is_random(value: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """Mask all that may tick: numbers, words with digits in them, months, days of the week.
+    """Mask anything that may vary: numbers, words with digits, months and days of the week.
 
     >>> masked("Generated Mon, 16 Nov 2026 02:57 in 3.2 ms for a81f-22c")
     'Generated #, # # # # in # ms for #'
     """
-    return _BOLD.sub("#", text)
+    return _VARYING.sub("#", text)

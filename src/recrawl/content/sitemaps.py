@@ -1,40 +1,40 @@
-"""Sitemaps and feeds: which pages a site has, and when they changed as far as it tells."""
+"""Sitemaps and feeds: the pages of a site, and when they last changed according to it."""
 
 import re
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from xml.parsers import expat
 
-from recrawl.content.charset import in_utf8
+from recrawl.content.html import in_utf8
 from recrawl.errors import AddressError
+from recrawl.units import parse_http_date
 from recrawl.urls import canonical
 
-#: The protocol's limits: of a sitemap when unpacked, and of its entries.
+#: The protocol's limits: bytes per sitemap, uncompressed, and entries.
 MAX_BYTES = 50 * 1024 * 1024
 MAX_ENTRIES = 50_000
 
 _GZIP = b"\x1f\x8b"
 _PIECE = 1 << 16
-#: What one entry is, and where its address and its date stand; "@" is an attribute.
+#: The elements of an entry, of its address and of its date.
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _ADDRESSES = frozenset({"loc", "link"})
 _DATES = frozenset({"lastmod", "pubdate", "updated", "date"})
 _MONTH = re.compile(r"\d{4}(-\d{2})?")
-#: Longest text of an address or a date.
+#: Characters read of an address or a date.
 _MAX_TEXT = 8_192
 
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What a sitemap lists.
+    """The contents of a sitemap.
 
     Attributes:
-        entries: Pages, canonical, each with when it changed last in microseconds, or None.
-        sitemaps: Further sitemaps, likewise.
-        is_whole: Whether it was read to its end: it is well-formed and within the limits.
+        entries: Canonical addresses of pages, each with the time of its last change in
+            microseconds, or None.
+        sitemaps: Addresses of other sitemaps, likewise.
+        is_whole: Whether it was read to the end: it is well-formed and within the limits.
     """
 
     entries: tuple[tuple[str, int | None], ...] = ()
@@ -43,15 +43,15 @@ class Sitemap:
 
 
 def read_sitemap(body: bytes) -> Sitemap:
-    """Read a sitemap, an index of sitemaps, an RSS or Atom feed, or a list of addresses.
+    """Read a sitemap, a sitemap index, an RSS or Atom feed, or a list of addresses.
 
-    It may be packed with gzip. Of one that is damaged or too long, what comes before that counts.
-    One that declares entities is refused from there on, as no sitemap needs them.
+    It may be compressed with gzip. If it is broken or too long, the entries before that count.
+    Reading stops at an entity declaration, as no sitemap needs one.
 
     >>> read_sitemap(b"<urlset><url><loc>http://e.org/a</loc><lastmod>2026-01-01</lastmod></url>")
     Sitemap(entries=(('http://e.org/a', 1767225600000000),), sitemaps=(), is_whole=False)
     """
-    text, is_whole = _unpacked(body)
+    text, is_whole = _decompressed(body)
     start = text[:_PIECE].lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
         return _read_xml(text[text.find(start[:1]) :], is_whole=is_whole)
@@ -62,34 +62,34 @@ def read_sitemap(body: bytes) -> Sitemap:
     return found.sitemap(is_whole=is_whole)
 
 
-def _unpacked(body: bytes) -> tuple[bytes, bool]:
-    """Give the text up to the limit, and whether that is all of it."""
+def _decompressed(body: bytes) -> tuple[bytes, bool]:
+    """Return the text up to the limit, and whether that is all of it."""
     if not body.startswith(_GZIP):
         return body[:MAX_BYTES], len(body) <= MAX_BYTES
-    unpacker = zlib.decompressobj(wbits=31)
+    decompressor = zlib.decompressobj(wbits=31)
     text = bytearray()
     with suppress(zlib.error):
         for at in range(0, len(body), _PIECE):
-            text += unpacker.decompress(body[at : at + _PIECE], MAX_BYTES - len(text))
-            if unpacker.eof or len(text) >= MAX_BYTES:
+            text += decompressor.decompress(body[at : at + _PIECE], MAX_BYTES - len(text))
+            if decompressor.eof or len(text) >= MAX_BYTES:
                 break
-    return bytes(text), unpacker.eof
+    return bytes(text), decompressor.eof
 
 
 @dataclass
 class _Found:
-    """Entries in order, the first of each address."""
+    """Entries in order; of several with the same address, the first."""
 
     entries: dict[str, int | None] = field(default_factory=dict)
     sitemaps: dict[str, int | None] = field(default_factory=dict)
     is_full: bool = False
 
-    def add(self, sort: str, address: str, date: int | None) -> None:
+    def add(self, tag: str, address: str, date: int | None) -> None:
         if len(self.entries) + len(self.sitemaps) >= MAX_ENTRIES:
             self.is_full = True
             return
         with suppress(AddressError, ValueError):
-            into = self.sitemaps if sort == "sitemap" else self.entries
+            into = self.sitemaps if tag == "sitemap" else self.entries
             into.setdefault(canonical(address), date)
 
     def sitemap(self, *, is_whole: bool) -> Sitemap:
@@ -105,7 +105,7 @@ class _EntityError(Exception):
 
 
 class _Handler:
-    """Hears of elements as they come, and notes an entry when it ends."""
+    """Handles elements as they are parsed, and adds each entry when it ends."""
 
     def __init__(self) -> None:
         self.found = _Found()
@@ -142,11 +142,11 @@ class _Handler:
             self.entry = None
             return
         if self.text is not None and self.depth == 1:
-            self._note(_local(tag), "".join(self.text).strip())
+            self._set(_local(tag), "".join(self.text).strip())
         self.text = None
         self.depth -= 1
 
-    def _note(self, name: str, text: str) -> None:
+    def _set(self, name: str, text: str) -> None:
         if name in _ADDRESSES and text:
             self.address = text
         elif name in _DATES and self.date is None:
@@ -176,24 +176,15 @@ def _read_xml(text: bytes, *, is_whole: bool) -> Sitemap:
 
 
 def _local(tag: str) -> str:
-    """Give an element's name without its prefix; feeds and sitemaps are told apart without one."""
+    """Return an element's name without its namespace prefix."""
     return tag.rpartition(":")[2].lower()
 
 
 def read_date(text: str) -> int | None:
-    """Read a date as sitemaps and feeds write it, in microseconds; None where it says nothing.
+    """Return a date in a sitemap or feed in microseconds, None if it is not one.
 
-    >>> read_date("2026-01-01T12:00:00+01:00"), read_date("Thu, 01 Jan 2026 11:00:00 GMT")
-    (1767265200000000, 1767265200000000)
     >>> read_date("2026-01"), read_date("soon")
     (1767225600000000, None)
     """
     text = text.strip()[:64]
-    if _MONTH.fullmatch(text):
-        text = (text + "-01-01")[:10]
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        with suppress(ValueError, TypeError, IndexError, OverflowError):
-            date = read(text)
-            date = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-            return round(date.timestamp() * 1e6)
-    return None
+    return parse_http_date((text + "-01-01")[:10] if _MONTH.fullmatch(text) else text)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-from recrawl.content.reader import Kind, Reader
+from recrawl.content.reader import Mode, Reader
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import Loaded, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl, system_clock
@@ -78,7 +78,7 @@ async def _crawl(
             grower=Discovery(loaded, shelf, fetcher, settings, reading),
             host_delay=fetcher.gate.delay_of,
             files=lambda: (fetcher.robots.requests, fetcher.files),
-            room=fetcher.room,
+            room=fetcher.memory,
             watch=watch,
         )
         _end_on_signals(crawl)
@@ -144,7 +144,7 @@ def make_visitor(
     """Make who visits pages, as the settings say."""
     return Visitor(
         fetcher,
-        Reader(cast("Kind", settings.fingerprint), settings.selector or None),
+        Reader(cast("Mode", settings.fingerprint), settings.selector or None),
         reader.body,
         settings.full_fetch_every,
         settings.gone_after,

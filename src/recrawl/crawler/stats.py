@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from recrawl.records import Outcome, Visit
 
-NOT_MODIFIED = 304
 #: Hosts that the slowest are told of.
 SLOWEST = 5
 
@@ -80,7 +79,7 @@ class Stats:
         """Count a visit."""
         response = visit.response
         self.outcomes[visit.outcome] += 1
-        self.not_modified += response.status == NOT_MODIFIED
+        self.not_modified += response.is_not_modified
         self.requests += response.requests
         self.transferred += response.transferred
         if response.requests:

@@ -8,10 +8,10 @@ from typing import Protocol, final
 from recrawl.content.compare import (
     Comparison,
     compare,
-    second_look,
+    compare_twice,
     wants_copy,
     wants_full,
-    wants_second_look,
+    wants_second_fetch,
 )
 from recrawl.content.reader import Reader
 from recrawl.crawler.parse_pool import ParsePool
@@ -57,7 +57,7 @@ class Visitor:
         found = await self.room.read(
             response.body, compare, page, response, self.reader, previous, confirmations=times
         )
-        if found.outcome is Outcome.CHANGED and wants_second_look(page, found.page):
+        if found.outcome is Outcome.CHANGED and wants_second_fetch(page, found.page):
             return await self._look_again(page, response, found)
         return _visit(page, response, found)
 
@@ -73,7 +73,7 @@ class Visitor:
         if second.error is not None or second.body is None:
             return _visit(page, replace(first, requests=both.requests), found)
         found = await self.room.read(
-            second.body, second_look, page, first, second, self.reader, self._copy(page)
+            second.body, compare_twice, page, first, second, self.reader, self._copy(page)
         )
         return _visit(page, both, found)
 

@@ -5,11 +5,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import formatdate, parsedate_to_datetime
+from email.utils import formatdate
 
 from recrawl.demo.pages import DemoPage, PageRenderer
 from recrawl.demo.sites import SITES, Noise, Validation
 from recrawl.demo.vocabulary import ADVERTS
+from recrawl.units import parse_http_date
 
 HTML = "text/html; charset=utf-8"
 
@@ -179,14 +180,9 @@ def _is_current(request: Request, validators: dict[str, str]) -> bool:
         tag = validators.get("ETag")
         tags = [one.strip().removeprefix("W/") for one in request.if_none_match.split(",")]
         return tag is not None and (tags == ["*"] or tag.removeprefix("W/") in tags)
-    date = validators.get("Last-Modified")
-    if request.if_modified_since is None or date is None:
-        return False
-    try:
-        since = parsedate_to_datetime(request.if_modified_since)
-        return parsedate_to_datetime(date) <= since
-    except (TypeError, ValueError):
-        return False
+    date = parse_http_date(validators.get("Last-Modified"))
+    since = parse_http_date(request.if_modified_since)
+    return date is not None and since is not None and date <= since
 
 
 def noise(kind: Noise, fetch: int, now: float) -> bytes:

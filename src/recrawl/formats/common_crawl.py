@@ -8,6 +8,7 @@ import base64
 import os
 import re
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -82,7 +83,6 @@ CRAWL_LOG = pa.schema(
     ]
 )
 
-_NOT_MODIFIED = 304
 _OUTCOMES = pa.array([outcome.name.lower() for outcome in Outcome])
 _CHANGED = pa.array([{Outcome.CHANGED: True, Outcome.UNCHANGED: False}.get(o) for o in Outcome])
 _WWW = re.compile(r"^www\d*\.")
@@ -167,7 +167,7 @@ def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401
         "signal": pa.array(SIGNALS).take(batch["signal"]),
         "fetch_bytes": batch["bytes"],
         "fetch_ms": batch["ms"],
-        "not_modified": pc.equal(batch["status"], _NOT_MODIFIED),
+        "not_modified": pc.equal(batch["status"], HTTPStatus.NOT_MODIFIED),
     }
 
 

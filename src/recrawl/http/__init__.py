@@ -1,1 +1,6 @@
 """One polite, safe request at a time: fetching, robots.txt, pacing and limits."""
+
+import logging
+
+# An application that does not configure logging should see nothing on its standard error.
+logging.getLogger(__name__).addHandler(logging.NullHandler())

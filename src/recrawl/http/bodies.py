@@ -1,4 +1,4 @@
-"""Bodies of responses, read no further than is wanted, however much they unfold to."""
+"""Reading and decompressing response bodies, up to a limit."""
 
 import zlib
 from collections.abc import Iterator
@@ -9,93 +9,92 @@ from recrawl.http.memory_budget import MemoryBudget, Reservation
 if TYPE_CHECKING:
     from aiohttp import StreamReader
 
-#: Compressed files that may follow one another in a body. Real ones are one; a thousand tiny
-#: ones are there to keep the reader busy.
+#: Concatenated gzip members per body. Real bodies have one; a thousand tiny ones are an attack.
 MAX_MEMBERS = 50
 
-#: Bytes that are decompressed at once: a few that came can stand for millions.
+#: Bytes decompressed at a time: a few received bytes can expand to millions.
 PIECE = 65_536
 
-_GZIP_START = b"\x1f\x8b"
-_ZLIB_METHOD = 8
-#: For zlib: gzip with its header, zlib with its header, and neither.
+_GZIP_MAGIC = b"\x1f\x8b"
+_DEFLATE_METHOD = 8
+#: zlib's window bits: with a gzip header, with a zlib header, and with neither.
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
 class BrokenBodyError(Exception):
-    """A body cannot be read; the message says why in a few words."""
+    """A body cannot be decoded; the message says why."""
 
 
 async def read_body(
-    stream: "StreamReader", encoding: str | None, max_bytes: int, room: MemoryBudget
+    stream: "StreamReader", encoding: str | None, max_bytes: int, memory: MemoryBudget
 ) -> tuple[bytes, bool, int]:
-    """Read and decompress a body, up to a limit; one that is not small waits for room.
+    """Read and decompress a body, up to a limit.
 
     Args:
-        stream: Where it comes from, as it was sent.
+        stream: The body as it is received.
         encoding: The Content-Encoding.
-        max_bytes: How much of the content is wanted.
-        room: Where long bodies have to fit in while they are read.
+        max_bytes: How much to read, after decompression.
+        memory: Long bodies wait for memory here while they are read.
 
     Returns:
-        The content, whether there is more of it, and how many bytes were received.
+        The content, whether it was truncated, and the number of bytes received.
 
     Raises:
-        BrokenBodyError: The content is not what the headers say.
+        BrokenBodyError: The body does not match its Content-Encoding.
     """
-    unfolding = _unfolding(encoding)
+    decoder = _decoder(encoding)
     parts: list[bytes] = []
     received = length = 0
-    with Reservation(room) as place:
+    with Reservation(memory) as reservation:
         while chunk := await stream.readany():
             received += len(chunk)
-            for part in (chunk,) if unfolding is None else unfolding.unfold(chunk):
+            for part in (chunk,) if decoder is None else decoder.decode(chunk):
                 parts.append(part)
                 length += len(part)
                 if length > max_bytes:
                     parts[-1] = part[: max_bytes - length]
                     return b"".join(parts), True, received
-                if length > place.size:
-                    await place.grow()
-            # Compressed nothings can be longer than what they unfold to.
+                if length > reservation.size:
+                    await reservation.grow()
+            # Empty compressed blocks can be longer than their content.
             if received > max_bytes and not stream.at_eof():
                 return b"".join(parts), True, received
-    if unfolding is not None:
-        unfolding.finish()
+    if decoder is not None:
+        decoder.finish()
     return parts[0] if len(parts) == 1 else b"".join(parts), False, received
 
 
-def _unfolding(encoding: str | None) -> "_Unfolding | None":
-    """Make what decompresses a body, if it is compressed."""
+def _decoder(encoding: str | None) -> "_Decoder | None":
+    """Return a decoder for a compressed body, None for a plain one."""
     name = (encoding or "").strip().lower()
     if name in {"", "identity"}:
         return None
     if name not in _ENCODINGS:
-        raise BrokenBodyError("the body is compressed in a way that was not asked for")
-    return _Unfolding(_ENCODINGS[name])
+        raise BrokenBodyError("the body is compressed with a method that was not requested")
+    return _Decoder(_ENCODINGS[name])
 
 
-class _Unfolding:
-    """Decompresses piece by piece, and no piece before it is asked for."""
+class _Decoder:
+    """Decompresses a body lazily, piece by piece."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
         self._members = 0
-        self._begun = False
+        self._started = False
         self._object = zlib.decompressobj(bits)
 
-    def unfold(self, data: bytes) -> Iterator[bytes]:
-        """Decompress what came next."""
-        if not self._begun:
-            self._begun = True
-            if self._bits == _ZLIB and data[0] & 0x0F != _ZLIB_METHOD:
-                # Many servers send what they call deflate without its header.
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        """Decompress the next chunk."""
+        if not self._started:
+            self._started = True
+            if self._bits == _ZLIB and data[0] & 0x0F != _DEFLATE_METHOD:
+                # Many servers send "deflate" without the zlib header.
                 self._object = zlib.decompressobj(_RAW)
         part = b""
-        # After a full piece there may be more that zlib has read already.
+        # After a full piece, zlib may hold back more of what it has read already.
         while data or len(part) == PIECE:
-            if self._object.eof and not self._next(data):
+            if self._object.eof and not self._next_member(data):
                 return
             try:
                 part = self._object.decompress(data, PIECE)
@@ -104,17 +103,17 @@ class _Unfolding:
             yield part
             data = self._object.unconsumed_tail or self._object.unused_data
 
-    def _next(self, data: bytes) -> bool:
-        """Begin another file after one that has ended; what is no such file is left unread."""
-        if self._bits != _GZIP or not data.startswith(_GZIP_START):
+    def _next_member(self, data: bytes) -> bool:
+        """Start the next gzip member; anything else after the first is ignored."""
+        if self._bits != _GZIP or not data.startswith(_GZIP_MAGIC):
             return False
         self._members += 1
         if self._members > MAX_MEMBERS:
-            raise BrokenBodyError("the compressed body is in too many pieces")
+            raise BrokenBodyError("the compressed body has too many gzip members")
         self._object = zlib.decompressobj(self._bits)
         return True
 
     def finish(self) -> None:
-        """Refuse a body that ended before its content did."""
-        if self._begun and not self._object.eof:
+        """Raise if the body ended before its content did."""
+        if self._started and not self._object.eof:
             raise BrokenBodyError("the compressed body is incomplete")

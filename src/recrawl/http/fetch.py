@@ -1,19 +1,19 @@
-"""Pages and files over HTTP, politely; whatever a server does becomes an `Response`."""
+"""Fetching pages and files over HTTP, politely; whatever a server does becomes a `Response`."""
 
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from recrawl.errors import AddressError
 from recrawl.http.address_guard import connector
-from recrawl.http.errors import DroppedError, FetchError
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.http.request import HttpClient, Reply
+from recrawl.http.request import DROPPED, DroppedError, FetchError, HttpClient
 from recrawl.http.robots import Robots
 from recrawl.records import Page, Response, RobotsText, Validators
 from recrawl.urls import canonical, host_of, redirected
@@ -21,52 +21,51 @@ from recrawl.urls import canonical, host_of, redirected
 if TYPE_CHECKING:
     from aiohttp import TCPConnector
 
-#: How long a host is left alone, in seconds, that says "too many requests" and not for how long.
-REST = 60.0
+#: Seconds to back off from a host that responds 429 without a Retry-After.
+BACKOFF = 60.0
 
-#: How many seconds the next hop of a redirect, or a robots.txt, waits for its turn at a host.
+#: Seconds that a redirect's next hop, or a robots.txt, waits for its turn at a host.
 LONG_PATIENCE = 30.0
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_GONE = frozenset({404, 410})
-_NOT_MODIFIED = 304
+_NOT_FOUND = frozenset({404, 410})
 _TOO_MANY, _UNAVAILABLE = 429, 503
 
 
 class Fetcher:
-    """Fetches pages: robots.txt first, then one request at a time, redirects by hand.
+    """Fetches pages: robots.txt first, then one request at a time, following redirects itself.
 
     ::
 
         fetch(page): for each hop
-          what does the host allow?      robots     forbidden, or not known yet: an error
-          is it the host's turn?         gate       not soon: an error, with the time to come again
-          may we connect there?          connector  checked where the socket is made
-          ask, with validators           aiohttp    no cookies, no credentials, no referrer
-          read as much as is wanted      bodies     decompressed here, so that bombs are small
-          a redirect: where to?          canonical  once more from the top
+          does robots.txt allow it?      robots         no, or not known yet: an error
+          is it the host's turn?         gate           not soon: an error, with the delay
+          may we connect there?          address_guard  checked as the socket is created
+          request, with validators       request        no cookies, credentials or referrer
+          read up to the limit           bodies         decompressed here, a piece at a time
+          a redirect?                    urls           start over with the next hop
 
-    Servers can do what they like: `fetch` raises nothing for it. To be used as an async context
+    Servers can do what they like: `fetch` never raises because of them. Use as an async context
     manager.
 
     Args:
-        agent: The User-Agent: ``name/version (+https://where.to/complain)``.
-        gate: Who may be asked when.
-        limits: What a fetch may take.
-        allow_private: Whether addresses that are not public may be connected to.
-        max_delay: The longest delay that a robots.txt can ask for, in seconds.
-        recall: Gives the robots.txt that was found in an earlier run.
-        remember: Is given every robots.txt found.
-        connect: What connects, if not `recrawl.http.address_guard.connector`.
+        agent: The User-Agent: ``name/version (+https://example.org/contact)``.
+        gate: Decides when each host may be requested.
+        limits: Limits on each fetch.
+        allow_private: Whether to connect to addresses that are not public.
+        max_delay: The longest delay honoured from a robots.txt, in seconds.
+        recall: Returns the robots.txt that an earlier run found.
+        remember: Called with each robots.txt found.
+        connect: Returns a connector, if not `recrawl.http.address_guard.connector`.
 
     Attributes:
         gate: The gate.
         limits: The limits.
-        robots: What hosts allow; counts its requests itself.
+        robots: The rules of hosts; counts its requests itself.
         files: Requests made by `fetch_file`.
-        room: Where long bodies have to fit in while they are read. Whoever keeps bodies for longer
-            should say so, with `MemoryBudget.hold`.
-        asker: What makes the requests, while the fetcher is open.
+        memory: The memory budget of long bodies while they are read. Callers that keep bodies
+            longer should count them, with `MemoryBudget.hold`.
+        client: Makes the requests while the fetcher is open.
     """
 
     def __init__(
@@ -82,12 +81,13 @@ class Fetcher:
         connect: "Callable[[], TCPConnector] | None" = None,
     ) -> None:
         self.gate = gate
+        self.limits = limits
         self.files = 0
-        self.room = MemoryBudget()
-        # Files that never come must not take the connections of hosts whose rules are known.
-        self._reading_rules = asyncio.Semaphore(max(limits.connections // 2, 1))
+        self.memory = MemoryBudget()
+        # Files that never arrive must not use up the connections for hosts with known rules.
+        self._robots_slots = asyncio.Semaphore(max(limits.connections // 2, 1))
         self.robots = Robots(
-            self._robots_file,
+            self._fetch_robots,
             agent,
             recall=recall,
             remember=remember,
@@ -95,13 +95,12 @@ class Fetcher:
             patience=gate.patience,
         )
         self._agent = agent
-        self.limits = limits
         self._connect = connect or (
-            lambda: connector(allow_private=allow_private, connections=limits.connections)
+            lambda: connector(allow_private=allow_private, dns_threads=limits.connections)
         )
 
     async def __aenter__(self) -> Self:
-        self.asker = HttpClient(self._agent, self.limits, self._connect(), self.room)
+        self.client = HttpClient(self._agent, self.limits, self._connect(), self.memory)
         return self
 
     async def __aexit__(
@@ -111,46 +110,46 @@ class Fetcher:
         trace: TracebackType | None,
     ) -> None:
         await self.robots.close()
-        await self.asker.close()
+        await self.client.close()
 
     async def fetch(self, page: Page, *, conditional: bool = True) -> Response:
-        """Fetch a page; where there is a copy, only if it is another version than that.
+        """Fetch a page; if there is a copy, only if the server has a newer version.
 
         Args:
-            page: What to fetch.
-            conditional: Whether "not modified" is a welcome response.
+            page: The page.
+            conditional: Whether to send the validators of the copy, so that the response may be
+                "not modified".
         """
-        asked = conditions(page.validators) if conditional and page.body else {}
-        return await _Errand(self, page.url, asked, self.limits.max_bytes).run()
+        headers = conditions(page.validators) if conditional and page.body else {}
+        return await _Fetch(self, page.url, headers, self.limits.max_bytes).run()
 
     async def fetch_file(
         self, url: str, max_bytes: int, validators: Validators | None = None
     ) -> Response:
-        """Fetch a file that hosts offer to crawlers, such as a sitemap; robots.txt is not asked.
+        """Fetch a file meant for crawlers, such as a sitemap, without consulting robots.txt.
 
         Args:
-            url: Its address, canonical.
-            max_bytes: How much of it is wanted, after decompression.
-            validators: What to ask with, where there is a copy.
+            url: Its canonical address.
+            max_bytes: How much to read, after decompression.
+            validators: The validators of the copy, if there is one.
         """
-        asked = {} if validators is None else conditions(validators)
-        response = await _Errand(self, url, asked, max_bytes, file=True).run()
+        headers = {} if validators is None else conditions(validators)
+        response = await _Fetch(self, url, headers, max_bytes, is_file=True).run()
         self.files += response.requests
         return response
 
-    async def _robots_file(self, url: str, max_bytes: int) -> Response:
-        """Fetch a robots.txt."""
-        async with self._reading_rules:
-            return await _Errand(self, url, {}, max_bytes, file=True).run()
+    async def _fetch_robots(self, url: str, max_bytes: int) -> Response:
+        async with self._robots_slots:
+            return await _Fetch(self, url, {}, max_bytes, is_file=True).run()
 
 
-class _Errand:
-    """One fetch on its way through redirects, and what it has cost so far."""
+class _Fetch:
+    """One fetch through its redirects, and its cost so far."""
 
     __slots__ = (
-        "_asked",
+        "_conditions",
         "_fetcher",
-        "_file",
+        "_is_file",
         "_max_bytes",
         "_requests",
         "_seconds",
@@ -164,84 +163,59 @@ class _Errand:
         self,
         fetcher: Fetcher,
         url: str,
-        asked: dict[str, str],
+        headers: dict[str, str],
         max_bytes: int,
         *,
-        file: bool = False,
+        is_file: bool = False,
     ) -> None:
         self._fetcher = fetcher
         self._url = self._start = url
-        self._asked = asked
+        self._conditions = headers
         self._max_bytes = max_bytes
-        self._file = file
+        self._is_file = is_file
         self._seen: set[str] | None = None
         self._requests = self._transferred = 0
         self._seconds = 0.0
 
     async def run(self) -> Response:
-        """Fetch; whatever goes wrong is in the response."""
+        """Fetch; any failure is in the response."""
         try:
-            reply = await self._follow()
-            self._check(reply)
+            response = await self._follow()
+            self._check(response)
         except HostClosed as closed:
-            problem = f"{host_of(self._url)} is left alone for now"
-            postponed = not self._requests
-            return self._answer(
-                FetchError(problem, retry_after=closed.seconds, postponed=postponed)
-            )
+            problem = f"{host_of(self._url)} may not be requested yet"
+            response = FetchError(
+                problem, retry_after=closed.seconds, postponed=not self._requests
+            ).response
         except DroppedError:
-            return self._answer(FetchError("the connection was closed before the response"))
-        except FetchError as failure:
-            return self._answer(failure)
-        return Response(
-            url=self._final(),
-            status=reply.status,
-            at=time.time_ns() // 1000,
-            headers=reply.headers,
-            body=reply.body,
-            truncated=reply.truncated,
+            response = FetchError(DROPPED).response
+        except FetchError as error:
+            response = error.response
+        return replace(
+            response,
+            url=self._url if self._seen is None else canonical(self._url),
             requests=self._requests,
             transferred=self._transferred,
             seconds=self._seconds,
         )
 
-    def _answer(self, failure: FetchError) -> Response:
-        """Make a response of a failure."""
-        return Response(
-            url=self._final(),
-            status=failure.status,
-            at=time.time_ns() // 1000,
-            headers=failure.headers,
-            requests=self._requests,
-            transferred=self._transferred,
-            seconds=self._seconds,
-            error=str(failure),
-            retry_after=failure.retry_after,
-            permanent=failure.permanent,
-            postponed=failure.postponed,
-        )
-
-    def _final(self) -> str:
-        """Give where redirects have led to."""
-        return self._url if self._seen is None else canonical(self._url)
-
-    async def _follow(self) -> Reply:
-        """Ask, and go wherever that leads, until it leads nowhere else."""
+    async def _follow(self) -> Response:
+        """Make requests until one is not redirected."""
         while True:
-            if not self._file:
+            if not self._is_file:
                 await self._admit()
             try:
-                reply = await self._ask()
+                response = await self._request()
             except DroppedError:
-                # A connection had been kept on which nobody was listening any more.
-                reply = await self._ask()
-            self._transferred += reply.received
-            if reply.status not in _REDIRECTS:
-                return reply
-            self._go(reply)
+                # The server had closed a connection that was kept open: retry once.
+                response = await self._request()
+            self._transferred += response.transferred
+            if response.status not in _REDIRECTS:
+                return response
+            self._redirect(response)
 
     async def _admit(self) -> None:
-        """Ask robots.txt whether the page may be fetched, and how fast."""
+        """Consult robots.txt: whether the page may be fetched, and how fast."""
         rules = await self._fetcher.robots.rules(self._url)
         if rules.problem is not None:
             raise FetchError(
@@ -251,66 +225,62 @@ class _Errand:
                 postponed=rules.pending and not self._requests,
             )
         if not rules.allows(self._url):
-            raise FetchError("robots.txt forbids it", permanent=True)
+            raise FetchError("disallowed by robots.txt", permanent=True)
         self._fetcher.gate.slow(host_of(self._url), rules.delay)
 
-    async def _ask(self) -> Reply:
-        """Make a request when it is the host's turn."""
-        # Whoever has spent something already, or asks for many, waits longer.
-        patience = LONG_PATIENCE if self._file or self._requests else None
-        # What one host said to know a version by is not told to another.
-        headers = self._asked if self._is_at_home() else {}
+    async def _request(self) -> Response:
+        """Make one request when it is the host's turn."""
+        # A fetch that has made requests already, or that others wait for, is more patient.
+        patience = LONG_PATIENCE if self._is_file or self._requests else None
+        # Validators from one host are not revealed to another.
+        headers = self._conditions if self._is_same_host() else {}
         async with self._fetcher.gate.turn(host_of(self._url), patience):
-            begun = time.perf_counter()
+            start = time.perf_counter()
             self._requests += 1
             try:
-                return await self._fetcher.asker.ask(self._url, headers, self._max_bytes)
-            except FetchError as failure:
-                # What we do not connect to was not asked.
-                self._requests -= failure.permanent
+                return await self._fetcher.client.get(self._url, headers, self._max_bytes)
+            except FetchError as error:
+                # An address that we refuse to connect to was not requested.
+                self._requests -= error.response.permanent
                 raise
             finally:
-                self._seconds += time.perf_counter() - begun
+                self._seconds += time.perf_counter() - start
 
-    def _is_at_home(self) -> bool:
-        """Whether redirects have led to no other host."""
+    def _is_same_host(self) -> bool:
+        """Whether redirects have not led to another host."""
         return self._url is self._start or host_of(self._url) == host_of(self._start)
 
-    def _go(self, reply: Reply) -> None:
-        """Turn to where a redirect leads."""
-        where = reply.header("location")
-        if where is None:
-            raise self._failed(reply, f"the server answered {reply.status} without a Location")
+    def _redirect(self, response: Response) -> None:
+        """Move on to the target of a redirect."""
+        target = response.header("location")
+        if target is None:
+            problem = f"the server answered {response.status} without a Location"
+            raise FetchError(problem, response)
         try:
-            target = redirected(self._url, location(where))
+            target = redirected(self._url, location(target))
             canonical(target)
         except AddressError as error:
-            raise self._failed(reply, f"redirected to what is no page: {error}") from None
+            raise FetchError(f"redirected to an invalid address: {error}", response) from None
         if self._seen is None:
             self._seen = {self._url}
         if target in self._seen:
-            raise self._failed(reply, "redirected in a circle")
+            raise FetchError("redirected in a loop", response)
+        if len(self._seen) > self._fetcher.limits.max_redirects:
+            raise FetchError(f"redirected more than {len(self._seen) - 1} times", response)
         self._seen.add(target)
-        if len(self._seen) > self._fetcher.limits.max_redirects + 1:
-            raise self._failed(reply, f"redirected more than {len(self._seen) - 2} times")
         self._url = target
 
-    def _check(self, reply: Reply) -> None:
-        """Refuse what is neither a page nor the news that there is none."""
-        status = reply.status
-        if reply.body is not None or status in _GONE:
+    def _check(self, response: Response) -> None:
+        """Raise unless the response is a page, not found, or a "not modified" we asked for."""
+        if response.body is not None or response.status in _NOT_FOUND:
             return
-        if status == _NOT_MODIFIED and self._asked and self._is_at_home():
+        if response.is_not_modified and self._conditions and self._is_same_host():
             return
-        wait = None
-        if status in {_TOO_MANY, _UNAVAILABLE}:
-            wait = retry_after(reply.header("retry-after"), time.time())
-            if wait is None and status == _TOO_MANY:
-                wait = REST
-            if wait is not None:
-                self._fetcher.gate.close(host_of(self._url), wait)
-        raise self._failed(reply, f"the server answered {status}", wait)
-
-    def _failed(self, reply: Reply, problem: str, wait: float | None = None) -> FetchError:
-        """Make an error of a response."""
-        return FetchError(problem, status=reply.status, retry_after=wait, headers=reply.headers)
+        backoff = None
+        if response.status in {_TOO_MANY, _UNAVAILABLE}:
+            backoff = retry_after(response.header("retry-after"), time.time())
+            if backoff is None and response.status == _TOO_MANY:
+                backoff = BACKOFF
+            if backoff is not None:
+                self._fetcher.gate.close(host_of(self._url), backoff)
+        raise FetchError(f"the server answered {response.status}", response, retry_after=backoff)

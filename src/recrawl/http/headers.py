@@ -1,18 +1,18 @@
-"""What is said in the headers of requests and responses."""
+"""Header values, as received and as sent."""
 
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
+
+from recrawl.units import parse_http_date
 
 if TYPE_CHECKING:
     from recrawl.records import Validators
 
-#: The longest time that a server is left alone because it asks for it, in seconds.
-MAX_SECONDS = 86_400.0
+#: The longest Retry-After that is honoured, in seconds.
+MAX_RETRY_AFTER = 86_400.0
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Read a Retry-After: seconds or a date, at most a day; None where it says nothing.
+    """Parse a Retry-After header, in seconds or as a date; at most a day, None if invalid.
 
     Args:
         value: The header.
@@ -23,33 +23,25 @@ def retry_after(value: str | None, now: float) -> float | None:
     """
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
-        # More digits than any time has are not worth being read as a number.
-        return min(float(text[:20]), MAX_SECONDS)
-    try:
-        date = parsedate_to_datetime(text)
-        if date.tzinfo is None:
-            date = date.replace(tzinfo=UTC)
-        seconds = date.timestamp() - now
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return min(max(seconds, 0.0), MAX_SECONDS)
+        # Do not parse a number of thousands of digits.
+        return min(float(text[:20]), MAX_RETRY_AFTER)
+    date = parse_http_date(text)
+    return None if date is None else min(max(date / 1e6 - now, 0.0), MAX_RETRY_AFTER)
 
 
 def conditions(validators: "Validators") -> dict[str, str]:
-    """Give the headers that ask for a page only if it is another version than the one known."""
-    headers = {}
-    etag, date = sendable(validators.etag), sendable(validators.last_modified)
-    if etag is not None:
-        headers["If-None-Match"] = etag
-    if date is not None:
-        headers["If-Modified-Since"] = date
-    return headers
+    """Return the headers of a conditional request: only if there is a newer version."""
+    headers = {
+        "If-None-Match": sendable(validators.etag),
+        "If-Modified-Since": sendable(validators.last_modified),
+    }
+    return {name: value for name, value in headers.items() if value is not None}
 
 
 def sendable(value: str | None) -> str | None:
-    """Give a header's value so that the bytes sent are the bytes received, or None if impossible.
+    """Return a header value that is sent as the bytes that were received, None if impossible.
 
-    Headers are received as Latin-1, which every byte is valid in, and sent as UTF-8.
+    Headers are received as Latin-1, in which any byte is valid, and sent as UTF-8.
     """
     if not value or not value.strip():
         return None
@@ -62,13 +54,13 @@ def sendable(value: str | None) -> str | None:
     return text if text.isprintable() else None
 
 
-def received(raw: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:
-    """Give headers as text."""
+def decoded(raw: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:
+    """Return received headers as text."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
 
 
 def location(value: str) -> str:
-    """Read a Location, which servers write in UTF-8 if they do not write ASCII."""
+    """Return a Location header as text; servers that do not write ASCII write UTF-8."""
     try:
         return value.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -1,22 +1,22 @@
-"""How much of anything a server gets from us: time, bytes, connections."""
+"""Limits on what a server can take from us: time, bytes and connections."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a fetch may take.
+    """Limits on fetches.
 
     Attributes:
-        connections: Requests at once, to all hosts together.
-        idle_connections: Hosts that a connection is kept open to for the next request.
-        connect_timeout: Seconds for a connection to be made.
-        idle_timeout: Seconds without a byte.
+        connections: Concurrent requests, to all hosts together.
+        idle_connections: Hosts to which an idle connection is kept open.
+        connect_timeout: Seconds to establish a connection.
+        idle_timeout: Seconds without receiving a byte.
         total_timeout: Seconds for one request and its response.
-        max_bytes: Bytes of a page that are read, counted after decompression.
-        max_redirects: Redirects that are followed for one page.
-        max_headers: Lines of headers in a response.
-        max_header_bytes: Bytes of one line of a response's headers.
+        max_bytes: Bytes read per page, after decompression.
+        max_redirects: Redirects followed per page.
+        max_headers: Header lines per response.
+        max_header_bytes: Bytes per header line.
     """
 
     connections: int = 32

@@ -1,50 +1,50 @@
-"""Memory for long bodies: how much of it they take together."""
+"""A budget for the memory that long response bodies take together."""
 
 import asyncio
 from collections import deque
-from typing import final
+from typing import Self, final
 
-#: Bytes of a body that need no room; few pages have more.
+#: Bytes per body that need no reservation; few pages are longer.
 SMALL = 512 * 1024
 
-#: Bytes that long bodies take together, one of them apart.
-MAX_ROOM = 20_000_000
+#: Bytes that long bodies may take together.
+MAX_BYTES = 20_000_000
 
 
 @final
 class MemoryBudget:
-    """Bytes that long bodies may take together; who comes first is served first.
+    """The bytes that long bodies may take together, first come, first served.
 
-    Hosts that send all they can, a connection each, would else fill the memory. A body that grows
-    waits while there is no room for more of it. As all could wait for each other then, one of them
-    at a time is let go on regardless, to its end.
+    Without it, hosts that send as much as they can on every connection would fill the memory. A
+    body that grows waits until there is memory for more of it. Since all bodies could end up
+    waiting for each other, one at a time may exceed the budget until it has been read.
 
     Args:
-        most: How many bytes.
+        max_bytes: The budget.
 
     Attributes:
-        held: Bytes that are taken.
+        held: Bytes in use.
     """
 
-    def __init__(self, most: int = MAX_ROOM) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.held = 0
-        self._max = most
-        self._favoured: Reservation | None = None
-        self._line: deque[tuple[Reservation, int, asyncio.Future[None]]] = deque()
+        self._max_bytes = max_bytes
+        self._privileged: Reservation | None = None
+        self._queue: deque[tuple[Reservation, int, asyncio.Future[None]]] = deque()
 
     def hold(self, size: int) -> None:
-        """Take room at once, for what is there already; negative to give it back."""
+        """Count bytes that are in memory already, without waiting; negative to release them."""
         self.held += size
         self._serve()
 
-    async def grow(self, place: "Reservation", size: int) -> None:
-        """Wait until there is so much more room, and take it."""
-        # Whoever is let go on does not wait behind those who wait for its end.
-        if self._favoured is place or (not self._line and self._admits(place, size)):
+    async def grow(self, reservation: "Reservation", size: int) -> None:
+        """Wait until there is memory for ``size`` more bytes, and reserve them."""
+        # The privileged one must not queue behind others, who wait for it to finish.
+        if self._privileged is reservation or (not self._queue and self._admits(reservation, size)):
             self.held += size
             return
         turn = asyncio.get_running_loop().create_future()
-        self._line.append((place, size, turn))
+        self._queue.append((reservation, size, turn))
         try:
             await turn
         except asyncio.CancelledError:
@@ -53,53 +53,53 @@ class MemoryBudget:
             self._serve()
             raise
 
-    def leave(self, place: "Reservation") -> None:
-        """Give back what a body has taken."""
-        if self._favoured is place:
-            self._favoured = None
-        self.hold(-place.taken)
+    def release(self, reservation: "Reservation") -> None:
+        """Release everything that a body has reserved."""
+        if self._privileged is reservation:
+            self._privileged = None
+        self.hold(-reservation.reserved)
 
-    def _admits(self, place: "Reservation", size: int) -> bool:
-        if self.held + size <= self._max or self._favoured is place:
+    def _admits(self, reservation: "Reservation", size: int) -> bool:
+        if self.held + size <= self._max_bytes:
             return True
-        if self._favoured is None:
-            self._favoured = place
-        return self._favoured is place
+        if self._privileged is None:
+            self._privileged = reservation
+        return self._privileged is reservation
 
     def _serve(self) -> None:
-        while self._line:
-            place, size, turn = self._line[0]
-            # Whoever gave up waiting is still in line.
+        while self._queue:
+            reservation, size, turn = self._queue[0]
+            # Cancelled entries are still in the queue.
             if not turn.done():
-                if not self._admits(place, size):
+                if not self._admits(reservation, size):
                     return
                 self.held += size
                 turn.set_result(None)
-            self._line.popleft()
+            self._queue.popleft()
 
 
 @final
 class Reservation:
-    """The room of one body while it is read: ``with Reservation(room) as place: ...``.
+    """The memory of one body while it is read: ``with Reservation(memory) as reservation: ...``.
 
     Attributes:
-        size: How long the body may be before it has to grow.
-        taken: How much room that took.
+        size: How long the body may be before the reservation has to grow.
+        reserved: Bytes reserved in the budget.
     """
 
-    def __init__(self, room: MemoryBudget) -> None:
+    def __init__(self, memory: MemoryBudget) -> None:
         self.size = SMALL
-        self.taken = 0
-        self._room = room
+        self.reserved = 0
+        self._memory = memory
 
     async def grow(self) -> None:
-        """Wait for room for twice as much."""
-        await self._room.grow(self, self.size)
-        self.taken += self.size
+        """Wait for memory to double the size."""
+        await self._memory.grow(self, self.size)
+        self.reserved += self.size
         self.size *= 2
 
-    def __enter__(self) -> "Reservation":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._room.leave(self)
+        self._memory.release(self)

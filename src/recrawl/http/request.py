@@ -1,9 +1,10 @@
-"""One request and its response: within limits of time, bytes and connections."""
+"""The HTTP client: one request and its response, within limits of time, bytes and connections."""
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -12,61 +13,92 @@ from yarl import URL
 
 from recrawl.http.address_guard import ATTEMPT, KEEP_ALIVE, Attempt
 from recrawl.http.bodies import BrokenBodyError, read_body
-from recrawl.http.errors import DroppedError, told
-from recrawl.http.headers import received
+from recrawl.http.headers import decoded
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
+from recrawl.records import Response
 from recrawl.urls import host_of
 
 if TYPE_CHECKING:
     from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, TCPConnector
 
-#: Bytes that are read of what nobody wants, such as the text of an error, to keep the connection.
-DREGS = 65_536
+#: Bytes of an unwanted body, such as an error page, read so that the connection can be reused.
+MAX_DRAINED = 65_536
 
-#: What servers and the way to them can do to a request.
+#: The error of a request whose connection was dropped.
+DROPPED = "the connection was closed before the response"
+
+#: Everything a server or the network can do to a request.
 _FAILURES = (aiohttp.ClientError, OSError, BrokenBodyError, ValueError, RuntimeError)
 
-#: Not those that say that there is no content, or only a part of it.
+#: The statuses that come with a whole page; not those with no content or a part of it.
 _WITH_PAGE = frozenset({200, 201, 202, 203})
 
-
-@dataclass(slots=True)
-class Reply:
-    """What one request brought."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes | None
-    truncated: bool
-    received: int
-
-    def header(self, name: str) -> str | None:
-        """Give a header by its name in small letters."""
-        return next((value for key, value in self.headers if key.lower() == name), None)
+_log = logging.getLogger(__package__)
 
 
-class HttpClient:
-    """Makes requests: no cookies, no credentials, no referrer, and no second try unasked.
+class FetchError(Exception):
+    """A fetch failed.
 
     Args:
-        agent: The User-Agent.
-        limits: What a request may take.
-        connector: What connects.
-        room: Where long bodies have to fit in.
+        error: Why, in a few words.
+        response: The server's response, if there was one.
+        retry_after: Seconds until it is worth trying again, if known.
+        permanent: Whether trying again is pointless.
+        postponed: Whether no request was made because it was too soon.
 
     Attributes:
-        connector: What connects.
+        response: The failure as a response.
     """
 
     def __init__(
-        self, agent: str, limits: Limits, connector: "TCPConnector", room: MemoryBudget
+        self,
+        error: str,
+        response: Response | None = None,
+        *,
+        retry_after: float | None = None,
+        permanent: bool = False,
+        postponed: bool = False,
+    ) -> None:
+        self.response = replace(
+            response or Response("", 0, _now()),
+            truncated=False,
+            error=error,
+            retry_after=retry_after,
+            permanent=permanent,
+            postponed=postponed,
+        )
+        super().__init__(error)
+
+
+class DroppedError(aiohttp.ClientError):
+    """The server closed the connection before it responded.
+
+    A class of its own keeps aiohttp from retrying by itself, uncounted and without a delay.
+    """
+
+
+class HttpClient:
+    """Makes requests, without cookies, credentials, a referrer or automatic retries.
+
+    Args:
+        agent: The User-Agent.
+        limits: Limits on each request.
+        connector: Opens connections.
+        memory: The memory budget of long bodies.
+
+    Attributes:
+        connector: The connector.
+    """
+
+    def __init__(
+        self, agent: str, limits: Limits, connector: "TCPConnector", memory: MemoryBudget
     ) -> None:
         self.connector = connector
         self._limits = limits
-        self._room = room
+        self._memory = memory
         self._slots = asyncio.Semaphore(limits.connections)
-        self._kept = _KeptConnections(limits.idle_connections)
+        self._idle = _IdleConnections(limits.idle_connections)
         self._session = aiohttp.ClientSession(
             connector=connector,
             headers={
@@ -82,63 +114,65 @@ class HttpClient:
             max_line_size=limits.max_header_bytes,
             max_field_size=limits.max_header_bytes,
             max_headers=limits.max_headers,
-            middlewares=(_ask_once,),
+            middlewares=(_without_retry,),
         )
 
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
 
-    async def ask(self, url: str, headers: dict[str, str], max_bytes: int) -> Reply:
-        """Make one request, and read what comes back.
+    async def get(self, url: str, headers: dict[str, str], max_bytes: int) -> Response:
+        """Make one request and read the response.
 
         Args:
-            url: The address, canonical as far as the host goes.
-            headers: What to say beside the usual.
-            max_bytes: How much of the content is wanted, after decompression.
+            url: The address; its host must be canonical.
+            headers: Headers in addition to the usual ones.
+            max_bytes: How much of the body to read, after decompression.
 
         Raises:
-            FetchError: Nothing came back, or nothing of use.
-            DroppedError: A connection that had been kept was closed without a response.
+            FetchError: There was no response, or it could not be read.
+            DroppedError: A connection that had been kept open was closed without a response.
         """
         attempt = Attempt()
         ATTEMPT.set(attempt)
         async with self._slots:
-            if not self._kept.has_room(host_of(url)):
+            if not self._idle.may_keep(host_of(url)):
                 headers = {**headers, "Connection": "close"}
             try:
                 async with (
                     asyncio.timeout(self._limits.total_timeout),
                     self._session.get(
                         URL(url, encoded=True), headers=headers or None, allow_redirects=False
-                    ) as response,
+                    ) as answer,
                 ):
-                    return await _read(response, max_bytes, self._room)
-            except DroppedError as error:
-                if attempt.connected:
-                    raise told(error, attempt, self._limits) from None
-                raise
+                    response = await _read(url, answer, max_bytes, self._memory)
             except _FAILURES as error:
-                raise told(error, attempt, self._limits) from None
+                if isinstance(error, DroppedError) and not attempt.connected:
+                    raise
+                problem = _as_fetch_error(error, attempt, self._limits)
+                _log.debug("GET %s failed: %s", url, problem)
+                raise problem from None
+        _log.debug("GET %s: %d, %d bytes", url, response.status, response.transferred)
+        return response
 
 
-class _KeptConnections:
-    """Counts the hosts that a connection is open to for the next request.
+class _IdleConnections:
+    """Limits the hosts to which an idle connection is kept open.
 
-    A crawl of many hosts would else have more of them open than a process may have files.
+    Otherwise, a crawl of many hosts would run out of file descriptors.
     """
 
-    def __init__(self, most: int) -> None:
-        self._max = most
+    def __init__(self, max_hosts: int) -> None:
+        self._max_hosts = max_hosts
         self._used: OrderedDict[str, float] = OrderedDict()
 
-    def has_room(self, host: str) -> bool:
+    def may_keep(self, host: str) -> bool:
         """Whether a connection to a host may stay open after the next request."""
         used, now = self._used, time.monotonic()
         if host not in used:
             while used and next(iter(used.values())) < now - KEEP_ALIVE:
                 used.popitem(last=False)
-            if len(used) >= self._max:
+            if len(used) >= self._max_hosts:
                 return False
         used[host] = now
         used.move_to_end(host)
@@ -146,14 +180,16 @@ class _KeptConnections:
 
 
 class _NoCookies(DummyCookieJar):
-    """Keeps no cookies, and does not even read them."""
+    """Does not even parse cookies."""
 
     def update_cookies_from_headers(self, headers: object, response_url: URL) -> None:
-        """Read nothing."""
+        """Ignore them."""
 
 
-async def _ask_once(request: "ClientRequest", handler: "ClientHandlerType") -> "ClientResponse":
-    """Keep aiohttp from asking again by itself: that would be neither counted nor spaced."""
+async def _without_retry(
+    request: "ClientRequest", handler: "ClientHandlerType"
+) -> "ClientResponse":
+    """Keep aiohttp from retrying by itself: that would be neither counted nor delayed."""
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -162,23 +198,76 @@ async def _ask_once(request: "ClientRequest", handler: "ClientHandlerType") -> "
         raise DroppedError from error
 
 
-async def _read(response: "ClientResponse", max_bytes: int, room: MemoryBudget) -> Reply:
-    """Read a response; of one that is no page, only so much that the connection can be kept."""
-    status, headers = response.status, received(response.raw_headers)
-    if status in _WITH_PAGE:
-        encoding = response.headers.get("Content-Encoding")
-        body, truncated, length = await read_body(response.content, encoding, max_bytes, room)
+async def _read(
+    url: str, answer: "ClientResponse", max_bytes: int, memory: MemoryBudget
+) -> Response:
+    """Read a response; if it is not a page, just enough to reuse the connection."""
+    body, encoding = None, answer.headers.get("Content-Encoding")
+    if answer.status in _WITH_PAGE:
+        body, truncated, received = await read_body(answer.content, encoding, max_bytes, memory)
     else:
-        body, (truncated, length) = None, await _read_dregs(response, room)
+        truncated, received = await _drain(answer, memory)
     if truncated:
-        response.close()
-    return Reply(status, headers, body, truncated, length)
+        answer.close()
+    return Response(
+        url,
+        answer.status,
+        _now(),
+        decoded(answer.raw_headers),
+        body,
+        truncated=truncated,
+        transferred=received,
+    )
 
 
-async def _read_dregs(response: "ClientResponse", room: MemoryBudget) -> tuple[bool, int]:
-    """Read what nobody wants; it does not matter whether it is whole."""
+async def _drain(answer: "ClientResponse", memory: MemoryBudget) -> tuple[bool, int]:
+    """Read and discard an unwanted body, whether or not it is complete."""
     try:
-        _, truncated, length = await read_body(response.content, None, DREGS, room)
+        _, truncated, received = await read_body(answer.content, None, MAX_DRAINED, memory)
     except aiohttp.ClientPayloadError:
         return True, 0
-    return truncated, length
+    return truncated, received
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def _as_fetch_error(error: Exception, attempt: Attempt, limits: Limits) -> FetchError:
+    """Describe why a request failed."""
+    if attempt.refused is not None and not attempt.connected:
+        return FetchError(
+            f"the address {attempt.refused} is private; use --allow-private to crawl it",
+            permanent=True,
+        )
+    if isinstance(error, BrokenBodyError):
+        return FetchError(str(error))
+    for kind, words in _WORDS:
+        if isinstance(error, kind):
+            return FetchError(words.format(limits=limits))
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return FetchError(f"no connection: {_reason(error.os_error)}")
+    if isinstance(error, (DroppedError, OSError)):
+        return FetchError(DROPPED)
+    return FetchError("the request cannot be made")
+
+
+def _reason(error: OSError) -> str:
+    """Return the operating system's message, worded for use inside a sentence."""
+    if isinstance(error, ConnectionRefusedError):
+        return "refused"
+    # The address that was tried follows in brackets.
+    return (error.strerror or "").partition("[")[0].strip().lower() or "unreachable"
+
+
+#: More specific exceptions come before more general ones.
+_WORDS: tuple[tuple[type[Exception], str], ...] = (
+    (aiohttp.ClientConnectorCertificateError, "the certificate is not valid"),
+    (aiohttp.ClientConnectorSSLError, "no secure connection: the server does not speak TLS"),
+    (aiohttp.ClientConnectorDNSError, "no connection: unknown host"),
+    (aiohttp.ConnectionTimeoutError, "no connection within {limits.connect_timeout:g} s"),
+    (aiohttp.SocketTimeoutError, "no data for {limits.idle_timeout:g} s"),
+    (TimeoutError, "timed out after {limits.total_timeout:g} s"),
+    (aiohttp.ClientPayloadError, "the body is incomplete or broken"),
+    (aiohttp.ClientResponseError, "the response is not valid HTTP"),
+)

@@ -1,6 +1,7 @@
-"""What hosts allow: robots.txt by RFC 9309."""
+"""The rules of hosts: robots.txt according to RFC 9309."""
 
 import asyncio
+import logging
 import re
 import time
 from collections import OrderedDict
@@ -17,42 +18,44 @@ if TYPE_CHECKING:
 
     from recrawl.records import Response
 
-#: Bytes of a robots.txt that are read; the RFC wants no less than 500 KiB to be.
+#: Bytes read of a robots.txt; the RFC requires at least 500 KiB.
 MAX_BYTES = 512 * 1024
 
-#: How long a robots.txt is believed, in microseconds.
-BELIEVED = 24 * 3_600_000_000
+#: How long a robots.txt is valid, in microseconds.
+MAX_AGE = 24 * 3_600_000_000
 
-#: How long it is waited, in microseconds, before a robots.txt that cannot be read is tried again:
-#: as long as it could not be read so far, but within these.
-SOONEST, LATEST = 300_000_000, BELIEVED
+#: A robots.txt that cannot be read is retried after as long as it has been failing so far, within
+#: these bounds, in microseconds.
+MIN_RETRY, MAX_RETRY = 300_000_000, MAX_AGE
 
-#: How long a robots.txt cannot be read until that counts as there being none, in microseconds.
-GIVEN_UP = 30 * BELIEVED
+#: A robots.txt that cannot be read for this long counts as missing, in microseconds.
+GIVE_UP_AFTER = 30 * MAX_AGE
 
-#: Files that are kept ready, and their characters in all: ready ones take some 60 times the room.
+#: Parsed files in the cache, and the characters they have together: a parsed file takes some 60
+#: times the memory of its text.
 MAX_FILES, MAX_CHARACTERS = 2_000, 2_000_000
 
-#: Wildcards in a file. Real ones have some hundreds; each is tried on every address, and tens of
-#: thousands of them stop everything else for a third of a second a page.
+#: Wildcards per file. Real files have some hundreds. Each is matched against every address, and
+#: tens of thousands of them would block everything else for a third of a second per page.
 MAX_WILDCARDS = 5_000
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _TOO_MANY = 429
+_log = logging.getLogger(__package__)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a host allows now.
+    """The current rules of a host.
 
     Attributes:
-        delay: Seconds between requests that it asks for, 0 if it does not.
-        capped: Whether it asks for more than ``delay``, which is as much as is granted.
-        sitemaps: Addresses of sitemaps, as they stand in the file.
+        delay: Seconds between requests that the host asks for, 0 by default.
+        capped: Whether it asks for more than ``delay``, the most that is honoured.
+        sitemaps: Addresses of sitemaps, as written in the file.
         problem: Why nothing may be fetched for now; None if the rules are known.
-        permanent: Whether the problem is a rule of ours, not chance.
-        pending: Whether the problem is only that the host takes its time to response.
-        retry_after: Seconds until it is worth asking again, where there is a problem.
+        permanent: Whether the problem is a rule of ours and will not go away by itself.
+        pending: Whether the problem is only that the host has not responded yet.
+        retry_after: Seconds until it is worth trying again, if there is a problem.
     """
 
     delay: float = 0.0
@@ -73,30 +76,30 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """Rules, and how long they hold."""
+class _Cached:
+    """Rules with their expiry, and the characters of their file."""
 
     rules: Rules
-    until: int
+    expires: int
     size: int
 
 
 class Robots:
-    """Knows what every host allows, having asked once a day.
+    """Knows the rules of every host, from a robots.txt fetched once a day.
 
-    A file that is not there (status 4xx) allows everything. One that cannot be read (5xx, 429, no
-    response) forbids everything until it can, or until that has lasted for 30 days. It is tried
-    again after five minutes, and then ever more rarely. One with thousands of wildcards, which is
-    there to keep crawlers busy, forbids everything too.
+    A missing file (status 4xx) allows everything. A file that cannot be read (5xx, 429, no
+    response) disallows everything until it can be read, or until it has failed for 30 days; it is
+    retried after five minutes, and then less and less often. A file with thousands of wildcards,
+    which is meant to keep crawlers busy, disallows everything too.
 
     Args:
-        fetch: Fetches a file: its address and how many bytes of it are wanted.
-        agent: The User-Agent; what stands before its version is the name that files know us by.
-        recall: Gives what was found in an earlier run.
-        remember: Is given what was found.
-        max_delay: The longest pause between requests that is granted, in seconds.
-        patience: How many seconds a file is waited for. Reading goes on after that.
-        now: Microseconds since 1970.
+        fetch: Fetches a file, given its address and the number of bytes to read.
+        agent: The User-Agent; the part before the version is the name used in robots.txt files.
+        recall: Returns what an earlier run found.
+        remember: Called with what was found.
+        max_delay: The longest delay between requests that is honoured, in seconds.
+        patience: Seconds to wait for a file; the download continues after that.
+        now: Returns microseconds since 1970.
 
     Attributes:
         requests: Requests made for files.
@@ -121,58 +124,59 @@ class Robots:
         self._max_delay = max_delay
         self._patience = patience
         self._now = now
-        self._ready: OrderedDict[str, _Ready] = OrderedDict()
+        self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._size = 0
-        self._under_way: dict[str, asyncio.Task[Rules]] = {}
+        self._tasks: dict[str, asyncio.Task[Rules]] = {}
 
     async def rules(self, url: str) -> Rules:
-        """Give what the host of a canonical address allows; asks it if that is not known."""
+        """Return the rules of the host of a canonical address, fetched if necessary."""
         origin = origin_of(url)
-        ready = self._ready.get(origin)
-        if ready is not None and ready.until > self._now():
-            self._ready.move_to_end(origin)
-            return ready.rules if ready.rules.problem is None else self._at_present(ready)
-        task = self._under_way.get(origin)
+        cached = self._cache.get(origin)
+        if cached is not None and cached.expires > self._now():
+            self._cache.move_to_end(origin)
+            return self._current(cached)
+        task = self._tasks.get(origin)
         if task is None:
             task = asyncio.create_task(self._find(origin), name=origin)
-            self._under_way[origin] = task
+            self._tasks[origin] = task
             task.add_done_callback(self._finish)
-        # Others wait for the same response, so that one who gives up must not end the asking.
+        # Others may wait for the same task, so a caller that is cancelled must not cancel it.
         done, _ = await asyncio.wait({task}, timeout=self._patience)
         if not done:
-            problem = f"robots.txt of {host_of(url)} has not answered yet"
+            problem = f"robots.txt of {host_of(url)} has not arrived yet"
             return Rules(problem=problem, pending=True, retry_after=self._patience)
         return task.result()
 
     async def close(self) -> None:
-        """Stop asking."""
-        tasks = list(self._under_way.values())
+        """Cancel the downloads in progress."""
+        tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _finish(self, task: asyncio.Task[Rules]) -> None:
-        """Let others ask; a failure is told to those who wait, and to nobody if none does."""
-        del self._under_way[task.get_name()]
+        del self._tasks[task.get_name()]
+        # Callers that wait get the exception; if none does, asyncio must not report it.
         if not task.cancelled():
             task.exception()
 
-    def _at_present(self, ready: _Ready) -> Rules:
-        """Tell how long there is to wait from now on."""
-        return replace(ready.rules, retry_after=(ready.until - self._now()) / 1e6)
+    def _current(self, cached: _Cached) -> Rules:
+        """Return cached rules; if there is a problem, with the time left until the next retry."""
+        if cached.rules.problem is None:
+            return cached.rules
+        return replace(cached.rules, retry_after=(cached.expires - self._now()) / 1e6)
 
     async def _find(self, origin: str) -> Rules:
-        """Find out what a host allows: remembered, or asked for."""
+        """Find the rules of a host: remembered or downloaded."""
         known = self._recall(origin)
-        if known is None or _holds_until(known) <= self._now():
-            known = await self._ask(origin, known)
-            # What a rule of ours forbids is asked again when the rule is another.
+        if known is None or _expiry(known) <= self._now():
+            known = await self._download(origin, known)
+            # A failure due to a rule of ours is not remembered: the rule may be changed.
             if not known.permanent:
                 self._remember(origin, known)
-        return self._keep(known)
+        return self._add(known)
 
-    async def _ask(self, origin: str, before: RobotsText | None) -> RobotsText:
-        """Ask a host for its file."""
+    async def _download(self, origin: str, before: RobotsText | None) -> RobotsText:
         response = await self._fetch(f"{origin}/robots.txt", MAX_BYTES)
         self.requests += response.requests
         found = RobotsText(origin, response.status, "", self._now())
@@ -188,25 +192,27 @@ class Robots:
             permanent=response.permanent,
         )
 
-    def _keep(self, found: RobotsText) -> Rules:
-        """Make rules of a file and keep them ready; those not used for longest make room."""
+    def _add(self, found: RobotsText) -> Rules:
+        """Parse a file and cache its rules, evicting the least recently used."""
         rules = _rules(found, self._token, self._max_delay)
-        before = self._ready.pop(found.origin, None)
-        ready = _Ready(rules, _holds_until(found), len(found.text))
-        self._size += ready.size - (0 if before is None else before.size)
-        self._ready[found.origin] = ready
-        while len(self._ready) > 1 and (
-            len(self._ready) > MAX_FILES or self._size > MAX_CHARACTERS
+        if rules.problem is not None:
+            _log.warning("%s", rules.problem)
+        before = self._cache.pop(found.origin, None)
+        cached = _Cached(rules, _expiry(found), len(found.text))
+        self._size += cached.size - (0 if before is None else before.size)
+        self._cache[found.origin] = cached
+        while len(self._cache) > 1 and (
+            len(self._cache) > MAX_FILES or self._size > MAX_CHARACTERS
         ):
-            self._size -= self._ready.popitem(last=False)[1].size
-        return rules if rules.problem is None else self._at_present(ready)
+            self._size -= self._cache.popitem(last=False)[1].size
+        return self._current(cached)
 
 
 def product_token(agent: str) -> str:
-    """Give the name that robots.txt knows an agent by.
+    """Return the name that robots.txt files use for an agent.
 
     Raises:
-        ArgumentError: It has none, or would break a request.
+        ArgumentError: It has none, or it would break a request.
 
     >>> product_token("recrawl/0.1 (+https://example.org/bot)")
     'recrawl'
@@ -219,26 +225,26 @@ def product_token(agent: str) -> str:
     return token[0]
 
 
-def _holds_until(found: RobotsText) -> int:
-    """Give until when what was found is believed."""
+def _expiry(found: RobotsText) -> int:
+    """Return until when a file is valid, or when one that cannot be read is retried."""
     if found.failing_since is None:
-        return found.fetched_at + BELIEVED
-    lasted = found.fetched_at - found.failing_since
-    return found.fetched_at + min(max(lasted, SOONEST), LATEST)
+        return found.fetched_at + MAX_AGE
+    failing = found.fetched_at - found.failing_since
+    return found.fetched_at + min(max(failing, MIN_RETRY), MAX_RETRY)
 
 
 def _text(body: bytes, *, truncated: bool) -> str:
-    """Read a file as text; where the rest is missing, so is the line that it begins in."""
+    """Decode a file; if it was truncated, without its incomplete last line."""
     if truncated:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     return body.decode("utf-8-sig", "replace")
 
 
 def _rules(found: RobotsText, token: str, max_delay: float) -> Rules:
-    """Make rules of what was found."""
+    """Return the rules in a file."""
     host = found.origin.partition("//")[2]
     if found.failing_since is not None:
-        if found.fetched_at - found.failing_since >= GIVEN_UP:
+        if found.fetched_at - found.failing_since >= GIVE_UP_AFTER:
             return Rules()
         problem = f"robots.txt of {host} cannot be read: {found.problem}"
         if found.permanent and found.problem is not None:
@@ -247,17 +253,17 @@ def _rules(found: RobotsText, token: str, max_delay: float) -> Rules:
     if not found.text:
         return Rules()
     if found.text.count("*") + found.text.count("$") > MAX_WILDCARDS:
-        return Rules(problem=f"robots.txt of {host} has more rules than can be followed")
+        return Rules(problem=f"robots.txt of {host} has more than {MAX_WILDCARDS:,} wildcards")
     from protego import Protego
 
     file = Protego.parse(found.text)
     rate = file.request_rate(token)
-    asked = max(
+    delay = max(
         file.crawl_delay(token) or 0.0, 0.0 if rate is None else rate.seconds / rate.requests
     )
     return Rules(
-        delay=min(asked, max_delay),
-        capped=asked > max_delay,
+        delay=min(delay, max_delay),
+        capped=delay > max_delay,
         sitemaps=tuple(file.sitemaps),
         _agent=token,
         _file=file,

@@ -3,7 +3,6 @@
 import json
 import zlib
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any
 
 from recrawl.records import Fingerprint, Page, State, Validators
@@ -11,15 +10,6 @@ from recrawl.records import Fingerprint, Page, State, Validators
 #: Level 1 is three times as fast as the default, and real HTML takes a fifth more room.
 QUICK = 1
 _LENGTH_BYTES = 2
-
-
-def digest_of(content: bytes) -> bytes:
-    """Give the digest that a content is stored under: BLAKE2b of 16 bytes.
-
-    >>> digest_of(b"").hex()
-    'cae66941d9efbd404e4d88758ea67670'
-    """
-    return blake2b(content, digest_size=16).digest()
 
 
 def deflate(content: bytes) -> bytes:

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from recrawl.errors import StoreError
 from recrawl.formats.common_crawl import LOG
-from recrawl.records import NO_TIME, Outcome, Page, Response, State
+from recrawl.records import NO_TIME, Outcome, Page, Response, State, digest_of
 from recrawl.store.database import Database
 from recrawl.store.editing import last_serial
-from recrawl.store.encoding import digest_of, read_headers, read_page
+from recrawl.store.encoding import read_headers, read_page
 from recrawl.store.rows import Copy, Fleet, Observed
 
 #: Rows turned into columns at once.

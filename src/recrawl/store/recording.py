@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
 from recrawl.formats.common_crawl import SIGNALS
-from recrawl.records import Outcome, Page, Response, Visit
+from recrawl.records import Outcome, Page, Response, Visit, digest_of
 from recrawl.store.database import Database
 from recrawl.store.encoding import (
     deflate,
-    digest_of,
     write_headers,
     write_keys,
     write_legible,
@@ -20,7 +19,6 @@ from recrawl.store.encoding import (
 from recrawl.store.rows import Spent
 
 HOUR = 3_600_000_000
-NOT_MODIFIED = 304
 #: Where the outcomes' counts begin, behind those of requests: for pages, lost, robots, sitemaps.
 _OUTCOMES = 4
 
@@ -87,7 +85,7 @@ def _signal(visit: Visit) -> int | None:
     """Say how the outcome is known; None where nothing was compared."""
     if visit.outcome not in {Outcome.CHANGED, Outcome.UNCHANGED}:
         return None
-    if visit.response.status != NOT_MODIFIED:
+    if not visit.response.is_not_modified:
         return SIGNALS.index("digest")
     return SIGNALS.index("etag" if visit.page.validators.etag else "lastmod")
 
