@@ -1,8 +1,7 @@
-"""A web on loopback that does as it is told, byte by byte."""
+"""A web on loopback whose servers follow a script, byte by byte."""
 
 import asyncio
 import socket
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,12 +19,15 @@ from recrawl.records import Page
 
 AGENT = "recrawl-test/1.0 (+https://example.org/bot)"
 
-#: Limits that a test can wait for.
+#: Timeouts that no test reaches, however busy the machine.
+PATIENT = Limits(connect_timeout=60.0, idle_timeout=60.0, total_timeout=120.0, max_bytes=1_000_000)
+
+#: Timeouts for tests of timeouts, which run in virtual time.
 QUICK = Limits(connect_timeout=1.0, idle_timeout=1.0, total_timeout=2.0, max_bytes=1_000_000)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request as the server saw it."""
 
     at: float
@@ -34,10 +36,9 @@ class Asked:
     headers: dict[str, str] = field(repr=False)
 
 
-#: What to do with a request: bytes to send, or a talk with the connection. A talk that is over
-#: leaves the connection open, unless it closed it.
-Talk = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
-Script = bytes | Talk
+#: What to do with a request: bytes to send, or a function that writes to the connection. The
+#: connection stays open unless the function closes it.
+Script = bytes | Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
 
 
 def answer(
@@ -45,7 +46,7 @@ def answer(
     status: str = "200 OK",
     headers: Iterable[tuple[str, str]] = (("Content-Type", "text/html"),),
 ) -> bytes:
-    """Write a proper answer."""
+    """Return a valid response."""
     data = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}"]
     lines += [f"{name}: {value}" for name, value in headers]
@@ -53,16 +54,16 @@ def answer(
 
 
 def redirect(where: str, status: str = "302 Found") -> bytes:
-    """Write a redirect."""
+    """Return a redirect."""
     return answer("moved", status, [("Location", where)])
 
 
 class Web:
-    """A server; every path has a script, or is not found. Paths may be told apart by host."""
+    """A server with a script per path, or per host and path; other paths are not found."""
 
     def __init__(self, scripts: dict[str, Script] | None = None) -> None:
         self.scripts: dict[str, Script] = scripts or {}
-        self.log: list[Asked] = []
+        self.log: list[Request] = []
         self.sent = 0
         self.port = 0
         self._writers: set[asyncio.StreamWriter] = set()
@@ -90,8 +91,8 @@ class Web:
         return Page(0, self.url(path, host), f"{host}:{self.port}")
 
     def targets(self) -> list[str]:
-        """Give what was asked for, robots.txt left out."""
-        return [asked.target for asked in self.log if asked.target != "/robots.txt"]
+        """Return the targets of all requests except for robots.txt."""
+        return [request.target for request in self.log if request.target != "/robots.txt"]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
@@ -109,32 +110,32 @@ class Web:
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
         host = headers.get("host", "")
-        asked = Asked(time.monotonic(), host, first.split(" ")[1], headers)
-        self.log.append(asked)
-        script = self.scripts.get(host.partition(":")[0] + asked.target)
+        request = Request(asyncio.get_running_loop().time(), host, first.split(" ")[1], headers)
+        self.log.append(request)
+        script = self.scripts.get(host.partition(":")[0] + request.target)
         if script is None:
-            script = self.scripts.get(asked.target, answer("none", "404 Not Found"))
+            script = self.scripts.get(request.target, answer("none", "404 Not Found"))
         if isinstance(script, bytes):
             writer.write(script)
             await writer.drain()
         else:
-            await script(asked, writer)
+            await script(request, writer)
 
 
 class Names(AbstractResolver):
-    """Knows addresses of names: the first list at the first question, the next at the next.
+    """A resolver: each lookup of a name returns the next of its lists of addresses.
 
-    A name without a list is not known; every name that is not mentioned is the tests' server.
+    A name without a list is unknown; every other name is that of the test server.
     """
 
     def __init__(self, known: dict[str, list[list[str]]] | None = None) -> None:
         self.known = known or {}
-        self.questions: list[str] = []
+        self.lookups: list[str] = []
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        self.questions.append(host)
+        self.lookups.append(host)
         lists = self.known.get(host, [["127.0.0.1"]])
         if not lists:
             raise OSError(None, "no such name")
@@ -145,22 +146,22 @@ class Names(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Have nothing to close."""
+        """Do nothing."""
 
 
 def only_loopback_is_public(address: str) -> bool:
-    """Stand for `is_public` where 127.0.0.1, where the tests' server is, counts as the internet."""
+    """Like `is_public`, except that 127.0.0.1, the test server's address, counts as public."""
     return address == "127.0.0.1" or is_public(address)
 
 
 def fetcher(
     *,
-    limits: Limits = QUICK,
+    limits: Limits = PATIENT,
     gate: Gate | None = None,
     names: Names | None = None,
     allowed: Callable[[str], bool] = only_loopback_is_public,
 ) -> Fetcher:
-    """Make a fetcher for which every unknown name leads to the tests' server."""
+    """Return a fetcher for which every unknown name is that of the test server."""
 
     def connect() -> TCPConnector:
         return connector(resolver=names or Names(), allowed=allowed)

@@ -1,4 +1,4 @@
-"""Time that passes only when everybody sleeps, so that minutes take no time."""
+"""Virtual time for asyncio: the clock advances only while everything waits for a timer."""
 
 import asyncio
 import selectors
@@ -9,34 +9,42 @@ T = TypeVar("T")
 
 
 class _Selector(selectors.DefaultSelector):
-    """Waits by moving the clock."""
+    """Advances the clock instead of waiting."""
 
-    now = 0.0
+    def __init__(self, grace: float) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.grace = grace
 
     def select(self, timeout: float | None = None) -> Any:  # noqa: ANN401 - as inherited
-        ready = super().select(0)
+        ready = super().select(timeout and min(timeout, self.grace))
         if not ready and timeout is not None:
             self.now += timeout
         return ready
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop whose seconds take no time."""
+    """An event loop in virtual time."""
 
-    def __init__(self) -> None:
-        self._virtual = _Selector()
+    def __init__(self, grace: float) -> None:
+        self._virtual = _Selector(grace)
         super().__init__(self._virtual)
 
     def time(self) -> float:
         return self._virtual.now
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in time that costs none."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+def run(main: Coroutine[Any, Any, T], *, grace: float = 0.0) -> T:
+    """Run a coroutine in virtual time.
+
+    Args:
+        main: The coroutine.
+        grace: Real seconds to wait for sockets before the clock advances, for tests with servers.
+    """
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(grace)) as runner:
         return runner.run(main)
 
 
 def now() -> float:
-    """Give the time in there."""
+    """Return the virtual time, in seconds."""
     return asyncio.get_running_loop().time()

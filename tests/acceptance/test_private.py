@@ -1,27 +1,37 @@
-"""Lets no one in: what is not public is not asked, whoever leads there; nobody hears of others."""
+"""Private addresses are never requested, whatever leads there; hosts learn nothing of others."""
 
 import asyncio
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from acceptance import program
-from scripted_web import Asked, Names, Script, Web, answer, fetcher, redirect
+from scripted_web import Names, Request, Script, Web, answer, fetcher, redirect
 from site_server import Site, page_about, serving
 
 from recrawl.records import Outcome, Page, Response, Validators
 from recrawl.store.rows import LoggedVisit
 from recrawl.store.sqlite import SqliteStore
 
-TOLD = {"budget": "100/s", "host_delay": "0s", "contact": "https://example.org/bot"}
+SETTINGS = {"budget": "100/s", "host_delay": "0s", "contact": "https://example.org/bot"}
 PRIVATE = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1", "[::1]", "[fe80::1]"]
 
 
-def crawl(store: Path, **settings: str) -> None:
-    arguments = ("run", "--store", str(store), "--for", "0.6s")
-    status, _, complained = program.run(*arguments, settings=TOLD | settings)
-    assert status == 0, complained
+def crawl(store: Path, urls: list[str], **settings: str) -> None:
+    """Crawl until each page has been visited once more."""
+    before = [len(visits(store, url)) for url in urls]
+    deadline = time.monotonic() + 120.0
+    with program.start("run", "--store", str(store), settings=SETTINGS | settings) as process:
+        while any(len(visits(store, url)) <= n for url, n in zip(urls, before, strict=True)):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, complained = process.communicate(timeout=60.0)
+    assert process.returncode == 0, complained
     program.check(store)
 
 
@@ -38,7 +48,7 @@ def test_what_is_not_public_is_refused_with_a_sentence_and_costs_nothing(tmp_pat
         port = site.url.rpartition(":")[2]
         urls = [f"http://{address}:{port}/a" for address in (*PRIVATE, "localhost")]
         program.add(store, urls)
-        crawl(store)
+        crawl(store, urls)
         assert site.requests == []
         for url in urls:
             tried = visits(store, url)
@@ -47,8 +57,7 @@ def test_what_is_not_public_is_refused_with_a_sentence_and_costs_nothing(tmp_pat
             assert "is private; use --allow-private" in (tried[0].error or "")
         with SqliteStore.open(store) as opened:
             assert (opened.spent(0).requests, opened.spent(0).robots) == (0, 0)
-        # Whoever means it can have it.
-        crawl(store, allow_private="true", connect_timeout="0.3s")
+        crawl(store, urls, allow_private="true", connect_timeout="0.3s")
         assert len(site.asked("/a")) >= 1
     assert visits(store, urls[0])[-1].outcome is Outcome.FAILED
     assert visits(store, urls[0])[0].outcome is not Outcome.FAILED
@@ -56,14 +65,14 @@ def test_what_is_not_public_is_refused_with_a_sentence_and_costs_nothing(tmp_pat
 
 def fetched(
     scripts: Callable[[int], dict[str, Script]], page: Page, names: Names, *, times: int = 1
-) -> tuple[list[Response], list[Asked]]:
-    """Fetch where loopback counts as public: give the answers, and what servers were asked.
+) -> tuple[list[Response], list[Request]]:
+    """Fetch a page where loopback counts as public; return the responses and the requests.
 
     Args:
-        scripts: What servers do, given their port.
-        page: Its address is a path.
-        names: What DNS says.
-        times: How often.
+        scripts: The scripts of the servers, given their port.
+        page: A page whose address is a path.
+        names: The resolver.
+        times: How often to fetch it.
     """
     web = Web()
 

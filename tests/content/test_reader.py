@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def same(reader: Reader, one: str, other: str) -> bool:
     return first == second
 
 
-def test_the_ladder() -> None:
+def test_the_modes() -> None:
     body = ARTICLE.encode()
     read = {reader.kind: list(reader.read(body, "text/html").texts) for reader in KINDS}
     assert read["text/1"] == [
@@ -192,23 +193,35 @@ HOSTILE = {
 }
 
 
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the processor time that something takes."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+@pytest.fixture(scope="module")
+def ordinary() -> float:
+    """Return the processor time that an ordinary page of 2 MB takes on this machine, now."""
+    page = b"<ul>" + b"<li><p>One <a href=/x>two</a> three." * 55_000
+    return seconds_of(lambda: Reader().read(page, "text/html").fingerprint())
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("reader", KINDS, ids=lambda reader: reader.kind)
-def test_hostile_pages_are_read_in_a_moment(reader: Reader, name: str) -> None:
-    begin = time.process_time()
-    content = reader.read(HOSTILE[name], "text/html")
-    content.fingerprint()
-    # A second alone; the machine may be at work on other things and be slower than usual.
-    assert time.process_time() - begin < 3.0
+def test_hostile_pages_take_no_longer_than_others(
+    reader: Reader, name: str, ordinary: float
+) -> None:
+    def read() -> None:
+        reader.read(HOSTILE[name], "text/html").fingerprint()
+
+    assert seconds_of(read) < 20 * ordinary
 
 
 @pytest.mark.parametrize("name", ["nested", "links", "nested in tables", "attributes"])
-def test_lessons_from_hostile_pages_take_a_moment(name: str) -> None:
+def test_noise_in_hostile_pages_is_found_as_quickly(name: str, ordinary: float) -> None:
     one, other = (Reader().read(HOSTILE[name] + end, "text/html") for end in (b"<p>a", b"<p>b"))
-    begin = time.process_time()
-    ignored = one.noise(other)
-    one.fingerprint(ignored)
-    assert time.process_time() - begin < 6.0
+    assert seconds_of(lambda: one.fingerprint(one.noise(other))) < 20 * ordinary
 
 
 def test_pages_for_people_are_parsed() -> None:
@@ -218,7 +231,7 @@ def test_pages_for_people_are_parsed() -> None:
 
 
 @given(st.text(alphabet="<>/ab pdivtrxh1\"'=&#;\n\0é!-", max_size=200))
-def test_places_do_not_change_what_is_read(page: str) -> None:
+def test_elements_do_not_change_what_is_read(page: str) -> None:
     for reader in KINDS:
         content = reader.read(page.encode(), "text/html")
         assert tuple(block.text for block in content.blocks) == content.texts
@@ -247,9 +260,8 @@ def test_labelled_pairs() -> None:
 
 
 @pytest.mark.parametrize("hidden", ["x='<b>' ", "<b ", "x='>' "])
-def test_a_tag_with_endless_attributes_cannot_hide(hidden: str) -> None:
+def test_a_tag_with_endless_attributes_cannot_hide(hidden: str, ordinary: float) -> None:
     """The parser's time grows with their square: minutes for as many as these."""
     attributes = "".join(f"a{n} " + hidden * (n % 1_500 == 0) for n in range(150_000))
-    begun = time.perf_counter()
-    Reader().read(f"<div {attributes}>Hello</div>".encode(), "text/html")
-    assert time.perf_counter() - begun < 5.0
+    page = f"<div {attributes}>Hello</div>".encode()
+    assert seconds_of(lambda: Reader().read(page, "text/html")) < 20 * ordinary

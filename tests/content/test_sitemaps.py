@@ -102,7 +102,8 @@ def test_bombs() -> None:
     assert read_sitemap(outside.encode()) == Sitemap(is_whole=False)
     deep = b"<url>" * 1_000_000
     assert read_sitemap(deep).entries == ()
-    assert time.process_time() - begin < 5.0
+    # Some seconds; minutes or all memory if one of them goes off.
+    assert time.process_time() - begin < 60.0
 
 
 @given(st.binary(max_size=200))

@@ -61,7 +61,7 @@ def test_what_python_calls_private_is_never_public(address: IPv4Address) -> None
 
 
 def connect(names: Names, *, allow_private: bool = False) -> tuple[Attempt, int | BaseException]:
-    """Ask a host for a page; give what became of it, and the status or the error."""
+    """Request a page from a host; return the attempt, and the status or the error."""
 
     async def run() -> tuple[Attempt, int | BaseException]:
         attempt = Attempt()
@@ -120,5 +120,5 @@ def test_the_system_looks_names_up() -> None:
     assert asyncio.run(run()) == 200
     for thread in threading.enumerate():
         if thread.name.startswith("dns"):
-            thread.join(5.0)
+            thread.join(60.0)
     assert threading.active_count() <= before
