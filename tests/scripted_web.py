@@ -166,4 +166,5 @@ def fetcher(
     def connect() -> TCPConnector:
         return connector(resolver=names or Names(), allowed=allowed)
 
-    return Fetcher(AGENT, gate or Gate(0.0, 8), limits=limits, connect=connect)
+    gate = Gate(0.0, 8) if gate is None else gate
+    return Fetcher(AGENT, gate, limits=limits, connect=connect)

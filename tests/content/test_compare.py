@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.content.compare import (
+    MAX_IGNORED,
     Comparison,
     compare,
     compare_twice,
+    learn_noise,
     wants_copy,
     wants_full,
     wants_second_fetch,
@@ -223,6 +225,9 @@ def test_a_newer_version_of_a_kind_is_another_kind() -> None:
         ("Mon, 99 Foo 2026 99:99:99 GMT", None),
         ("Thu, 01 Jan 1970 00:00:00 GMT", None),
         ("Mon, 16 Nov 99999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 1990 00:00:00 GMT", 631_152_000_000_000),
+        ("Sun, 31 Dec 1989 23:59:59 GMT", None),
+        ("2026-11-16T02:57:00Z", 1_794_797_820_000_000),
     ],
 )
 def test_last_modified_is_read_leniently(header: str, found: int | None) -> None:
@@ -251,3 +256,34 @@ def test_a_real_change_among_noise_is_a_change_with_the_newest_copy() -> None:
     assert found.page.ignored
     again = compare(found.page, answer(b"<p>Stew</p><h5>n 4</h5>"), READER)
     assert again.outcome is Outcome.UNCHANGED
+
+
+def test_a_page_ignores_no_more_blocks_than_the_limit() -> None:
+    one, other = (READER.read(b"<p>Soup<h5>n %d</h5>" % n) for n in (1, 2))
+    (key,) = one.noise(other)
+    keys = [n.to_bytes(8, "big") for n in range(MAX_IGNORED)]
+    page = replace(first().page, ignored=frozenset(keys[1:]))
+    learned = learn_noise(page, one, other)
+    assert learned.ignored == page.ignored | {key}
+    assert learned.fingerprint == other.fingerprint(learned.ignored)
+    full = replace(page, ignored=frozenset(keys))
+    assert learn_noise(full, one, other) is full
+    assert learn_noise(page, one, one) is page
+
+
+def test_a_missing_page_that_comes_back_with_noise_is_a_change() -> None:
+    bodies = [b"<p>Soup</p><h5>n %d</h5>" % n for n in range(3)]
+    page = compare(Page(1, URL, "example.org"), answer(bodies[0]), READER).page
+    missing = replace(page, state=State.MISSING)
+    for before, outcome in ((page, Outcome.UNCHANGED), (missing, Outcome.CHANGED)):
+        found = compare_twice(before, answer(bodies[1]), answer(bodies[2]), READER, bodies[0])
+        assert (found.outcome, found.page.state) == (outcome, State.ALIVE)
+        assert len(found.page.ignored) == 1
+
+
+def test_without_a_copy_noise_is_learned_and_the_change_stands() -> None:
+    bodies = [b"<p>Soup</p><h5>n %d</h5>" % n for n in range(3)]
+    page = compare(first().page, answer(bodies[0]), READER).page
+    found = compare_twice(page, answer(bodies[1]), answer(bodies[2]), READER)
+    assert (found.outcome, found.content) == (Outcome.CHANGED, bodies[2])
+    assert found.page.ignored

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recrawl.content.links import links
+from recrawl.content.links import MAX_LINKS, links
 
 URL = "http://example.org/a/"
 
@@ -52,3 +52,8 @@ def test_only_html_has_links(content_type: str) -> None:
 
 def test_a_hostile_page_has_none() -> None:
     assert found("<div>" * 100_000 + "<a href=b>") == []
+
+
+def test_links_are_read_up_to_a_limit() -> None:
+    page = "".join(f"<a href=/{n}>x</a>" for n in range(MAX_LINKS + 1))
+    assert found(page)[-1] == f"http://example.org/{MAX_LINKS - 1}"

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content.html import is_parsable
+from recrawl.content.html import MAX_BYTES, is_parsable
+from recrawl.content.main_text import drop_link_lines
+from recrawl.content.masking import is_random, steady_text
 from recrawl.content.reader import Reader
 from recrawl.errors import ArgumentError
 
@@ -265,3 +267,70 @@ def test_a_tag_with_endless_attributes_cannot_hide(hidden: str, ordinary: float)
     attributes = "".join(f"a{n} " + hidden * (n % 1_500 == 0) for n in range(150_000))
     page = f"<div {attributes}>Hello</div>".encode()
     assert seconds_of(lambda: Reader().read(page, "text/html")) < 20 * ordinary
+
+
+def test_the_end_of_a_very_long_page_is_ignored() -> None:
+    for content_type, before in (("text/html", b"<p>a</p>"), ("text/plain", b"a\n")):
+        body = before + b" " * (MAX_BYTES - len(before) - 1) + b"bc"
+        assert Reader().read(body, content_type).texts == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (b"<div>" * 2_000, True),
+        (b"<div>" * 2_001, False),
+        (b"<div>" * 2_001 + b"</div>", False),
+        (b"<div></div>" * 3_000, True),
+        (b"<b>" * 300 + b"<p>x" * 3_000, True),
+        (b"<b>" * 305 + b"<p>x" * 3_000, False),
+        (b"<a " + b"abcdefgh " * 1_999 + b">", True),
+        (b"<a " + b"abcdefgh " * 2_000 + b">", False),
+        (b"<p>" + b"abcdefgh " * 2_001, True),
+    ],
+)
+def test_what_takes_too_long_is_not_parsed(page: bytes, expected: bool) -> None:
+    assert is_parsable(page) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("12345678901", "12345678901"),
+        ("123456789012", "#"),
+        ("at 1:02:03.5, no", "at #, no"),
+        ("at 10:30", "at 10:30"),
+        ("2026-01-31 10:30:00", "#"),
+        ("2026-01-31", "2026-01-31"),
+        ("2026.1.31", "2026.1.31"),
+        ("2026.1.31.7", "#"),
+        ("999 days ago", "#"),
+        ("1000 days ago", "1#"),
+        ("12 days", "12 days"),
+    ],
+)
+def test_only_what_is_never_content_is_masked(text: str, expected: str) -> None:
+    assert steady_text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a1b2c3d4e5f6a7b8", True),
+        ("a1b2c3d4e5f6a7b", False),
+        ("123456789012-abc", True),
+        ("12345678901-abcd", False),
+        ("0123abcd-0123-abcd-0123-0123456789ab", True),
+        ("abcdefghijkl1mnop", False),
+        ("abcdefghijk1m2nop!", False),
+    ],
+)
+def test_random_values_are_long_and_mixed(value: str, expected: bool) -> None:
+    assert is_random(value) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "is_kept"), [("ab \x02cd\x03", True), ("ab \x02cde\x03", False), ("\x02\x03", False)]
+)
+def test_a_line_is_kept_if_at_most_half_of_it_is_in_links(line: str, is_kept: bool) -> None:
+    assert drop_link_lines([line])[1] == [is_kept]

@@ -86,6 +86,15 @@ def test_limits() -> None:
     assert len(read_sitemap(lines.encode()).entries) == MAX_ENTRIES
 
 
+def test_a_sitemap_of_just_the_limits_is_whole() -> None:
+    line = b"http://e.org/a\n"
+    assert read_sitemap(line + b"\n" * (MAX_BYTES - len(line))).is_whole
+    assert not read_sitemap(line + b"\n" * (MAX_BYTES - len(line) + 1)).is_whole
+    long = "x" * 10_000
+    found = read_sitemap(f"<urlset><url><loc>http://e.org/{long}</loc></url></urlset>".encode())
+    assert found == Sitemap()
+
+
 def test_bombs() -> None:
     packer = zlib.compressobj(9, wbits=31)
     bomb = packer.compress(b"<urlset>" + b" " * (4 * MAX_BYTES)) + packer.flush()

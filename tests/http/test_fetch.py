@@ -16,6 +16,8 @@ from virtual_time import run as run_virtual
 from recrawl.http.fetch import BACKOFF, Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.headers import retry_after, sendable
+from recrawl.http.limits import Limits
+from recrawl.http.request import MAX_DRAINED
 from recrawl.records import Page, Response, Validators
 
 HTML = (("Content-Type", "text/html"),)
@@ -53,8 +55,9 @@ def during(web: Web, story: Callable[[Fetcher], Coroutine[Any, Any, None]]) -> N
 
 def test_a_page_is_fetched() -> None:
     web = Web({"/a": answer("<p>hello", headers=[*HTML, ("ETag", '"1"'), ("X-Odd", "\xe9")])})
-    start = time.perf_counter()
+    start, at = time.perf_counter(), time.time_ns() // 1000
     got = visit(web)
+    assert at <= got.at <= time.time_ns() // 1000
     assert 0.0 < got.seconds < time.perf_counter() - start
     assert got.error is None
     assert (got.status, got.body, got.truncated) == (200, b"<p>hello", False)
@@ -369,6 +372,7 @@ def raw_deflate(data: bytes) -> bytes:
         ("gzip", lambda data: gzip.compress(data[:7]) + gzip.compress(data[7:])),
         ("gzip", lambda data: gzip.compress(data) + b"\0" * 20),
         ("gzip", lambda data: b""[len(data) :]),
+        ("gzip", lambda data: gzip.compress(data) + gzip.compress(b"") * 50),
     ],
 )  # fmt: skip
 def test_compressed_pages_are_unfolded(encoding: str, compress: Callable[[bytes], bytes]) -> None:
@@ -384,7 +388,7 @@ def test_compressed_pages_are_unfolded(encoding: str, compress: Callable[[bytes]
     ("encoding", "sent"),
     [
         ("br", b"x"), ("gzip, gzip", b"x"), ("gzip", b"plain"), ("deflate", b"\x78plain"),
-        ("gzip", gzip.compress(b"x" * 1000)[:-9]), ("gzip", gzip.compress(b"") * 1000),
+        ("gzip", gzip.compress(b"x" * 1000)[:-9]), ("gzip", gzip.compress(b"") * 52),
     ],
 )  # fmt: skip
 def test_what_cannot_be_unfolded_is_an_error(encoding: str, sent: bytes) -> None:
@@ -532,3 +536,108 @@ def test_a_fetch_can_be_cancelled_and_leaves_nothing_behind() -> None:
         assert (await made.fetch(web.page("/a"))).error is None
 
     during(web, story)
+
+
+@pytest.mark.parametrize(("size", "connections"), [(MAX_DRAINED, 1), (20 * MAX_DRAINED, 2)])
+def test_a_short_error_page_is_read_so_that_the_connection_can_be_reused(
+    size: int, connections: int
+) -> None:
+    ports = set[int]()
+
+    async def error(_: Request, writer: asyncio.StreamWriter) -> None:
+        ports.add(writer.get_extra_info("peername")[1])
+        writer.write(answer(bytes(size), "404 Not Found"))
+
+    web = Web({"/a": error})
+
+    async def story(made: Fetcher) -> None:
+        for _ in range(2):
+            assert (await made.fetch(web.page("/a"))).status == 404
+
+    during(web, story)
+    assert len(ports) == connections
+
+
+def in_virtual_time(web: Web, story: Callable[[Fetcher], Coroutine[Any, Any, None]], delay: float,
+                    **limits: int) -> None:  # fmt: skip
+    """Run a story with a delay between requests to a host."""
+
+    async def main() -> None:
+        gate = Gate(delay, 4, clock=asyncio.get_running_loop().time)
+        async with web, fetcher(gate=gate, limits=replace(PATIENT, **limits)) as made:
+            await story(made)
+
+    run_virtual(main(), grace=0.05)
+
+
+def test_pages_are_postponed_where_files_and_redirects_wait_for_their_turn() -> None:
+    web = Web({"/a": redirect("/b"), "/b": answer(), "/s.xml": answer()})
+
+    async def story(made: Fetcher) -> None:
+        assert (await made.fetch_file(web.url("/s.xml"), 100)).error is None
+        assert (await made.fetch_file(web.url("/s.xml"), 100)).error is None
+        # First robots.txt has to wait for its turn, and then the page.
+        for seconds in (5.0, 20.0):
+            got = await made.fetch(web.page("/a"))
+            assert (got.requests, got.postponed) == (0, True)
+            assert got.retry_after == pytest.approx(seconds, abs=0.1)
+            await asyncio.sleep(15.0 if seconds == 5.0 else 20.0)
+        got = await made.fetch(web.page("/a"))
+        assert (got.error, got.requests) == (None, 2)
+
+    in_virtual_time(web, story, delay=20.0)
+
+
+def test_a_redirect_to_a_host_that_must_wait_is_a_failure_not_a_postponement() -> None:
+    web = Web({})
+
+    async def story(made: Fetcher) -> None:
+        web.scripts["/a"] = redirect(f"http://other.test:{web.port}/b")
+        made.gate.close(f"other.test:{web.port}", 100.0)
+        await made.robots.rules(web.url("/a"))
+        got = await made.fetch(web.page("/a"))
+        assert got.error is not None
+        assert (got.requests, got.postponed) == (1, False)
+
+    during(web, story)
+
+
+def test_rules_that_never_arrive_leave_connections_to_others() -> None:
+    async def hang(_: Request, __: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(1000.0)
+
+    web = Web({f"{n}.test/robots.txt": hang for n in range(9)} | {"/a": answer()})
+
+    async def story(made: Fetcher) -> None:
+        await made.robots.rules(web.url("/a", "known.test"))
+        stuck = [asyncio.create_task(made.fetch(web.page("/a", f"{n}.test"))) for n in range(9)]
+        await asyncio.sleep(1.0)
+        assert len(web.log) == 1 + 2
+        assert (await made.fetch(web.page("/a", "known.test"))).error is None
+        assert not any(task.done() for task in stuck)
+        for got in await asyncio.gather(*stuck):
+            assert (got.requests, got.postponed) == (0, True)
+
+    in_virtual_time(web, story, delay=0.0, connections=4)
+
+
+def test_the_limits_are_those_of_the_documentation() -> None:
+    assert Limits() == Limits(
+        connections=32,
+        idle_connections=200,
+        connect_timeout=10.0,
+        idle_timeout=15.0,
+        total_timeout=60.0,
+        max_bytes=10_000_000,
+        max_redirects=5,
+        max_headers=200,
+        max_header_bytes=16_384,
+    )
+
+
+def test_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "recrawl.http")
+    web = Web({"/a": answer("hello")})
+    visit(web)
+    expected = f"GET {web.url('/a')}: 200, 5 bytes"
+    assert ("recrawl.http", 10, expected) in caplog.record_tuples

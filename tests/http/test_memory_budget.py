@@ -5,6 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.http.bodies import read_body
 from recrawl.http.memory_budget import SMALL, MemoryBudget, Reservation
 
 MAX_BYTES = 6 * SMALL
@@ -63,3 +64,51 @@ def test_what_is_held_keeps_others_waiting_and_the_first_is_served_first() -> No
         return order
 
     assert asyncio.run(main()) == ["a", "b"]
+
+
+def test_the_budget_can_be_used_up_before_anybody_is_privileged() -> None:
+    async def main() -> list[int]:
+        memory, held = MemoryBudget(SMALL), list[int]()
+        with Reservation(memory) as one, Reservation(memory) as two, Reservation(memory) as three:
+            for reservation in (one, two):
+                async with asyncio.timeout(60.0):
+                    await reservation.grow()
+                held.append(memory.held)
+            waiting = asyncio.create_task(three.grow())
+            await asyncio.sleep(0.01)
+            assert not waiting.done()
+            waiting.cancel()
+        return held
+
+    assert asyncio.run(main()) == [SMALL, 2 * SMALL]
+
+
+class Stream:
+    """A body that notes the memory held when the next chunk is read."""
+
+    def __init__(self, memory: MemoryBudget, *sizes: int) -> None:
+        self.memory, self.sizes, self.held = memory, list(sizes), list[int]()
+
+    async def readany(self) -> bytes:
+        self.held.append(self.memory.held)
+        return bytes(self.sizes.pop(0)) if self.sizes else b""
+
+    def at_eof(self) -> bool:
+        return not self.sizes
+
+
+def test_bodies_reserve_memory_once_they_are_long() -> None:
+    memory = MemoryBudget()
+    stream = Stream(memory, SMALL, 1, SMALL, 1)
+    body, truncated, received = asyncio.run(read_body(stream, None, 10 * SMALL, memory))  # type: ignore[arg-type]
+    assert (len(body), truncated, received) == (2 * SMALL + 2, False, 2 * SMALL + 2)
+    assert stream.held == [0, 0, SMALL, 3 * SMALL, 3 * SMALL]
+    assert memory.held == 0
+
+
+def test_a_body_of_just_the_limit_is_whole() -> None:
+    memory = MemoryBudget()
+    for sizes, expected in (((5, 5), (10, False, 10)), ((5, 6), (10, True, 11))):
+        stream = Stream(memory, *sizes)
+        body, truncated, received = asyncio.run(read_body(stream, None, 10, memory))  # type: ignore[arg-type]
+        assert (len(body), truncated, received) == expected

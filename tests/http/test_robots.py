@@ -284,26 +284,63 @@ def test_a_rule_of_ours_is_not_remembered() -> None:
     assert host.kept == {}
 
 
-def test_rules_not_used_for_long_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_FILES", 10)
-    monkeypatch.setattr(module, "MAX_CHARACTERS", 200)
-    host = Host(text("User-agent: *\nDisallow: /x"))  # 27 characters: 7 of them
-    host.kept = {}
+RULES = "User-agent: *\nDisallow: /x"  # 27 characters
+
+
+@pytest.mark.parametrize(("files", "characters"), [(3, 1_000), (100, 3 * len(RULES))])
+def test_the_least_recently_used_rules_are_evicted(
+    monkeypatch: pytest.MonkeyPatch, files: int, characters: int
+) -> None:
+    monkeypatch.setattr(module, "MAX_FILES", files)
+    monkeypatch.setattr(module, "MAX_CHARACTERS", characters)
+    host = Host(text(RULES))
 
     async def main() -> None:
-        robots = Robots(host.fetch, AGENT, now=lambda: 0)
-        for n in range(30):
-            await robots.rules(f"http://{n}.test/")
-            await robots.rules("http://often.test/")
-        assert len(host.requests) == 31
-        await robots.rules("http://29.test/")
-        assert len(host.requests) == 31
-        await robots.rules("http://0.test/")
-        assert len(host.requests) == 32
-        host.reply = text("User-agent: *\n" + "#" * 1000)
-        assert (await robots.rules("http://big.test/")).allows("http://big.test/")
+        robots = Robots(host.fetch, AGENT, now=lambda: round(seconds() * 1e6))
+        for name in "abc":
+            await robots.rules(f"http://{name}.test/")
+        await asyncio.sleep(DAY)
+        # Files that are fetched again count once.
+        for name in "abcab":
+            await robots.rules(f"http://{name}.test/")
+        assert len(host.requests) == 6
+        await robots.rules("http://d.test/")
+        for name in "abd":
+            await robots.rules(f"http://{name}.test/")
+        assert len(host.requests) == 7
+        await robots.rules("http://c.test/")
+        assert len(host.requests) == 8
 
     run(main())
+
+
+def test_a_file_longer_than_the_cache_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CHARACTERS", 10)
+    host = Host(text(RULES))
+
+    async def main() -> None:
+        robots = host.robots()
+        for _ in range(2):
+            assert not (await robots.rules("http://big.test/")).allows("http://big.test/x")
+        assert len(host.requests) == 1
+
+    run(main())
+
+
+@pytest.mark.parametrize("rule", ["/*{}", "/{}$"])
+def test_wildcards_are_counted(rule: str) -> None:
+    """The name in the first line is one of them."""
+    lines = [f"Disallow: {rule.format(n)}\n" for n in range(module.MAX_WILDCARDS)]
+    assert rules_for(text("User-agent: *\n" + "".join(lines[1:]))).problem is None
+    assert rules_for(text("User-agent: *\n" + "".join(lines))).problem is not None
+
+
+def test_trouble_with_a_file_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    rules_for(text(RULES))
+    assert caplog.records == []
+    rules_for(no_answer)
+    assert [(one.name, one.levelname) for one in caplog.records] == [("recrawl.http", "WARNING")]
+    assert "a.test cannot be read: no connection: refused" in caplog.text
 
 
 def test_an_agent_has_a_name() -> None:
