@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.runtime-ready
 DEV_READY := $(VENV)/.dev-ready
 BENCH_READY := $(VENV)/.bench-ready
+DOCS_READY := $(VENV)/.docs-ready
+RELEASE_READY := $(VENV)/.release-ready
 # Tests of one file stay together: many share what is slow to make.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -40,15 +42,35 @@ format: $(DEV_READY) ## Format the code and mend what lint can mend
 bench: $(BENCH_READY) ## Measure, and write the measured tables and pictures into docs/
 	$(BIN)/python -m benchmarks
 
+.PHONY: mutants
+mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (some 25 minutes)
+	$(BIN)/python tools/mutants.py
+
+.PHONY: docs
+docs: $(DOCS_READY) ## Build the documentation site in build/site; a broken link fails
+	$(BIN)/python tools/gather_docs.py build/docs
+	$(BIN)/zensical build --strict --clean
+	@echo "Read it: build/site/index.html"
+
+.PHONY: dist
+dist: $(RELEASE_READY) ## Build the source distribution and the wheel in dist/, and check them
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+
+COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade
+
 .PHONY: lock
 lock: ## Pin every dependency anew, with hashes (needs uv)
-	uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -o requirements/runtime.txt
-	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements/runtime.txt -o requirements/dev.txt
-	uv pip compile pyproject.toml --extra bench --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -c requirements/dev.txt -o requirements/bench.txt
+	$(COMPILE) --extra build -o requirements/runtime.txt
+	$(COMPILE) --extra dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(COMPILE) --extra bench -c requirements/dev.txt -o requirements/bench.txt
+	$(COMPILE) --extra docs -c requirements/dev.txt -o requirements/docs.txt
+	$(COMPILE) --extra build --extra release -c requirements/dev.txt -o requirements/release.txt
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -70,4 +92,14 @@ $(DEV_READY): requirements/dev.txt $(RUN_READY)
 $(BENCH_READY): requirements/bench.txt $(DEV_READY)
 	@echo "Adding what benchmarks compare with to $(VENV) (once)"
 	@$(INSTALL) --require-hashes -r requirements/bench.txt
+	@touch $@
+
+$(DOCS_READY): requirements/docs.txt | $(BIN)/python
+	@echo "Adding what builds the site to $(VENV) (once)"
+	@$(INSTALL) --require-hashes -r requirements/docs.txt
+	@touch $@
+
+$(RELEASE_READY): requirements/release.txt $(RUN_READY)
+	@echo "Adding what builds distributions to $(VENV) (once)"
+	@$(INSTALL) --require-hashes -r requirements/release.txt
 	@touch $@
