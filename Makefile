@@ -44,7 +44,7 @@ bench: $(BENCH_READY) ## Measure, and write the measured tables and pictures int
 
 .PHONY: mutants
 mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (some 25 minutes)
-	$(BIN)/python tools/mutants.py
+	$(BIN)/python -m tools.mutants
 
 .PHONY: docs
 docs: $(DOCS_READY) ## Build the documentation site in build/site; a broken link fails
