@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3
+# Which sample of faults `make mutants` draws.
+SEED ?= 11
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.runtime-ready
@@ -15,7 +17,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(RUN_READY) ## Crawl a little web for a minute, and see how fresh the copy really is
@@ -44,7 +46,7 @@ bench: $(BENCH_READY) ## Measure, and write the measured tables and pictures int
 
 .PHONY: mutants
 mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (some 25 minutes)
-	$(BIN)/python -m tools.mutants
+	$(BIN)/python -m tools.mutants --seed $(SEED)
 
 .PHONY: docs
 docs: $(DOCS_READY) ## Build the documentation site in build/site; a broken link fails

@@ -19,13 +19,14 @@ from recrawl.crawler.settings import KNOBS
 from recrawl.store.queries import migrations
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
+LIBRARY = "docs/reference/api.md"
 PROGRAM: Any = typer.main.get_command(app)
 
 
 def commands(group: Any) -> dict[str, Any]:  # noqa: ANN401 - typer keeps the type to itself
-    """Give a group's commands; one that is in a group of its own goes by both names."""
+    """Return a group's commands; one that is in a group of its own goes by both names."""
     found = dict[str, Any]()
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
@@ -60,7 +61,7 @@ def cell(text: object) -> str:
 
 
 def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type to itself
-    """Give the table that the reference must have for a command."""
+    """Return the table that the reference must have for a command."""
     rows = ["| | what it is | unless given |", "| --- | --- | --- |"]
     for option in command.params:
         if option.name == "help":
@@ -75,7 +76,7 @@ def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type t
 
 
 def settings_table() -> str:
-    """Give the table that the reference must have for the crawler's settings."""
+    """Return the table that the reference must have for the crawler's settings."""
     rows = ["| setting | unless given | what may be given | what it means |"]
     rows.append("| --- | --- | --- | --- |")
     for name, knob in KNOBS.items():
@@ -87,7 +88,7 @@ def settings_table() -> str:
 
 
 def renewed(text: str, folder: Path) -> str:
-    """Give a page with its tables of options and settings and its shell sessions as of today.
+    """Return a page with its tables of options and settings and its shell sessions as of today.
 
     A fence such as "csv visits.csv" names a file, which sessions below it can read.
     """
@@ -113,9 +114,26 @@ def renewed_fence(fence: re.Match[str], folder: Path) -> str:
 
 
 def test_every_public_name_is_mentioned() -> None:
-    told = "\n".join(TEXTS.values())
-    missing = [name for name in recrawl.__all__ if not re.search(rf"\b{name}\b", told)]
+    pages = "\n".join(text for page, text in TEXTS.items() if page != LIBRARY)
+    missing = [name for name in recrawl.__all__ if not re.search(rf"\b{name}\b", pages)]
     assert not missing, f"public, but nowhere in README.md or docs/: {missing}"
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    listed = re.findall(r"^::: recrawl\.(\w+)$", TEXTS[LIBRARY], re.MULTILINE)
+    assert sorted(listed) == sorted(recrawl.__all__)
+
+
+def test_every_page_is_on_the_site() -> None:
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    assert sorted(pages_of(site["project"]["nav"])) == sorted(TEXTS)
+
+
+def pages_of(nav: Any) -> list[str]:  # noqa: ANN401 - a tree of lists and tables
+    if isinstance(nav, str):
+        return [nav]
+    parts = nav.values() if isinstance(nav, dict) else nav
+    return [page for part in parts for page in pages_of(part)]
 
 
 @pytest.mark.parametrize("page", TEXTS)
@@ -136,8 +154,8 @@ def test_every_setting_is_in_the_reference() -> None:
     (table,) = SETTINGS.finditer(reference)
     assert re.findall(r"^\| `(\w+)` \|", table[0], re.MULTILINE) == list(KNOBS)
     # Beside its row, each is spoken of once: what to think of when it is changed.
-    told = SETTINGS.sub("", reference)
-    missing = [name for name in KNOBS if f"`{name}`" not in told]
+    prose = SETTINGS.sub("", reference)
+    missing = [name for name in KNOBS if f"`{name}`" not in prose]
     assert not missing, f"settings without a word beside the table: {missing}"
 
 
@@ -194,9 +212,9 @@ def test_the_layers_are_those_that_are_checked() -> None:
 def test_make_has_the_targets_that_are_named() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     there = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    told = set(re.findall(r"`make ([a-z-]+)", "\n".join(TEXTS.values())))
+    named = set(re.findall(r"`make ([a-z-]+)", "\n".join(TEXTS.values())))
     listed = set(re.findall(r"^\| `make ([a-z-]+)`", TEXTS["CONTRIBUTING.md"], re.MULTILINE))
-    assert told <= there
+    assert named <= there
     assert listed == there
 
 

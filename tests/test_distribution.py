@@ -1,0 +1,72 @@
+"""What is built for a package index, from the metadata to the files."""
+
+import email
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"!?\[[^]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def metadata(built: Path) -> Message:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = (name for name in files.namelist() if name.endswith("/METADATA"))
+        return email.message_from_bytes(files.read(name))
+
+
+def test_the_description_has_no_relative_links_or_images(metadata: Message) -> None:
+    text = str(metadata.get_payload(decode=True), "utf-8")  # type: ignore[arg-type]
+    assert "## Crawl" in text
+    prose = FENCE.sub("", text)
+    relative = [target for target in LINK.findall(prose) if not target.startswith("https://")]
+    assert relative == []
+    assert not re.search(r"<img|<!--", prose)
+
+
+def test_project_urls_are_absolute(metadata: Message) -> None:
+    urls = [str(line).split(", ")[1] for line in metadata.get_all("Project-URL", [])]
+    assert urls
+    assert all(url.startswith("https://") for url in urls)
+
+
+def test_the_source_distribution_has_all_that_is_tested(built: Path) -> None:
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        there = {name.partition("/")[2].partition("/")[0] for name in files.getnames()}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    needed = {*settings["mypy"]["files"], *settings["pytest"]["ini_options"]["testpaths"]}
+    needed |= {"Makefile", "requirements", "pyproject.toml", "CONTRIBUTING.md", "zensical.toml"}
+    assert needed <= there
+
+
+def test_the_wheel_has_every_file_of_the_package(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        there = {name for name in files.namelist() if name.startswith("recrawl/")}
+    source = ROOT / "src"
+    files_of_package = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert files_of_package == there
