@@ -92,7 +92,7 @@ def with_recrawl(address: str, pages: int, connections: int) -> None:
     from recrawl.store.sqlite import SqliteStore
 
     # Otherwise the end would be noticed half a second late.
-    loop.VIEW_EVERY = 0.02
+    loop.WATCH_EVERY = 0.02
     begun: list[tuple[float, float]] = []
     ended: list[float] = []
 

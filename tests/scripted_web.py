@@ -14,6 +14,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from recrawl.http.address_guard import connector, is_public
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
+from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
 from recrawl.records import Page
 
@@ -166,5 +167,5 @@ def fetcher(
     def connect() -> TCPConnector:
         return connector(resolver=names or Names(), allowed=allowed)
 
-    gate = Gate(0.0, 8) if gate is None else gate
+    gate = Gate(HostPacing(0.0, 8)) if gate is None else gate
     return Fetcher(AGENT, gate, limits=limits, connect=connect)

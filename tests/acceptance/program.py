@@ -13,7 +13,7 @@ from recrawl.urls import host_of
 #: The program, telling how it goes as often as it looks, twenty times a second.
 _OFTEN = (
     "import recrawl.cli.render.run as screen, recrawl.crawler.loop as crawl;"
-    "screen.LOG_EVERY, crawl.VIEW_EVERY = 0, 0.05;"
+    "screen.LOG_EVERY, crawl.WATCH_EVERY = 0, 0.05;"
     "from recrawl.cli.app import main; main()"
 )
 

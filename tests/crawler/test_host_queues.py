@@ -1,4 +1,4 @@
-"""HostQueues: hosts take turns, and none has more under way than it may."""
+"""Host queues: hosts take turns, and none has more pages in flight than it may."""
 
 from collections import Counter
 
@@ -6,11 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.crawler.host_queues import HostQueues
-from recrawl.records import Page
+from recrawl.http.host_pacing import HostPacing
+from recrawl.records import Page, Response
 
 
 def page(number: int, host: str) -> Page:
     return Page(number, f"https://{host}/{number}", host)
+
+
+def queues_for(host_connections: int, connections: int = 2) -> HostQueues:
+    pacing = HostPacing(0.0, host_connections, connections=connections)
+    return HostQueues(pacing, connections, host_connections)
 
 
 @given(
@@ -18,66 +24,90 @@ def page(number: int, host: str) -> Page:
     st.lists(st.sampled_from(["next", "done", "drop a"]), max_size=60),
     st.integers(1, 3),
 )
-def test_no_host_has_more_under_way_than_it_may_and_no_page_is_lost(
-    hosts: list[str], steps: list[str], most: int
+def test_no_host_has_more_in_flight_than_it_may_and_no_page_is_lost(
+    hosts: list[str], steps: list[str], limit: int
 ) -> None:
-    lanes = HostQueues(most)
+    queues = queues_for(limit)
     waiting = Counter(hosts)
-    under_way: list[Page] = []
+    in_flight: list[Page] = []
     given_out: list[int] = []
     for number, host in enumerate(hosts):
-        lanes.add(page(number, host))
+        queues.add(page(number, host))
     for step in steps:
         if step == "next":
-            got = lanes.next()
-            running = Counter(one.host for one in under_way)
-            free = [host for host in waiting if waiting[host] and running[host] < most]
+            got = queues.next()
+            running = Counter(one.host for one in in_flight)
+            free = [host for host in waiting if waiting[host] and running[host] < limit]
             assert (got is not None) == bool(free)
             if got is not None:
-                under_way.append(got)
+                in_flight.append(got)
                 given_out.append(got.number)
                 waiting[got.host] -= 1
-        elif step == "done" and under_way:
-            lanes.done(under_way.pop(0).host)
+        elif step == "done" and in_flight:
+            queues.done(in_flight.pop(0).host)
         elif step == "drop a":
-            dropped = lanes.drop("a")
+            dropped = queues.drop("a")
             assert len(dropped) == waiting["a"]
             waiting["a"] = 0
-        assert lanes.waiting == waiting.total()
-        assert all(lanes.queued(host) == waiting[host] for host in "abc")
-        assert max(Counter(one.host for one in under_way).values(), default=0) <= most
+        assert queues.waiting == waiting.total()
+        assert max(Counter(one.host for one in in_flight).values(), default=0) <= limit
     assert len(set(given_out)) == len(given_out)
     for host in "abc":
         ours = [number for number in given_out if hosts[number] == host]
         assert ours == sorted(ours)
 
 
-def test_suspected_hosts_share_some_of_the_connections() -> None:
-    lanes = HostQueues(host_connections=1, max_suspects=1)
+def test_suspects_share_half_of_the_connections() -> None:
+    pacing = HostPacing(0.0, 1, connections=2)
+    queues = HostQueues(pacing, 2)
+    hanging = Response("https://a/", 0, at=0, error="nothing came for 15 s")
     for host in "ab":
-        lanes.suspect(host, is_suspect=True)
+        pacing.backoff(host, hanging)
     for number, host in enumerate("abcab"):
-        lanes.add(page(number, host))
-    assert [one.number for one in iter(lanes.next, None)] == [0, 2]
-    lanes.done("c")
-    assert lanes.next() is None
-    lanes.done("a")
-    assert [one.number for one in iter(lanes.next, None)] == [1]
-    # One that answered is like any other, and its page under way counts no more.
-    lanes.suspect("b", is_suspect=False)
-    assert [one.number for one in iter(lanes.next, None)] == [3]
-    lanes.done("b")
-    assert [one.number for one in iter(lanes.next, None)] == [4]
+        queues.add(page(number, host))
+    assert [one.number for one in iter(queues.next, None)] == [0, 2]
+    queues.done("c")
+    assert queues.next() is None
+    queues.done("a")
+    assert [one.number for one in iter(queues.next, None)] == [1]
+    # A host that answered is like any other, and its page in flight counts no more.
+    pacing.backoff("b", Response("https://b/", 200, at=0))
+    queues.release()
+    assert [one.number for one in iter(queues.next, None)] == [3]
+    queues.done("b")
+    assert [one.number for one in iter(queues.next, None)] == [4]
     for host in "ab":
-        lanes.done(host)
-    assert lanes.next() is None
+        queues.done(host)
+    assert queues.next() is None
+
+
+def test_a_queue_is_full_at_eight_pages_per_connection_to_the_host() -> None:
+    queues = queues_for(2)
+    for number in range(15):
+        queues.add(page(number, "a"))
+    assert not queues.is_full("a")
+    queues.add(page(15, "a"))
+    assert queues.is_full("a")
+    assert not queues.is_full("b")
+
+
+def test_queues_are_filled_up_when_half_of_the_pages_are_gone() -> None:
+    queues = queues_for(1, connections=4)
+    assert queues.wanted(in_flight=4) == 16
+    for number in range(8):
+        queues.add(page(number, str(number)))
+    assert queues.wanted(in_flight=4) == 8
+    queues.add(page(8, "8"))
+    assert queues.wanted(in_flight=4) == 0
+    # Connections are free although pages wait: those of hosts that hang.
+    assert queues.wanted(in_flight=1) == 3
 
 
 def test_hosts_take_turns() -> None:
-    lanes = HostQueues(host_connections=10)
+    queues = queues_for(10)
     for number, host in enumerate("aaaab"):
-        lanes.add(page(number, host))
-    first, second = lanes.next(), lanes.next()
+        queues.add(page(number, host))
+    first, second = queues.next(), queues.next()
     assert first is not None
     assert second is not None
     assert [first.host, second.host] == ["a", "b"]

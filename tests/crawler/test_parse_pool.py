@@ -14,15 +14,15 @@ def where(_body: bytes) -> str:
 
 def test_short_pages_are_read_here_and_long_ones_elsewhere() -> None:
     async def read(body: bytes) -> str:
-        room = ParsePool()
+        pool = ParsePool()
         try:
-            return await room.read(body, where, body)
+            return await pool.run(body, where, body)
         finally:
-            room.close()
+            pool.close()
 
     here = threading.current_thread().name
     assert asyncio.run(read(b"a" * SHORT)) == here
-    assert asyncio.run(read(b"a" * (SHORT + 1))).startswith("reading")
+    assert asyncio.run(read(b"a" * (SHORT + 1))).startswith("parse")
 
 
 def test_the_loop_goes_on_while_a_page_that_was_made_to_be_slow_is_read() -> None:
@@ -30,14 +30,14 @@ def test_the_loop_goes_on_while_a_page_that_was_made_to_be_slow_is_read() -> Non
     page = f"<div {attributes}>Hello</div>".encode()
 
     async def longest_pause() -> tuple[float, float]:
-        room, pauses = ParsePool(), [0.0]
+        pool, pauses = ParsePool(), [0.0]
         begun = time.perf_counter()
-        reading = asyncio.ensure_future(room.read(page, Reader().read, page, "text/html"))
+        reading = asyncio.ensure_future(pool.run(page, Reader().read, page, "text/html"))
         while not reading.done():
             before = time.perf_counter()
             await asyncio.sleep(0.01)
             pauses.append(time.perf_counter() - before)
-        room.close()
+        pool.close()
         return max(pauses), time.perf_counter() - begun
 
     pause, took = asyncio.run(longest_pause())
@@ -50,7 +50,7 @@ def test_what_fails_elsewhere_fails_here() -> None:
 
     async def read() -> str:
         try:
-            await ParsePool().read(b"a" * (SHORT + 1), fail, b"")
+            await ParsePool().run(b"a" * (SHORT + 1), fail, b"")
         except ValueError as error:
             return str(error)
         return ""

@@ -9,7 +9,7 @@ import pytest
 from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill
 
 from recrawl.crawler.explain import Price
-from recrawl.crawler.status import Status, stand
+from recrawl.crawler.status import Status, read_status
 from recrawl.records import Outcome
 from recrawl.store.locking import runner_of
 from recrawl.store.sqlite import SqliteStore
@@ -17,9 +17,9 @@ from recrawl.store.sqlite import SqliteStore
 NOW = 20_000 * DAY + HOUR // 2
 
 
-def standing(path: Path) -> Status:
+def status_of(path: Path) -> Status:
     with SqliteStore.open(path) as store:
-        return stand(store, path, 10.0, NOW)
+        return read_status(store, path, 10.0, NOW)
 
 
 def fresh(url: str, days: float) -> float:
@@ -29,7 +29,7 @@ def fresh(url: str, days: float) -> float:
 
 def test_pages_visits_and_spending_are_counted(tmp_path: Path) -> None:
     fill(tmp_path / "s.db", NOW)
-    found = standing(tmp_path / "s.db")
+    found = status_of(tmp_path / "s.db")
     assert (found.totals.pages, found.totals.alive, found.totals.gone) == (5, 4, 1)
     assert found.totals.with_copy == 2
     # News changed, one failed with two requests, one was gone with two.
@@ -45,12 +45,12 @@ def test_expected_freshness_weighs_by_importance(tmp_path: Path) -> None:
     """Two for the news, one for each other page that is not gone; no copy is no freshness."""
     fill(tmp_path / "s.db", NOW)
     expected = (2.0 * fresh(NEWS, 0.25) + fresh(ABOUT, 8.0)) / 5.0
-    assert standing(tmp_path / "s.db").expected_freshness == pytest.approx(expected)
+    assert status_of(tmp_path / "s.db").expected_freshness == pytest.approx(expected)
 
 
 def test_pages_without_a_copy_are_next_then_those_that_are_due(tmp_path: Path) -> None:
     fill(tmp_path / "s.db", NOW)
-    found = standing(tmp_path / "s.db")
+    found = status_of(tmp_path / "s.db")
     assert found.price == Price(PRICE, is_now=False)
     assert [due.url for due in found.due[:1]] == [NEW]
     assert {due.url for due in found.due[1:]} == {NEWS, ABOUT}
@@ -62,14 +62,14 @@ def test_pages_without_a_copy_are_next_then_those_that_are_due(tmp_path: Path) -
 
 def test_without_a_price_only_pages_without_a_copy_are_told(tmp_path: Path) -> None:
     fill(tmp_path / "s.db", NOW, price=None)
-    found = standing(tmp_path / "s.db")
+    found = status_of(tmp_path / "s.db")
     assert found.price is None
     assert [due.url for due in found.due] == [NEW]
 
 
 def test_hosts_are_told_by_size(tmp_path: Path) -> None:
     fill(tmp_path / "s.db", NOW)
-    found = standing(tmp_path / "s.db")
+    found = status_of(tmp_path / "s.db")
     told = [(host.name, host.pages, host.without_copy, host.failing) for host in found.hosts]
     assert told == [("a.example", 3, 1, 0), ("b.example", 1, 1, 1)]
     assert found.other_hosts == 0
@@ -78,7 +78,7 @@ def test_hosts_are_told_by_size(tmp_path: Path) -> None:
 def test_an_empty_store_stands_too(tmp_path: Path) -> None:
     with SqliteStore.open(tmp_path / "s.db", create=True):
         pass
-    found = standing(tmp_path / "s.db")
+    found = status_of(tmp_path / "s.db")
     assert found.expected_freshness is None
     assert (found.due, found.hosts) == ([], [])
 
@@ -97,7 +97,7 @@ def test_a_run_is_noticed_and_not_disturbed(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"locked\n"
         assert runner_of(path) == process.pid
-        found = standing(path)
+        found = status_of(path)
         assert found.runner == process.pid
         assert found.price == Price(PRICE, is_now=True)
         process.communicate()

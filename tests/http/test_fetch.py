@@ -13,8 +13,9 @@ import pytest
 from scripted_web import AGENT, PATIENT, Names, Request, Web, answer, fetcher, redirect
 from virtual_time import run as run_virtual
 
-from recrawl.http.fetch import BACKOFF, Fetcher
+from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
+from recrawl.http.host_pacing import TOO_MANY_PAUSE, HostPacing
 from recrawl.http.headers import retry_after, sendable
 from recrawl.http.limits import Limits
 from recrawl.http.request import MAX_DRAINED
@@ -263,7 +264,7 @@ def test_robots_txt_survives_a_restart() -> None:
             for _ in range(2):
                 async with Fetcher(
                     AGENT,
-                    Gate(0.0),
+                    Gate(HostPacing(0.0)),
                     allow_private=True,
                     recall=kept.get,
                     remember=kept.__setitem__,
@@ -284,7 +285,8 @@ def test_the_server_sees_the_pauses_it_asked_for() -> None:
     })  # fmt: skip
 
     async def main() -> None:
-        gate = Gate(0.1, 4, clock=asyncio.get_running_loop().time)
+        pacing = HostPacing(0.1, 4)
+        gate = Gate(pacing, clock=asyncio.get_running_loop().time)
         async with web, fetcher(gate=gate) as made:
             hosts = ("one.test", "two.test", "three.test")
             got = await asyncio.gather(
@@ -327,7 +329,7 @@ def test_a_server_that_wants_to_be_left_alone_is(status: str) -> None:
 
 
 def test_too_many_without_a_time_means_some_time() -> None:
-    assert visit(Web({"/a": answer("", "429 Too Many")})).retry_after == BACKOFF
+    assert visit(Web({"/a": answer("", "429 Too Many")})).retry_after == TOO_MANY_PAUSE
     assert visit(Web({"/a": answer("", "503 Unavailable")})).retry_after is None
 
 

@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_time import now, run
 
-from recrawl.http import gate as gates
+from recrawl.http import host_pacing
 from recrawl.http.gate import Gate, HostClosed
+from recrawl.http.host_pacing import HostPacing
 
 Spans = list[tuple[float, float]]
 
 
 def gate_of(delay: float = 1.0, connections: int = 1, patience: float = 1e9) -> Gate:
-    return Gate(delay, connections, patience=patience, clock=now)
+    return Gate(HostPacing(delay, connections), patience=patience, clock=now)
 
 
 async def ask(gate: Gate, spans: Spans, seconds: float, host: str = "a") -> None:
@@ -96,9 +97,9 @@ def test_a_host_that_asks_for_it_is_asked_more_slowly() -> None:
     async def main() -> Spans:
         gate, spans = gate_of(1.0), []  # type: ignore[var-annotated]
         await ask(gate, spans, 0.0)
-        gate.slow("a", 5.0)  # holds for the pause that has begun
+        gate.pacing.set_delay("a", 5.0)  # holds for the pause that has begun
         await ask(gate, spans, 0.0)
-        gate.slow("a", 0.1)  # never below the usual
+        gate.pacing.set_delay("a", 0.1)  # never below the usual
         await ask(gate, spans, 0.0)
         return spans
 
@@ -111,7 +112,7 @@ def test_slowing_reaches_those_who_wait_already() -> None:
         await ask(gate, spans, 0.0)
         waiting = asyncio.create_task(ask(gate, spans, 0.0))
         await asyncio.sleep(0.5)
-        gate.slow("a", 4.0)
+        gate.pacing.set_delay("a", 4.0)
         await waiting
         return spans
 
@@ -129,7 +130,7 @@ def test_a_turn_that_comes_too_late_is_refused_at_once_and_says_when() -> None:
         assert caught.value.seconds == 8.0
         assert now() == 0.0
         await first
-        gate.close("a", 100.0)
+        gate.refuse("a", 503, 100.0)
         with pytest.raises(HostClosed, match=r"a cannot be asked for another 100\.0 s"):
             await ask(gate, spans, 0.0)
         assert len(spans) == 2
@@ -157,8 +158,8 @@ def test_closing_reaches_those_who_wait_already() -> None:
         await ask(gate, spans, 0.0)
         waiting = asyncio.create_task(ask(gate, spans, 0.0))
         await asyncio.sleep(1.0)
-        gate.close("a", 60.0)
-        gate.close("a", 1.0)  # the longer time stands
+        gate.refuse("a", 503, 60.0)
+        gate.refuse("a", 503, 1.0)  # the longer time stands
         with pytest.raises(HostClosed) as caught:
             await waiting
         assert 56.0 < caught.value.seconds <= 60.0
@@ -170,7 +171,7 @@ def test_closing_reaches_those_who_wait_already() -> None:
 def test_a_closed_host_opens_again_and_is_as_fast_as_before() -> None:
     async def main() -> Spans:
         gate, spans = gate_of(0.0, 2), []  # type: ignore[var-annotated]
-        gate.close("a", 10.0)
+        gate.refuse("a", 503, 10.0)
         await asyncio.gather(*(ask(gate, spans, 1.0) for _ in range(4)))
         return spans
 
@@ -179,8 +180,8 @@ def test_a_closed_host_opens_again_and_is_as_fast_as_before() -> None:
 
 def test_hosts_that_may_have_been_asked_are_not_asked_at_once() -> None:
     async def main() -> Spans:
-        gate, spans = Gate(1.0, asked_at=now(), clock=now), []  # type: ignore[var-annotated]
-        gate.slow("b", 3.0)
+        gate, spans = Gate(HostPacing(1.0, asked_at=now()), clock=now), []  # type: ignore[var-annotated]
+        gate.pacing.set_delay("b", 3.0)
         await asyncio.gather(ask(gate, spans, 0.0), ask(gate, spans, 0.0, "b"))
         return spans
 
@@ -188,15 +189,15 @@ def test_hosts_that_may_have_been_asked_are_not_asked_at_once() -> None:
 
 
 def test_hosts_with_nothing_to_remember_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gates, "HOSTS", 100)
+    monkeypatch.setattr(host_pacing, "MAX_HOSTS", 100)
 
     async def main() -> None:
         gate, spans = gate_of(1.0), []  # type: ignore[var-annotated]
-        gate.close("closed", 1e6)
+        gate.refuse("closed", 503, 1e6)
         busy = asyncio.create_task(ask(gate, spans, 1e6, "busy"))
         for number in range(1000):
             await ask(gate, spans, 0.1, str(number))
-            assert len(gate) <= 250
+            assert len(gate.pacing) <= 250
         gate.patience = 1.0
         for host in ("closed", "busy"):
             with pytest.raises(HostClosed):

@@ -1,118 +1,204 @@
-"""Everything a crawl needs, put together: the one place where parts meet."""
+"""The crawler: every part of a crawl, put together from the settings."""
 
 import asyncio
 import gc
 import math
+import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from types import TracebackType
+from typing import Any, Self, cast, final
 
 from recrawl.content.reader import Mode, Reader
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.load import Loaded, load_frontier, warm_up
+from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl, system_clock
 from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.settings import Settings, agent_of
+from recrawl.crawler.protocols import Storing
+from recrawl.crawler.seeds import checked_importance, named_page
+from recrawl.crawler.settings import Settings, agent_of, load_settings
 from recrawl.crawler.stats import Stats
+from recrawl.crawler.status import Status, read_status
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.visit import Visitor
+from recrawl.errors import ArgumentError, SettingsError
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
+from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
 from recrawl.records import MICROSECONDS_A_DAY, RobotsText
+from recrawl.store.rows import Added
 from recrawl.store.sqlite import SqliteStore
 
 Watch = Callable[[Stats], object]
 
 
-def run_crawl(
-    settings: Settings, *, seconds: float | None = None, watch: Watch | None = None
-) -> Stats:
-    """Crawl the store's pages until a signal ends it, or for so many seconds.
+@final
+class Crawler:
+    """Keep the copies of the pages in a store fresh: what ``recrawl run`` runs.
 
-    The first SIGINT or SIGTERM ends it cleanly, the second at once.
+    Args:
+        store: The store's file, which is created if there is none.
+        settings: Any of the crawler's settings, as people type them: ``budget="2000/day"``,
+            ``host_delay="2s"``. Environment and settings file are not read.
 
     Raises:
-        StoreError: The store cannot be used, or another run uses it.
+        SettingsError: A setting cannot be used.
+        StoreError: On entering: the store cannot be used.
     """
+
+    def __init__(self, store: str | os.PathLike[str] = "recrawl.db", **settings: Any) -> None:  # noqa: ANN401
+        unknown = settings.keys() - {one.name for one in fields(Settings)}
+        if unknown:
+            raise SettingsError(f"there is no setting '{min(unknown)}'")
+        given = {**settings, "store": os.fspath(store)}
+        self.settings = load_settings(given, environ={}, file=os.devnull)
+        self._store: SqliteStore | None = None
+        self._crawl: Crawl | None = None
+
+    def __enter__(self) -> Self:
+        self._store = SqliteStore.open(self.settings.store, create=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.store.close()
+        self._store = None
+
+    @property
+    def store(self) -> SqliteStore:
+        """The open store: copies, history, visits."""
+        if self._store is None:
+            raise ArgumentError("the crawler is closed; open it: `with Crawler(...) as crawler:`")
+        return self._store
+
+    def add(self, urls: Iterable[str], *, importance: float | None = None) -> Added:
+        """Add pages to keep fresh; pages that are there already stay, with a new importance if any.
+
+        Raises:
+            AddressError: A URL cannot be crawled; no page is added.
+        """
+        weight = None if importance is None else checked_importance(importance)
+        return self.store.add([named_page(url, weight) for url in urls], system_clock())
+
+    def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
+        """Crawl for some seconds, or until `stop`, SIGINT or SIGTERM; a second signal ends it hard.
+
+        Args:
+            seconds: How long to crawl; None for no limit.
+            watch: Called with the stats about twice per second.
+
+        Raises:
+            StoreError: The store cannot be used, or another run uses it.
+        """
+        return run_crawl(self.settings, seconds=seconds, watch=watch, on_start=self._keep)
+
+    def _keep(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+
+    def stop(self) -> None:
+        """Stop a run soon and cleanly; to be called by ``watch``."""
+        if self._crawl is not None:
+            self._crawl.stop()
+
+    def status(self) -> Status:
+        """Return pages, visits, spending and what is due next."""
+        return read_status(self.store, self.settings.store, self.settings.budget, system_clock())
+
+
+def run_crawl(
+    settings: Settings,
+    *,
+    seconds: float | None = None,
+    watch: Watch | None = None,
+    on_start: Callable[[Crawl], object] = lambda _crawl: None,
+) -> Stats:
+    """Crawl the pages of a store that is there already; see `Crawler.run`."""
     with SqliteStore.open(settings.store) as store, store.lock():
-        warm_up(settings)
-        loaded = load_frontier(store, settings, system_clock())
-        start_credit(loaded, store, settings)
-        # What is loaded stays: looking through it for garbage again and again would find none.
+        frontier = load(store, settings)
+        # What is loaded stays: there is no garbage in it to look for.
         gc.freeze()
-        # The loop reads with a connection of its own, as the store's thread may be writing.
-        with (
-            SqliteStore.open(settings.store) as reader,
-            asyncio.Runner(loop_factory=_loop_factory()) as runner,
-        ):
-            return runner.run(_crawl(loaded, store, reader, settings, seconds, watch))
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    if sys.platform == "win32":
-        return None
-    import uvloop
-
-    return uvloop.new_event_loop
+        # The event loop reads with a connection of its own, as the store thread may be writing.
+        try:
+            with (
+                SqliteStore.open(settings.store) as reader,
+                asyncio.Runner(loop_factory=_loop_factory()) as runner,
+            ):
+                return runner.run(
+                    _crawl(frontier, store, reader, settings, seconds, watch, on_start)
+                )
+        finally:
+            gc.unfreeze()
 
 
 async def _crawl(
-    loaded: Loaded,
+    frontier: CrawlFrontier,
     store: SqliteStore,
     reader: SqliteStore,
     settings: Settings,
     seconds: float | None,
     watch: Watch | None,
+    on_start: Callable[[Crawl], object],
 ) -> Stats:
-    shelf, reading = StoreThread(store), ParsePool()
-    async with make_fetcher(settings, shelf, reader) as fetcher:
+    thread, parse_pool = StoreThread(store), ParsePool()
+    async with make_fetcher(settings, thread, reader) as fetcher:
         crawl = Crawl(
-            loaded,
-            make_visitor(fetcher, settings, reader, reading),
-            shelf,
+            frontier,
+            make_visitor(fetcher, settings, reader, parse_pool),
+            thread,
             settings,
-            grower=Discovery(loaded, shelf, fetcher, settings, reading),
-            host_delay=fetcher.gate.delay_of,
-            files=lambda: (fetcher.robots.requests, fetcher.files),
-            room=fetcher.memory,
+            pacing=fetcher.gate.pacing,
+            discovery=Discovery(frontier, thread, fetcher, settings, parse_pool),
+            other_requests=lambda: (fetcher.robots.requests, fetcher.files),
+            memory=fetcher.memory,
             watch=watch,
         )
-        _end_on_signals(crawl)
+        _stop_on_signals(crawl)
+        on_start(crawl)
         try:
             return await crawl.run(seconds)
         finally:
-            reading.close()
+            parse_pool.close()
 
 
-def start_credit(loaded: Loaded, store: SqliteStore, settings: Settings) -> None:
-    """Let the first page be fetched at once, unless one was just before the start.
+def load(store: Storing, settings: Settings) -> CrawlFrontier:
+    """Load the frontier, and let the first page be fetched at once unless one just was.
 
-    Budget that was not spent while nobody crawled is not made up for; so a crawl that is killed
-    and started again and again stays within its budget.
+    Budget that was not spent while nothing ran is not made up for, so a crawl that is killed and
+    restarted many times stays within its budget.
     """
+    warm_up(settings)
+    now = system_clock()
+    frontier = load_frontier(store, settings, now)
     newest = store.newest_visit()
-    waited = MICROSECONDS_A_DAY if newest is None else system_clock() - newest
-    if waited / MICROSECONDS_A_DAY * settings.budget >= 1.0:
-        loaded.frontier.spend(-1)
+    if newest is None or (now - newest) / MICROSECONDS_A_DAY * settings.budget >= 1.0:
+        frontier.frontier.spend(-1)
+    return frontier
 
 
-def make_fetcher(settings: Settings, shelf: StoreThread, reader: SqliteStore) -> Fetcher:
-    """Make who asks servers, as the settings say."""
+def make_fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fetcher:
+    """Make the HTTP client that the settings describe."""
 
     def remember(_origin: str, found: RobotsText) -> None:
-        shelf.later(shelf.store.remember_robots, found)
+        store.call_later(store.store.remember_robots, found)
 
+    pacing = HostPacing(
+        settings.host_delay,
+        settings.host_connections,
+        connections=settings.connections,
+        asked_at=_last_asked(settings, reader),
+    )
     return Fetcher(
         agent_of(settings),
-        Gate(
-            settings.host_delay,
-            settings.host_connections,
-            asked_at=_last_asked(settings, reader),
-        ),
+        Gate(pacing),
         limits=Limits(
             connections=settings.connections,
             connect_timeout=settings.connect_timeout,
@@ -129,9 +215,9 @@ def make_fetcher(settings: Settings, shelf: StoreThread, reader: SqliteStore) ->
 
 
 def _last_asked(settings: Settings, reader: SqliteStore) -> float:
-    """Say when an earlier run may have asked any host; if it could matter, it is taken as just now.
+    """Return when an earlier run may have asked any host: just now, if that could matter.
 
-    A run that was killed had asked hosts that the store does not know of.
+    A run that was killed had asked hosts that the store does not know about.
     """
     newest = reader.newest_visit()
     longest = max(settings.max_crawl_delay, settings.host_delay) * 1e6
@@ -139,24 +225,32 @@ def _last_asked(settings: Settings, reader: SqliteStore) -> float:
 
 
 def make_visitor(
-    fetcher: Fetcher, settings: Settings, reader: SqliteStore, reading: ParsePool
+    fetcher: Fetcher, settings: Settings, reader: SqliteStore, parse_pool: ParsePool
 ) -> Visitor:
-    """Make who visits pages, as the settings say."""
+    """Make the visitor that the settings describe."""
     return Visitor(
         fetcher,
         Reader(cast("Mode", settings.fingerprint), settings.selector or None),
         reader.body,
         settings.full_fetch_every,
         settings.gone_after,
-        reading,
+        parse_pool,
     )
 
 
-def _end_on_signals(crawl: Crawl) -> None:
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if sys.platform == "win32":
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop
+
+
+def _stop_on_signals(crawl: Crawl) -> None:
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
-    def end() -> None:
+    def stop() -> None:
         if crawl.stopping and task is not None:
             task.cancel()
         crawl.stop()
@@ -164,4 +258,4 @@ def _end_on_signals(crawl: Crawl) -> None:
     in_main_thread = threading.current_thread() is threading.main_thread()
     if sys.platform != "win32" and in_main_thread:
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, end)
+            loop.add_signal_handler(number, stop)

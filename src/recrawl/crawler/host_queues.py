@@ -1,117 +1,114 @@
-"""Pages on their way to be fetched, a lane a host, so that no host holds up another."""
+"""Pages that wait to be fetched, one queue per host, so that no host holds up another."""
 
 from collections import deque
 from typing import final
 
+from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Page
+
+#: Pages that wait for a connection, per connection.
+QUEUED_PER_CONNECTION = 4
+#: Pages of one host that may wait, per connection to it; then its queue is full.
+MAX_QUEUED = 8
+#: Seconds for which the frontier passes over a host whose queue is full.
+FULL_PAUSE = 1.0
 
 
 @final
 class HostQueues:
-    """Pages that wait for a free connection of their host; hosts take turns.
-
-    Hosts that did not response when they were asked last are suspected of not answering this time,
-    and have only some of the connections among them.
+    """Queues of pages by host; hosts take turns.
 
     Args:
-        host_connections: How many pages of a host may be under way at once. A host that hangs
-            keeps so many connections and no more.
-        max_suspects: How many pages of all suspected hosts may be under way at once.
+        pacing: Decides how many pages of a host, and of suspects, may be in flight.
+        connections: Pages in flight in all.
+        host_connections: Pages in flight per host. A host that hangs keeps that many connections
+            and no more.
 
-    >>> lanes = HostQueues(host_connections=1)
+    Attributes:
+        waiting: How many pages wait.
+
+    >>> queues = HostQueues(HostPacing())
     >>> for number, host in enumerate(["slow", "slow", "quick"]):
-    ...     lanes.add(Page(number, f"https://{host}/{number}", host))
-    >>> [page.number for page in iter(lanes.next, None)]
+    ...     queues.add(Page(number, f"https://{host}/{number}", host))
+    >>> [page.number for page in iter(queues.next, None)]
     [0, 2]
-    >>> lanes.done("slow")
-    >>> lanes.next().number
+    >>> queues.done("slow")
+    >>> queues.next().number
     1
     """
 
-    def __init__(self, host_connections: int, max_suspects: int = 1) -> None:
-        self._host_connections = host_connections
-        self._max_suspects = max_suspects
-        self._waiting: dict[str, deque[Page]] = {}
-        self._under_way: dict[str, int] = {}
-        #: Hosts that have a page waiting and a connection free, in order of their turns.
+    def __init__(self, pacing: HostPacing, connections: int = 1, host_connections: int = 1) -> None:
+        self._pacing = pacing
+        self._max_waiting = QUEUED_PER_CONNECTION * connections
+        self._max_queued = MAX_QUEUED * host_connections
+        self._connections = connections
+        self._queues: dict[str, deque[Page]] = {}
+        #: Hosts that have a page waiting and a visit free, in order of their turns.
         self._ready: deque[str] = deque()
-        #: Hosts that would be ready if they were not suspected.
+        #: Suspects that would be ready if suspects had a connection free.
         self._held_back: deque[str] = deque()
-        self._suspects: set[str] = set()
-        #: Pages of suspected hosts that are under way.
-        self._suspected = 0
         self.waiting = 0
+
+    def wanted(self, in_flight: int) -> int:
+        """Return how many pages to add; many at once, as that is quicker."""
+        refill = self._max_waiting - self.waiting if 2 * self.waiting <= self._max_waiting else 0
+        # All that wait may be pages of hosts that hang: free connections need others.
+        return max(refill, self._connections - in_flight)
+
+    def is_full(self, host: str) -> bool:
+        """Whether as many pages of a host wait as may."""
+        return len(self._queues.get(host, ())) >= self._max_queued
 
     def add(self, page: Page) -> None:
         """Let a page wait for its host."""
-        lane = self._waiting.setdefault(page.host, deque())
-        lane.append(page)
+        queue = self._queues.setdefault(page.host, deque())
+        queue.append(page)
         self.waiting += 1
-        if len(lane) == 1 and self._has_room(page.host):
+        if len(queue) == 1 and self._pacing.has_free_visit(page.host):
             self._ready.append(page.host)
 
     def next(self) -> Page | None:
-        """Give the next page that may be fetched, which is under way from now on."""
+        """Return the next page that may be fetched, which is in flight from now on."""
         while self._ready:
             host = self._ready.popleft()
-            if host not in self._suspects or self._suspected < self._max_suspects:
+            if not self._pacing.is_held_back(host):
                 return self._take(host)
             self._held_back.append(host)
         return None
 
     def _take(self, host: str) -> Page:
-        lane = self._waiting[host]
-        page = lane.popleft()
+        queue = self._queues[host]
+        page = queue.popleft()
         self.waiting -= 1
-        self._under_way[host] = self._under_way.get(host, 0) + 1
-        self._suspected += host in self._suspects
-        if not lane:
-            del self._waiting[host]
-        elif self._has_room(host):
+        self._pacing.start_visit(host)
+        if not queue:
+            del self._queues[host]
+        elif self._pacing.has_free_visit(host):
             self._ready.append(host)
         return page
 
     def done(self, host: str) -> None:
-        """Say that one of the host's pages is not under way any more."""
-        had_room = self._has_room(host)
-        self._under_way[host] -= 1
-        self._suspected -= host in self._suspects
-        if not self._under_way[host]:
-            del self._under_way[host]
-        self._let_on()
-        if not had_room and host in self._waiting:
+        """Note that one of the host's pages is no longer in flight."""
+        was_ready = self._pacing.has_free_visit(host)
+        self._pacing.end_visit(host)
+        self.release()
+        if not was_ready and host in self._queues:
             self._ready.append(host)
 
-    def suspect(self, host: str, *, is_suspect: bool) -> None:
-        """Say whether a host is one that does not response, or that it is not any more."""
-        if is_suspect != (host in self._suspects):
-            under_way = self._under_way.get(host, 0)
-            self._suspected += under_way if is_suspect else -under_way
-            (self._suspects.add if is_suspect else self._suspects.remove)(host)
-            if host in self._held_back:
-                self._held_back.remove(host)
-                self._ready.append(host)
-            self._let_on()
+    def release(self) -> None:
+        """Make hosts ready that need not be held back any more."""
+        for _ in range(len(self._held_back)):
+            host = self._held_back.popleft()
+            waits = self._pacing.is_held_back(host)
+            (self._held_back if waits else self._ready).append(host)
 
     def drop(self, host: str) -> list[Page]:
-        """Give back the pages that wait for a host, which does not want to be asked now."""
-        lane = self._waiting.pop(host, None)
-        if lane is None:
+        """Remove and return the pages that wait for a host."""
+        queue = self._queues.pop(host, None)
+        if queue is None:
             return []
         for hosts in (self._ready, self._held_back):
             if host in hosts:
                 hosts.remove(host)
-        self.waiting -= len(lane)
-        return list(lane)
-
-    def queued(self, host: str) -> int:
-        """How many pages of a host wait."""
-        return len(self._waiting.get(host, ()))
-
-    def _let_on(self) -> None:
-        """Let as many suspected hosts be ready as there is room for."""
-        for _ in range(min(self._max_suspects - self._suspected, len(self._held_back))):
-            self._ready.append(self._held_back.popleft())
-
-    def _has_room(self, host: str) -> bool:
-        return self._under_way.get(host, 0) < self._host_connections
+        self.waiting -= len(queue)
+        return list(queue)

@@ -1,34 +1,34 @@
-"""The frontier, made from what the store knows."""
+"""The frontier of the pages in the store, and how it is made from what the store knows."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
+from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Observations, Prior, fit_host_priors, fit_prior
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page
 from recrawl.scheduling.frontier import Frontier
 from recrawl.store.rows import Fleet
-from recrawl.store.sqlite import SqliteStore
 
-#: About how many visits the priors are learned from.
-LEARNED_FROM = 200_000
-#: With fewer observations than this there is no prior but the frontier's own.
-ENOUGH = 50
+#: About how many observations the priors are learned from.
+MAX_OBSERVATIONS = 200_000
+#: With fewer observations than this the frontier's own prior is used.
+MIN_OBSERVATIONS = 50
 
 
 @final
-class Roster:
+class FrontierIds:
     """The numbers by which the frontier knows hosts and sections.
 
-    >>> roster = Roster()
-    >>> [roster.host("a.example"), roster.host("b.example"), roster.host("a.example")]
+    >>> ids = FrontierIds()
+    >>> [ids.host("a.example"), ids.host("b.example"), ids.host("a.example")]
     [0, 1, 0]
-    >>> [roster.section("https://a.example/x/1"), roster.section("https://a.example/x/2")]
+    >>> [ids.section("https://a.example/x/1"), ids.section("https://a.example/x/2")]
     [0, 0]
     """
 
@@ -37,20 +37,16 @@ class Roster:
         self._sections: dict[str, int] = {}
 
     def host(self, name: str) -> int:
-        """Give a host's number."""
+        """Return a host's number."""
         return self._hosts.setdefault(name, len(self._hosts))
 
     def section(self, url: str) -> int:
-        """Give the number of the folder that a page stands in."""
+        """Return the number of the folder that a page is in."""
         return self._sections.setdefault(url.rpartition("/")[0], len(self._sections))
 
-    def known(self, name: str) -> int | None:
-        """Give a host's number if it has one."""
-        return self._hosts.get(name)
 
-
-def days(at: int) -> float:
-    """Give a moment on the frontier's scale.
+def days(at: float) -> float:
+    """Return a time in microseconds as the frontier's days.
 
     >>> days(86_400_000_000)
     1.0
@@ -60,10 +56,10 @@ def days(at: int) -> float:
 
 @dataclass(frozen=True)
 class Priors:
-    """What is believed of a page before its first visit, by its host.
+    """What is believed about a page before its first visit, by host.
 
     Attributes:
-        fleet: For hosts that nobody knows; None while there is too little to learn from.
+        fleet: For unknown hosts; None while there is too little to learn from.
         by_host: Shape and time for the others, by the host's number.
     """
 
@@ -71,7 +67,7 @@ class Priors:
     by_host: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     def of(self, hosts: Sequence[int] | Ints) -> Prior | None:
-        """Give a prior with an element for each host; None leaves it to the frontier."""
+        """Return a prior with one element per host; None leaves it to the frontier."""
         if self.fleet is None:
             return None
         usual = (float(self.fleet.shape), float(self.fleet.time))  # type: ignore[arg-type]
@@ -79,25 +75,88 @@ class Priors:
         return Prior(pairs[:, 0], pairs[:, 1])
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A frontier, and what belongs to it.
+@final
+class CrawlFrontier:
+    """The frontier in the crawler's terms: hosts by name, times in microseconds, delays in seconds.
 
-    Attributes:
-        frontier: Of the store's pages.
-        roster: The numbers by which it knows hosts and sections.
-        priors: For pages that are new.
+    Args:
+        frontier: The frontier of the store's pages.
+        host_delay: Seconds between two visits to a host that the frontier was made with.
+        ids: The numbers by which it knows hosts and sections.
+        priors: For new pages.
         serial: What to ask the store with for edits made since.
     """
 
-    frontier: Frontier
-    roster: Roster
-    priors: Priors
-    serial: int
+    def __init__(
+        self,
+        frontier: Frontier,
+        host_delay: float,
+        ids: FrontierIds,
+        priors: "Priors",
+        serial: int,
+    ) -> None:
+        self.frontier = frontier
+        self.serial = serial
+        self._ids = ids
+        self._priors = priors
+        self._host_delay = host_delay
+        self._delays: dict[str, float] = {}
+
+    def __len__(self) -> int:
+        """How many pages are kept fresh."""
+        return len(self.frontier)
+
+    def __contains__(self, page: int) -> bool:
+        return page in self.frontier
+
+    def add(self, pages: Sequence[Page], now: int) -> None:
+        """Add pages that were named while the crawl runs."""
+        hosts = [self._ids.host(page.host) for page in pages]
+        present = days(now)
+        self.frontier.add(
+            [page.number for page in pages],
+            now=present,
+            importance=[page.importance for page in pages],
+            host=hosts,
+            section=[self._ids.section(page.url) for page in pages],
+            last_visit=[
+                -math.inf if page.last_visit is None else min(days(page.last_visit), present)
+                for page in pages
+            ],
+            prior=self._priors.of(hosts),
+        )
+
+    def remove(self, pages: Iterable[int]) -> None:
+        """Remove those of the pages that are there."""
+        present = [page for page in pages if page in self.frontier]
+        if present:
+            self.frontier.remove(present)
+
+    def take(self, now: int, limit: int) -> list[int]:
+        """Return the pages to visit now, most valuable first."""
+        taken: list[int] = self.frontier.take(days(now), limit).tolist()
+        return taken
+
+    def give_back(self, pages: Iterable[int], now: int) -> None:
+        """Return pages that were taken but not fetched: they are retried later, and cost nothing."""
+        present = [page for page in pages if page in self.frontier]
+        if present:
+            self.frontier.report(present, days(now), changed=False, failed=True)
+            self.frontier.spend(-len(present))
+
+    def defer(self, host: str, until: float) -> None:
+        """Take no page of a host before a time."""
+        self.frontier.defer(self._ids.host(host), days(until))
+
+    def limit_host(self, host: str, delay: float) -> None:
+        """Slow a host down to a delay that is longer than the one in force."""
+        if delay > self._delays.get(host, self._host_delay):
+            self._delays[host] = delay
+            self.frontier.limit_host(self._ids.host(host), delay=delay / SECONDS_A_DAY)
 
 
-def load_frontier(store: SqliteStore, settings: Settings, now: int) -> Loaded:
-    """Make the frontier of all pages in the store, with what was learned of them."""
+def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier:
+    """Make the frontier of all pages in the store, with what was learned about them."""
     frontier = Frontier(
         settings.budget,
         half_life=settings.half_life,
@@ -105,12 +164,12 @@ def load_frontier(store: SqliteStore, settings: Settings, now: int) -> Loaded:
         host_budget=settings.host_budget or None,
         neighbours=settings.neighbours,
     )
-    roster = Roster()
+    ids = FrontierIds()
     fleet = store.fleet()
     if not fleet.number.size:
-        return Loaded(frontier, roster, Priors(), fleet.serial)
-    hosts = np.array([roster.host(name) for name in fleet.hosts], np.int64)[fleet.host]
-    sections = np.fromiter(map(roster.section, fleet.url), np.int64, fleet.number.size)
+        return CrawlFrontier(frontier, settings.host_delay, ids, Priors(), fleet.serial)
+    hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
+    sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
     prior, priors = learn_priors(store, fleet, hosts)
     frontier.add(
         fleet.number,
@@ -123,14 +182,13 @@ def load_frontier(store: SqliteStore, settings: Settings, now: int) -> Loaded:
         belief=_beliefs(fleet, prior or Prior(1.0, fleet.number.size / settings.budget)),
     )
     frontier.settle(days(now))
-    return Loaded(frontier, roster, priors, fleet.serial)
+    return CrawlFrontier(frontier, settings.host_delay, ids, priors, fleet.serial)
 
 
 def warm_up(settings: Settings) -> None:
     """Load the frontier's kernels, or compile them if this is the first time.
 
-    That takes a moment, or some seconds, in which no response would be heard if it came to that
-    during the crawl.
+    That can take seconds, in which the event loop would be blocked.
     """
     frontier = Frontier(settings.budget, half_life=settings.half_life)
     frontier.add([0, 1, 2, 3], now=0.0, host=[0, 0, 1, 1], last_visit=[0.0, 0.0, 0.0, -math.inf])
@@ -146,38 +204,20 @@ def warm_up(settings: Settings) -> None:
     frontier.remove([0])
 
 
-def add_pages(loaded: Loaded, pages: Sequence[Page], now: int) -> None:
-    """Take in pages that were added while the crawl runs."""
-    hosts = [loaded.roster.host(page.host) for page in pages]
-    present = days(now)
-    loaded.frontier.add(
-        [page.number for page in pages],
-        now=present,
-        importance=[page.importance for page in pages],
-        host=hosts,
-        section=[loaded.roster.section(page.url) for page in pages],
-        last_visit=[
-            -math.inf if page.last_visit is None else min(days(page.last_visit), present)
-            for page in pages
-        ],
-        prior=loaded.priors.of(hosts),
-    )
+def learn_priors(store: Storing, fleet: Fleet, host: Ints) -> tuple[Prior | None, Priors]:
+    """Learn a prior for each host: with one element per page of the fleet, and by host.
 
-
-def learn_priors(store: SqliteStore, fleet: Fleet, host: Ints) -> tuple[Prior | None, Priors]:
-    """Learn a prior for each host: with an element for each page of the fleet, and by host.
-
-    Hosts with few pages are given the fleet's, in which all hosts are one.
+    Hosts with few pages get the prior of the whole fleet.
     """
-    log = store.observations(LEARNED_FROM)
-    place = np.minimum(np.searchsorted(fleet.number, log.page), fleet.number.size - 1)
-    ours = (log.elapsed > 0) & (fleet.number[place] == log.page)
-    if int(ours.sum()) < ENOUGH:
+    log = store.observations(MAX_OBSERVATIONS)
+    index = np.minimum(np.searchsorted(fleet.number, log.page), fleet.number.size - 1)
+    ours = (log.elapsed > 0) & (fleet.number[index] == log.page)
+    if int(ours.sum()) < MIN_OBSERVATIONS:
         return None, Priors()
     seen = Observations.of(
         log.elapsed[ours] / MICROSECONDS_A_DAY,
         log.changed[ours],
-        page=place[ours],
+        page=index[ours],
         pages=fleet.number.size,
     )
     prior = fit_host_priors(seen, host)
@@ -189,13 +229,13 @@ def learn_priors(store: SqliteStore, fleet: Fleet, host: Ints) -> tuple[Prior | 
 
 
 def _beliefs(fleet: Fleet, prior: Prior) -> Prior:
-    """Give what is believed: what visits taught, and the prior where there were none."""
+    """Return what visits taught, and the prior where there were none."""
     shape, time = prior.columns(fleet.number.size)
     known = ~np.isnan(fleet.shape)
     return Prior(np.where(known, fleet.shape, shape), np.where(known, fleet.time, time))
 
 
 def _last_visits(fleet: Fleet, now: int) -> Floats:
-    """Give times on the frontier's scale; a clock that was put back cannot make them future."""
+    """Return days; a clock that was put back cannot put a visit into the future."""
     times = np.minimum(fleet.last_visit, now) / MICROSECONDS_A_DAY
     return np.where(fleet.last_visit == NO_TIME, -math.inf, times)

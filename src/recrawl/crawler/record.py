@@ -1,4 +1,4 @@
-"""What came back is learned from and kept: belief, log and copy together."""
+"""Visits wait here to be written; then they teach the frontier and are recorded in batches."""
 
 import math
 from collections.abc import Sequence
@@ -7,55 +7,92 @@ from typing import final
 
 import numpy as np
 
-from recrawl.crawler.load import days
+from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, State, Visit
-from recrawl.scheduling.frontier import Frontier
 from recrawl.store.rows import Spent
 
-#: A page that says it was modified within so many microseconds of the visit is made up on the fly.
+#: Visits are written together: this many, or those of this many seconds.
+BATCH, BATCH_SECONDS = 100, 0.05
+#: No page is taken while more visits than this wait to be written.
+MAX_BACKLOG = 1_000
+#: No page is fetched while this many bytes of bodies wait to be written.
+MAX_UNWRITTEN = 10_000_000
+#: A page that claims to be modified within this many microseconds of the visit is made on the fly.
 JUST_NOW = 2_000_000
 
 
 @final
 class Recorder:
-    """Teaches the frontier what visits found and writes them down.
+    """Teaches the frontier what visits found and writes them to the store.
 
-    The frontier hears first, as a visit is written with the belief it leads to. Should the writing
-    fail the crawl ends, and what the frontier had heard is forgotten with it.
+    The frontier learns first, as a visit is written with the belief it leads to. If writing fails
+    the crawl ends, and what the frontier learned is forgotten with it.
 
     Args:
-        frontier: Who learns.
-        shelf: Where visits are kept.
+        frontier: What learns.
+        store: Where visits are recorded.
+        memory: Accounts for the bodies that wait to be written.
     """
 
-    def __init__(self, frontier: Frontier, shelf: StoreThread) -> None:
-        self._frontier = frontier
-        self._shelf = shelf
+    def __init__(self, frontier: CrawlFrontier, store: StoreThread, memory: MemoryBudget) -> None:
+        self._frontier = frontier.frontier
+        self._store = store
+        self._memory = memory
+        self._waiting: list[Visit] = []
+        self._unwritten = 0
 
-    async def keep(self, visits: Sequence[Visit], spent: Spent) -> list[Visit]:
-        """Learn from visits to different pages and write them in one transaction.
+    def __len__(self) -> int:
+        """How many visits wait to be written."""
+        return len(self._waiting)
 
-        Where nobody was asked, because it was not the time, nothing is written.
+    @property
+    def has_backlog(self) -> bool:
+        """Whether so many visits wait that no page should be taken."""
+        return len(self._waiting) > MAX_BACKLOG
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many bytes wait that no page should be fetched."""
+        return self._unwritten >= MAX_UNWRITTEN
+
+    def add(self, visit: Visit) -> None:
+        """Let a visit wait to be written."""
+        self._waiting.append(visit)
+        self._hold(_size(visit))
+
+    def take_batch(self) -> list[Visit]:
+        """Return the visits that wait; their bodies are accounted for until `release`."""
+        batch, self._waiting = self._waiting, []
+        return batch
+
+    def release(self, batch: Sequence[Visit]) -> None:
+        """Note that the bodies of a batch are not needed any more."""
+        self._hold(-sum(map(_size, batch)))
+
+    async def write(self, visits: Sequence[Visit], spent: Spent) -> list[Visit]:
+        """Learn from visits to different pages, record them in one transaction and return them.
+
+        Visits that were postponed, so that no host was asked, are not recorded.
         """
-        learned = [visit for visit in self.learn(visits) if not visit.response.postponed]
-        await self._shelf.use(self._shelf.store.record, learned, spent)
-        return learned
+        written = [visit for visit in self.learn(visits) if not visit.response.postponed]
+        await self._store.call(self._store.store.record, written, spent)
+        return written
 
     def learn(self, visits: Sequence[Visit]) -> list[Visit]:
-        """Tell the frontier, and give the visits with what is believed now."""
+        """Teach the frontier; return the visits with what is believed now."""
         if not visits:
             return []
         pages = np.array([visit.page.number for visit in visits], np.int64)
         now = days(max(visit.response.at for visit in visits))
         failed = np.array([visit.outcome in (Outcome.FAILED, Outcome.GONE) for visit in visits])
         changed = np.array([visit.outcome is Outcome.CHANGED for visit in visits])
-        age = np.array([told_age(visit) for visit in visits])
+        age = np.array([credible_age(visit) for visit in visits])
         self._frontier.report(pages, now, changed, failed=failed, age=age)
         # A visit is paid for when it is taken; robots.txt may have made it cost nothing.
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
-        belief = self._frontier.belief(pages)
-        shape, time = belief.columns(pages.size)
+        shape, time = self._frontier.belief(pages).columns(pages.size)
         gone = pages[[visit.page.state is State.GONE for visit in visits]]
         if gone.size:
             self._frontier.remove(gone)
@@ -64,23 +101,31 @@ class Recorder:
             for row, visit in enumerate(visits)
         ]
 
+    def _hold(self, size: int) -> None:
+        self._unwritten += size
+        self._memory.hold(size)
 
-def told_age(visit: Visit) -> float:
-    """Give the days since the page changed last, if its server tells and can be believed.
 
-    A date that contradicts what the visit found, or that is always the present, tells nothing.
+def _size(visit: Visit) -> int:
+    return len(visit.response.body or b"")
+
+
+def credible_age(visit: Visit) -> float:
+    """Return the days since the page last changed, if its server says so credibly, else NaN.
+
+    A date that contradicts what the visit found, or that is always the present, is not credible.
 
     >>> from recrawl.records import Response, Page
     >>> day = 86_400_000_000
     >>> response = Response("https://example.org/", 200, at=10 * day)
     >>> page = Page(0, "https://example.org/", "example.org")
     >>> visit = Visit(page, Outcome.CHANGED, response, previous=2 * day, last_modified=7 * day)
-    >>> told_age(visit), told_age(replace(visit, outcome=Outcome.UNCHANGED))
+    >>> credible_age(visit), credible_age(replace(visit, outcome=Outcome.UNCHANGED))
     (3.0, nan)
     """
-    told, at = visit.last_modified, visit.response.at
-    if told is None or visit.previous is None or at - told < JUST_NOW:
+    modified, at = visit.last_modified, visit.response.at
+    if modified is None or visit.previous is None or at - modified < JUST_NOW:
         return math.nan
-    if (told > visit.previous) != (visit.outcome is Outcome.CHANGED):
+    if (modified > visit.previous) != (visit.outcome is Outcome.CHANGED):
         return math.nan
-    return (at - told) / MICROSECONDS_A_DAY
+    return (at - modified) / MICROSECONDS_A_DAY

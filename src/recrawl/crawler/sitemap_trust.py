@@ -1,14 +1,14 @@
-"""How far a host's sitemap is to be believed, learned from what visits found."""
+"""How far a host's sitemap can be trusted, learned from what visits found."""
 
 from typing import final
 
-#: A sitemap nobody has checked yet is believed as one that was right once and wrong once.
-RIGHT_BEFORE = WRONG_BEFORE = 1.0
+#: A sitemap that was never checked counts as one that was right once and wrong once.
+PRIOR_RIGHT = PRIOR_WRONG = 1.0
 
 
 @final
 class Trust:
-    """Counts, for each host, how often a page that its sitemap called new was found changed.
+    """Counts, per host, how often a page that its sitemap called newer was found changed.
 
     >>> trust = Trust()
     >>> trust.keep("example.org")
@@ -26,20 +26,20 @@ class Trust:
         self._expected: dict[int, str] = {}
 
     def expect(self, page: int, host: str) -> bool:
-        """Note that a sitemap says the page is newer than our copy; say whether that is news."""
+        """Note that a sitemap calls a page newer than its copy; return whether that is news."""
         is_news = page not in self._expected
         self._expected[page] = host
         return is_news
 
     def found(self, page: int, *, changed: bool) -> None:
-        """Note what the next visit to the page found; others do not count."""
+        """Note what the next visit to the page found; later visits do not count."""
         host = self._expected.pop(page, None)
         if host is not None:
             counts = self._right if changed else self._wrong
             counts[host] = counts.get(host, 0.0) + 1.0
 
     def keep(self, host: str) -> float:
-        """The chance of being fresh that a page keeps when the host's sitemap calls it new."""
-        right = RIGHT_BEFORE + self._right.get(host, 0.0)
-        wrong = WRONG_BEFORE + self._wrong.get(host, 0.0)
+        """Return the share of its chance to be fresh that a page keeps when called newer."""
+        right = PRIOR_RIGHT + self._right.get(host, 0.0)
+        wrong = PRIOR_WRONG + self._wrong.get(host, 0.0)
         return wrong / (right + wrong)

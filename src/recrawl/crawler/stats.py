@@ -1,11 +1,11 @@
-"""What a crawl tells of itself while it runs."""
+"""What a crawl counts while it runs."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
 from recrawl.records import Outcome, Visit
 
-#: Hosts that the slowest are told of.
+#: How many of the slowest hosts are listed.
 SLOWEST = 5
 
 
@@ -18,31 +18,31 @@ class HostTimes:
 
     @property
     def mean(self) -> float:
-        """Seconds a response."""
+        """Seconds per response."""
         return self.seconds / self.responses if self.responses else 0.0
 
 
 @dataclass
 class Stats:
-    """Counts of one run, and how things stand.
+    """Counts of one run, and its present state.
 
     Attributes:
         began: When the run began, in microseconds.
-        now: When the view was made.
-        budget: Requests a day.
+        now: When they were last refreshed.
+        budget: Requests per day.
         pages: Pages that are kept fresh.
         outcomes: Visits by outcome.
-        not_modified: Those of the unchanged that a server answered with 304.
-        requests: For pages, hops and second fetches included: what spends the budget.
+        not_modified: Unchanged pages that the server answered with 304.
+        requests: Requests for pages, with redirects and second fetches: they spend the budget.
         robots: Requests for robots.txt.
         files: Requests for sitemaps.
         transferred: Bytes of bodies received.
-        under_way: Fetches that are not answered yet.
-        next_visit: When the budget pays for the next, in microseconds.
+        under_way: Visits in flight.
+        next_visit: When the budget pays for the next visit, in microseconds.
         expected_freshness: The share of importance whose copies are believed to be current.
         price: What a visit is worth now, importance times days.
-        hosts: How long hosts took.
-        closed: Hosts that are left alone for now, and until when, in microseconds.
+        hosts: How long responses took, by host.
+        closed: Hosts in backoff, and until when, in microseconds.
         newest: The last visit.
     """
 
@@ -89,5 +89,5 @@ class Stats:
         self.newest = visit
 
     def slowest(self) -> list[tuple[str, HostTimes]]:
-        """Give the hosts that took longest to response."""
+        """Return the slowest hosts, slowest first."""
         return sorted(self.hosts.items(), key=lambda item: -item[1].mean)[:SLOWEST]

@@ -1,4 +1,4 @@
-"""How things stand, from the store alone: to be asked while a run goes on, and when none does."""
+"""The status of a crawl, from the store alone: during a run and after it."""
 
 import os
 from collections.abc import Iterator
@@ -18,24 +18,24 @@ from recrawl.store.locking import runner_of
 from recrawl.store.rows import Fleet, Spending, Totals
 from recrawl.store.sqlite import SqliteStore
 
-#: Pages and hosts that are told of.
+#: Pages and hosts that are listed.
 SHOWN = 10
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
 #: What SQLite keeps beside the file, to be counted with it.
-BESIDE = ("", "-wal")
+SUFFIXES = ("", "-wal")
 
 
 @final
 @dataclass(frozen=True)
 class Due:
-    """A page that is visited soon.
+    """A page that is due soon.
 
     Attributes:
         url: Its address.
         at: When a visit is worth its price, in microseconds; None for a page without a copy.
-        change_rate: Changes a day, NaN where nothing is known.
-        stale: The chance that the copy is not current.
+        change_rate: Changes per day, NaN where nothing is known.
+        stale: The chance that the copy is stale.
         value: What a visit now is worth, importance times days; NaN without a copy.
     """
 
@@ -54,8 +54,8 @@ class HostPages:
     Attributes:
         name: The host.
         pages: How many of its pages are kept fresh.
-        without_copy: Those that there is no copy of yet.
-        failing: Those whose last visit failed.
+        without_copy: Pages without a copy yet.
+        failing: Pages whose last visit failed.
         expected_freshness: The share of their importance whose copies are believed to be current;
             NaN where they have none.
     """
@@ -74,18 +74,18 @@ class Status:
 
     Attributes:
         now: The present, in microseconds.
-        budget: Requests a day that the settings allow.
+        budget: Requests per day that the settings allow.
         totals: Pages, visits and copies.
         last_day: What was spent in the last 24 hours, in whole hours.
         ever: What was spent since the store was made.
         expected_freshness: The share of importance whose copies are believed to be current; None
             without pages.
-        price: What a visit must be worth; None where no run has found out yet.
-        due: The next pages; none without a price, but for those without a copy.
-        hosts: The hosts with most pages.
+        price: What a visit must be worth; None before the first run has found out.
+        due: The next pages; without a price only those without a copy.
+        hosts: The hosts with the most pages.
         other_hosts: How many more hosts there are.
         size: Bytes of the file.
-        runner: The process of the run that is going on; None for no run.
+        runner: The process of the present run; None if none is running.
     """
 
     now: int
@@ -102,13 +102,15 @@ class Status:
     runner: int | None
 
 
-def stand(store: SqliteStore, path: str | os.PathLike[str], budget: float, now: int) -> Status:
-    """Say how things stand.
+def read_status(
+    store: SqliteStore, path: str | os.PathLike[str], budget: float, now: int
+) -> Status:
+    """Read the status of a crawl.
 
     Args:
         store: The store.
         path: Its file.
-        budget: Requests a day.
+        budget: Requests per day.
         now: The present, in microseconds.
     """
     fleet = store.fleet()
@@ -134,14 +136,14 @@ def stand(store: SqliteStore, path: str | os.PathLike[str], budget: float, now: 
 
 
 def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
-    """Give what a visit must be worth, as the run that goes on or went on last has found out."""
-    told = store.meta(PRICE)
-    value = 0.0 if told is None else float(told)
+    """Return what a visit must be worth, as the present or the last run found out."""
+    found = store.meta(PRICE)
+    value = 0.0 if found is None else float(found)
     return Price(value, is_now=is_now) if value > 0.0 else None
 
 
 def largest_hosts(fleet: Fleet, stale: Floats) -> list[HostPages]:
-    """Give the hosts with most pages."""
+    """Return the hosts with the most pages."""
     hosts = len(fleet.hosts)
     pages = np.bincount(fleet.host, minlength=hosts)
     without = np.bincount(fleet.host, fleet.last_visit == NO_TIME, hosts)
@@ -161,7 +163,7 @@ def largest_hosts(fleet: Fleet, stale: Floats) -> list[HostPages]:
 
 
 def stale_chances(fleet: Fleet, now: int) -> Floats:
-    """Give the chance that each page's copy is not current: 1 − (b/(b+t))^a, and 1 without one."""
+    """Return the chance that each page's copy is stale: 1 − (b/(b+t))^a, and 1 without a copy."""
     known = has_belief(fleet)
     stale = np.ones(fleet.number.size)
     stale[known] = staleness(fleet.shape[known], fleet.time[known], _elapsed(fleet, now)[known])
@@ -169,9 +171,9 @@ def stale_chances(fleet: Fleet, now: int) -> Floats:
 
 
 def next_due(fleet: Fleet, stale: Floats, price: Price | None, now: int) -> Iterator[Due]:
-    """Give the pages to be visited next: without a copy, then due, then the others in order.
+    """Return the pages to visit next: without a copy, then due, then the others in order.
 
-    Pages that failed are tried again at times that only a run knows.
+    Pages that failed are retried at times that only a run knows.
     """
     well = fleet.failures == 0
     without = np.flatnonzero(well & (fleet.last_visit == NO_TIME))
@@ -184,26 +186,26 @@ def next_due(fleet: Fleet, stale: Floats, price: Price | None, now: int) -> Iter
     known = np.flatnonzero(well & has_belief(fleet))
     due = _due_times(fleet, known, price.value)
     ahead = due - now / MICROSECONDS_A_DAY
-    for place in _in_order(fleet, known, ahead, now)[:left].tolist():
-        yield _due(fleet, int(known[place]), float(due[place]), stale, now)
+    for row in _in_order(fleet, known, ahead, now)[:left].tolist():
+        yield _due(fleet, int(known[row]), float(due[row]), stale, now)
 
 
 def has_belief(fleet: Fleet) -> Bools:
-    """Say of which pages there is a copy, and something is believed."""
+    """Whether each page has a copy and a belief."""
     found: Bools = (fleet.last_visit != NO_TIME) & ~np.isnan(fleet.shape)
     return found
 
 
 def _due_times(fleet: Fleet, pages: Ints, price: float) -> Floats:
-    """Give when visits are worth the price, in days since 1970."""
+    """Return when visits are worth the price, in days since 1970."""
     after = due_after(fleet.importance[pages], fleet.shape[pages], fleet.time[pages], price)
     return fleet.last_visit[pages] / MICROSECONDS_A_DAY + after
 
 
 def _in_order(fleet: Fleet, pages: Ints, ahead: Floats, now: int) -> Ints:
-    """Put pages that are due by what a visit is worth, and before the others, which are by time."""
+    """Order pages that are due by what a visit is worth, then the others by time."""
     late = np.flatnonzero(ahead <= 0.0)
-    # So few are wanted that only the longest overdue of very many are weighed.
+    # So few are listed that only the longest overdue of very many are compared.
     late = late[np.argsort(ahead[late], kind="stable")[: SHOWN * SHOWN]]
     value = np.array([_value(fleet, int(page), now) for page in pages[late]])
     soon = np.flatnonzero((ahead > 0.0) & np.isfinite(ahead))
@@ -228,14 +230,14 @@ def _value(fleet: Fleet, page: int, now: int) -> float:
 
 
 def _elapsed(fleet: Fleet, now: int) -> Floats:
-    # As floats first: the time that stands for none is too far from the present for an integer.
+    # As floats first: NO_TIME is too far from the present for an integer.
     return np.maximum(now - fleet.last_visit.astype(np.float64), 0.0) / MICROSECONDS_A_DAY
 
 
 def size_of(path: str | os.PathLike[str]) -> int:
-    """Give the bytes that a store takes on disk."""
+    """Return the bytes that a store takes on disk."""
     size = 0
-    for ending in BESIDE:
+    for ending in SUFFIXES:
         with suppress(OSError):
             size += Path(f"{os.fspath(path)}{ending}").stat().st_size
     return size

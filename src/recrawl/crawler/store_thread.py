@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar, final
 
-from recrawl.store.sqlite import SqliteStore
+from recrawl.crawler.protocols import Storing
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -13,35 +13,35 @@ T = TypeVar("T")
 
 @final
 class StoreThread:
-    """Runs the store's methods, in the order they are asked for, without holding up the loop.
+    """Calls the store's methods one after another, in order, without blocking the event loop.
 
-    Attributes:
-        store: Whose methods these are.
+    Args:
+        store: The store.
+        executor: What runs the methods, if not a thread of its own.
     """
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Storing, executor: Executor | None = None) -> None:
         self.store = store
-        self._thread = ThreadPoolExecutor(1, "store")
+        self._executor = executor or ThreadPoolExecutor(1, "store")
         self._failed: BaseException | None = None
 
-    async def use(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a method of the store and wait for what it gives.
+    async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method of the store and return what it returns.
 
         Raises:
-            StoreError: It failed, or something that was to be done later has.
+            StoreError: It failed, or a `call_later` has.
         """
         if self._failed is not None:
             raise self._failed
-        job = self._thread.submit(method, *args, **kwargs)
-        return await asyncio.wrap_future(job)
+        return await asyncio.wrap_future(self._executor.submit(method, *args, **kwargs))
 
-    def later(self, method: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call a method of the store when its turn comes, without waiting."""
-        self._thread.submit(method, *args, **kwargs).add_done_callback(self._note)
+    def call_later(self, method: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call a method of the store when its turn comes, without waiting for it."""
+        self._executor.submit(method, *args, **kwargs).add_done_callback(self._keep_failure)
 
-    def _note(self, job: Future[object]) -> None:
+    def _keep_failure(self, job: Future[object]) -> None:
         self._failed = self._failed or job.exception()
 
     def close(self) -> None:
-        """Wait for what was asked for, and end the thread."""
-        self._thread.shutdown()
+        """Finish what was submitted, and end the thread."""
+        self._executor.shutdown()

@@ -1,9 +1,9 @@
-"""One visit: ask for the page, compare, and look twice where a page seems never to stand still."""
+"""One visit: fetch the page, compare, and fetch twice where a page seems to change every time."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol, final
+from typing import final
 
 from recrawl.content.compare import (
     Comparison,
@@ -15,16 +15,9 @@ from recrawl.content.compare import (
 )
 from recrawl.content.reader import Reader
 from recrawl.crawler.parse_pool import ParsePool
+from recrawl.crawler.protocols import Fetching
 from recrawl.errors import StoreError
 from recrawl.records import Outcome, Page, Response, Visit
-
-
-class Fetching(Protocol):
-    """Who asks servers for pages."""
-
-    async def fetch(self, page: Page, *, conditional: bool) -> Response:
-        """Ask for a page; what servers do wrong is a response, never an exception."""
-        ...
 
 
 @final
@@ -33,12 +26,12 @@ class Visitor:
     """Visits pages.
 
     Attributes:
-        fetcher: Who asks servers.
-        reader: What counts as a page's content.
-        stored_body: Gives the copy that is stored under a digest.
-        full_every: After so many "not modified" in a row a page is asked for without conditions.
-        gone_after: A page is retired after so many "not found" in a row.
-        room: Where pages are read.
+        fetcher: The HTTP client.
+        reader: Makes fingerprints.
+        stored_body: Returns the copy that is stored under a digest.
+        full_every: After this many 304 responses in a row a page is fetched without conditions.
+        gone_after: A page is retired after this many 404 or 410 responses in a row.
+        parse_pool: Where long pages are parsed.
     """
 
     fetcher: Fetching
@@ -46,22 +39,22 @@ class Visitor:
     stored_body: Callable[[bytes], bytes]
     full_every: int
     gone_after: int
-    room: ParsePool
+    parse_pool: ParsePool
 
     async def visit(self, page: Page) -> Visit:
-        """Visit a page and say what was found; nothing is kept yet."""
+        """Visit a page and return what was found; nothing is recorded yet."""
         conditional = not wants_full(page, self.full_every)
         response = await self.fetcher.fetch(page, conditional=conditional)
         previous = self._copy(page) if wants_copy(page, response, self.reader) else None
         times = self.gone_after - 1
-        found = await self.room.read(
+        found = await self.parse_pool.run(
             response.body, compare, page, response, self.reader, previous, confirmations=times
         )
         if found.outcome is Outcome.CHANGED and wants_second_fetch(page, found.page):
-            return await self._look_again(page, response, found)
+            return await self._fetch_again(page, response, found)
         return _visit(page, response, found)
 
-    async def _look_again(self, page: Page, first: Response, found: Comparison) -> Visit:
+    async def _fetch_again(self, page: Page, first: Response, found: Comparison) -> Visit:
         """Fetch twice in a row: what differs between the two is noise."""
         second = await self.fetcher.fetch(page, conditional=False)
         both = replace(
@@ -72,13 +65,13 @@ class Visitor:
         )
         if second.error is not None or second.body is None:
             return _visit(page, replace(first, requests=both.requests), found)
-        found = await self.room.read(
+        found = await self.parse_pool.run(
             second.body, compare_twice, page, first, second, self.reader, self._copy(page)
         )
         return _visit(page, both, found)
 
     def _copy(self, page: Page) -> bytes | None:
-        """Find the copy; None if it is damaged, or was removed with its page a moment ago."""
+        """Return the copy; None if it is damaged, or was just removed with its page."""
         with suppress(StoreError):
             return None if page.body is None else self.stored_body(page.body)
         return None

@@ -21,9 +21,6 @@ from recrawl.urls import canonical, host_of, redirected
 if TYPE_CHECKING:
     from aiohttp import TCPConnector
 
-#: Seconds to back off from a host that responds 429 without a Retry-After.
-BACKOFF = 60.0
-
 #: Seconds that a redirect's next hop, or a robots.txt, waits for its turn at a host.
 LONG_PATIENCE = 30.0
 
@@ -226,7 +223,7 @@ class _Fetch:
             )
         if not rules.allows(self._url):
             raise FetchError("disallowed by robots.txt", permanent=True)
-        self._fetcher.gate.slow(host_of(self._url), rules.delay)
+        self._fetcher.gate.pacing.set_delay(host_of(self._url), rules.delay)
 
     async def _request(self) -> Response:
         """Make one request when it is the host's turn."""
@@ -278,9 +275,6 @@ class _Fetch:
             return
         backoff = None
         if response.status in {_TOO_MANY, _UNAVAILABLE}:
-            backoff = retry_after(response.header("retry-after"), time.time())
-            if backoff is None and response.status == _TOO_MANY:
-                backoff = BACKOFF
-            if backoff is not None:
-                self._fetcher.gate.close(host_of(self._url), backoff)
+            requested = retry_after(response.header("retry-after"), time.time())
+            backoff = self._fetcher.gate.refuse(host_of(self._url), response.status, requested)
         raise FetchError(f"the server answered {response.status}", response, retry_after=backoff)

@@ -30,11 +30,11 @@ def status(
     known = settings_of(store, settings)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.status import as_json, print_standing
-    from recrawl.crawler.status import stand
+    from recrawl.crawler.status import read_status
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(known.store) as opened, progress_bar("Reading"):
-        standing = stand(opened, known.store, known.budget, present())
+        standing = read_status(opened, known.store, known.budget, present())
     if format_ == "json":
         typer.echo(as_json(standing))
     else:

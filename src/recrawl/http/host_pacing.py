@@ -1,0 +1,214 @@
+"""May this host be asked now? Every decision about the pace of requests to a host, and no I/O."""
+
+import math
+from typing import final
+
+from recrawl.records import Response
+
+#: Hosts that are remembered before those with nothing to remember are forgotten.
+MAX_HOSTS = 10_000
+#: Seconds for which a host is closed that answers 429 without a Retry-After.
+TOO_MANY_PAUSE = 60.0
+#: Failures in a row after which a host is taken to be in trouble.
+MAX_FAILURES = 3
+#: Seconds of backoff then; each further failure doubles them, up to the maximum.
+FIRST_BACKOFF, MAX_BACKOFF = 30.0, 3_600.0
+MAX_DOUBLINGS = 10
+#: A body of more than this many bytes pauses its host for one second per this many bytes: reading,
+#: comparing and storing it takes time that the pages of other hosts need.
+HEAVY = 1_000_000
+#: The share of all connections that hosts may have which did not answer the last time.
+SUSPECT_SHARE = 0.5
+
+_TOO_MANY, _SERVER_ERROR = 429, 500
+
+
+@final
+class HostPacing:
+    """Decide when a host may be asked next, and how many requests and visits may be in flight.
+
+    A pure object: time is an argument, in seconds of any clock that never goes back.
+
+    - **Requests.** The delay lies between the end of a request and the start of the next, so a
+      server never sees two requests closer than that, however long they travel. A host with a delay
+      has one request in flight, a host without has up to ``host_connections``. A host that answers
+      429, or 503 with a Retry-After, is closed for as long as it asks. `recrawl.http.gate.Gate`
+      waits for all this on behalf of pages, robots.txt, sitemaps and every hop of a redirect.
+    - **Visits.** A visit is a page on its way through all its requests. A host has up to
+      ``host_connections`` of them. Hosts that did not answer the last time are suspects, and share
+      half of all connections. A host in trouble is left alone for a backoff that doubles; the crawl
+      loop asks for it after each visit, and defers the host in the frontier.
+
+    Args:
+        delay: Seconds between two requests to a host; robots.txt may ask for more.
+        host_connections: Visits in flight per host, and requests in flight where the delay is 0.
+        connections: Visits in flight to all hosts together.
+        asked_at: When hosts that nothing is known about may last have been asked.
+
+    >>> pacing = HostPacing(delay=1.0)
+    >>> pacing.start_request("example.org")
+    >>> pacing.may_request("example.org", now=5.0)
+    False
+    >>> pacing.end_request("example.org", now=5.0)
+    >>> pacing.opens_at("example.org")
+    6.0
+    >>> refused = Response("https://example.org/", 0, at=0, error="no connection")
+    >>> [pacing.backoff("example.org", refused) for _ in range(4)]
+    [0.0, 0.0, 30.0, 60.0]
+    """
+
+    def __init__(
+        self,
+        delay: float = 1.0,
+        host_connections: int = 1,
+        *,
+        connections: int = 1,
+        asked_at: float = -math.inf,
+    ) -> None:
+        self._delay = delay
+        self._host_connections = host_connections
+        self._max_suspects = max(round(SUSPECT_SHARE * connections), 1)
+        self._asked_at = asked_at
+        self._hosts: dict[str, _Host] = {}
+        self._forget_at = MAX_HOSTS
+        #: Visits to suspects that are in flight.
+        self._suspected = 0
+
+    def __len__(self) -> int:
+        """How many hosts are remembered."""
+        return len(self._hosts)
+
+    # Requests
+
+    def set_delay(self, host: str, delay: float) -> None:
+        """Set the delay that a host's robots.txt asks for; the default delay is the minimum."""
+        if host in self._hosts or delay > self._delay:
+            self._host(host).delay = max(delay, self._delay)
+
+    def delay_of(self, host: str) -> float:
+        """Return the seconds between two requests to a host."""
+        known = self._hosts.get(host)
+        return self._delay if known is None else known.delay
+
+    def opens_at(self, host: str) -> float:
+        """Return when a host may be asked next, if nothing is in flight then."""
+        return self._host(host).opens_at()
+
+    def is_busy(self, host: str) -> bool:
+        """Whether a host has as many requests in flight as it may have."""
+        known = self._host(host)
+        return known.requests >= (1 if known.delay > 0.0 else self._host_connections)
+
+    def may_request(self, host: str, now: float) -> bool:
+        """Whether a request to a host may start now."""
+        return not self.is_busy(host) and self.opens_at(host) <= now
+
+    def start_request(self, host: str) -> None:
+        """Note that a request has started."""
+        self._host(host).requests += 1
+
+    def end_request(self, host: str, now: float) -> None:
+        """Note that a request has ended."""
+        known = self._host(host)
+        known.requests -= 1
+        known.ended = now
+        if len(self._hosts) > self._forget_at:
+            self._forget(now)
+
+    def refuse(self, host: str, status: int, retry_after: float | None, now: float) -> float | None:
+        """Close a host that answered 429 or 503, and return for how long, None for not at all.
+
+        A longer time that it asked for before stands.
+        """
+        pause = TOO_MANY_PAUSE if retry_after is None and status == _TOO_MANY else retry_after
+        if pause is not None:
+            known = self._host(host)
+            known.closed_until = max(known.closed_until, now + pause)
+        return pause
+
+    # Visits
+
+    def has_free_visit(self, host: str) -> bool:
+        """Whether a host has fewer visits in flight than it may have."""
+        known = self._hosts.get(host)
+        return known is None or known.visits < self._host_connections
+
+    def is_held_back(self, host: str) -> bool:
+        """Whether a host is a suspect, and suspects have all the connections they may have."""
+        known = self._hosts.get(host)
+        return known is not None and known.suspect and not self.free_suspects
+
+    @property
+    def free_suspects(self) -> int:
+        """How many more visits to suspects may start."""
+        return max(self._max_suspects - self._suspected, 0)
+
+    def start_visit(self, host: str) -> None:
+        """Note that a visit to one of the host's pages has started."""
+        known = self._host(host)
+        known.visits += 1
+        self._suspected += known.suspect
+
+    def end_visit(self, host: str) -> None:
+        """Note that a visit has ended."""
+        known = self._host(host)
+        known.visits -= 1
+        self._suspected -= known.suspect
+
+    def backoff(self, host: str, response: Response) -> float:
+        """Learn from what a visit brought; return the seconds to leave the host's pages alone."""
+        known = self._host(host)
+        is_unanswered = response.status == 0 and response.error is not None
+        self._suspect(known, is_suspect=is_unanswered and not response.permanent)
+        if response.permanent:
+            return 0.0
+        too_many = response.status == _TOO_MANY
+        if not (too_many or response.status >= _SERVER_ERROR or is_unanswered):
+            known.failures = 0
+            size = len(response.body or b"")
+            return max(response.retry_after or 0.0, size / HEAVY if size > HEAVY else 0.0)
+        known.failures += 1
+        if response.retry_after is not None:
+            return response.retry_after
+        # "Too many requests" is believed at once.
+        doublings = known.failures - (1 if too_many else MAX_FAILURES)
+        if doublings < 0:
+            return 0.0
+        return min(FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACKOFF)
+
+    def _suspect(self, known: "_Host", *, is_suspect: bool) -> None:
+        if is_suspect != known.suspect:
+            self._suspected += known.visits if is_suspect else -known.visits
+            known.suspect = is_suspect
+
+    def _host(self, host: str) -> "_Host":
+        known = self._hosts.get(host)
+        if known is None:
+            known = self._hosts[host] = _Host(self._delay, self._asked_at)
+        return known
+
+    def _forget(self, now: float) -> None:
+        """Forget hosts that may be asked at once; their delay is set anew before each request."""
+        self._hosts = {host: known for host, known in self._hosts.items() if not known.is_idle(now)}
+        # At least as many are added before the next time, so that this costs little per host.
+        self._forget_at = max(MAX_HOSTS, 2 * len(self._hosts))
+
+
+class _Host:
+    """What is known about a host."""
+
+    __slots__ = ("closed_until", "delay", "ended", "failures", "requests", "suspect", "visits")
+
+    def __init__(self, delay: float, asked_at: float) -> None:
+        self.delay = delay
+        self.ended = asked_at
+        self.closed_until = -math.inf
+        self.requests = self.visits = self.failures = 0
+        self.suspect = False
+
+    def opens_at(self) -> float:
+        return max(self.closed_until, self.ended + self.delay)
+
+    def is_idle(self, now: float) -> bool:
+        in_use = self.requests or self.visits or self.failures or self.suspect
+        return not in_use and self.opens_at() <= now
