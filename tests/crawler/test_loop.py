@@ -1,299 +1,467 @@
-"""The crawler at work on a real web server, into a real store."""
+"""The crawl loop in virtual time, with a fake web and a fake store."""
 
+import asyncio
 import itertools
-import threading
-import time
+import logging
 from collections import Counter
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import pytest
-from site_server import Site, page_about, serving
+from crawler.fakes import (
+    PER_SECOND,
+    SECOND,
+    FakeWeb,
+    MemoryStore,
+    Running,
+    crawl,
+    failure,
+    later,
+    settings_of,
+)
+from site_server import page_about
 
-from recrawl.crawler.build import run_crawl
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
-from recrawl.records import Outcome, State
-from recrawl.store.rows import LoggedVisit, NewPage
-from recrawl.store.sqlite import SqliteStore
+from recrawl.crawler import record
+from recrawl.crawler.explain import PRICE
+from recrawl.crawler.loop import GRACE
+from recrawl.errors import StoreError
+from recrawl.http.host_pacing import FIRST_BACKOFF
+from recrawl.records import Outcome, Response, State
+from recrawl.store.rows import NewPage
 from recrawl.urls import host_of
 
-A_SECOND = 86_400.0
+A, B = "https://a.example", "https://b.example"
+TEXT = page_about("A page.")
 
 
-def settings(folder: Path, **changed: Any) -> Settings:  # noqa: ANN401
-    usual: dict[str, Any] = {
-        "store": str(folder / "recrawl.db"),
-        "budget": 60 * A_SECOND,
-        "host_delay": 0.0,
-        "host_connections": 4,
-        "connections": 8,
-        "allow_private": True,
-        "total_timeout": 5.0,
-    }
-    return Settings(**(usual | changed))
+def urls(host: str, count: int) -> list[str]:
+    return [f"{host}/{number}" for number in range(count)]
 
 
-def add(told: Settings, *urls: str) -> None:
-    with SqliteStore.open(told.store, create=True) as store:
-        store.add([NewPage(url, host_of(url)) for url in urls], at=0)
+def new_page(url: str) -> NewPage:
+    return NewPage(url, host_of(url))
 
 
-def crawl(told: Settings, seconds: float = 1.5) -> Stats:
-    return run_crawl(told, seconds=seconds)
+def fetched(web: FakeWeb, host: str = "") -> int:
+    return sum(fetch.url.startswith(host) for fetch in web.fetched)
 
 
-def history(told: Settings, url: str) -> list[LoggedVisit]:
-    """Give a page's visits, the oldest first, and see that the store is whole."""
-    with SqliteStore.open(told.store) as store:
-        assert store.check() == []
-        page = store.page(url)
-        assert page is not None
-        return store.history(page.number, 10_000)[::-1]
+# What a crawl does
 
 
-def outcomes(told: Settings, url: str) -> list[Outcome]:
-    return [visit.outcome for visit in history(told, url)]
+def test_pages_are_fetched_and_their_copies_kept() -> None:
+    store = MemoryStore(*urls(A, 3))
+    web = FakeWeb({url: page_about(f"This is {url}.") for url in urls(A, 3)})
+    stats = crawl(web, store, settings_of())
+    assert stats.outcomes[Outcome.FIRST] == 3
+    assert stats.outcomes[Outcome.UNCHANGED] == stats.visits - 3 > 20
+    assert stats.requests == stats.visits == len(web.fetched) == len(store.log)
+    assert (stats.pages, stats.under_way, stats.began, stats.now) == (3, 0, 0, 10 * SECOND + 5_000)
+    assert 0.9 < stats.expected_freshness <= 1.0
+    for url in urls(A, 3):
+        copy = store.page(url).body
+        assert copy is not None
+        assert store.body(copy) == page_about(f"This is {url}.").encode()
 
 
-def test_pages_are_fetched_and_their_copies_kept(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    site = Site({f"/{name}": page_about(f"This is page {name}.") for name in "abc"})
-    with serving(site):
-        add(told, *(f"{site.url}/{name}" for name in "abc"))
-        view = crawl(told)
-    assert view.outcomes[Outcome.FIRST] == 3
-    assert view.outcomes[Outcome.CHANGED] == view.outcomes[Outcome.FAILED] == 0
-    assert view.outcomes[Outcome.UNCHANGED] > 3
-    with SqliteStore.open(told.store) as store:
-        for name in "abc":
-            copy = store.copy(f"{site.url}/{name}")
-            assert copy is not None
-            assert copy.response.body == site.pages[f"/{name}"].encode()
-
-
-def test_a_change_is_seen_and_the_page_that_changes_is_visited_more(tmp_path: Path) -> None:
-    told = settings(tmp_path, budget=40 * A_SECOND, neighbours=False)
-    paths = [f"/{number}" for number in range(10)]
-    site = Site({path: page_about("As it was.") for path in paths})
-    with serving(site):
-        add(told, *(site.url + path for path in paths))
-        ended = threading.Event()
-
-        def change() -> None:
-            for number in itertools.count():
-                if ended.wait(0.25):
-                    return
-                site.pages["/0"] = page_about(f"News number {number}, which nobody expected.")
-
-        thread = threading.Thread(target=change)
-        thread.start()
-        try:
-            crawl(told, 5.0)
-        finally:
-            ended.set()
-            thread.join()
-        visits = Counter(request.path for request in site.requests)
-    usual = sum(visits[path] for path in paths[1:]) / 9
-    assert visits["/0"] > 1.4 * usual
-    assert outcomes(told, site.url + "/0").count(Outcome.CHANGED) >= 5
-    assert outcomes(told, site.url + "/1").count(Outcome.CHANGED) == 0
-
-
-def test_the_budget_is_kept_over_restarts(tmp_path: Path) -> None:
-    told = settings(tmp_path, budget=20 * A_SECOND)
-    site = Site({f"/{number}": page_about("A page.") for number in range(30)})
-    with serving(site):
-        add(told, *(f"{site.url}/{number}" for number in range(30)))
-        begin = time.monotonic()
-        for _ in range(3):
-            crawl(told, 1.0)
-        seconds = time.monotonic() - begin
-    requests = [request for request in site.requests if request.path != "/robots.txt"]
-    assert 40 <= len(requests) <= 20 * seconds + 3
-    with SqliteStore.open(told.store) as store:
-        assert store.spent(0).requests == len(requests)
-
-
-def test_servers_that_know_versions_are_asked_with_them(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    site = Site({"/a": page_about("A page.")}, etags=True)
-    with serving(site):
-        add(told, site.url + "/a")
-        view = crawl(told)
-    first, *later = site.asked("/a")
-    assert "If-None-Match" not in first.headers
-    conditional = [request for request in later if "If-None-Match" in request.headers]
-    assert len(conditional) == view.not_modified > 5
-    # After twenty "not modified" in a row the page is asked for without conditions.
-    assert len(later) - len(conditional) == len(later) // 21
-    assert set(outcomes(told, site.url + "/a")[1:]) == {Outcome.UNCHANGED}
-
-
-def test_what_robots_forbids_is_never_fetched(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    robots = "User-agent: *\nDisallow: /secret\n"
-    site = Site(
-        {"/a": page_about("A page."), "/secret/b": page_about("No."), "/robots.txt": robots}
+def test_a_change_is_seen_and_the_page_that_changes_is_visited_more() -> None:
+    store = MemoryStore(*urls(A, 10))
+    web = FakeWeb({})
+    web.answers = lambda url: (
+        page_about(f"News number {web.clock() // (4 * SECOND)}, which nobody expected.")
+        if url.endswith("/0")
+        else TEXT
     )
-    with serving(site):
-        add(told, site.url + "/a", site.url + "/secret/b")
-        view = crawl(told)
-        again = crawl(told, 0.5)
-    assert site.asked("/secret/b") == []
-    assert len(site.asked("/robots.txt")) == view.robots == 1
-    assert again.robots == 0
-    visit = history(told, site.url + "/secret/b")[0]
-    assert (visit.outcome, visit.requests) == (Outcome.FAILED, 0)
-    assert "robots.txt" in (visit.error or "")
+    crawl(web, store, settings_of(budget=2 * PER_SECOND, neighbours=False), seconds=100.0)
+    visits = Counter(fetch.url for fetch in web.fetched)
+    usual = sum(visits[url] for url in urls(A, 10)[1:]) / 9
+    assert visits[f"{A}/0"] > 1.4 * usual
+    assert store.outcomes(f"{A}/0").count(Outcome.CHANGED) >= 5
+    assert store.outcomes(f"{A}/1").count(Outcome.CHANGED) == 0
 
 
-def test_crawl_delays_are_kept_as_the_server_sees_it(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    robots = "User-agent: *\nCrawl-delay: 0.4\n"
-    pages = {f"/{number}": page_about("A page.") for number in range(5)}
-    site = Site({**pages, "/robots.txt": robots})
-    with serving(site, hosts=3):
-        add(told, *(url + path for url in site.urls for path in pages))
-        crawl(told, 4.0)
-    for url in site.urls:
-        times = [request.at for request in site.requests if url.endswith(request.host)]
-        gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
-        assert len(times) >= 6
-        assert min(gaps) >= 0.4
+@pytest.mark.parametrize("budget", [0.5, 20.0])
+def test_the_budget_is_spent_and_kept(budget: float) -> None:
+    store = MemoryStore(*urls(A, 30))
+    web = FakeWeb({url: TEXT for url in urls(A, 30)})
+    stats = crawl(web, store, settings_of(budget=budget * PER_SECOND), seconds=60.0)
+    assert 60 * budget - 2 <= len(web.fetched) <= 60 * budget + 1
+    assert stats.budget_used == pytest.approx(1.0, abs=0.05)
 
 
-def test_a_page_that_is_gone_is_retired_when_that_is_sure_and_comes_back_as_a_change(
-    tmp_path: Path,
-) -> None:
-    told = settings(tmp_path, gone_after=2)
-    site = Site({"/a": page_about("A page."), "/b": page_about("Another.")})
-    with serving(site):
-        url = site.url + "/a"
-        add(told, url, site.url + "/b")
-        crawl(told, 0.5)
-        site.pages.pop("/a")
-        crawl(told, 2.0)
-        assert outcomes(told, url)[-2:] == [Outcome.GONE, Outcome.GONE]
-        asked = len(site.asked("/a"))
-        crawl(told, 0.5)
-        assert len(site.asked("/a")) == asked
-        with SqliteStore.open(told.store) as store:
-            page = store.page(url)
-            assert page is not None
-            assert page.state is State.GONE
-        site.pages["/a"] = page_about("A page.")
-        add(told, url)
-        crawl(told, 0.5)
-    assert Outcome.CHANGED in outcomes(told, url)
-    assert outcomes(told, url)[-1] is not Outcome.GONE
+def test_a_killed_crawl_gets_no_free_visit_at_each_start() -> None:
+    """The first page is fetched at once, unless one was fetched just before the start."""
+    store = MemoryStore(*urls(A, 30))
+    web = FakeWeb({url: TEXT for url in urls(A, 30)})
+    settings = settings_of(budget=0.1 * PER_SECOND)
+    for run in range(5):
+        crawl(web, store, settings, seconds=1.0, begin=100 * SECOND + 2 * run * SECOND)
+    assert len(web.fetched) == 1
+    assert web.times(web.fetched[0].url) == [0.0]
+    crawl(web, store, settings, seconds=1.0, begin=200 * SECOND)
+    assert len(web.fetched) == 2
 
 
-def test_failures_teach_nothing_and_the_crawl_goes_on(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    site = Site({"/a": page_about("A page."), "/b": page_about("Broken.")}, status={"/b": 500})
-    with serving(site):
-        add(told, site.url + "/a", site.url + "/b", "http://127.0.0.1:9/refused")
-        view = crawl(told)
-    assert set(outcomes(told, site.url + "/b")) == {Outcome.FAILED}
-    assert view.outcomes[Outcome.UNCHANGED] >= 1
-    with SqliteStore.open(told.store) as store:
-        page = store.page(site.url + "/b")
-        assert page is not None
-        assert (page.visits, page.fingerprint) == (0, None)
+def test_not_modified_pages_are_fetched_in_full_from_time_to_time() -> None:
+    store = MemoryStore(f"{A}/")
+    web = FakeWeb({f"{A}/": TEXT}, etags=True)
+    stats = crawl(web, store, settings_of())
+    first, *rest = web.fetched
+    conditional = sum(fetch.conditional for fetch in rest)
+    assert stats.not_modified == conditional > 50
+    # After twenty "not modified" in a row the page is fetched without conditions.
+    assert len(rest) - conditional == len(rest) // 21
+    assert set(store.outcomes(f"{A}/")[1:]) == {Outcome.UNCHANGED}
+    assert first.at == 0.0
 
 
-def test_pages_added_and_removed_while_it_runs_are_noticed(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    site = Site({f"/{name}": page_about(f"Page {name}.") for name in "ab"})
-    with serving(site):
-        add(told, site.url + "/a")
-
-        def edit() -> None:
-            time.sleep(0.7)
-            with SqliteStore.open(told.store) as store:
-                store.add([NewPage(site.url + "/b", host_of(site.url))], at=1)
-                store.remove([site.url + "/a"])
-
-        thread = threading.Thread(target=edit)
-        thread.start()
-        crawl(told, 4.0)
-        thread.join()
-    last_a = max(request.at for request in site.asked("/a"))
-    first_b = min(request.at for request in site.asked("/b"))
-    assert last_a < first_b + 1.5
-    assert max(request.at for request in site.asked("/b")) > last_a + 0.5
-    with SqliteStore.open(told.store) as store:
-        assert store.page(site.url + "/a") is None
-        assert store.check() == []
+def test_a_page_that_is_gone_is_retired_and_comes_back_as_a_change() -> None:
+    store = MemoryStore(*urls(A, 2))
+    gone, other = urls(A, 2)
+    web = FakeWeb({gone: TEXT, other: TEXT})
+    settings = settings_of(gone_after=2)
+    crawl(web, store, settings)
+    del web.answers[gone]  # type: ignore[union-attr]
+    crawl(web, store, settings, seconds=100.0, begin=20 * SECOND)
+    assert store.outcomes(gone)[-2:] == [Outcome.GONE, Outcome.GONE]
+    assert store.page(gone).state is State.GONE
+    asked = len(web.times(gone))
+    crawl(web, store, settings, begin=200 * SECOND)
+    assert len(web.times(gone)) == asked
+    web.answers[gone] = TEXT  # type: ignore[index]
+    store.add([new_page(gone)], 0)
+    crawl(web, store, settings, begin=300 * SECOND)
+    assert store.outcomes(gone)[asked] is Outcome.CHANGED
 
 
-def test_a_clock_on_a_page_is_learned_to_be_noise(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    site = Site({"/a": ""})
+def test_a_page_that_is_gone_by_now_is_not_fetched() -> None:
+    """Somebody else may have retired or removed it since the frontier was loaded."""
+    store = MemoryStore(*urls(A, 3))
+    web = FakeWeb({url: TEXT for url in urls(A, 3)})
 
-    class Clock(dict[str, str]):
-        """Pages that tell the time."""
+    def retire(_running: Running) -> None:
+        del store.known[0]
+        store.known[1] = replace(store.known[1], state=State.GONE)
 
-        def get(self, path: str, default: Any = None) -> Any:  # noqa: ANN401
-            if path != "/a":
-                return default
-            now = time.time_ns()
-            return page_about("A page that stands still.", f"It is now {now % 10**9} o'clock.")
+    stats = crawl(web, store, settings_of(), during=retire)
+    assert {fetch.url for fetch in web.fetched} == {f"{A}/2"}
+    assert stats.pages == 1
 
-    site.pages = Clock()
-    with serving(site):
-        add(told, site.url + "/a")
-        crawl(told, 3.0)
-    found = outcomes(told, site.url + "/a")
+
+def test_failures_teach_nothing_and_the_crawl_goes_on() -> None:
+    store = MemoryStore(f"{A}/", f"{B}/")
+    web = FakeWeb({f"{A}/": TEXT, f"{B}/": Response("", 500, 0, error="the server answered 500")})
+    stats = crawl(web, store, settings_of(), seconds=60.0)
+    assert set(store.outcomes(f"{B}/")) == {Outcome.FAILED}
+    assert (store.page(f"{B}/").visits, store.page(f"{B}/").fingerprint) == (0, None)
+    assert stats.outcomes[Outcome.UNCHANGED] > 100
+
+
+def test_a_clock_on_a_page_is_learned_to_be_noise() -> None:
+    store = MemoryStore(f"{A}/")
+    numbers = itertools.count(10**6)
+    web = FakeWeb(lambda _: page_about("A page.", f"It is now {next(numbers)} o'clock."))
+    crawl(web, store, settings_of())
+    found = store.outcomes(f"{A}/")
     assert found[0] is Outcome.FIRST
     assert len(found) > 15
     assert set(found[10:]) == {Outcome.UNCHANGED}
 
 
-def test_links_are_followed_as_far_as_was_said(tmp_path: Path) -> None:
-    told = settings(tmp_path, follow=True, max_depth=2, link_share=0.5)
-    site = Site(
-        {
-            "/": page_about("Home.", links=("/one", "https://elsewhere.example/")),
-            "/one": page_about("One.", links=("/two", "/")),
-            "/two": page_about("Two.", links=("/three",)),
-            "/three": page_about("Three."),
-        }
+# Edits by others
+
+
+def test_pages_added_and_removed_while_it_runs_are_noticed() -> None:
+    store = MemoryStore(f"{A}/0")
+    web = FakeWeb({url: TEXT for url in urls(A, 2)})
+
+    def edit() -> None:
+        store.add([new_page(f"{A}/1")], 0)
+        store.remove(f"{A}/0")
+
+    crawl(web, store, settings_of(), during=later(2.5, edit))
+    assert max(web.times(f"{A}/0")) < 3.2
+    assert 2.5 < min(web.times(f"{A}/1")) < 3.7
+
+
+def test_an_importance_that_somebody_changes_counts_at_once() -> None:
+    store = MemoryStore(*urls(A, 2))
+    web = FakeWeb({url: TEXT for url in urls(A, 2)})
+    edit = later(10.0, lambda: store.set_importance(f"{A}/0", 0.0))
+    crawl(web, store, settings_of(budget=PER_SECOND), seconds=60.0, during=edit)
+    assert max(web.times(f"{A}/0")) < 15.0
+    assert max(web.times(f"{A}/1")) > 50.0
+
+
+def test_a_page_removed_while_it_is_fetched_is_not_reported() -> None:
+    store = MemoryStore(*urls(A, 2))
+    web = FakeWeb({url: TEXT for url in urls(A, 2)}, seconds=5.0)
+    removed = later(1.5, lambda: store.remove(f"{A}/0"))
+    stats = crawl(web, store, settings_of(), during=removed, seconds=6.0)
+    assert {visit.page.url for visit in store.log} == {f"{A}/1"}
+    assert stats.visits == len(store.log)
+    assert stats.pages == 1
+
+
+# Backoff, delays and queues
+
+
+def test_pages_of_a_host_in_trouble_are_given_back_and_cost_nothing() -> None:
+    """They were taken, and so paid for; the budget is spent on other hosts instead."""
+    store = MemoryStore(*urls(A, 20), *urls(B, 20))
+    web = FakeWeb(lambda url: failure(retry_after=1e6) if url.startswith(A) else TEXT)
+    settings = settings_of(budget=PER_SECOND, connections=1, host_connections=1)
+    idle = 20.0
+    crawl(web, store, settings, seconds=100.0, during=lambda running: save_up(running, idle))
+    assert fetched(web, A) == 1
+    assert 100 + idle - 3 <= len(web.fetched) <= 100 + idle + 1
+
+
+def save_up(running: Running, visits: float) -> None:
+    """Let a crawl take many pages at once."""
+    running.frontier.frontier.spend(-round(visits))
+
+
+def test_a_host_that_does_not_answer_is_left_alone_ever_longer() -> None:
+    store = MemoryStore(*urls(A, 50), f"{B}/")
+    web = FakeWeb(lambda url: failure() if url.startswith(A) else TEXT)
+    shown: list[dict[str, int]] = []
+    settings = settings_of(connections=1, host_connections=1)
+    stats = crawl(
+        web, store, settings, seconds=200.0, watch=lambda stats: shown.append(stats.closed)
     )
-    with serving(site):
-        add(told, site.url + "/")
-        crawl(told, 4.0)
-    with SqliteStore.open(told.store) as store:
-        found = {path: store.page(site.url + path) for path in ("/", "/one", "/two", "/three")}
-        assert store.page("https://elsewhere.example/") is None
-    importance = {path: page and page.importance for path, page in found.items()}
-    assert importance == {"/": 1.0, "/one": 0.5, "/two": 0.25, "/three": None}
+    times = [fetch.at for fetch in web.fetched if fetch.url.startswith(A)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert max(gaps[:2]) < 2.0
+    assert gaps[2] >= FIRST_BACKOFF
+    assert gaps[3] >= 2 * FIRST_BACKOFF
+    assert fetched(web, B) > 100
+    closed = {host: until for view in shown for host, until in view.items()}
+    assert list(closed) == ["a.example"]
+    assert all(until > stats.now for until in stats.closed.values())
 
 
-def test_sitemaps_bring_pages_and_are_counted_apart(tmp_path: Path) -> None:
-    told = settings(tmp_path)
-    site = Site({"/a": page_about("A page.")})
-    with serving(site):
-        site.pages["/sitemap.xml"] = (
-            '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-            f"<url><loc>{site.url}/a</loc><lastmod>2020-01-01</lastmod></url></urlset>"
+def test_a_backoff_is_shown_until_it_is_over() -> None:
+    store = MemoryStore(f"{A}/", f"{B}/")
+    web = FakeWeb(lambda url: failure(retry_after=5.0) if url == f"{A}/" else TEXT)
+    shown: list[tuple[int, bool]] = []
+    crawl(
+        web,
+        store,
+        settings_of(budget=0.05 * PER_SECOND),
+        seconds=19.0,
+        during=lambda running: save_up(running, 1),
+        watch=lambda stats: shown.append((stats.now, "a.example" in stats.closed)),
+    )
+    assert {at < 5 * SECOND + 20_000 for at, closed in shown if closed} == {True}
+    assert not shown[-1][1]
+
+
+def test_the_frontier_learns_the_delay_that_robots_txt_asks_for() -> None:
+    store = MemoryStore(*urls(A, 200), *urls(B, 5))
+    web = FakeWeb({url: TEXT for url in (*urls(A, 200), *urls(B, 5))})
+    settings = settings_of(connections=1, host_connections=1)
+
+    def ask_for_delay(running: Running) -> None:
+        def before(url: str) -> None:
+            running.pacing.set_delay("a.example", 10.0 if url.startswith(A) else 0.0)
+
+        web.before = before
+
+    crawl(web, store, settings, seconds=100.0, during=ask_for_delay)
+    # One page per ten seconds, after those that waited already.
+    assert 10 <= fetched(web, A) <= 20
+    assert fetched(web, B) > 500
+
+
+def test_a_host_whose_queue_is_full_is_passed_over() -> None:
+    """Its pages are worth most and it hangs; what it has too much of must not starve others."""
+    store = MemoryStore(*urls(A, 400), *urls(B, 4))
+    for page in list(store.known.values()):
+        store.set_importance(page.url, 100.0 if page.url.startswith(A) else 1.0)
+    web = FakeWeb(lambda _: TEXT, seconds=lambda url: 1e6 if url.startswith(A) else 0.01)
+    settings = settings_of(connections=2, host_connections=1)
+    crawl(web, store, settings, seconds=20.0)
+    assert fetched(web, A) == 1
+    assert fetched(web, B) > 20
+
+
+def test_hosts_that_hang_leave_half_of_the_connections_to_others() -> None:
+    hosts = [f"https://hanging{number}.example" for number in range(12)]
+    store = MemoryStore(*(f"{host}/{page}" for host in hosts for page in range(3)), *urls(B, 20))
+    web = FakeWeb(
+        lambda url: TEXT if url.startswith(B) else failure("nothing came for 15 s"),
+        seconds=lambda url: 0.01 if url.startswith(B) else 15.0,
+    )
+    hanging: list[int] = []
+    web.before = lambda _url: hanging.append(web.in_flight.total() - web.in_flight["b.example"])
+    crawl(web, store, settings_of(connections=8, host_connections=1), seconds=120.0)
+    # At first nobody is a suspect; from the first timeouts on, half of the connections are free.
+    settled = [count for count, fetch in zip(hanging, web.fetched, strict=True) if fetch.at > 46.0]
+    assert max(hanging) > 4
+    assert max(settled) <= 4
+    assert fetched(web, B) > 500
+
+
+def test_no_host_has_more_pages_in_flight_than_it_may() -> None:
+    store = MemoryStore(*urls(A, 40), *urls(B, 40))
+    web = FakeWeb(lambda _: TEXT, seconds=1.0)
+    crawl(web, store, settings_of(connections=5, host_connections=3))
+    assert web.max_in_flight == Counter({"a.example": 3, "b.example": 3})
+
+
+# Limits on what waits to be written
+
+
+def test_no_page_is_taken_while_too_many_visits_wait_to_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record, "MAX_BACKLOG", 10)
+    store = MemoryStore(*urls(A, 300))
+    web = FakeWeb(lambda _: TEXT)
+    settings = settings_of(budget=100 * PER_SECOND, connections=1)
+    crawl(web, store, settings, seconds=20.0, store_seconds={"record": 10.0})
+    # The first batch is on its way, and the others wait: ten, and those that were queued.
+    assert 10 < sum(fetch.at < 10.0 for fetch in web.fetched) <= 30
+
+
+def test_no_page_is_fetched_while_too_many_bytes_wait_to_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record, "MAX_UNWRITTEN", 10 * len(TEXT))
+    store = MemoryStore(*urls(A, 300))
+    web = FakeWeb(lambda _: TEXT)
+    settings = settings_of(budget=100 * PER_SECOND, connections=4)
+    crawl(web, store, settings, seconds=45.0, store_seconds={"record": 10.0})
+    assert 10 <= sum(fetch.at < 10.0 for fetch in web.fetched) <= 14
+    assert len(web.fetched) > 14
+
+
+def test_visits_are_written_in_batches() -> None:
+    store = MemoryStore(*urls(A, 200))
+    web = FakeWeb(lambda _: TEXT, seconds=0.0001)
+    settings = settings_of(budget=1000 * PER_SECOND, connections=100, host_connections=100)
+    crawl(web, store, settings, seconds=2.0)
+    batches = len(store.spent)
+    assert len(store.log) > 1_500
+    assert batches <= 2.2 / record.BATCH_SECONDS
+
+
+# How it ends
+
+
+def test_requests_that_do_not_come_back_in_time_are_spent_all_the_same() -> None:
+    store = MemoryStore(*urls(A, 3))
+    web = FakeWeb(lambda _: TEXT, seconds=1e6)
+    stats = crawl(web, store, settings_of(), seconds=1.0)
+    assert stats.now <= round((1.0 + GRACE + 0.1) * SECOND)
+    assert (store.log, store.total().lost) == ([], 3)
+    assert web.in_flight.total() == 0
+
+
+def test_what_comes_back_within_the_grace_is_written() -> None:
+    store = MemoryStore(*urls(A, 3))
+    web = FakeWeb(lambda _: TEXT, seconds=3.0)
+    stats = crawl(web, store, settings_of(), seconds=1.0)
+    assert (stats.visits, len(store.log), store.total().lost) == (3, 3, 0)
+
+
+def test_stopping_starts_nothing_new() -> None:
+    store = MemoryStore(*urls(A, 50))
+    web = FakeWeb(lambda _: TEXT)
+
+    def stop_at_2(running: Running) -> None:
+        asyncio.get_running_loop().call_later(2.0, running.crawl.stop)
+
+    crawl(web, store, settings_of(), seconds=100.0, during=stop_at_2)
+    assert 1.5 < max(fetch.at for fetch in web.fetched) <= 2.0
+
+
+def test_a_store_that_fails_ends_the_crawl() -> None:
+    store = MemoryStore(*urls(A, 3))
+    web = FakeWeb(lambda _: TEXT)
+
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    fail.__name__ = "record"
+    store.record = fail  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="the disk is full"):
+        crawl(web, store, settings_of())
+
+
+def test_a_visit_that_fails_in_a_way_nobody_expected_ends_the_crawl() -> None:
+    store = MemoryStore(*urls(A, 3))
+
+    def surprise(_url: str) -> str:
+        raise StoreError("unexpected")
+
+    with pytest.raises(StoreError, match="unexpected"):
+        crawl(FakeWeb(surprise), store, settings_of())
+
+
+# What it tells
+
+
+def test_visits_that_were_postponed_are_tried_again_and_not_logged() -> None:
+    store = MemoryStore(f"{A}/")
+    numbers = itertools.count()
+    web = FakeWeb(
+        lambda _: (
+            failure("left alone", retry_after=2.0, postponed=True, requests=0)
+            if next(numbers) < 3
+            else TEXT
         )
-        with SqliteStore.open(told.store, create=True) as store:
-            store.add_sitemap(site.url + "/sitemap.xml")
-        view = crawl(told, 3.0)
-    assert view.files == len(site.asked("/sitemap.xml")) == 1
-    assert view.requests == len(site.asked("/a")) > 1
+    )
+    stats = crawl(web, store, settings_of(), seconds=60.0)
+    assert store.outcomes(f"{A}/")[0] is Outcome.FIRST
+    assert stats.outcomes[Outcome.FAILED] == 0
 
 
-def test_two_runs_on_one_store_are_refused(tmp_path: Path) -> None:
-    from recrawl.errors import StoreError
+def test_requests_for_robots_txt_and_sitemaps_are_counted_apart() -> None:
+    store = MemoryStore(*urls(A, 3))
+    web = FakeWeb(lambda _: TEXT)
+    web.before = lambda _url: setattr(web, "robots", min(web.robots + 1, 2))
+    web.files = 4
+    stats = crawl(web, store, settings_of())
+    assert (stats.robots, stats.files) == (2, 4)
+    assert (store.total().robots, store.total().sitemaps) == (2, 4)
+    assert sum(spent.robots > 0 for spent in store.spent) >= 1
 
-    told = settings(tmp_path)
-    add(told, "http://127.0.0.1:9/")
-    with (
-        SqliteStore.open(told.store) as store,
-        store.lock(),
-        pytest.raises(StoreError, match="another recrawl run"),
-    ):
-        crawl(told, 0.2)
+
+def test_the_price_of_a_visit_is_left_for_other_processes() -> None:
+    store = MemoryStore(*urls(A, 30))
+    stats = crawl(FakeWeb(lambda _: TEXT), store, settings_of(), seconds=60.0)
+    assert float(store.meta[PRICE]) == pytest.approx(stats.price, rel=0.5)
+
+
+def test_stats_are_shown_twice_per_second() -> None:
+    store = MemoryStore(*urls(A, 3))
+    shown: list[int] = []
+    crawl(
+        FakeWeb(lambda _: TEXT), store, settings_of(), watch=lambda stats: shown.append(stats.now)
+    )
+    assert shown[:4] == [0, SECOND // 2, SECOND, 3 * SECOND // 2]
+    assert len(shown) == 20
+
+
+def test_slow_hosts_are_listed_first() -> None:
+    store = MemoryStore(f"{A}/", f"{B}/")
+    web = FakeWeb(lambda url: Response("", 500, 0, seconds=2.0 if url.startswith(B) else 0.5))
+    stats = crawl(web, store, settings_of(), seconds=1.0)
+    assert [(host, times.mean) for host, times in stats.slowest()] == [
+        ("b.example", 2.0),
+        ("a.example", 0.5),
+    ]
+
+
+def test_start_stop_and_backoff_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore(f"{A}/")
+    with caplog.at_level(logging.INFO, "recrawl.crawler"):
+        crawl(FakeWeb(lambda _: failure(retry_after=60.0)), store, settings_of())
+    assert [line.getMessage() for line in caplog.records] == [
+        "start: 1 pages, 864000 requests per day",
+        "back off from a.example for 60 s: no connection",
+        "stop: 1 visits, 1 requests",
+    ]
+    assert {line.name for line in caplog.records} == {"recrawl.crawler"}
+    assert logging.getLogger("recrawl.crawler").handlers == []

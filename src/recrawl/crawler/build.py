@@ -123,7 +123,8 @@ def run_crawl(
 ) -> Stats:
     """Crawl the pages of a store that is there already; see `Crawler.run`."""
     with SqliteStore.open(settings.store) as store, store.lock():
-        frontier = load(store, settings)
+        warm_up(settings)
+        frontier = load(store, settings, system_clock())
         # What is loaded stays: there is no garbage in it to look for.
         gc.freeze()
         # The event loop reads with a connection of its own, as the store thread may be writing.
@@ -169,14 +170,12 @@ async def _crawl(
             parse_pool.close()
 
 
-def load(store: Storing, settings: Settings) -> CrawlFrontier:
+def load(store: Storing, settings: Settings, now: int) -> CrawlFrontier:
     """Load the frontier, and let the first page be fetched at once unless one just was.
 
     Budget that was not spent while nothing ran is not made up for, so a crawl that is killed and
     restarted many times stays within its budget.
     """
-    warm_up(settings)
-    now = system_clock()
     frontier = load_frontier(store, settings, now)
     newest = store.newest_visit()
     if newest is None or (now - newest) / MICROSECONDS_A_DAY * settings.budget >= 1.0:

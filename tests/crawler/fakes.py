@@ -1,0 +1,358 @@
+"""A crawl without threads, files or sockets: a web, a store and an executor in virtual time."""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from virtual_time import run as run_in_virtual_time
+
+from recrawl.content.reader import Reader
+from recrawl.crawler.build import load
+from recrawl.crawler.discovery import Discovery
+from recrawl.crawler.load import CrawlFrontier
+from recrawl.crawler.loop import Crawl
+from recrawl.crawler.parse_pool import ParsePool
+from recrawl.crawler.settings import Settings
+from recrawl.crawler.stats import Stats
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.visit import Visitor
+from recrawl.errors import StoreError
+from recrawl.http.host_pacing import HostPacing
+from recrawl.http.memory_budget import MemoryBudget
+from recrawl.records import (
+    NO_TIME,
+    Outcome,
+    Page,
+    Response,
+    RobotsText,
+    State,
+    Validators,
+    Visit,
+)
+from recrawl.store.rows import Added, Edits, Fleet, NewPage, Observed, SitemapFile, Spent
+from recrawl.urls import host_of
+
+SECOND = 1_000_000
+PER_SECOND = 86_400.0
+
+
+class MemoryStore:
+    """Everything that a crawl records, in lists and dictionaries."""
+
+    def __init__(self, *urls: str) -> None:
+        self.known: dict[int, Page] = {}
+        self.bodies: dict[bytes, bytes] = {}
+        self.beliefs: dict[int, tuple[float, float]] = {}
+        self.log: list[Visit] = []
+        self.spent: list[Spent] = []
+        self.meta: dict[str, str] = {}
+        self.robots: list[RobotsText] = []
+        self.maps: dict[str, SitemapFile] = {}
+        self._edits: list[tuple[str, int, float]] = []
+        self._next = 0
+        self.add((NewPage(url, host_of(url)) for url in urls), 0)
+
+    def page(self, url: str) -> Page:
+        return next(page for page in self.known.values() if page.url == url)
+
+    def outcomes(self, url: str) -> list[Outcome]:
+        return [visit.outcome for visit in self.log if visit.page.url == url]
+
+    def total(self) -> Spent:
+        """Add up what was spent beside visits."""
+        return Spent(
+            0,
+            sum(one.robots for one in self.spent),
+            sum(one.sitemaps for one in self.spent),
+            sum(one.lost for one in self.spent),
+        )
+
+    def remove(self, url: str) -> None:
+        number = self.page(url).number
+        del self.known[number]
+        self._edits.append(("removed", number, 0.0))
+
+    def set_importance(self, url: str, importance: float) -> None:
+        page = self.page(url)
+        self.known[page.number] = replace(page, importance=importance)
+        self._edits.append(("importance", page.number, importance))
+
+    # What the crawler uses
+
+    def add(self, pages: Iterable[NewPage], at: int) -> Added:
+        del at
+        by_url = {page.url: page for page in self.known.values()}
+        for new in pages:
+            page = by_url.get(new.url)
+            if page is None:
+                importance = 1.0 if new.importance is None else new.importance
+                page = Page(self._next, new.url, new.host, importance, new.depth)
+                self._edits.append(("added", self._next, 0.0))
+                self._next += 1
+            elif page.state is State.GONE:
+                page = replace(page, state=State.MISSING, failures=0)
+                self._edits.append(("revived", page.number, 0.0))
+            self.known[page.number] = by_url[page.url] = page
+        return Added(0, 0, 0)
+
+    def changes_since(self, serial: int) -> Edits:
+        new = self._edits[serial:]
+        of = {kind: [number for one, number, _ in new if one == kind] for kind, _, _ in new}
+        return Edits(
+            len(self._edits),
+            [self.known[number] for number in of.get("added", ()) if number in self.known],
+            [self.known[number] for number in of.get("revived", ()) if number in self.known],
+            of.get("removed", []),
+            [(number, value) for kind, number, value in new if kind == "importance"],
+        )
+
+    def fleet(self) -> Fleet:
+        pages = [page for page in self.known.values() if page.state is not State.GONE]
+        hosts = sorted({page.host for page in pages})
+        nothing = (math.nan, math.nan)
+        beliefs = np.array([self.beliefs.get(page.number, nothing) for page in pages])
+        visits = [NO_TIME if page.last_visit is None else page.last_visit for page in pages]
+        return Fleet(
+            serial=len(self._edits),
+            number=np.array([page.number for page in pages], np.int64),
+            host=np.array([hosts.index(page.host) for page in pages], np.int64),
+            hosts=hosts,
+            url=[page.url for page in pages],
+            importance=np.array([page.importance for page in pages]),
+            shape=beliefs.reshape(-1, 2)[:, 0],
+            time=beliefs.reshape(-1, 2)[:, 1],
+            last_visit=np.array(visits, np.int64),
+            failures=np.array([page.failures for page in pages], np.int64),
+        )
+
+    def observations(self, about: int) -> Observed:
+        del about
+        none = np.zeros(0, np.int64)
+        return Observed(none, none, np.zeros(0, np.bool_))
+
+    def newest_visit(self) -> int | None:
+        return max((visit.response.at for visit in self.log), default=None)
+
+    def pages(self, numbers: Iterable[int]) -> dict[int, Page]:
+        return {number: self.known[number] for number in numbers if number in self.known}
+
+    def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
+        wanted = set(urls)
+        return {page.url: page for page in self.known.values() if page.url in wanted}
+
+    def seed_hosts(self) -> list[str]:
+        return sorted({page.host for page in self.known.values() if page.depth == 0})
+
+    def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
+        for visit in visits:
+            assert visit.page.number in self.known, "a page that is not there was visited"
+            self.known[visit.page.number] = visit.page
+            if visit.belief is not None:
+                self.beliefs[visit.page.number] = visit.belief
+            if visit.content is not None and visit.page.body is not None:
+                self.bodies[visit.page.body] = visit.content
+        self.log += visits
+        self.spent += [] if spent is None else [spent]
+
+    def body(self, digest: bytes) -> bytes:
+        if digest not in self.bodies:
+            raise StoreError("there is no such copy")
+        return self.bodies[digest]
+
+    def remember_robots(self, robots: RobotsText) -> None:
+        self.robots.append(robots)
+
+    def add_sitemap(self, url: str) -> None:
+        self.maps.setdefault(url, SitemapFile(url, None, Validators(), 0))
+
+    def sitemaps(self, before: int) -> list[SitemapFile]:
+        maps = list(self.maps.values())
+        return [one for one in maps if one.read_at is None or one.read_at <= before]
+
+    def note_sitemap(self, url: str, at: int, validators: Validators, pages: int) -> None:
+        self.maps[url] = SitemapFile(url, at, validators, pages)
+
+    def set_meta(self, key: str, value: str) -> None:
+        self.meta[key] = value
+
+
+class VirtualExecutor(Executor):
+    """Runs functions at once, or after the virtual seconds given for their name.
+
+    A slow one does not hold up the others, so that nothing but the crawl's own limits slows it down.
+    """
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds = seconds
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+        future: Future[Any] = Future()
+        loop = asyncio.get_running_loop()
+        seconds = self._seconds.get(function.__name__, 0.0)
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(function(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
+                future.set_exception(error)
+
+        if seconds > 0.0:
+            loop.call_later(seconds, work)
+        else:
+            work()
+        return future
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A request that the web saw."""
+
+    at: float
+    url: str
+    conditional: bool
+
+
+Answer = str | bytes | Response
+
+
+@dataclass
+class FakeWeb:
+    """Pages by URL, or a function of it; each answer takes some seconds of virtual time.
+
+    An answer is a body, or a response whose time, URL and seconds are filled in. What there is no
+    answer to is not found.
+    """
+
+    answers: dict[str, Answer] | Callable[[str], Answer | None]
+    seconds: float | Callable[[str], float] = 0.01
+    etags: bool = False
+    before: Callable[[str], object] = lambda _url: None
+    fetched: list[Fetch] = field(default_factory=list)
+    in_flight: Counter[str] = field(default_factory=Counter)
+    max_in_flight: Counter[str] = field(default_factory=Counter)
+    files: int = 0
+    robots: int = 0
+    clock: Callable[[], int] = lambda: 0
+
+    def times(self, url: str) -> list[float]:
+        return [fetch.at for fetch in self.fetched if fetch.url == url]
+
+    async def fetch(self, page: Page, *, conditional: bool) -> Response:
+        now = asyncio.get_running_loop().time()
+        self.fetched.append(Fetch(now, page.url, conditional))
+        self.before(page.url)
+        self.in_flight[page.host] += 1
+        self.max_in_flight |= self.in_flight
+        try:
+            await asyncio.sleep(
+                self.seconds if isinstance(self.seconds, float) else self.seconds(page.url)
+            )
+        finally:
+            self.in_flight[page.host] -= 1
+        return self._answer(page.url, page.validators if conditional else None)
+
+    async def fetch_file(
+        self, url: str, max_bytes: int, validators: Validators | None = None
+    ) -> Response:
+        del max_bytes
+        self.files += 1
+        await asyncio.sleep(0.01)
+        return self._answer(url, validators)
+
+    def _answer(self, url: str, validators: Validators | None) -> Response:
+        found = self.answers.get(url) if isinstance(self.answers, dict) else self.answers(url)
+        usual = Response(url, 404, self.clock(), seconds=0.01)
+        if found is None:
+            return usual
+        if isinstance(found, Response):
+            return replace(found, url=url, at=self.clock())
+        body = found.encode() if isinstance(found, str) else found
+        headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),)
+        if self.etags:
+            etag = f'"{hash(body)}"'
+            headers += (("ETag", etag),)
+            if validators is not None and validators.etag == etag:
+                return replace(usual, status=304, headers=headers)
+        return replace(usual, status=200, body=body, headers=headers, transferred=len(body))
+
+
+def failure(error: str = "no connection", **changed: Any) -> Response:  # noqa: ANN401
+    """Make a response that a host did not give."""
+    return replace(Response("", 0, 0, error=error), **changed)
+
+
+def settings_of(**changed: Any) -> Settings:  # noqa: ANN401
+    usual: dict[str, Any] = {
+        "budget": 10 * PER_SECOND,
+        "host_delay": 0.0,
+        "host_connections": 4,
+        "connections": 8,
+    }
+    return Settings(**(usual | changed))
+
+
+@dataclass
+class Running:
+    """A crawl and its parts, for what happens while it runs."""
+
+    crawl: Crawl
+    frontier: CrawlFrontier
+    pacing: HostPacing
+    discovery: Discovery
+
+
+def crawl(
+    web: FakeWeb,
+    store: MemoryStore,
+    settings: Settings,
+    *,
+    seconds: float = 10.0,
+    begin: int = 0,
+    store_seconds: dict[str, float] | None = None,
+    during: Callable[[Running], object] | None = None,
+    watch: Callable[[Stats], object] | None = None,
+) -> Stats:
+    """Crawl for some seconds of virtual time, from a time in microseconds on."""
+
+    async def main() -> Stats:
+        loop = asyncio.get_running_loop()
+        start = begin - round(loop.time() * SECOND)
+        web.clock = lambda: start + round(loop.time() * SECOND)
+        frontier = load(store, settings, web.clock())
+        thread = StoreThread(store, VirtualExecutor(store_seconds or {}))
+        pool = ParsePool()
+        pacing = HostPacing(
+            settings.host_delay, settings.host_connections, connections=settings.connections
+        )
+        discovery = Discovery(frontier, thread, web, settings, pool)
+        running = Crawl(
+            frontier,
+            Visitor(
+                web, Reader(), store.body, settings.full_fetch_every, settings.gone_after, pool
+            ),
+            thread,
+            settings,
+            pacing=pacing,
+            discovery=discovery,
+            other_requests=lambda: (web.robots, web.files),
+            memory=MemoryBudget(),
+            clock=web.clock,
+            watch=watch,
+        )
+        if during is not None:
+            during(Running(running, frontier, pacing, discovery))
+        return await running.run(seconds)
+
+    return run_in_virtual_time(main())
+
+
+def later(seconds: float, do: Callable[[], object]) -> Callable[[Running], object]:
+    """Do something at a time of the run."""
+    return lambda _running: asyncio.get_running_loop().call_later(seconds, do)

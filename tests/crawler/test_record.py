@@ -1,0 +1,127 @@
+"""What visits teach, and which dates of servers are believed."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from crawler.fakes import MemoryStore, settings_of
+
+from recrawl.crawler.build import load
+from recrawl.crawler.record import JUST_NOW, Recorder, credible_age
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.http.memory_budget import MemoryBudget
+from recrawl.records import Outcome, Page, Response, State, Visit
+
+URL = "https://a.example/"
+DAY = 86_400_000_000
+NOW = 10 * DAY
+PAGE = Page(0, URL, "a.example")
+
+
+def changed(modified: int | None, previous: int | None = 2 * DAY) -> Visit:
+    response = Response(URL, 200, NOW)
+    return Visit(PAGE, Outcome.CHANGED, response, previous=previous, last_modified=modified)
+
+
+def test_a_date_of_just_now_is_not_believed() -> None:
+    """Pages made on the fly are always "modified just now", which says nothing."""
+    assert math.isnan(credible_age(changed(NOW - JUST_NOW + 1)))
+    assert math.isnan(credible_age(changed(NOW)))
+    assert math.isnan(credible_age(changed(NOW + DAY)))
+    assert credible_age(changed(NOW - JUST_NOW)) == JUST_NOW / DAY
+
+
+def test_a_date_that_contradicts_what_was_found_is_not_believed() -> None:
+    assert credible_age(changed(7 * DAY)) == 3.0
+    assert math.isnan(credible_age(changed(1 * DAY)))
+    unchanged = replace(changed(1 * DAY), outcome=Outcome.UNCHANGED)
+    assert credible_age(unchanged) == 9.0
+    assert math.isnan(credible_age(replace(unchanged, last_modified=7 * DAY)))
+
+
+def test_without_a_date_or_a_visit_before_there_is_no_age() -> None:
+    assert math.isnan(credible_age(changed(None)))
+    assert math.isnan(credible_age(changed(7 * DAY, previous=None)))
+
+
+def recorder_of(store: MemoryStore, memory: MemoryBudget | None = None) -> Recorder:
+    frontier = load(store, settings_of(), NOW)
+    return Recorder(frontier, StoreThread(store), memory or MemoryBudget())
+
+
+def first(**changed: object) -> Visit:
+    visit = Visit(replace(PAGE, last_visit=NOW, visits=1), Outcome.FIRST, Response(URL, 200, NOW))
+    return replace(visit, **changed)  # type: ignore[arg-type]
+
+
+def test_visits_are_returned_with_the_belief_they_lead_to() -> None:
+    store = MemoryStore(URL)
+    recorder = recorder_of(store)
+    (learned,) = recorder.learn([first()])
+    assert learned.belief is not None
+    before = learned.belief[1]
+    later = first(
+        outcome=Outcome.UNCHANGED, previous=NOW, response=Response(URL, 200, NOW + 5 * DAY)
+    )
+    (learned,) = recorder.learn([later])
+    assert learned.belief is not None
+    assert learned.belief[1] == pytest.approx(before + 5.0, rel=0.02)
+
+
+def test_a_credible_date_teaches_more_than_the_outcome() -> None:
+    def rate(modified: int | None) -> float:
+        recorder = recorder_of(MemoryStore(URL))
+        recorder.learn([first()])
+        response = Response(URL, 200, NOW + 5 * DAY)
+        visit = first(
+            outcome=Outcome.CHANGED, previous=NOW, response=response, last_modified=modified
+        )
+        (learned,) = recorder.learn([visit])
+        assert learned.belief is not None
+        return learned.belief[0] / learned.belief[1]
+
+    assert rate(NOW + 1 * DAY) < rate(NOW + 4 * DAY)
+    assert rate(NOW + 5 * DAY - 1) == rate(None)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.GONE])
+def test_failures_teach_nothing(outcome: Outcome) -> None:
+    recorder = recorder_of(MemoryStore(URL))
+    (before,) = recorder.learn([first()])
+    (after,) = recorder.learn([first(outcome=outcome)])
+    assert before.belief == after.belief
+
+
+def test_a_page_that_is_gone_leaves_the_frontier() -> None:
+    store = MemoryStore(URL, f"{URL}b")
+    frontier = load(store, settings_of(), NOW)
+    recorder = Recorder(frontier, StoreThread(store), MemoryBudget())
+    recorder.learn([first(page=replace(PAGE, state=State.MISSING), outcome=Outcome.GONE)])
+    assert 0 in frontier
+    recorder.learn([first(page=replace(PAGE, state=State.GONE), outcome=Outcome.GONE)])
+    assert 0 not in frontier
+    assert 1 in frontier
+
+
+@pytest.mark.parametrize(("requests", "taken"), [(0, 4), (1, 3), (3, 1)])
+def test_what_a_visit_cost_more_or_less_than_one_request_is_settled(
+    requests: int, taken: int
+) -> None:
+    store = MemoryStore(*(f"{URL}{number}" for number in range(9)))
+    frontier = load(store, settings_of(), NOW)
+    frontier.frontier.spend(-2)
+    response = Response(URL, 200, NOW, requests=requests)
+    Recorder(frontier, StoreThread(store), MemoryBudget()).learn([first(response=response)])
+    assert len(frontier.take(NOW, 9)) == taken
+
+
+def test_bodies_that_wait_are_accounted_for_until_they_are_released() -> None:
+    memory = MemoryBudget()
+    recorder = recorder_of(MemoryStore(URL), memory)
+    recorder.add(first(response=Response(URL, 200, NOW, body=bytes(600))))
+    recorder.add(first())
+    assert (len(recorder), memory.held) == (2, 600)
+    batch = recorder.take_batch()
+    assert (len(batch), len(recorder), memory.held) == (2, 0, 600)
+    recorder.release(batch)
+    assert memory.held == 0
