@@ -1,4 +1,4 @@
-"""A crawl that is killed again and again, beside a server that remembers all it served."""
+"""A crawl that is killed many times, beside a server that remembers all it served."""
 
 import hashlib
 import itertools
@@ -19,12 +19,12 @@ from recrawl.crawler.record import BATCH
 from recrawl.store.sqlite import SqliteStore
 
 PAGES, CONNECTIONS = 60, 8
-#: Requests a second.
+#: Requests per second.
 BUDGET = 100
-#: Requests that a kill may lose: pages under way, each fetched twice perhaps, and visits that
-#: wait to be written.
+#: Requests that a kill may lose: pages in flight, each fetched twice perhaps, and visits that wait
+#: to be written.
 MAX_LOST = 2 * CONNECTIONS + BATCH
-TOLD = {
+SETTINGS = {
     "allow_private": "true",
     "budget": f"{BUDGET}/s",
     "host_delay": "0s",
@@ -32,8 +32,6 @@ TOLD = {
     "connections": str(CONNECTIONS),
     "contact": "https://example.org/bot",
 }
-#: Seconds between loading, when the budget begins to add up, and what a run tells of first.
-LOADING = 0.3
 
 
 @dataclass
@@ -41,14 +39,14 @@ class Run:
     """What came of one run up to its end.
 
     Attributes:
-        told: Visits that it had told of.
+        reported: Visits that it had reported.
         logged: Visits that it left in the log.
         requests: What those cost.
         served: Requests for pages that the server saw.
         seconds: How long it crawled.
     """
 
-    told: int
+    reported: int
     logged: int
     requests: int
     served: int
@@ -61,7 +59,7 @@ class Run:
 
     @property
     def lost(self) -> int:
-        """Requests that nothing is known of."""
+        """Requests that the log does not know about."""
         return self.served - self.requests
 
 
@@ -106,24 +104,27 @@ def unique_site() -> Iterator[tuple[Site, Unique]]:
         yield site, pages
 
 
-def crawl_and_kill(store: Path, moments: Sequence[float]) -> Crawled:
-    """Crawl, be killed so many seconds after the start, crawl on; at last, end in peace."""
+def crawl_and_kill(store: Path, kills: Sequence[int]) -> Crawled:
+    """Crawl, be killed after this many requests, crawl on; the last run ends by itself.
+
+    Requests and not seconds, so that a busy machine does the same more slowly.
+    """
     crawled = Crawled()
     with unique_site() as (site, pages):
         program.add(store, (f"{site.url}/{n}" for n in range(PAGES)))
         before = (0, 0)
-        for moment in (*moments, None):
+        for kill in (*kills, None):
             known = len(site.requests)
-            told, began, ended = _run(store, moment)
+            reported, began, ended = _run(store, site, kill)
             served = sum(request.path != "/robots.txt" for request in site.requests[known:])
             after = _logged(store)
             crawled.runs.append(
                 Run(
-                    told=told,
+                    reported=reported,
                     logged=after[0] - before[0],
                     requests=after[1] - before[1],
                     served=served,
-                    seconds=ended - began + LOADING,
+                    seconds=ended - began,
                 )
             )
             before = after
@@ -131,23 +132,28 @@ def crawl_and_kill(store: Path, moments: Sequence[float]) -> Crawled:
     return crawled
 
 
-def _run(store: Path, moment: float | None) -> tuple[int, float, float]:
-    """Run, and give how many visits were told of, when the crawl began, and when it ended."""
+def _run(store: Path, site: Site, kill: int | None) -> tuple[int, float, float]:
+    """Run, and return how many visits were reported, when the crawl began and when it ended."""
     arguments = ["run", "--store", str(store), "--format", "json"]
-    arguments += ["--for", "0.5s"] if moment is None else []
-    with program.start(*arguments, settings=TOLD, often=True) as process:
+    arguments += ["--for", "0.5s"] if kill is None else []
+    with program.start(*arguments, settings=SETTINGS, often=True) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         first = process.stdout.readline()
-        if moment is not None:
-            timer = threading.Timer(moment, process.kill)
-            timer.start()
-        # A line that is not ended was not said.
+        if kill is not None:
+            enough = len(site.requests) + kill
+
+            def wait_and_kill() -> None:
+                program.wait_until(lambda: len(site.requests) >= enough, process)
+                process.kill()
+
+            threading.Thread(target=wait_and_kill).start()
+        # A line that is not ended was not reported.
         lines = [line for line in (first, *process.stdout) if line.endswith("\n")]
         process.wait()
         ended = time.time()
-        assert process.stderr is not None
-        complained = process.stderr.read()
-    assert lines, complained
+        errors = process.stderr.read()
+    assert lines, errors
     last = json.loads(lines[-1])
     return last["visits"], datetime.fromisoformat(last["began"]).timestamp(), ended
 

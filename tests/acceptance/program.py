@@ -1,16 +1,20 @@
-"""The program in a process of its own, as it is used, and the store it leaves behind."""
+"""The program in a process of its own, as people use it, and the store it leaves behind."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 from recrawl.urls import host_of
 
-#: The program, telling how it goes as often as it looks, twenty times a second.
+#: Seconds after which a program that does not end is taken to hang: far more than any takes.
+HANGS = 300.0
+#: The program, reporting its stats twenty times per second.
 _OFTEN = (
     "import recrawl.cli.render.run as screen, recrawl.crawler.loop as crawl;"
     "screen.LOG_EVERY, crawl.WATCH_EVERY = 0, 0.05;"
@@ -19,7 +23,7 @@ _OFTEN = (
 
 
 def environ(settings: dict[str, str]) -> dict[str, str]:
-    """Give an environment with these settings, and none from outside."""
+    """Return an environment with these settings, and none from outside."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith("RECRAWL_")}
     return usual | {f"RECRAWL_{name.upper()}": value for name, value in settings.items()}
 
@@ -39,28 +43,46 @@ def start(
 
 
 def run(*arguments: str, settings: dict[str, str] | None = None) -> tuple[int, str, str]:
-    """Run the program to its end: its status, and what it said and complained about."""
+    """Run the program to its end; return its status, output and error output."""
     with start(*arguments, settings=settings) as process:
-        said, complained = process.communicate(timeout=60.0)
-    return process.returncode, said, complained
+        output, errors = process.communicate(timeout=HANGS)
+    return process.returncode, output, errors
+
+
+def run_until(
+    done: Callable[[], bool], *arguments: str, settings: dict[str, str] | None = None
+) -> tuple[int, str, str]:
+    """Run the program until something has happened, then stop it cleanly, as Ctrl-C does."""
+    with start(*arguments, settings=settings) as process:
+        wait_until(done, process)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=HANGS)
+    return process.returncode, output, errors
+
+
+def wait_until(done: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    """Wait for something to happen, or for the program to end."""
+    end = time.monotonic() + HANGS
+    while not done() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.005)
 
 
 def add(store: Path, urls: Iterable[str]) -> None:
-    """Add pages to a store, made if there is none."""
+    """Add pages to a store, which is created if there is none."""
     with SqliteStore.open(store, create=True) as opened:
         opened.add([NewPage(url, host_of(url)) for url in urls], at=0)
 
 
 def check(store: Path) -> None:
-    """See that a store is whole."""
+    """Check that a store is whole."""
     with SqliteStore.open(store) as opened:
         assert opened.check() == []
 
 
 def max_memory(process: int) -> int:
-    """Give the most memory a process has had so far, in bytes; 0 if it has ended.
+    """Return the most memory a process has had so far, in bytes; 0 if it has ended.
 
-    What `getrusage` tells of a child counts the memory of the parent that it was forked from.
+    `getrusage` of a child counts the memory of the parent that it was forked from.
     """
     try:
         status = Path(f"/proc/{process}/status").read_text("ascii")

@@ -184,7 +184,7 @@ class MemoryStore:
 class VirtualExecutor(Executor):
     """Runs functions at once, or after the virtual seconds given for their name.
 
-    A slow one does not hold up the others, so that nothing but the crawl's own limits slows it down.
+    A slow one does not hold up the others: only the crawl's own limits slow it down.
     """
 
     def __init__(self, seconds: dict[str, float]) -> None:

@@ -70,7 +70,7 @@ def test_no_more_pages_are_added_than_the_limit() -> None:
             "A page.", links=tuple(f"/{len(url)}-{number}" for number in range(50))
         )
     )
-    crawl(web, store, settings_of(follow=True, max_pages=7), seconds=60.0)
+    crawl(web, store, settings_of(follow=True, max_pages=7), seconds=10.0)
     assert len(store.known) == 7
 
 
@@ -88,8 +88,8 @@ def test_a_sitemap_brings_pages_and_is_read_again_after_its_interval() -> None:
     store = MemoryStore()
     store.add_sitemap(MAP)
     web = FakeWeb({f"{A}/new": page_about("New."), MAP: sitemap((f"{A}/new", ""))})
-    hour = settings_of(sitemap_every=1 / 24, budget=PER_SECOND / 100)
-    stats = crawl(web, store, hour, seconds=2.5 * 3_600)
+    settings = settings_of(sitemap_every=40 / 86_400, budget=PER_SECOND)
+    stats = crawl(web, store, settings, seconds=100.0)
     assert store.outcomes(f"{A}/new")[0] is Outcome.FIRST
     assert store.maps[MAP].pages == 1
     assert stats.files == web.files == store.total().sitemaps == 3
@@ -125,7 +125,8 @@ def test_a_sitemap_that_cannot_be_read_is_logged_and_retried_sooner(
     store = MemoryStore()
     store.add_sitemap(MAP)
     web = FakeWeb({MAP: failure("no connection: refused")})
-    crawl(web, store, settings_of(sitemap_every=1.0), seconds=3 * 3_600.0)
+    settings = settings_of(sitemap_every=100 / 86_400, budget=PER_SECOND)
+    crawl(web, store, settings, seconds=18.0)
     assert web.files == 2
     warnings = [line.getMessage() for line in caplog.records if line.levelno == logging.WARNING]
     assert warnings == [f"cannot read the sitemap {MAP}: no connection: refused"] * 2
@@ -156,7 +157,7 @@ def test_a_retired_page_comes_back_only_with_a_newer_date() -> None:
         settings = settings_of(gone_after=1)
         crawl(web, store, settings, seconds=5.0, begin=4 * DAY)
         web.answers = {}
-        crawl(web, store, settings, seconds=60.0, begin=4 * DAY + 10 * SECOND)
+        crawl(web, store, settings, seconds=10.0, begin=4 * DAY + 10 * SECOND)
         store.add_sitemap(MAP)
         web.answers = {f"{A}/": page_about("A page."), MAP: sitemap((f"{A}/", date))}
         crawl(web, store, settings, seconds=20.0, begin=9 * DAY)
@@ -169,5 +170,5 @@ def test_only_a_copy_teaches_whether_a_sitemap_was_right() -> None:
     store = MemoryStore(f"{A}/")
     store.add_sitemap(MAP)
     web = FakeWeb({f"{A}/": Response("", 500, 0, error="no"), MAP: sitemap((f"{A}/", modified(2)))})
-    crawl(web, store, settings_of(), begin=3 * DAY, seconds=60.0)
+    crawl(web, store, settings_of(), begin=3 * DAY, seconds=20.0)
     assert set(store.outcomes(f"{A}/")) == {Outcome.FAILED}

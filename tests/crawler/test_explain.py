@@ -37,7 +37,9 @@ def page(
     )
 
 
-def told(belief: tuple[float, float] = (6.0, 30.0), price: Price | None = PRICE) -> Explanation:
+def explained(
+    belief: tuple[float, float] = (6.0, 30.0), price: Price | None = PRICE
+) -> Explanation:
     return explain(page(), belief, price, NOW)
 
 
@@ -87,26 +89,26 @@ def test_many_pages_are_told_as_one_is() -> None:
 
 
 def test_words_tell_when_it_will_be_worth_it() -> None:
-    why = told(price=Price(2.4, is_now=True)).why()
+    why = explained(price=Price(2.4, is_now=True)).why()
     assert why.startswith("The copy is 3 days old. The page changes once in 5 days (95 % sure: ")
     assert "the price of a visit is 2.4; it will be worth that in " in why
 
 
 def test_words_tell_that_it_is_due() -> None:
-    assert told(price=Price(0.1, is_now=True)).why().endswith("is 0.1: it is due now.")
-    paused = told(price=Price(0.1, is_now=False)).why()
+    assert explained(price=Price(0.1, is_now=True)).why().endswith("is 0.1: it is due now.")
+    paused = explained(price=Price(0.1, is_now=False)).why()
     assert paused.endswith("was, in the last run, 0.1: it is due as soon as `recrawl run` runs.")
 
 
 def test_words_for_a_page_that_is_known_too_well() -> None:
-    sure = told(belief=(9.0, 8.0), price=Price(5.0, is_now=True))
+    sure = explained(belief=(9.0, 8.0), price=Price(5.0, is_now=True))
     assert sure.due is None
     assert sure.crawl_rate == 0.0
     assert sure.why().endswith("before some of what was learned is forgotten.")
 
 
 def test_words_without_a_price_or_importance() -> None:
-    assert told(price=None).why().endswith("is not known yet; `recrawl run` finds out.")
+    assert explained(price=None).why().endswith("is not known yet; `recrawl run` finds out.")
     nothing = explain(page(importance=0.0), (1.0, 5.0), PRICE, NOW)
     assert nothing.why().endswith("Its importance is 0, so that no visit is worth anything.")
 
@@ -118,9 +120,9 @@ def test_words_for_pages_that_are_not_well() -> None:
     gone = explain(page(state=State.GONE), (1.0, 5.0), PRICE, NOW)
     assert gone.why().endswith("`recrawl add https://a.example/` has it visited again.")
     assert (gone.due, gone.crawl_rate) == (None, 0.0)
-    for failures, said in ((1, "The last visit failed"), (4, "The last 4 visits failed")):
+    for failures, start in ((1, "The last visit failed"), (4, "The last 4 visits failed")):
         failing = explain(page(failures=failures), (1.0, 5.0), PRICE, NOW)
-        assert failing.why().startswith(said)
+        assert failing.why().startswith(start)
     missing = explain(page(state=State.MISSING), (1.0, 5.0), PRICE, NOW)
     assert missing.why().startswith("It was not found at the last visit")
     once = explain(page(visits=1), (1.0, 5.0), PRICE, NOW)

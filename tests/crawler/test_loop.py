@@ -82,16 +82,16 @@ def test_a_change_is_seen_and_the_page_that_changes_is_visited_more() -> None:
 @pytest.mark.parametrize("budget", [0.5, 20.0])
 def test_the_budget_is_spent_and_kept(budget: float) -> None:
     store = MemoryStore(*urls(A, 30))
-    web = FakeWeb({url: TEXT for url in urls(A, 30)})
-    stats = crawl(web, store, settings_of(budget=budget * PER_SECOND), seconds=60.0)
-    assert 60 * budget - 2 <= len(web.fetched) <= 60 * budget + 1
-    assert stats.budget_used == pytest.approx(1.0, abs=0.05)
+    web = FakeWeb(dict.fromkeys(urls(A, 30), TEXT))
+    stats = crawl(web, store, settings_of(budget=budget * PER_SECOND), seconds=20.0)
+    assert 20 * budget - 2 <= len(web.fetched) <= 20 * budget + 1
+    assert stats.budget_used == pytest.approx(1.0, abs=0.12)
 
 
 def test_a_killed_crawl_gets_no_free_visit_at_each_start() -> None:
     """The first page is fetched at once, unless one was fetched just before the start."""
     store = MemoryStore(*urls(A, 30))
-    web = FakeWeb({url: TEXT for url in urls(A, 30)})
+    web = FakeWeb(dict.fromkeys(urls(A, 30), TEXT))
     settings = settings_of(budget=0.1 * PER_SECOND)
     for run in range(5):
         crawl(web, store, settings, seconds=1.0, begin=100 * SECOND + 2 * run * SECOND)
@@ -121,7 +121,7 @@ def test_a_page_that_is_gone_is_retired_and_comes_back_as_a_change() -> None:
     settings = settings_of(gone_after=2)
     crawl(web, store, settings)
     del web.answers[gone]  # type: ignore[union-attr]
-    crawl(web, store, settings, seconds=100.0, begin=20 * SECOND)
+    crawl(web, store, settings, seconds=20.0, begin=20 * SECOND)
     assert store.outcomes(gone)[-2:] == [Outcome.GONE, Outcome.GONE]
     assert store.page(gone).state is State.GONE
     asked = len(web.times(gone))
@@ -136,7 +136,7 @@ def test_a_page_that_is_gone_is_retired_and_comes_back_as_a_change() -> None:
 def test_a_page_that_is_gone_by_now_is_not_fetched() -> None:
     """Somebody else may have retired or removed it since the frontier was loaded."""
     store = MemoryStore(*urls(A, 3))
-    web = FakeWeb({url: TEXT for url in urls(A, 3)})
+    web = FakeWeb(dict.fromkeys(urls(A, 3), TEXT))
 
     def retire(_running: Running) -> None:
         del store.known[0]
@@ -172,7 +172,7 @@ def test_a_clock_on_a_page_is_learned_to_be_noise() -> None:
 
 def test_pages_added_and_removed_while_it_runs_are_noticed() -> None:
     store = MemoryStore(f"{A}/0")
-    web = FakeWeb({url: TEXT for url in urls(A, 2)})
+    web = FakeWeb(dict.fromkeys(urls(A, 2), TEXT))
 
     def edit() -> None:
         store.add([new_page(f"{A}/1")], 0)
@@ -185,7 +185,7 @@ def test_pages_added_and_removed_while_it_runs_are_noticed() -> None:
 
 def test_an_importance_that_somebody_changes_counts_at_once() -> None:
     store = MemoryStore(*urls(A, 2))
-    web = FakeWeb({url: TEXT for url in urls(A, 2)})
+    web = FakeWeb(dict.fromkeys(urls(A, 2), TEXT))
     edit = later(10.0, lambda: store.set_importance(f"{A}/0", 0.0))
     crawl(web, store, settings_of(budget=PER_SECOND), seconds=60.0, during=edit)
     assert max(web.times(f"{A}/0")) < 15.0
@@ -194,7 +194,7 @@ def test_an_importance_that_somebody_changes_counts_at_once() -> None:
 
 def test_a_page_removed_while_it_is_fetched_is_not_reported() -> None:
     store = MemoryStore(*urls(A, 2))
-    web = FakeWeb({url: TEXT for url in urls(A, 2)}, seconds=5.0)
+    web = FakeWeb(dict.fromkeys(urls(A, 2), TEXT), seconds=5.0)
     removed = later(1.5, lambda: store.remove(f"{A}/0"))
     stats = crawl(web, store, settings_of(), during=removed, seconds=6.0)
     assert {visit.page.url for visit in store.log} == {f"{A}/1"}
@@ -225,7 +225,7 @@ def test_a_host_that_does_not_answer_is_left_alone_ever_longer() -> None:
     store = MemoryStore(*urls(A, 50), f"{B}/")
     web = FakeWeb(lambda url: failure() if url.startswith(A) else TEXT)
     shown: list[dict[str, int]] = []
-    settings = settings_of(connections=1, host_connections=1)
+    settings = settings_of(budget=2 * PER_SECOND, connections=1, host_connections=1)
     stats = crawl(
         web, store, settings, seconds=200.0, watch=lambda stats: shown.append(stats.closed)
     )
@@ -234,7 +234,7 @@ def test_a_host_that_does_not_answer_is_left_alone_ever_longer() -> None:
     assert max(gaps[:2]) < 2.0
     assert gaps[2] >= FIRST_BACKOFF
     assert gaps[3] >= 2 * FIRST_BACKOFF
-    assert fetched(web, B) > 100
+    assert fetched(web, B) > 50
     closed = {host: until for view in shown for host, until in view.items()}
     assert list(closed) == ["a.example"]
     assert all(until > stats.now for until in stats.closed.values())
@@ -258,7 +258,7 @@ def test_a_backoff_is_shown_until_it_is_over() -> None:
 
 def test_the_frontier_learns_the_delay_that_robots_txt_asks_for() -> None:
     store = MemoryStore(*urls(A, 200), *urls(B, 5))
-    web = FakeWeb({url: TEXT for url in (*urls(A, 200), *urls(B, 5))})
+    web = FakeWeb(dict.fromkeys((*urls(A, 200), *urls(B, 5)), TEXT))
     settings = settings_of(connections=1, host_connections=1)
 
     def ask_for_delay(running: Running) -> None:

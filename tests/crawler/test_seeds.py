@@ -1,4 +1,4 @@
-"""Pages that somebody names in a file."""
+"""Pages named in a file."""
 
 import gzip
 import io
@@ -55,7 +55,7 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "problem_start"),
     [
         ("u.txt", "https://a.example/\n\nexample.org\n", ", row 3: example.org: say http://"),
         ("u.txt", b"https://a.example/\xff\n", ", row 1: "),
@@ -80,18 +80,20 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
         ("u.csv", "url,importance\nhttps://a.example/,x\n", ", row 2, column 'importance': 'x' is"),
     ],
 )
-def test_a_bad_row_is_named(tmp_path: Path, name: str, content: str | bytes, said: str) -> None:
-    assert problem(tmp_path, name, content).startswith(said)
+def test_a_bad_row_is_named(
+    tmp_path: Path, name: str, content: str | bytes, problem_start: str
+) -> None:
+    assert problem(tmp_path, name, content).startswith(problem_start)
 
 
 def test_progress_tells_bytes(tmp_path: Path) -> None:
     path = tmp_path / "urls.txt"
     path.write_text("https://a.example/\n" * 5_000, encoding="utf-8")
-    told: list[tuple[int, int | None]] = []
-    read_seeds(path, lambda done, total: told.append((done, total)))
-    assert len(told) == 5
-    assert {total for _, total in told} == {path.stat().st_size}
-    assert told == sorted(told)
+    reports: list[tuple[int, int | None]] = []
+    read_seeds(path, lambda done, total: reports.append((done, total)))
+    assert len(reports) == 5
+    assert {total for _, total in reports} == {path.stat().st_size}
+    assert reports == sorted(reports)
 
 
 def test_an_importance_of_its_own_is_kept() -> None:

@@ -15,8 +15,8 @@ from virtual_time import run as run_virtual
 
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
-from recrawl.http.host_pacing import TOO_MANY_PAUSE, HostPacing
 from recrawl.http.headers import retry_after, sendable
+from recrawl.http.host_pacing import TOO_MANY_PAUSE, HostPacing
 from recrawl.http.limits import Limits
 from recrawl.http.request import MAX_DRAINED
 from recrawl.records import Page, Response, Validators

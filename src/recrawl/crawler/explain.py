@@ -1,7 +1,7 @@
-"""Why a page is visited when it is: what is believed of it, what a visit is worth, what it costs.
+"""Why a page is visited when it is: what is believed about it, what a visit is worth and costs.
 
-Evidence that only a run knows of, sitemaps and changes of neighbours, may bring a visit forward;
-the patience of hosts may put it off.
+Evidence that only a run has, sitemaps and changes of neighbours, may bring a visit forward; host
+delays may put it off.
 """
 
 import math
@@ -17,7 +17,7 @@ from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
 from recrawl.units import format_duration, format_rate
 
 LEVEL = 0.95
-#: How a run remembers what a visit must be worth, importance times days.
+#: The store's name for what a visit must be worth, importance times days.
 PRICE = "price"
 
 
@@ -28,7 +28,7 @@ class Price:
 
     Attributes:
         value: Importance times days.
-        is_now: Whether a run is going on; else the price is the last that was.
+        is_now: Whether a run is going on; otherwise it is the last run's price.
     """
 
     value: float
@@ -38,17 +38,17 @@ class Price:
 @final
 @dataclass(frozen=True)
 class Explanation:
-    """What is believed of a page, and when a visit to it is worth its price.
+    """What is believed about a page, and when a visit to it is worth its price.
 
     Attributes:
         page: The page.
         now: The present, in microseconds.
-        price: What a visit must be worth; None where no run has found out yet.
-        elapsed: Days since the last visit; None without one that succeeded.
-        change_rate: Changes a day; None where nothing is believed yet.
-        low: What it is above, with the probability `LEVEL` that it is also below ``high``.
-        high: See there.
-        stale: The chance that the copy is not current.
+        price: What a visit must be worth; None before the first run has found out.
+        elapsed: Days since the last successful visit; None without one.
+        change_rate: Changes per day; None where nothing is believed yet.
+        low: The lower end of its interval, which holds with probability `LEVEL`.
+        high: The upper end.
+        stale: The chance that the copy is stale.
         value: What a visit now is worth, importance times days.
         visit_after: Days after which a visit is worth its price, infinity for never.
     """
@@ -66,21 +66,21 @@ class Explanation:
 
     @property
     def crawl_rate(self) -> float | None:
-        """How many visits a day the page gets at the price."""
+        """Visits per day that the page gets at the price."""
         if self.page.state is State.GONE:
             return 0.0
         return None if self.visit_after is None else _inverse(self.visit_after)
 
     @property
     def due(self) -> int | None:
-        """When a visit is worth its price, in microseconds; None for never or not known."""
+        """When a visit is worth its price, in microseconds; None for never or unknown."""
         last, after = self.page.last_visit, self.visit_after
         if last is None or after is None or math.isinf(after) or self.page.state is State.GONE:
             return None
         return last + round(after * MICROSECONDS_A_DAY)
 
     def why(self) -> str:
-        """Say in words when the page is visited next, and why then.
+        """Return in words when the page is visited next, and why.
 
         >>> page = Page(0, "https://example.org/", "example.org", last_visit=0, visits=9)
         >>> now = round(3.2 * MICROSECONDS_A_DAY)
@@ -96,7 +96,7 @@ class Explanation:
         page = self.page
         if page.state is State.GONE:
             return [
-                "It was not found again and again, and is not visited any more.",
+                "It was not found several times in a row and is no longer visited.",
                 f"`recrawl add {page.url}` has it visited again.",
             ]
         if page.last_visit is None:
@@ -108,9 +108,9 @@ class Explanation:
         if page.state is State.MISSING:
             return "It was not found at the last visit; another visit confirms that it is gone."
         if page.failures == 1:
-            return "The last visit failed; it is tried again soon."
+            return "The last visit failed; it is retried soon."
         if page.failures:
-            return f"The last {page.failures} visits failed; each time it is tried again later."
+            return f"The last {page.failures} visits failed; each retry waits longer."
         return ""
 
     def _copy(self) -> str:
@@ -160,8 +160,8 @@ def explain(
 
     Args:
         page: The page.
-        belief: Shape and time of what is believed of its change rate, if anything is.
-        price: What a visit must be worth, if that is known.
+        belief: Shape and time of the belief about its change rate, if there is one.
+        price: What a visit must be worth, if known.
         now: The present, in microseconds.
     """
     if belief is None or page.last_visit is None:
@@ -186,7 +186,7 @@ def explain(
 
 @compiled
 def due_after(importance: Floats, shape: Floats, time: Floats, price: float) -> Floats:
-    """Give the days after which a visit to each page is worth the price; infinity for never."""
+    """Return the days after which a visit to each page is worth the price; infinity for never."""
     days = np.empty(importance.size)
     for row in range(importance.size):
         days[row] = _needed(importance[row], shape[row], time[row], price)
@@ -211,7 +211,7 @@ def _inverse(days: float) -> float:
 
 
 def how_often(rate: float) -> str:
-    """Say how often something happens, given a day, after a verb.
+    """Return in words, to follow a verb, how often something happens, given per day.
 
     >>> how_often(3.2), how_often(0.2)
     ('3.2 times a day', 'once in 5 days')
@@ -221,7 +221,7 @@ def how_often(rate: float) -> str:
 
 
 def percent_sign(share: float) -> str:
-    """Say a chance in whole percent, but never that something is certain.
+    """Return a chance in whole percent, but never that something is certain.
 
     >>> percent_sign(0.466), percent_sign(0.0001), percent_sign(0.9999)
     ('47 %', 'under 1 %', 'over 99 %')

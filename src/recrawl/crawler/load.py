@@ -85,6 +85,7 @@ class CrawlFrontier:
         ids: The numbers by which it knows hosts and sections.
         priors: For new pages.
         serial: What to ask the store with for edits made since.
+        loaded_at: When its budget began to add up, in microseconds.
     """
 
     def __init__(
@@ -94,9 +95,11 @@ class CrawlFrontier:
         ids: FrontierIds,
         priors: "Priors",
         serial: int,
+        loaded_at: int,
     ) -> None:
         self.frontier = frontier
         self.serial = serial
+        self.loaded_at = loaded_at
         self._ids = ids
         self._priors = priors
         self._host_delay = host_delay
@@ -138,7 +141,7 @@ class CrawlFrontier:
         return taken
 
     def give_back(self, pages: Iterable[int], now: int) -> None:
-        """Return pages that were taken but not fetched: they are retried later, and cost nothing."""
+        """Return pages that were taken but not fetched; they are retried later and cost nothing."""
         present = [page for page in pages if page in self.frontier]
         if present:
             self.frontier.report(present, days(now), changed=False, failed=True)
@@ -167,7 +170,7 @@ def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier
     ids = FrontierIds()
     fleet = store.fleet()
     if not fleet.number.size:
-        return CrawlFrontier(frontier, settings.host_delay, ids, Priors(), fleet.serial)
+        return CrawlFrontier(frontier, settings.host_delay, ids, Priors(), fleet.serial, now)
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
     prior, priors = learn_priors(store, fleet, hosts)
@@ -182,7 +185,7 @@ def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier
         belief=_beliefs(fleet, prior or Prior(1.0, fleet.number.size / settings.budget)),
     )
     frontier.settle(days(now))
-    return CrawlFrontier(frontier, settings.host_delay, ids, priors, fleet.serial)
+    return CrawlFrontier(frontier, settings.host_delay, ids, priors, fleet.serial, now)
 
 
 def warm_up(settings: Settings) -> None:

@@ -116,7 +116,7 @@ class Crawl:
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
-        self.stats = Stats(clock(), settings.budget)
+        self.stats = Stats(frontier.loaded_at, settings.budget)
 
     @property
     def stopping(self) -> bool:

@@ -1,4 +1,4 @@
-"""Pages that somebody names: on the command line, or in a file."""
+"""Pages named by people: on the command line, or in a file."""
 
 import csv
 import io
@@ -18,19 +18,19 @@ from recrawl.urls import canonical, host_of
 URL, IMPORTANCE = "url", "importance"
 COMMENT = "#"
 #: Rows between two reports of progress.
-ROWS_A_REPORT = 1_000
-#: The longest row that is read; an address is shorter by far.
+PROGRESS_ROWS = 1_000
+#: The longest row that is read; URLs are far shorter.
 MAX_CHARACTERS = 1_000_000
 
-#: Called with what is done and what there is to do, None where nobody knows.
+#: Called with the bytes read and the bytes in all, None where unknown.
 Progress = Callable[[int, int | None], object]
 
 
 def named_page(url: str, importance: float | None = None) -> NewPage:
-    """Give the page at an address.
+    """Return the page at a URL.
 
     Raises:
-        AddressError: It is no address of a page; the message says why.
+        AddressError: The URL cannot be crawled; the message says why.
 
     >>> named_page("HTTP://Example.org").url
     'http://example.org/'
@@ -40,18 +40,18 @@ def named_page(url: str, importance: float | None = None) -> NewPage:
 
 
 def with_importance(pages: Iterable[NewPage], importance: float | None) -> Iterator[NewPage]:
-    """Give pages with an importance where they have none of their own.
+    """Give an importance to pages that have none of their own.
 
     >>> [page.importance for page in with_importance([named_page("http://a.example/")], 2.0)]
     [2.0]
     """
     for page in pages:
-        told = page.importance is not None or importance is None
-        yield page if told else replace(page, importance=importance)
+        has_own = page.importance is not None or importance is None
+        yield page if has_own else replace(page, importance=importance)
 
 
 def checked_importance(importance: float) -> float:
-    """Give an importance back, or say what is wrong with it.
+    """Return an importance, or raise if it cannot be used.
 
     >>> checked_importance(0.5)
     0.5
@@ -62,16 +62,16 @@ def checked_importance(importance: float) -> float:
 
 
 def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -> list[NewPage]:
-    """Read the pages that a file names; all of them, or none.
+    """Read the pages that a file names: all of them, or none.
 
     A file whose name ends in ``.csv``, or whose first row has the word ``url`` in a cell, is a
-    table with the columns ``url`` and, if importance is told, ``importance``. In any other file,
-    each line is an address; empty lines and what follows a ``#`` at the beginning of a line or
-    after a space are passed over. Both may be compressed by gzip.
+    table with the column ``url`` and optionally ``importance``. In any other file, each line is a
+    URL; empty lines and what follows a ``#`` at the beginning of a line or after a space are
+    skipped. Both may be compressed by gzip.
 
     Args:
         path: A file, or ``"-"`` for standard input.
-        progress: Called now and then.
+        progress: Called from time to time.
 
     Raises:
         InputError: A row cannot be used; the message says which, and why.
@@ -98,12 +98,12 @@ def _pages(source: Source, text: TextIO, progress: Progress) -> Iterator[NewPage
         except AddressError as error:
             column = URL if is_table else None
             raise source.error(str(error), row=row, column=column) from None
-        if count % ROWS_A_REPORT == 0:
+        if count % PROGRESS_ROWS == 0:
             progress(source.bytes_read, source.size)
 
 
 def _lines(text: TextIO) -> Iterator[str]:
-    """Give lines, so that one without an end does not fill the memory."""
+    """Return lines in pieces, so that one without an end does not fill the memory."""
     while line := text.readline(MAX_CHARACTERS):
         yield line
 
@@ -120,7 +120,7 @@ def _table_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str
     reader = csv.reader(lines)
     try:
         header = [cell.strip().lower() for cell in next(reader)]
-        places = _places(source, header)
+        columns = _columns(source, header)
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue
@@ -128,16 +128,16 @@ def _table_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str
             if len(cells) != len(header):
                 problem = f"has {len(cells)} cells, the header {len(header)}"
                 raise source.error(problem, row=row)
-            url = cells[places[URL]].strip()
+            url = cells[columns[URL]].strip()
             if not url:
                 raise source.error("is empty", row=row, column=URL)
-            yield row, url, _importance(source, row, cells, places.get(IMPORTANCE))
+            yield row, url, _importance(source, row, cells, columns.get(IMPORTANCE))
     except csv.Error as error:
         raise source.error(f"this is not CSV: {error}", row=reader.line_num) from None
 
 
-def _places(source: Source, header: list[str]) -> dict[str, int]:
-    """Find the columns; more than these are a mistake, as one may be misspelt."""
+def _columns(source: Source, header: list[str]) -> dict[str, int]:
+    """Find the columns; unknown ones are an error, as they may be misspelt."""
     for name in header:
         if name not in (URL, IMPORTANCE):
             raise source.error(
@@ -147,16 +147,16 @@ def _places(source: Source, header: list[str]) -> dict[str, int]:
             raise source.error("is there twice", row=1, column=name)
     if URL not in header:
         raise source.error(f"there is no column '{URL}'", row=1)
-    return {name: place for place, name in enumerate(header)}
+    return {name: index for index, name in enumerate(header)}
 
 
-def _importance(source: Source, row: int, cells: list[str], place: int | None) -> float | None:
-    if place is None or not cells[place].strip():
+def _importance(source: Source, row: int, cells: list[str], index: int | None) -> float | None:
+    if index is None or not cells[index].strip():
         return None
     try:
-        return checked_importance(float(cells[place]))
+        return checked_importance(float(cells[index]))
     except ValueError:
-        problem = f"{quoted(cells[place])} is not a number from 0 up"
+        problem = f"{quoted(cells[index])} is not a number from 0 up"
         raise source.error(problem, row=row, column=IMPORTANCE) from None
 
 

@@ -27,7 +27,7 @@ class Stats:
     """Counts of one run, and its present state.
 
     Attributes:
-        began: When the run began, in microseconds.
+        began: When the run began and its budget to add up, in microseconds.
         now: When they were last refreshed.
         budget: Requests per day.
         pages: Pages that are kept fresh.
