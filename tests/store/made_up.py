@@ -28,7 +28,7 @@ def new_pages(count: int) -> list[NewPage]:
 
 
 def found(page: Page, content: bytes, at: int, outcome: Outcome = Outcome.CHANGED) -> Visit:
-    """Make a visit that brought a new content."""
+    """Make a visit that brought new content."""
     after = replace(
         page,
         state=State.ALIVE,
@@ -40,25 +40,25 @@ def found(page: Page, content: bytes, at: int, outcome: Outcome = Outcome.CHANGE
         visits=page.visits + 1,
         changes=page.changes + (outcome is Outcome.CHANGED),
     )
-    answer = Response(
+    response = Response(
         page.url, 200, at, HEADERS, content, requests=2, transferred=len(content), seconds=0.25
     )
-    return Visit(after, outcome, answer, page.last_visit, (0.5, 2.0), content, at - HOUR)
+    return Visit(after, outcome, response, page.last_visit, (0.5, 2.0), content, at - HOUR)
 
 
 def unchanged(page: Page, at: int) -> Visit:
-    """Make a visit that was answered with "not modified"."""
+    """Make a visit with the response "not modified"."""
     after = replace(page, last_visit=at, visits=page.visits + 1, not_modified=page.not_modified + 1)
     return Visit(after, Outcome.UNCHANGED, Response(page.url, 304, at), page.last_visit, (0.5, 3.0))
 
 
 def failed(page: Page, at: int) -> Visit:
-    """Make a visit that had no answer."""
+    """Make a visit without a response."""
     after = replace(page, failures=page.failures + 1)
-    answer = Response(page.url, 0, at, error="timed out after 60 s", seconds=60.0)
-    return Visit(after, Outcome.FAILED, answer, page.last_visit)
+    response = Response(page.url, 0, at, error="timed out after 60 s", seconds=60.0)
+    return Visit(after, Outcome.FAILED, response, page.last_visit)
 
 
 def gone(page: Page, at: int) -> Visit:
-    """Make a visit after which the page is given up."""
+    """Make a visit after which the page is gone."""
     return Visit(replace(page, state=State.GONE), Outcome.GONE, Response(page.url, 404, at))

@@ -24,8 +24,8 @@ from recrawl.store.sqlite import SqliteStore
 
 @pytest.fixture(params=["file", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
-    place = tmp_path / "recrawl.db" if request.param == "file" else ":memory:"
-    with SqliteStore.open(place, create=True) as opened:
+    path = tmp_path / "recrawl.db" if request.param == "file" else ":memory:"
+    with SqliteStore.open(path, create=True) as opened:
         yield opened
         assert opened.check() == []
 
@@ -44,7 +44,7 @@ def test_pages_are_numbered_from_0_in_the_order_in_which_they_are_named(
     assert store.pages([3, 99]) == {3: Page(3, address(3), "host0.example")}
 
 
-def test_a_known_page_takes_what_is_said_anew(store: SqliteStore) -> None:
+def test_a_known_page_takes_the_new_importance_and_the_smaller_depth(store: SqliteStore) -> None:
     store.add([NewPage(address(0), "host0.example", 3.0, depth=2, source="link")], at=NOON)
     again = [NewPage(address(0), "host0.example"), NewPage(address(1), "host1.example", 2.0)]
     assert store.add(again, at=NOON) == Added(new=1, known=1, revived=0)
@@ -56,9 +56,7 @@ def test_a_known_page_takes_what_is_said_anew(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize("importance", [-1.0, float("nan"), float("inf")])
-def test_an_importance_that_is_no_number_adds_nothing(
-    store: SqliteStore, importance: float
-) -> None:
+def test_an_invalid_importance_adds_nothing(store: SqliteStore, importance: float) -> None:
     pages = [*new_pages(2), NewPage(address(9), "host0.example", importance)]
     with pytest.raises(ArgumentError, match=r"importance of https://host0\.example/page/9 is"):
         store.add(pages, at=NOON)
@@ -66,7 +64,7 @@ def test_an_importance_that_is_no_number_adds_nothing(
     assert store.add(new_pages(1), at=NOON).new == 1
 
 
-def test_numbers_are_never_given_again(store: SqliteStore) -> None:
+def test_numbers_are_never_reused(store: SqliteStore) -> None:
     store.add(new_pages(3), at=NOON)
     store.record([found(known(store, 2), b"two", NOON, Outcome.FIRST)])
     assert store.remove([address(2), address(1), "https://nowhere.example/"]) == [1, 2]
@@ -76,7 +74,7 @@ def test_numbers_are_never_given_again(store: SqliteStore) -> None:
     assert known(store, 4).fingerprint is None
 
 
-def test_a_visit_is_kept_with_all_that_it_changes(store: SqliteStore) -> None:
+def test_a_visit_is_written_with_all_that_it_changes(store: SqliteStore) -> None:
     store.add(new_pages(2), at=NOON)
     visit = found(known(store, 1), b"odd", NOON, Outcome.FIRST)
     store.record([visit], Spent(NOON, robots=3, sitemaps=1, lost=4))
@@ -109,7 +107,7 @@ def test_a_visit_is_kept_with_all_that_it_changes(store: SqliteStore) -> None:
     assert store.spent(NOON + HOUR) == Spending(0, 0, 0, dict.fromkeys(Outcome, 0))
 
 
-def test_how_an_outcome_is_known_is_logged(store: SqliteStore) -> None:
+def test_how_an_outcome_was_determined_is_logged(store: SqliteStore) -> None:
     store.add(new_pages(2), at=NOON)
     store.record([found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2)])
     dated = replace(known(store, 1), validators=Validators(None, "a date"))
@@ -122,7 +120,7 @@ def test_how_an_outcome_is_known_is_logged(store: SqliteStore) -> None:
     assert [v.previous for v in store.history(0, 9)] == [NOON + 2, NOON + 1, NOON, None]
 
 
-def test_a_visit_that_is_told_twice_counts_once(store: SqliteStore) -> None:
+def test_a_visit_that_is_recorded_twice_counts_once(store: SqliteStore) -> None:
     store.add(new_pages(1), at=NOON)
     visit = found(known(store, 0), b"a", NOON, Outcome.FIRST)
     store.record([visit, visit])
@@ -152,7 +150,7 @@ def test_what_others_edit_during_a_visit_stays(store: SqliteStore) -> None:
     assert (known(store, 0).importance, known(store, 0).depth) == (9.0, 0)
 
 
-def test_a_content_is_stored_once_and_no_longer_than_it_is_a_copy(store: SqliteStore) -> None:
+def test_a_body_is_stored_once_and_only_while_it_is_used(store: SqliteStore) -> None:
     store.add(new_pages(3), at=NOON)
     store.record([found(known(store, i), b"same" * 99, NOON, Outcome.FIRST) for i in range(3)])
     totals = store.totals()
@@ -162,7 +160,7 @@ def test_a_content_is_stored_once_and_no_longer_than_it_is_a_copy(store: SqliteS
     assert store.totals().bodies == 2
     store.record([found(known(store, i), b"other", NOON + 1) for i in (1, 2)])
     assert store.totals().bodies == 1
-    with pytest.raises(StoreError, match="no content"):
+    with pytest.raises(StoreError, match="the store has no body"):
         store.body(b"nowhere")
     store.remove([address(i) for i in range(3)])
     assert store.totals().bodies == 0
@@ -182,7 +180,7 @@ def test_a_page_may_lose_its_copy(store: SqliteStore) -> None:
 def test_a_content_under_a_wrong_digest_is_refused(store: SqliteStore) -> None:
     store.add(new_pages(2), at=NOON)
     right, visit = (found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2))
-    with pytest.raises(ArgumentError, match="the content of page 1 has another digest"):
+    with pytest.raises(ArgumentError, match="the body of page 1 does not match its digest"):
         store.record([right, replace(visit, content=b"b")])
     absent = replace(visit, content=None)
     with pytest.raises(StoreError):
@@ -190,20 +188,20 @@ def test_a_content_under_a_wrong_digest_is_refused(store: SqliteStore) -> None:
     assert store.totals().visits == 0
 
 
-def test_a_page_given_up_is_visited_again_when_it_is_named_again(store: SqliteStore) -> None:
+def test_a_page_that_is_gone_is_revived_when_it_is_added_again(store: SqliteStore) -> None:
     store.add(new_pages(2), at=NOON)
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     store.record([gone(known(store, 0), NOON + 1)])
     assert store.fleet().number.tolist() == [1]
     assert store.add(new_pages(1), at=NOON) == Added(new=0, known=0, revived=1)
     page = known(store, 0)
-    # Not found at its last visit: an answer makes it a page that came back.
+    # Not found at its last visit: if it responds, it has come back.
     assert page.state is State.MISSING
     assert page.fingerprint is not None
     assert store.fleet().number.tolist() == [0, 1]
 
 
-def test_the_fleet_is_every_page_that_is_visited(store: SqliteStore) -> None:
+def test_the_fleet_is_every_page_that_is_not_gone(store: SqliteStore) -> None:
     pages = [NewPage(address(i), f"host{i % 3}.example", 1.0 + i) for i in range(6)]
     store.add(pages, at=NOON)
     store.record([found(known(store, 1), b"a", NOON, Outcome.FIRST), failed(known(store, 2), NOON)])
@@ -229,7 +227,7 @@ def test_an_empty_store_has_an_empty_fleet(store: SqliteStore) -> None:
     assert list(store.copies()) == []
 
 
-def test_a_visit_that_teaches_nothing_keeps_the_belief(store: SqliteStore) -> None:
+def test_a_failed_visit_keeps_the_belief(store: SqliteStore) -> None:
     store.add(new_pages(1), at=NOON)
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     store.record([failed(known(store, 0), NOON + 1)])
@@ -238,7 +236,7 @@ def test_a_visit_that_teaches_nothing_keeps_the_belief(store: SqliteStore) -> No
     assert (store.fleet().shape[0], store.fleet().time[0]) == (0.5, 3.0)
 
 
-def test_a_run_hears_of_edits_made_beside_it(store: SqliteStore) -> None:
+def test_a_run_sees_the_edits_of_others(store: SqliteStore) -> None:
     store.add(new_pages(4), at=NOON)
     store.record([gone(known(store, 3), NOON)])
     serial = store.fleet().serial
@@ -257,13 +255,13 @@ def test_a_run_hears_of_edits_made_beside_it(store: SqliteStore) -> None:
         assert [page.url for page in store.changes_since(edits.serial).added] == [address(9)]
 
 
-def test_many_edits_are_told_in_parts(store: SqliteStore) -> None:
+def test_many_edits_come_in_batches(store: SqliteStore) -> None:
     store.add(new_pages(25_000), at=NOON)
-    serial, told = 0, []
+    serial, batches = 0, []
     while (edits := store.changes_since(serial)).serial != serial:
         serial = edits.serial
-        told.append(len(edits.added))
-    assert told == [10_000, 10_000, 5_000]
+        batches.append(len(edits.added))
+    assert batches == [10_000, 10_000, 5_000]
 
 
 def test_the_log_comes_in_batches_by_page_and_time(store: SqliteStore) -> None:
@@ -290,15 +288,15 @@ def test_copies_come_in_order_of_number(store: SqliteStore) -> None:
     assert store.copy("https://nowhere.example/") is None
 
 
-def test_what_hosts_say_is_remembered(store: SqliteStore) -> None:
+def test_robots_txt_is_remembered(store: SqliteStore) -> None:
     origin = "https://example.org"
     assert store.robots(origin) is None
-    for kept in (
+    for robots in (
         RobotsText(origin, 200, "User-agent: *\nDisallow: /é\udcff", NOON),
         RobotsText(origin, 0, "", NOON + 1, NOON, "it timed out", permanent=True),
     ):
-        store.remember_robots(kept)
-        assert store.robots(origin) == kept
+        store.remember_robots(robots)
+        assert store.robots(origin) == robots
 
 
 def test_sitemaps_are_due_until_they_are_read(store: SqliteStore) -> None:
@@ -315,7 +313,7 @@ def test_sitemaps_are_due_until_they_are_read(store: SqliteStore) -> None:
     assert store.sitemaps(NOON + 1)[1] == SitemapFile("a", NOON, validators, 12)
 
 
-def test_small_things_are_remembered(store: SqliteStore) -> None:
+def test_small_values_are_remembered(store: SqliteStore) -> None:
     assert store.meta("prior") is None
     for value in ("1", "2"):
         store.set_meta("prior", value)
@@ -328,14 +326,14 @@ def test_only_one_run_at_a_time(store: SqliteStore) -> None:
             pass
 
 
-def test_pages_are_found_by_their_addresses(store: SqliteStore) -> None:
+def test_pages_are_found_by_url(store: SqliteStore) -> None:
     store.add(new_pages(4), at=NOON)
     wanted = [address(2), "https://nowhere.example/", address(0)]
     assert store.pages_at(wanted) == {address(i): known(store, i) for i in (0, 2)}
     assert store.pages_at([]) == {}
 
 
-def test_hosts_that_were_asked_for_are_told_from_those_found_through_links(
+def test_seed_hosts_leave_out_those_found_through_links(
     store: SqliteStore,
 ) -> None:
     assert store.seed_hosts() == []
@@ -343,7 +341,7 @@ def test_hosts_that_were_asked_for_are_told_from_those_found_through_links(
     assert store.seed_hosts() == ["host0.example", "host1.example"]
 
 
-def test_the_newest_visit_is_one_that_found_the_page(store: SqliteStore) -> None:
+def test_the_newest_visit_is_one_that_found_a_page(store: SqliteStore) -> None:
     store.add(new_pages(2), at=NOON)
     assert store.newest_visit() is None
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
@@ -351,7 +349,7 @@ def test_the_newest_visit_is_one_that_found_the_page(store: SqliteStore) -> None
     assert store.newest_visit() == NOON
 
 
-def test_what_is_believed_of_a_page_is_what_its_last_visit_led_to(store: SqliteStore) -> None:
+def test_the_belief_is_that_of_the_last_visit(store: SqliteStore) -> None:
     store.add(new_pages(1), at=NOON)
     assert store.belief(0) is None
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
@@ -360,7 +358,7 @@ def test_what_is_believed_of_a_page_is_what_its_last_visit_led_to(store: SqliteS
     assert store.belief(99) is None
 
 
-def test_observations_are_visits_that_taught_something(store: SqliteStore) -> None:
+def test_observations_are_visits_that_compared_something(store: SqliteStore) -> None:
     store.add(new_pages(6), at=NOON)
     for page in range(6):
         store.record([found(known(store, page), b"a", NOON, Outcome.FIRST)])

@@ -20,12 +20,12 @@ with SqliteStore.open(sys.argv[1]) as store, store.lock():
 """
 
 
-def test_a_second_run_is_told_who_holds_the_store(tmp_path: Path) -> None:
-    place = tmp_path / "recrawl.db"
+def test_a_second_run_learns_which_process_holds_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "recrawl.db"
     with (
-        SqliteStore.open(place, create=True) as store,
+        SqliteStore.open(path, create=True) as store,
         subprocess.Popen(
-            [sys.executable, "-c", HOLD, place],
+            [sys.executable, "-c", HOLD, path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -33,8 +33,10 @@ def test_a_second_run_is_told_who_holds_the_store(tmp_path: Path) -> None:
     ):
         assert holder.stdout is not None
         assert holder.stdout.readline() == "locked\n"
-        told = rf"recrawl\.db: another recrawl run \(process {holder.pid}\) uses this store$"
-        with pytest.raises(StoreError, match=told), store.lock():
+        sentence = (
+            rf"recrawl\.db: another recrawl run \(process {holder.pid}\) is using this store$"
+        )
+        with pytest.raises(StoreError, match=sentence), store.lock():
             pass
         assert store.add(new_pages(2), at=NOON).new == 2
         assert store.remove([new_pages(1)[0].url]) == [0]
@@ -45,15 +47,18 @@ def test_a_second_run_is_told_who_holds_the_store(tmp_path: Path) -> None:
         assert (tmp_path / "recrawl.db-run").read_text() == ""
 
 
-def test_a_holder_that_left_no_name_is_not_named(tmp_path: Path) -> None:
-    place = tmp_path / "recrawl.db"
-    with SqliteStore.open(place, create=True) as store, store.lock():
+def test_an_unknown_holder_is_not_named(tmp_path: Path) -> None:
+    path = tmp_path / "recrawl.db"
+    with SqliteStore.open(path, create=True) as store, store.lock():
         (tmp_path / "recrawl.db-run").write_text("")
-        with pytest.raises(StoreError, match="another recrawl run uses this store"), store.lock():
+        with (
+            pytest.raises(StoreError, match="another recrawl run is using this store"),
+            store.lock(),
+        ):
             pass
 
 
-def test_a_lock_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "recrawl.db-run").mkdir()
     with (
         SqliteStore.open(tmp_path / "recrawl.db", create=True) as store,

@@ -1,4 +1,4 @@
-"""The store against plain dictionaries: any order of adding, visiting, removing and reopening."""
+"""The store against plain dictionaries, in any order of adding, visiting and removing."""
 
 import math
 import shutil
@@ -21,7 +21,7 @@ IMPORTANCES = st.none() | st.sampled_from([0.0, 1.0, 2.5])
 
 
 class Model(RuleBasedStateMachine):
-    """What a store is, in dictionaries."""
+    """A store in dictionaries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,9 +34,9 @@ class Model(RuleBasedStateMachine):
         self.requests = 0
         self.numbers = 0
         self.now = NOON
-        # What a run knows that reads edits now and then.
+        # What a run that reads the edits now and then knows.
         self.serial = 0
-        self.told: dict[str, tuple[int, float]] = {}
+        self.followed: dict[str, tuple[int, float]] = {}
 
     def teardown(self) -> None:
         self.store.close()
@@ -116,16 +116,18 @@ class Model(RuleBasedStateMachine):
         self.store = SqliteStore.open(self.folder / "recrawl.db")
 
     @rule()
-    def hear_of_edits(self) -> None:
+    def follow_edits(self) -> None:
         edits = self.store.changes_since(self.serial)
         self.serial = edits.serial
         for page in edits.added:
-            self.told[page.url] = (page.number, page.importance)
+            self.followed[page.url] = (page.number, page.importance)
         removed = set(edits.removed)
-        self.told = {url: known for url, known in self.told.items() if known[0] not in removed}
+        self.followed = {
+            url: known for url, known in self.followed.items() if known[0] not in removed
+        }
         for number, importance in edits.importance:
-            self.told[self.pages[number].url] = (number, importance)
-        assert self.told == {
+            self.followed[self.pages[number].url] = (number, importance)
+        assert self.followed == {
             page.url: (page.number, page.importance) for page in self.pages.values()
         }
 

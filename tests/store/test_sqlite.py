@@ -1,4 +1,4 @@
-"""The store as a file: opened, brought up to date, and refused in sentences."""
+"""The store as a file: opening, migrations, and errors in clear sentences."""
 
 import os
 import re
@@ -22,22 +22,22 @@ SOURCE = Path(database.__file__).parent
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def path(tmp_path: Path) -> Path:
     """Make a store with ten pages, all with a copy."""
-    path = tmp_path / "recrawl.db"
-    with SqliteStore.open(path, create=True) as store:
+    file = tmp_path / "recrawl.db"
+    with SqliteStore.open(file, create=True) as store:
         store.add(new_pages(10), at=NOON)
         store.record([_first(store.pages([i])[i]) for i in range(10)])
-    return path
+    return file
 
 
 def _first(page: Page, size: int = 2_000) -> Visit:
     return found(page, os.urandom(size), NOON, Outcome.FIRST)
 
 
-def test_a_missing_store_is_not_made_unless_that_is_wanted(tmp_path: Path) -> None:
+def test_a_missing_store_is_created_only_on_request(tmp_path: Path) -> None:
     path = tmp_path / "recrawl.db"
-    with pytest.raises(StoreError, match=r"db: there is no store here; `recrawl add URL` makes"):
+    with pytest.raises(StoreError, match=r"db: there is no store here; `recrawl add URL` creates"):
         SqliteStore.open(path)
     assert not path.exists()
     path.touch()
@@ -47,39 +47,39 @@ def test_a_missing_store_is_not_made_unless_that_is_wanted(tmp_path: Path) -> No
     SqliteStore.open(path).close()
 
 
-def test_a_closed_store_is_one_file_that_has_everything(place: Path, tmp_path: Path) -> None:
+def test_a_closed_store_is_a_single_file(path: Path, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["recrawl.db"]
-    with SqliteStore.open(place) as store:
+    with SqliteStore.open(path) as store:
         assert store.totals().with_copy == 10
         assert store.check() == []
 
 
-def test_a_store_may_be_closed_twice_but_not_used_then(place: Path) -> None:
-    store = SqliteStore.open(place)
+def test_a_store_may_be_closed_twice_but_not_used_then(path: Path) -> None:
+    store = SqliteStore.open(path)
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.page(address(0))
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "sentence"),
     [
         (lambda path: path.write_bytes(b"hello, this is no store" * 99), "not a recrawl store"),
         (lambda path: path.unlink() or path.mkdir(), "this is a folder, not a store"),
-        (lambda path: _run(path, "PRAGMA application_id = 7"), "SQLite file of something else"),
+        (lambda path: _run(path, "PRAGMA application_id = 7"), "another program's SQLite file"),
         (
             lambda path: _run(path, "PRAGMA user_version = 99"),
-            r"newer recrawl \(version 99, this one reads up to 3\); install that one",
+            r"newer recrawl \(version 99; this one reads up to 3\); upgrade recrawl",
         ),
     ],
 )
-def test_what_is_no_store_is_refused_in_a_sentence(
-    place: Path, spoil: Callable[[Path], None], told: str
+def test_other_files_are_refused_with_a_sentence(
+    path: Path, spoil: Callable[[Path], None], sentence: str
 ) -> None:
-    spoil(place)
-    with pytest.raises(StoreError, match=told) as error:
-        SqliteStore.open(place, create=True)
-    assert str(error.value).startswith(f"{place}: ")
+    spoil(path)
+    with pytest.raises(StoreError, match=sentence) as error:
+        SqliteStore.open(path, create=True)
+    assert str(error.value).startswith(f"{path}: ")
 
 
 def test_a_store_in_no_folder_is_refused(tmp_path: Path) -> None:
@@ -98,9 +98,7 @@ def _run(path: Path, *commands: str) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, len(migrations())))
-def test_an_older_store_is_brought_up_to_date_with_all_that_is_in_it(
-    tmp_path: Path, version: int
-) -> None:
+def test_an_older_store_is_migrated_without_loss(tmp_path: Path, version: int) -> None:
     path = tmp_path / "recrawl.db"
     _run(
         path,
@@ -132,7 +130,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
 ) -> None:
     first, second, *_ = migrations()
     broken = (first, (*second[:1], "CREATE TABLE hosts (number)"))
-    monkeypatch.setattr("recrawl.store.migrating.migrations", lambda: broken)
+    monkeypatch.setattr("recrawl.store.database.migrations", lambda: broken)
     path = tmp_path / "recrawl.db"
     with pytest.raises(StoreError, match="table hosts already exists"):
         SqliteStore.open(path, create=True)
@@ -159,21 +157,21 @@ def test_python_builds_no_sql() -> None:
     assert not re.findall(r"(?:SELECT|INSERT|UPDATE|DELETE) .*(?:FROM|INTO|SET)", code)
 
 
-def test_the_connection_is_as_careful_as_is_promised(place: Path) -> None:
-    with SqliteStore.open(place) as store:
-        connection = store._database._connection  # noqa: SLF001 - a setting has no other sign
+def test_the_connection_has_the_documented_settings(path: Path) -> None:
+    with SqliteStore.open(path) as store:
+        connection = store._database._connection  # noqa: SLF001 - a pragma has no other effect to observe
         settings = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
         settings |= {"busy_timeout": 5_000, "application_id": int.from_bytes(b"rcrl", "big")}
         for name, value in settings.items():
             assert connection.execute(f"PRAGMA {name}").fetchone() == (value,)
 
 
-def test_a_writer_that_does_not_end_is_waited_for_and_then_told(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_writer_that_does_not_finish_is_reported_after_a_wait(
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE_SECONDS", 0.05)
-    other = sqlite3.connect(place, isolation_level=None)
-    with SqliteStore.open(place) as store:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_SECONDS", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    with SqliteStore.open(path) as store:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="another process is writing to the store; try again"):
             store.record([found(store.pages([0])[0], b"new", NOON + 1)])
@@ -187,8 +185,8 @@ def test_a_writer_that_does_not_end_is_waited_for_and_then_told(
     other.close()
 
 
-def test_readers_are_not_kept_waiting(place: Path) -> None:
-    with SqliteStore.open(place) as reader, SqliteStore.open(place) as writer:
+def test_readers_do_not_wait_for_writers(path: Path) -> None:
+    with SqliteStore.open(path) as reader, SqliteStore.open(path) as writer:
         log = reader.visits(batch=2)
         assert next(log).num_rows == 2
         copies = reader.copies()
@@ -199,8 +197,8 @@ def test_readers_are_not_kept_waiting(place: Path) -> None:
         assert reader.totals().pages == 9
 
 
-def test_a_full_disk_is_told_and_nothing_is_damaged(place: Path) -> None:
-    with SqliteStore.open(place) as store:
+def test_a_full_disk_is_reported_and_damages_nothing(path: Path) -> None:
+    with SqliteStore.open(path) as store:
         connection = store._database._connection  # noqa: SLF001 - no disk is full on demand
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -220,10 +218,10 @@ def _later(store: SqliteStore, number: int, size: int = 40_000) -> Visit:
     return found(store.pages([number])[number], os.urandom(size), NOON + 1)
 
 
-def test_a_file_that_may_not_grow_is_told_and_nothing_is_damaged(place: Path) -> None:
+def test_a_file_size_limit_is_reported_and_damages_nothing(path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with SqliteStore.open(place) as store:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (place.stat().st_size + 50_000, limits[1]))
+    with SqliteStore.open(path) as store:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50_000, limits[1]))
         try:
             with pytest.raises(StoreError, match="disk"):
                 store.record([_later(store, i) for i in range(10)])
@@ -232,76 +230,76 @@ def test_a_file_that_may_not_grow_is_told_and_nothing_is_damaged(place: Path) ->
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         store.record([_later(store, i) for i in range(10)])
         assert store.check() == []
-    with SqliteStore.open(place) as store:
+    with SqliteStore.open(path) as store:
         assert store.totals().visits == 20
         assert store.check() == []
 
 
-def test_a_store_that_may_not_be_written_is_told(place: Path) -> None:
-    with SqliteStore.open(place) as store:
+def test_a_read_only_store_is_reported(path: Path) -> None:
+    with SqliteStore.open(path) as store:
         store._database._connection.execute("PRAGMA query_only = ON")  # noqa: SLF001
-        with pytest.raises(StoreError, match="the store cannot be written; see to its permissions"):
+        with pytest.raises(StoreError, match="the store cannot be written; check its permissions"):
             store.record([_later(store, 0)])
         assert store.totals().visits == 10
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_file_without_permission_is_told(place: Path) -> None:
-    place.chmod(stat.S_IRUSR)
-    place.parent.chmod(stat.S_IRUSR | stat.S_IXUSR)
+def test_missing_permissions_are_reported(path: Path) -> None:
+    path.chmod(stat.S_IRUSR)
+    path.parent.chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
         with pytest.raises(StoreError, match="permissions"):
-            SqliteStore.open(place).set_meta("a", "b")
+            SqliteStore.open(path).set_meta("a", "b")
     finally:
-        place.parent.chmod(stat.S_IRWXU)
+        path.parent.chmod(stat.S_IRWXU)
 
 
-def test_damage_is_found(place: Path, tmp_path: Path) -> None:
+def test_damage_is_found(path: Path, tmp_path: Path) -> None:
     damages = {
-        "UPDATE bodies SET deflated = x'00' WHERE rowid = 1": "not what its digest says",
-        "UPDATE bodies SET size = size + 1 WHERE rowid = 1": "another size than is noted",
-        "DELETE FROM bodies WHERE rowid = 1": "refers to something that is not in bodies",
-        "INSERT INTO bodies VALUES (x'01', 0, 8, x'789c030000000001')": "is no page's copy",
-        "DELETE FROM copies WHERE page = 4": "page 4 has a content without its headers",
-        "DELETE FROM visits WHERE page = 4": "10 visits are counted and 9 logged",
+        "UPDATE bodies SET deflated = x'00' WHERE rowid = 1": "does not match its digest",
+        "UPDATE bodies SET size = size + 1 WHERE rowid = 1": "does not have its recorded size",
+        "DELETE FROM bodies WHERE rowid = 1": "refers to a row that is missing from bodies",
+        "INSERT INTO bodies VALUES (x'01', 0, 8, x'789c030000000001')": "belongs to no page",
+        "DELETE FROM copies WHERE page = 4": "page 4 has a body without headers",
+        "DELETE FROM visits WHERE page = 4": "10 visits are counted but 9 are logged",
         "UPDATE visits SET requests = 7 WHERE page = 4": "visits are counted",
-        "UPDATE stock SET bodies = 11": "11 contents are counted and 10 stored",
-        "UPDATE counters SET value = 9": "page 9 has a number that could be given again",
-        "DELETE FROM pages WHERE number = 3": "refers to something that is not in pages",
+        "UPDATE stock SET bodies = 11": "11 bodies are counted but 10 are stored",
+        "UPDATE counters SET value = 9": "the number of page 9 could be assigned again",
+        "DELETE FROM pages WHERE number = 3": "refers to a row that is missing from pages",
     }
-    for number, (damage, told) in enumerate(damages.items()):
-        path = tmp_path / f"{number}.db"
-        shutil.copy(place, path)
-        _run(path, damage)
-        with SqliteStore.open(path) as store:
+    for number, (damage, sentence) in enumerate(damages.items()):
+        copy = tmp_path / f"{number}.db"
+        shutil.copy(path, copy)
+        _run(copy, damage)
+        with SqliteStore.open(copy) as store:
             problems = store.check()
-            assert any(told in problem for problem in problems), (damage, problems)
+            assert any(sentence in problem for problem in problems), (damage, problems)
 
 
-def test_a_damaged_content_is_not_given_out(place: Path) -> None:
-    _run(place, "UPDATE bodies SET deflated = x'789c030000000001'")
-    with SqliteStore.open(place) as store:
-        with pytest.raises(StoreError, match=r"the content [0-9a-f]{32} is damaged"):
+def test_a_damaged_body_is_not_returned(path: Path) -> None:
+    _run(path, "UPDATE bodies SET deflated = x'789c030000000001'")
+    with SqliteStore.open(path) as store:
+        with pytest.raises(StoreError, match=r"the body [0-9a-f]{32} is damaged"):
             store.copy(address(0))
         with pytest.raises(StoreError, match="is damaged"):
             list(store.copies())
 
 
-def test_a_damaged_file_is_told(place: Path) -> None:
-    whole = place.read_bytes()
-    # The header says it is a store; all behind the first page is noise.
-    place.write_bytes(whole[:4096] + b"\x55" * (len(whole) - 4096))
-    with pytest.raises(StoreError, match="the store is damaged; put a copy"):
-        SqliteStore.open(place)
-    # The last pages of the file hold contents.
-    place.write_bytes(whole[:-8192] + b"\x55" * 8192)
-    with SqliteStore.open(place) as store:
+def test_a_damaged_file_is_reported(path: Path) -> None:
+    whole = path.read_bytes()
+    # The header is a store's; everything after the first page is garbage.
+    path.write_bytes(whole[:4096] + b"\x55" * (len(whole) - 4096))
+    with pytest.raises(StoreError, match="the store is damaged; restore"):
+        SqliteStore.open(path)
+    # The last pages of the file hold bodies.
+    path.write_bytes(whole[:-8192] + b"\x55" * 8192)
+    with SqliteStore.open(path) as store:
         assert "is damaged" in store.check()[0]
         with pytest.raises(StoreError, match="damaged"):
             list(store.copies())
 
 
-def test_a_hundred_thousand_pages_are_added_within_seconds(tmp_path: Path) -> None:
+def test_a_hundred_thousand_pages_can_be_added_twice(tmp_path: Path) -> None:
     with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
         assert store.add(new_pages(100_000), at=NOON).new == 100_000
         assert store.add(new_pages(100_000), at=NOON).known == 100_000

@@ -13,7 +13,7 @@ from recrawl.estimation import Observations, Prior, fit_host_priors, fit_prior
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page
 from recrawl.scheduling.frontier import Frontier
-from recrawl.store.rows import Fleet
+from recrawl.store.rows import PageTable
 
 #: About how many observations the priors are learned from.
 MAX_OBSERVATIONS = 200_000
@@ -207,7 +207,7 @@ def warm_up(settings: Settings) -> None:
     frontier.remove([0])
 
 
-def learn_priors(store: Storing, fleet: Fleet, host: Ints) -> tuple[Prior | None, Priors]:
+def learn_priors(store: Storing, fleet: PageTable, host: Ints) -> tuple[Prior | None, Priors]:
     """Learn a prior for each host: with one element per page of the fleet, and by host.
 
     Hosts with few pages get the prior of the whole fleet.
@@ -231,14 +231,14 @@ def learn_priors(store: Storing, fleet: Fleet, host: Ints) -> tuple[Prior | None
     return prior, Priors(fit_prior(seen), by_host)
 
 
-def _beliefs(fleet: Fleet, prior: Prior) -> Prior:
+def _beliefs(fleet: PageTable, prior: Prior) -> Prior:
     """Return what visits taught, and the prior where there were none."""
     shape, time = prior.columns(fleet.number.size)
     known = ~np.isnan(fleet.shape)
     return Prior(np.where(known, fleet.shape, shape), np.where(known, fleet.time, time))
 
 
-def _last_visits(fleet: Fleet, now: int) -> Floats:
+def _last_visits(fleet: PageTable, now: int) -> Floats:
     """Return days; a clock that was put back cannot put a visit into the future."""
     times = np.minimum(fleet.last_visit, now) / MICROSECONDS_A_DAY
     return np.where(fleet.last_visit == NO_TIME, -math.inf, times)

@@ -15,7 +15,7 @@ from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import value_of_belief
 from recrawl.store.locking import runner_of
-from recrawl.store.rows import Fleet, Spending, Totals
+from recrawl.store.rows import PageTable, Spending, Totals
 from recrawl.store.sqlite import SqliteStore
 
 #: Pages and hosts that are listed.
@@ -142,7 +142,7 @@ def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
     return Price(value, is_now=is_now) if value > 0.0 else None
 
 
-def largest_hosts(fleet: Fleet, stale: Floats) -> list[HostPages]:
+def largest_hosts(fleet: PageTable, stale: Floats) -> list[HostPages]:
     """Return the hosts with the most pages."""
     hosts = len(fleet.hosts)
     pages = np.bincount(fleet.host, minlength=hosts)
@@ -162,7 +162,7 @@ def largest_hosts(fleet: Fleet, stale: Floats) -> list[HostPages]:
     ]
 
 
-def stale_chances(fleet: Fleet, now: int) -> Floats:
+def stale_chances(fleet: PageTable, now: int) -> Floats:
     """Return the chance that each page's copy is stale: 1 − (b/(b+t))^a, and 1 without a copy."""
     known = has_belief(fleet)
     stale = np.ones(fleet.number.size)
@@ -170,7 +170,7 @@ def stale_chances(fleet: Fleet, now: int) -> Floats:
     return stale
 
 
-def next_due(fleet: Fleet, stale: Floats, price: Price | None, now: int) -> Iterator[Due]:
+def next_due(fleet: PageTable, stale: Floats, price: Price | None, now: int) -> Iterator[Due]:
     """Return the pages to visit next: without a copy, then due, then the others in order.
 
     Pages that failed are retried at times that only a run knows.
@@ -190,19 +190,19 @@ def next_due(fleet: Fleet, stale: Floats, price: Price | None, now: int) -> Iter
         yield _due(fleet, int(known[row]), float(due[row]), stale, now)
 
 
-def has_belief(fleet: Fleet) -> Bools:
+def has_belief(fleet: PageTable) -> Bools:
     """Whether each page has a copy and a belief."""
     found: Bools = (fleet.last_visit != NO_TIME) & ~np.isnan(fleet.shape)
     return found
 
 
-def _due_times(fleet: Fleet, pages: Ints, price: float) -> Floats:
+def _due_times(fleet: PageTable, pages: Ints, price: float) -> Floats:
     """Return when visits are worth the price, in days since 1970."""
     after = due_after(fleet.importance[pages], fleet.shape[pages], fleet.time[pages], price)
     return fleet.last_visit[pages] / MICROSECONDS_A_DAY + after
 
 
-def _in_order(fleet: Fleet, pages: Ints, ahead: Floats, now: int) -> Ints:
+def _in_order(fleet: PageTable, pages: Ints, ahead: Floats, now: int) -> Ints:
     """Order pages that are due by what a visit is worth, then the others by time."""
     late = np.flatnonzero(ahead <= 0.0)
     # So few are listed that only the longest overdue of very many are compared.
@@ -213,7 +213,7 @@ def _in_order(fleet: Fleet, pages: Ints, ahead: Floats, now: int) -> Ints:
     return np.concatenate([late[np.argsort(-value, kind="stable")], soon])
 
 
-def _due(fleet: Fleet, page: int, due: float, stale: Floats, now: int) -> Due:
+def _due(fleet: PageTable, page: int, due: float, stale: Floats, now: int) -> Due:
     return Due(
         fleet.url[page],
         round(due * MICROSECONDS_A_DAY),
@@ -223,13 +223,13 @@ def _due(fleet: Fleet, page: int, due: float, stale: Floats, now: int) -> Due:
     )
 
 
-def _value(fleet: Fleet, page: int, now: int) -> float:
+def _value(fleet: PageTable, page: int, now: int) -> float:
     elapsed = max(now - int(fleet.last_visit[page]), 0) / MICROSECONDS_A_DAY
     shape, time = float(fleet.shape[page]), float(fleet.time[page])
     return float(fleet.importance[page]) * value_of_belief(shape, time, elapsed)
 
 
-def _elapsed(fleet: Fleet, now: int) -> Floats:
+def _elapsed(fleet: PageTable, now: int) -> Floats:
     # As floats first: NO_TIME is too far from the present for an integer.
     return np.maximum(now - fleet.last_visit.astype(np.float64), 0.0) / MICROSECONDS_A_DAY
 

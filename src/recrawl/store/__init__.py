@@ -1,1 +1,1 @@
-"""Where pages, their copies and the log of visits are kept: one file, safe at any instant."""
+"""Pages, their copies and the log of visits in one SQLite file."""

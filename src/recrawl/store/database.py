@@ -1,4 +1,4 @@
-"""A connection to a store's file: opened with care, asked by statements' names."""
+"""The connection to a store's file: opening, migrations, named statements and clear errors."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,124 +7,209 @@ from pathlib import Path
 from typing import Any, final
 
 from recrawl.errors import StoreError
-from recrawl.store.migrating import migrate, missing, recognise
-from recrawl.store.queries import statement
-from recrawl.store.refusals import refusal, told
+from recrawl.store.queries import migrations, statement
 
 MEMORY = ":memory:"
-#: How long to wait for another process that is writing.
-PATIENCE_SECONDS = 5.0
+#: How long to wait for another process to finish writing.
+BUSY_TIMEOUT_SECONDS = 5.0
+#: "rcrl" as a number, which SQLite keeps in the file's header.
+APPLICATION = int.from_bytes(b"rcrl", "big")
 
-#: What every connection is told first.
-SETTINGS = ("use_wal", "sync_fully", "widen_cache", "checkpoint_rarely", "enforce_references")
+#: Statements that configure every new connection.
+PRAGMAS = ("use_wal", "sync_fully", "widen_cache", "checkpoint_rarely", "enforce_references")
+
+DAMAGED = "the store is damaged; restore the file from a backup"
+
+#: What SQLite's primary result codes mean to the user.
+_SENTENCES = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space and try again; nothing saved is lost",
+    sqlite3.SQLITE_BUSY: "another process is writing to the store; try again when it is done",
+    sqlite3.SQLITE_LOCKED: "another process is writing to the store; try again when it is done",
+    sqlite3.SQLITE_READONLY: "the store cannot be written; check its permissions",
+    sqlite3.SQLITE_PERM: "the store cannot be written; check its permissions",
+    sqlite3.SQLITE_CANTOPEN: "the store cannot be opened; check the permissions of the file and "
+    "its folder",
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: "this is not a recrawl store, or it is damaged",
+    sqlite3.SQLITE_IOERR: "the disk failed or is full; nothing saved is lost",
+    sqlite3.SQLITE_NOMEM: "there is not enough memory",
+}
+_PRIMARY = 0xFF
 
 Row = tuple[Any, ...]
 
 
 @final
 class Database:
-    """A connection that speaks in names of statements and fails in sentences.
+    """A connection that runs statements by name and raises `StoreError` with a clear sentence.
 
-    It may be handed from thread to thread, but only one may use it at a time.
+    It may be passed between threads, but only one may use it at a time.
 
     Attributes:
-        place: What the file is called.
+        path: The file, as given, or ``":memory:"``.
     """
 
-    def __init__(self, place: str, connection: sqlite3.Connection) -> None:
-        self.place = place
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+        self.path = path
         self._connection = connection
 
     @classmethod
-    def open(cls, place: str, *, create: bool) -> "Database":
-        """Open a store, make one if that is wanted, and bring it up to date."""
-        if place == MEMORY:
+    def open(cls, path: str, *, create: bool) -> "Database":
+        """Open a store, creating it if asked to, and migrate it to the current version."""
+        if path == MEMORY:
             create = True
         else:
-            _check_place(Path(place), create=create)
-        with told(place):
+            _check_path(Path(path), create=create)
+        with store_errors(path):
             connection = sqlite3.connect(
-                place, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+                path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
-                recognise(connection, place, create=create)
-                for setting in SETTINGS:
-                    connection.execute(statement(setting))
-                migrate(connection)
+                _recognise(connection, path, create=create)
+                for pragma in PRAGMAS:
+                    connection.execute(statement(pragma))
+                _migrate(connection)
             except BaseException:
                 connection.close()
                 raise
-        return cls(place, connection)
+        return cls(path, connection)
 
     def close(self) -> None:
-        """Move the write-ahead log into the file and let go of both; twice is once."""
-        with told(self.place):
+        """Move the write-ahead log into the file and close both; closing twice does no harm."""
+        with store_errors(self.path):
             try:
                 self._connection.execute(statement("checkpoint"))
             except sqlite3.Error:
-                # What is in the log is safe there; the next to open the store reads it.
+                # What is in the log is safe there and is read when the store is next opened.
                 pass
             finally:
                 self._connection.close()
 
     def rows(self, name: str, *values: Any) -> list[Row]:  # noqa: ANN401 - as SQLite has them
-        """Give all rows that a statement finds."""
+        """Return all rows of a query."""
         try:
             return self._connection.execute(statement(name), values).fetchall()
         except sqlite3.Error as error:
-            raise refusal(self.place, error) from error
+            raise store_error(self.path, error) from error
 
     def row(self, name: str, *values: Any) -> Row | None:  # noqa: ANN401
-        """Give the first row that a statement finds, or None."""
+        """Return the first row of a query, or None."""
         try:
             row: Row | None = self._connection.execute(statement(name), values).fetchone()
         except sqlite3.Error as error:
-            raise refusal(self.place, error) from error
+            raise store_error(self.path, error) from error
         return row
 
     def batches(self, name: str, values: dict[str, Any], size: int) -> Iterator[list[Row]]:
-        """Give what a statement finds, so many rows at once."""
-        with told(self.place):
+        """Yield the rows of a query in batches of at most ``size``."""
+        with store_errors(self.path):
             cursor = self._connection.execute(statement(name), values)
             while rows := cursor.fetchmany(size):
                 yield rows
 
-    def do(self, name: str, *values: Any, **named: Any) -> int:  # noqa: ANN401
-        """Run a statement that changes something; say how many rows it touched."""
-        # Not a context manager: this runs several times a visit.
+    def execute(self, name: str, *values: Any, **named: Any) -> int:  # noqa: ANN401
+        """Run a statement that changes something; return the number of rows it touched."""
+        # No context manager here: this runs several times per visit.
         try:
             return self._connection.execute(statement(name), named or values).rowcount
         except sqlite3.Error as error:
-            raise refusal(self.place, error) from error
+            raise store_error(self.path, error) from error
 
-    def do_many(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once a row."""
-        with told(self.place):
+    def execute_many(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once per row."""
+        with store_errors(self.path):
             self._connection.executemany(statement(name), rows)
 
     @contextmanager
     def transaction(self, begin: str = "begin_write") -> Iterator[None]:
-        """Do all that is in the block, or nothing of it."""
-        self.do(begin)
+        """Run the block in one transaction: all of it takes effect, or none."""
+        self.execute(begin)
         try:
             yield
-            self.do("commit")
+            self.execute("commit")
         except BaseException:
             # After a full disk SQLite may have rolled back by itself.
             if self._connection.in_transaction:
-                self.do("rollback")
+                self.execute("rollback")
             raise
 
 
-def _check_place(path: Path, *, create: bool) -> None:
-    """Refuse what SQLite would speak of less clearly, or make a file of."""
+def _check_path(path: Path, *, create: bool) -> None:
+    """Refuse paths for which SQLite's own error would be less clear, or that it would create."""
     try:
         if path.is_dir():
             raise StoreError(f"{path}: this is a folder, not a store")
         if not path.exists():
             if not create:
-                raise missing(str(path))
+                raise _missing(str(path))
             if not path.parent.is_dir():
                 raise StoreError(f"{path}: there is no folder {path.parent}")
     except OSError as error:
         raise StoreError(f"{path}: it cannot be read: {error.strerror}") from None
+
+
+def _missing(path: str) -> StoreError:
+    return StoreError(f"{path}: there is no store here; `recrawl add URL` creates one")
+
+
+def _recognise(connection: sqlite3.Connection, path: str, *, create: bool) -> None:
+    """Refuse a file that is not a store, unless it is empty and is to become one."""
+    (application,) = connection.execute(statement("application")).fetchone()
+    version = _version(connection)
+    if application == APPLICATION:
+        newest = len(migrations())
+        if version > newest:
+            raise StoreError(
+                f"{path}: the store was made by a newer recrawl (version {version}; "
+                f"this one reads up to {newest}); upgrade recrawl"
+            )
+        return
+    (tables,) = connection.execute(statement("tables")).fetchone()
+    if application or version or tables:
+        raise StoreError(f"{path}: this is another program's SQLite file, not a recrawl store")
+    if not create:
+        raise _missing(path)
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Apply the migrations that a store lacks, one transaction each; write nothing if none."""
+    for version, script in enumerate(migrations(), 1):
+        if _version(connection) >= version:
+            continue
+        connection.execute(statement("begin_write"))
+        try:
+            # Checked again under the lock: another process may have been faster.
+            if _version(connection) < version:
+                for command in script:
+                    connection.execute(command)
+            connection.execute(statement("commit"))
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute(statement("rollback"))
+            raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute(statement("version")).fetchone()
+    return int(version)
+
+
+@contextmanager
+def store_errors(path: str) -> Iterator[None]:
+    """Turn SQLite's errors into a `StoreError` that names the store."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise store_error(path, error) from error
+
+
+def store_error(path: str, error: sqlite3.Error) -> StoreError:
+    """Return the exception to raise for an error of SQLite's.
+
+    >>> store_error("my.db", sqlite3.ProgrammingError("Cannot operate on a closed database."))
+    StoreError('my.db: the store cannot be used (Cannot operate on a closed database.)')
+    """
+    # Misuse of the module, such as using a closed connection, has no SQLite error code.
+    code = getattr(error, "sqlite_errorcode", None)
+    known = _SENTENCES.get(code & _PRIMARY) if code is not None else None
+    return StoreError(f"{path}: {known or f'the store cannot be used ({error})'}")

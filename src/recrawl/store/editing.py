@@ -1,4 +1,4 @@
-"""Adding and removing pages, and telling a run about it."""
+"""Adding, finding and removing pages, and the feed of edits that a run follows."""
 
 import json
 import math
@@ -12,12 +12,12 @@ from recrawl.store.database import Database
 from recrawl.store.encoding import read_page
 from recrawl.store.rows import Added, Edits, NewPage
 
-#: Edits told at once, so that a million new pages do not stop a run for long.
-EDITS_AT_ONCE = 10_000
+#: Edits read in one go, so that a million new pages do not stall a run.
+EDITS_PER_BATCH = 10_000
 
 
 class Edit(IntEnum):
-    """What was done to a page, as it stands in the table."""
+    """What was done to a page, as stored in the table ``edits``."""
 
     ADDED = 0
     REMOVED = 1
@@ -27,29 +27,29 @@ class Edit(IntEnum):
 
 def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
     """Add pages; see `SqliteStore.add`."""
-    database.do("arriving")
-    # Pages are read, from a slow file perhaps, before anybody is kept from writing.
+    database.execute("create_incoming")
+    # Pages may come from a slow file: read them all before taking the write lock.
     with database.transaction("begin_read"):
-        database.do("forget_arriving")
+        database.execute("clear_incoming")
         named = _Counted(pages)
-        database.do_many("arrive", named)
+        database.execute_many("stage_page", named)
     with database.transaction():
-        database.do("add_hosts")
-        database.do("tell_revived", revived=Edit.REVIVED, gone=State.GONE)
-        # Not found when last visited, which is what MISSING says: when it answers, it is back.
-        revived = database.do("revive", back=State.MISSING, gone=State.GONE)
-        database.do("tell_importance", importance=Edit.IMPORTANCE)
-        database.do("change_importance")
-        database.do("come_nearer")
-        new = database.do("add_pages", at=at)
-        database.do("tell_added", added=Edit.ADDED)
-        database.do("count_added", new)
-        database.do("forget_arriving")
+        database.execute("add_hosts")
+        database.execute("log_revived", revived=Edit.REVIVED, gone=State.GONE)
+        # It was not found when last visited, which is what MISSING means.
+        revived = database.execute("revive", back=State.MISSING, gone=State.GONE)
+        database.execute("log_importance", importance=Edit.IMPORTANCE)
+        database.execute("change_importance")
+        database.execute("lower_depth")
+        new = database.execute("add_pages", at=at)
+        database.execute("log_added", added=Edit.ADDED)
+        database.execute("advance_next_page", new)
+        database.execute("clear_incoming")
     return Added(new=new, known=named.count - new - revived, revived=revived)
 
 
 class _Counted:
-    """Rows of pages, checked and counted as they pass."""
+    """Rows of pages, checked and counted while they are consumed."""
 
     def __init__(self, pages: Iterable[NewPage]) -> None:
         self.count = 0
@@ -73,44 +73,39 @@ def remove(database: Database, urls: Iterable[str]) -> list[int]:
         found = database.rows("numbers_of", wanted)
         numbers = [number for number, _ in found]
         written = json.dumps(numbers)
-        for statement in (
-            "forget_spending",
-            "remove_visits",
-            "remove_copies",
-            "remove_pages",
-        ):
-            database.do(statement, written)
-        database.do_many("drop_body", [(body,) for _, body in found if body is not None])
-        database.do_many("tell_removed", [(number, Edit.REMOVED) for number in numbers])
+        for name in ("count_removed_visits", "remove_visits", "remove_copies", "remove_pages"):
+            database.execute(name, written)
+        database.execute_many("drop_body", [(body,) for _, body in found if body is not None])
+        database.execute_many("log_removed", [(number, Edit.REMOVED) for number in numbers])
     return numbers
 
 
 def find_pages(database: Database, numbers: Iterable[int]) -> dict[int, Page]:
-    """Find pages by their numbers."""
+    """Find pages by number."""
     rows = database.rows("pages_numbered", json.dumps(list(numbers)))
     return {row[0]: read_page(row) for row in rows}
 
 
 def find_pages_at(database: Database, urls: Iterable[str]) -> dict[str, Page]:
-    """Find pages by their addresses."""
+    """Find pages by URL."""
     rows = database.rows("pages_at", json.dumps(list(urls)))
     return {page.url: page for page in map(read_page, rows)}
 
 
 def last_serial(database: Database) -> int:
-    """Say how far the edits go."""
+    """Return the serial of the latest edit, or 0."""
     row = database.row("last_serial")
     return row[0] if row else 0
 
 
 def changes_since(database: Database, serial: int) -> Edits:
-    """Sum up edits; see `SqliteStore.changes_since`."""
+    """Summarise edits; see `SqliteStore.changes_since`."""
     with database.transaction("begin_read"):
-        rows = database.rows("edits_since", serial, EDITS_AT_ONCE)
+        rows = database.rows("edits_since", serial, EDITS_PER_BATCH)
         kinds: dict[int, set[int]] = {}
         for _, page, kind in rows:
             kinds.setdefault(page, set()).add(kind)
-        # A page may have been removed later than the edits that are told now.
+        # Some of these pages may have been removed by edits after this batch.
         there = find_pages(
             database, [page for page, done in kinds.items() if Edit.REMOVED not in done]
         )

@@ -1,4 +1,4 @@
-"""How records are written into columns, and read back."""
+"""How records are encoded in columns, and decoded."""
 
 import json
 import zlib
@@ -7,18 +7,18 @@ from typing import Any
 
 from recrawl.records import Fingerprint, Page, State, Validators
 
-#: Level 1 is three times as fast as the default, and real HTML takes a fifth more room.
-QUICK = 1
+#: Level 1 is three times as fast as the default, and real HTML takes a fifth more space.
+ZLIB_LEVEL = 1
 _LENGTH_BYTES = 2
 
 
 def deflate(content: bytes) -> bytes:
-    """Make a content small, quickly."""
-    return zlib.compress(content, QUICK)
+    """Compress a body quickly."""
+    return zlib.compress(content, ZLIB_LEVEL)
 
 
 def write_keys(keys: frozenset[bytes]) -> bytes | None:
-    r"""Write a set of keys, each behind its length; None for no keys.
+    r"""Encode a set of keys, each preceded by its length; None for no keys.
 
     >>> write_keys(frozenset([b"b", b"aa"]))
     b'\x00\x02aa\x00\x01b'
@@ -29,18 +29,18 @@ def write_keys(keys: frozenset[bytes]) -> bytes | None:
 
 
 def read_keys(written: bytes | None) -> frozenset[bytes]:
-    """Read what `write_keys` wrote."""
+    """Decode what `write_keys` encoded."""
     keys = []
-    place = 0
-    while written and place < len(written):
-        start = place + _LENGTH_BYTES
-        place = start + int.from_bytes(written[place:start], "big")
-        keys.append(written[start:place])
+    end = 0
+    while written and end < len(written):
+        start = end + _LENGTH_BYTES
+        end = start + int.from_bytes(written[end:start], "big")
+        keys.append(written[start:end])
     return frozenset(keys)
 
 
 def write_verbatim(text: str | None) -> str | bytes | None:
-    r"""Write a text of a server's as it came; where it was not UTF-8, its bytes.
+    r"""Encode text from a server unaltered: as bytes where it was not UTF-8.
 
     >>> write_verbatim("a"), write_verbatim("\udcff")
     ('a', b'\xff')
@@ -55,12 +55,12 @@ def write_verbatim(text: str | None) -> str | bytes | None:
 
 
 def read_verbatim(written: str | bytes | None) -> str | None:
-    """Read what `write_verbatim` wrote."""
+    """Decode what `write_verbatim` encoded."""
     return written.decode("utf-8", "surrogateescape") if isinstance(written, bytes) else written
 
 
 def write_legible(text: str | None) -> str | None:
-    r"""Write a text for people, with question marks for what is no text.
+    r"""Encode text for people, with question marks for invalid characters.
 
     >>> write_legible("a\udcff")
     'a?'
@@ -69,17 +69,17 @@ def write_legible(text: str | None) -> str | None:
 
 
 def write_headers(headers: Sequence[tuple[str, str]]) -> bytes:
-    """Write headers as deflated JSON, which keeps their order and odd characters."""
+    """Encode headers as compressed JSON, which keeps their order and odd characters."""
     return deflate(json.dumps(headers, separators=(",", ":")).encode("ascii"))
 
 
 def read_headers(written: bytes) -> tuple[tuple[str, str], ...]:
-    """Read what `write_headers` wrote."""
+    """Decode what `write_headers` encoded."""
     return tuple((name, value) for name, value in json.loads(zlib.decompress(written)))
 
 
 def read_page(row: Sequence[Any]) -> Page:
-    """Make a page of a row of the view ``known_pages``."""
+    """Decode a row of the view ``known_pages``."""
     number, url, host, importance, depth, state, last_visit, *rest = row
     etag, last_modified, kind, fingerprint, ignored, body, *counts = rest
     visits, changes, streak, not_modified, failures = counts

@@ -1,4 +1,4 @@
-"""One run at a time: a lock that dies with its process."""
+"""The lock that allows one run at a time, released when its process ends."""
 
 import fcntl
 import os
@@ -11,13 +11,13 @@ from recrawl.errors import StoreError
 
 @contextmanager
 def only_run(store: Path) -> Iterator[None]:
-    """Be the only run on a store; the lock is a file beside it, ``recrawl.db-run``.
+    """Hold the lock of a store's only run: a file beside it, ``recrawl.db-run``.
 
-    The system lets go of the lock when the process ends, however it ends. The file stays: to remove
-    it would let two processes hold locks on two files of the same name.
+    The system releases the lock when the process ends, however it ends. The file stays: removing it
+    would let two processes hold locks on two files of the same name.
 
     Raises:
-        StoreError: Another run is going on, or the file cannot be written.
+        StoreError: Another run holds the lock, or the file cannot be written.
     """
     path = _lock_file(store)
     try:
@@ -43,29 +43,29 @@ def _take(handle: int, store: Path) -> None:
     except BlockingIOError:
         holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
         who = f" (process {holder})" if holder.isdecimal() else ""
-        raise StoreError(f"{store}: another recrawl run{who} uses this store") from None
+        raise StoreError(f"{store}: another recrawl run{who} is using this store") from None
     except OSError as error:
         raise StoreError(f"{store}: it cannot be locked: {error.strerror}") from None
-    # Only for the sentence above; a full disk must not keep a run from starting.
+    # Only used in the message above: a full disk must not keep a run from starting.
     with suppress(OSError):
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
 
 
 def runner_of(path: str | os.PathLike[str]) -> int | None:
-    """Give the process that runs on a store, or None; nothing is written or kept waiting.
+    """Return the process ID of the run on a store, or None, without writing or blocking.
 
-    A run that was killed leaves its number in the file, so that the lock is asked too, but only
-    then: to try a lock while another process takes it would be in that one's way.
+    A run that was killed leaves its ID in the file, so the lock is tried as well, but only if that
+    process is alive: trying it while a run acquires it would make that run fail.
     """
     try:
         with _lock_file(Path(path)).open("rb") as file:
-            told = file.read(20).strip()
-            if not told.isdigit() or not _is_alive(int(told)):
+            holder = file.read(20).strip()
+            if not holder.isdigit() or not _is_alive(int(holder)):
                 return None
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return int(told)
+        return int(holder)
     except OSError:
         return None
     return None

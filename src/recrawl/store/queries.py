@@ -1,4 +1,4 @@
-"""The store's SQL: every statement by its name, read from `queries.sql`, and the migrations."""
+"""The store's SQL: the named statements in `queries.sql`, and the migrations."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -11,14 +11,14 @@ _COMMENT = "-- "
 
 
 class Query(NamedTuple):
-    """A statement and the reason why it is there."""
+    """A statement, and why it is there."""
 
     why: str
     sql: str
 
 
 def read_queries(text: str) -> dict[str, Query]:
-    r"""Read named statements: a line with the name, lines that say why, then SQL.
+    r"""Parse named statements: a line with the name, lines that say why, then SQL.
 
     >>> read_queries("-- name: one\n-- Shows how.\nSELECT 1;\n")
     {'one': Query(why='Shows how.', sql='SELECT 1;')}
@@ -36,26 +36,26 @@ def read_queries(text: str) -> dict[str, Query]:
 
 @cache
 def queries() -> Mapping[str, Query]:
-    """Give every statement the store runs."""
+    """Return every statement the store runs, by name."""
     return read_queries((files(__package__) / "sql" / "queries.sql").read_text(encoding="utf-8"))
 
 
 @cache
 def statement(name: str) -> str:
-    """Give a statement's SQL."""
+    """Return the SQL of a statement."""
     return queries()[name].sql
 
 
 @cache
 def migrations() -> tuple[tuple[str, ...], ...]:
-    """Give the statements of every migration; the first makes version 1 of an empty file."""
+    """Return the statements of each migration; the first turns an empty file into version 1."""
     folder = files(__package__) / "sql" / "migrations"
-    scripts = sorted((file for file in folder.iterdir()), key=lambda file: file.name)
+    scripts = sorted(folder.iterdir(), key=lambda file: file.name)
     return tuple(tuple(_statements(file.read_text(encoding="utf-8"))) for file in scripts)
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Take a script apart: run as a whole it would end the transaction it is meant to be in."""
+    """Split a script: SQLite would commit the open transaction before running it as a whole."""
     lines: list[str] = []
     for line in script.splitlines():
         lines.append(line)

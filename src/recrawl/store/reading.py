@@ -1,4 +1,4 @@
-"""Large reads: the fleet as columns, the log and the copies a batch at a time."""
+"""Large reads: all pages as columns, and the log and the copies in batches."""
 
 import zlib
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from recrawl.records import NO_TIME, Outcome, Page, Response, State, digest_of
 from recrawl.store.database import Database
 from recrawl.store.editing import last_serial
 from recrawl.store.encoding import read_headers, read_page
-from recrawl.store.rows import Copy, Fleet, Observed
+from recrawl.store.rows import Copy, Observed, PageTable
 
-#: Rows turned into columns at once.
-ROWS_AT_ONCE = 20_000
-#: Copies read at once; their contents are read one by one.
-COPIES_AT_ONCE = 500
+#: Rows turned into columns in one go.
+ROWS_PER_BATCH = 20_000
+#: Copies listed in one go; their bodies are read one by one.
+COPIES_PER_BATCH = 500
 
 
-def fleet(database: Database) -> Fleet:
-    """Read every page that is visited; see `SqliteStore.fleet`."""
+def fleet(database: Database) -> PageTable:
+    """Read every page that is to be visited; see `SqliteStore.fleet`."""
     with database.transaction("begin_read"):
         serial = last_serial(database)
         (pages,) = database.rows("count_fleet", State.GONE)[0]
@@ -30,20 +30,20 @@ def fleet(database: Database) -> Fleet:
         floats = np.empty((3, pages))
         url: list[str] = []
         values = {"no_time": NO_TIME, "gone": State.GONE}
-        for rows in database.batches("fleet", values, ROWS_AT_ONCE):
+        for rows in database.batches("fleet", values, ROWS_PER_BATCH):
             number, host, urls, importance, shape, time, last_visit, failures = zip(
                 *rows, strict=True
             )
             here = slice(len(url), len(url) + len(rows))
-            for place, column in enumerate((number, host, last_visit, failures)):
-                ints[place, here] = column
-            for place, column in enumerate((importance, shape, time)):
-                # NumPy makes NaN of None when it is told that floats are wanted.
-                floats[place, here] = np.array(column, np.float64)
+            for index, column in enumerate((number, host, last_visit, failures)):
+                ints[index, here] = column
+            for index, column in enumerate((importance, shape, time)):
+                # With an explicit float type, NumPy turns None into NaN.
+                floats[index, here] = np.array(column, np.float64)
             url.extend(urls)
         names: dict[int, str] = dict(database.rows("hosts"))
     known, codes = np.unique(ints[1], return_inverse=True)
-    return Fleet(
+    return PageTable(
         serial=serial,
         number=ints[0],
         host=codes.astype(np.int64, copy=False),
@@ -58,7 +58,7 @@ def fleet(database: Database) -> Fleet:
 
 
 def observations(database: Database, about: int) -> Observed:
-    """Read what visits taught; see `SqliteStore.observations`."""
+    """Read observations; see `SqliteStore.observations`."""
     (logged,) = database.rows("count_visits")[0]
     wanted = {
         "stride": max(-(-logged // about), 1),
@@ -66,14 +66,15 @@ def observations(database: Database, about: int) -> Observed:
         "unchanged": Outcome.UNCHANGED,
     }
     batches = [
-        np.array(rows, np.int64) for rows in database.batches("observations", wanted, ROWS_AT_ONCE)
+        np.array(rows, np.int64)
+        for rows in database.batches("observations", wanted, ROWS_PER_BATCH)
     ]
     rows = np.concatenate(batches) if batches else np.empty((0, 3), np.int64)
     return Observed(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2] != 0)
 
 
 def visits(database: Database, batch: int) -> Iterator[Any]:
-    """Walk through the log; see `SqliteStore.visits`."""
+    """Yield the log in batches; see `SqliteStore.visits`."""
     page, at = -1, 0
     while rows := database.rows("visits_after", page, at, batch):
         page, at = rows[-1][:2]
@@ -86,24 +87,24 @@ def visits(database: Database, batch: int) -> Iterator[Any]:
 
 def _array(column: tuple[Any, ...], kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
     if pa.types.is_boolean(kind):
-        # SQLite has no truth but 0 and 1.
+        # SQLite's booleans are the numbers 0 and 1.
         return pa.array(column, pa.int8()).cast(kind)
     return pa.array(column, kind)
 
 
 def body(database: Database, digest: bytes) -> bytes:
-    """Find a content and see that it is what its digest says; see `SqliteStore.body`."""
+    """Return a body, verified against its digest; see `SqliteStore.body`."""
     row = database.row("body", digest)
     if row is None:
-        raise StoreError(f"{database.place}: there is no content {digest.hex()} in the store")
+        raise StoreError(f"{database.path}: the store has no body {digest.hex()}")
     content = inflated(row[0], digest)
     if content is None:
-        raise StoreError(f"{database.place}: the content {digest.hex()} is damaged")
+        raise StoreError(f"{database.path}: the body {digest.hex()} is damaged")
     return content
 
 
 def inflated(deflated: bytes, digest: bytes) -> bytes | None:
-    """Inflate a content; None if it is not what its digest says."""
+    """Decompress a body; return None if it does not match its digest."""
     try:
         content = zlib.decompress(deflated)
     except zlib.error:
@@ -112,12 +113,12 @@ def inflated(deflated: bytes, digest: bytes) -> bytes | None:
 
 
 def copy_of(database: Database, page: Page) -> Copy | None:
-    """Give a page's copy with the response that brought it; None where it has none."""
+    """Return a page's copy with the response it came from; None if there is none."""
     if page.body is None:
         return None
     row = database.row("copy_of", page.number)
     if row is None:
-        raise StoreError(f"{database.place}: the headers of {page.url} are missing")
+        raise StoreError(f"{database.path}: the headers of {page.url} are missing")
     url, status, at, headers, truncated = row
     response = Response(
         url=url,
@@ -131,9 +132,9 @@ def copy_of(database: Database, page: Page) -> Copy | None:
 
 
 def copies(database: Database) -> Iterator[Copy]:
-    """Walk through all copies; see `SqliteStore.copies`."""
+    """Yield all copies; see `SqliteStore.copies`."""
     last = -1
-    while rows := database.rows("pages_with_copy_after", last, COPIES_AT_ONCE):
+    while rows := database.rows("pages_with_copy_after", last, COPIES_PER_BATCH):
         last = rows[-1][0]
         for row in rows:
             found = copy_of(database, read_page(row))

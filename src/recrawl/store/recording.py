@@ -1,4 +1,4 @@
-"""A batch of visits and all that they change, in one transaction."""
+"""Writing a batch of visits and everything they change, in one transaction."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from recrawl.store.encoding import (
 from recrawl.store.rows import Spent
 
 HOUR = 3_600_000_000
-#: Where the outcomes' counts begin, behind those of requests: for pages, lost, robots, sitemaps.
+#: Index of the first outcome's count, after four of requests: for pages, lost, robots, sitemaps.
 _OUTCOMES = 4
 
 
-class _Ready(NamedTuple):
-    """A visit with all that takes time already done, so that the lock is held for a short while."""
+class _Prepared(NamedTuple):
+    """A visit whose slow work is done beforehand, so that the write lock is held only briefly."""
 
     visit: Visit
     logged: tuple[Any, ...]
@@ -32,33 +32,35 @@ class _Ready(NamedTuple):
 
 
 def record(database: Database, visits: Sequence[Visit], spent: Spent | None) -> None:
-    """Keep visits; see `SqliteStore.record`."""
-    ready = [_prepare(visit) for visit in visits]
+    """Write visits; see `SqliteStore.record`."""
+    prepared = [_prepare(visit) for visit in visits]
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * (_OUTCOMES + len(Outcome)))
     if spent is not None:
         others = counts[spent.at // HOUR]
         others[1:4] = [spent.lost, spent.robots, spent.sitemaps]
     with database.transaction():
-        for each in ready:
+        for each in prepared:
             response = each.visit.response
             count = counts[response.at // HOUR]
             found = database.row("body_of_page", each.visit.page.number)
             if found is None:
-                # Somebody removed the page while it was visited: the requests were made.
+                # The page was removed while it was visited: its requests count all the same.
                 count[1] += response.requests
-            elif database.do("add_visit", *each.logged):
+            elif database.execute("add_visit", *each.logged):
                 count[0] += response.requests
                 count[_OUTCOMES + each.visit.outcome] += 1
-                _keep(database, each, found[0])
-        database.do_many("spend", [(hour, *count) for hour, count in counts.items() if any(count)])
+                _write(database, each, found[0])
+        database.execute_many(
+            "add_spending", [(hour, *count) for hour, count in counts.items() if any(count)]
+        )
 
 
-def _prepare(visit: Visit) -> _Ready:
+def _prepare(visit: Visit) -> _Prepared:
     page, response = visit.page, visit.response
     deflated = None
     if visit.content is not None:
         if digest_of(visit.content) != page.body:
-            raise ArgumentError(f"visits: the content of page {page.number} has another digest")
+            raise ArgumentError(f"visits: the body of page {page.number} does not match its digest")
         deflated = deflate(visit.content)
     mime = response.header("content-type")
     logged = (
@@ -78,11 +80,11 @@ def _prepare(visit: Visit) -> _Ready:
         None if response.url == page.url else write_legible(response.url),
         write_legible(response.error),
     )
-    return _Ready(visit, logged, deflated)
+    return _Prepared(visit, logged, deflated)
 
 
 def _signal(visit: Visit) -> int | None:
-    """Say how the outcome is known; None where nothing was compared."""
+    """Return how the outcome was determined; None where nothing was compared."""
     if visit.outcome not in {Outcome.CHANGED, Outcome.UNCHANGED}:
         return None
     if not visit.response.is_not_modified:
@@ -90,20 +92,20 @@ def _signal(visit: Visit) -> int | None:
     return SIGNALS.index("etag" if visit.page.validators.etag else "lastmod")
 
 
-def _keep(database: Database, ready: _Ready, old: bytes | None) -> None:
+def _write(database: Database, prepared: _Prepared, old: bytes | None) -> None:
     """Write what a visit changes about its page and its copy."""
-    visit = ready.visit
+    visit = prepared.visit
     page = visit.page
     if visit.content is not None:
-        size, stored = len(visit.content), len(ready.deflated or b"")
-        database.do("add_body", page.body, size, stored, ready.deflated)
-    database.do("update_page", *_page_values(page, visit.belief))
+        size, stored = len(visit.content), len(prepared.deflated or b"")
+        database.execute("add_body", page.body, size, stored, prepared.deflated)
+    database.execute("update_page", *_page_values(page, visit.belief))
     if page.body is None:
-        database.do("drop_copy", page.number)
+        database.execute("drop_copy", page.number)
     elif page.body != old or visit.content is not None:
-        database.do("set_copy", page.number, *_copy_values(visit.response))
+        database.execute("set_copy", page.number, *_copy_values(visit.response))
     if old is not None and old != page.body:
-        database.do("drop_body", old)
+        database.execute("drop_body", old)
 
 
 def _page_values(page: Page, belief: tuple[float, float] | None) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it, beside the records everybody shares."""
+"""Records that go into the store and come out of it, beside those in `recrawl.records`."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from recrawl.records import Outcome, Page, Response, Validators
 
 @dataclass(frozen=True, slots=True)
 class NewPage:
-    """A page to be added.
+    """A page to add.
 
     Attributes:
-        url: Its address, canonical.
-        host: Whose patience it takes.
-        importance: What its freshness is worth; None leaves a known page's as it is, and is 1 for
-            a new one.
-        depth: Links between it and a page that was asked for.
-        source: Who named it, such as ``user``, ``sitemap`` or ``link``.
+        url: Its canonical URL.
+        host: The host it is requested from.
+        importance: How much its freshness counts; None leaves the importance of a known page
+            unchanged, and means 1 for a new one.
+        depth: Number of links between it and a page that the user added.
+        source: Where it was found: ``user``, ``sitemap`` or ``link``.
     """
 
     url: str
@@ -28,7 +28,7 @@ class NewPage:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """How many of the pages named were new, known, or given up before and are now wanted again."""
+    """How many of the pages to add were new, already known, or gone and are now revived."""
 
     new: int
     known: int
@@ -37,14 +37,14 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What was done to the pages beside a run, in sum.
+    """A summary of what was done to pages, for a run to follow.
 
     Attributes:
-        serial: What to ask with next time.
-        added: Pages that are new; also what the run itself added.
-        revived: Pages that were given up and are to be visited again.
-        removed: Numbers of pages that are no longer wanted.
-        importance: Numbers and new importances.
+        serial: The serial to pass to `changes_since` next time.
+        added: New pages, including those that the run itself added.
+        revived: Pages that were gone and are to be visited again.
+        removed: Numbers of removed pages.
+        importance: Page numbers and new importances.
     """
 
     serial: int
@@ -55,20 +55,20 @@ class Edits:
 
 
 @dataclass(frozen=True, eq=False)
-class Fleet:
-    """Every page that is visited, as columns of one element a page, in order of number.
+class PageTable:
+    """Every page to visit, as columns with one element per page, in order of page number.
 
     Attributes:
-        serial: What to ask `changes_since` with: edits after it are not in the columns.
+        serial: The serial to pass to `changes_since`: later edits are not in the columns.
         number: The page's number.
-        host: Its host, a place in ``hosts``.
-        hosts: The hosts' names.
-        url: Its address.
-        importance: What its freshness is worth.
-        shape: The shape of what is believed of its change rate; NaN where nothing is.
-        time: The time of that belief, likewise.
-        last_visit: When it was last found, in microseconds; ``NO_TIME`` where never.
-        failures: How many of its last visits in a row failed.
+        host: Its host, as an index into ``hosts``.
+        hosts: Host names.
+        url: Its URL.
+        importance: How much its freshness counts.
+        shape: The shape of the belief about its change rate; NaN where there is none.
+        time: The time of that belief, in days; likewise.
+        last_visit: When it was last found, in microseconds; ``NO_TIME`` if never.
+        failures: How many of its latest visits failed in a row.
     """
 
     serial: int
@@ -85,12 +85,12 @@ class Fleet:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What visits taught, a page's rows together and in order of time.
+    """Observations, grouped by page and in order of time.
 
     Attributes:
         page: The page's number.
-        elapsed: Microseconds since the visit before.
-        changed: Whether it had changed since then.
+        elapsed: Microseconds since the previous visit.
+        changed: Whether the page had changed since then.
     """
 
     page: Ints
@@ -100,13 +100,13 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Requests made beside those that the answers of visits count.
+    """Requests in addition to those that the responses of visits count.
 
     Attributes:
         at: When, in microseconds.
         robots: Requests for robots.txt.
         sitemaps: Requests for sitemaps.
-        lost: Requests for pages that ended in no visit.
+        lost: Requests for pages that did not end in a visit.
     """
 
     at: int
@@ -117,13 +117,13 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What was spent over a time.
+    """Requests and visits over a period.
 
     Attributes:
-        requests: Requests for pages: this is what a budget limits.
+        requests: Requests for pages, which is what the budget limits.
         robots: Requests for robots.txt.
         sitemaps: Requests for sitemaps.
-        outcomes: How many visits found what.
+        outcomes: Number of visits by outcome.
     """
 
     requests: int
@@ -134,18 +134,18 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much there is.
+    """What the store holds.
 
     Attributes:
-        pages: Pages in all.
-        alive: Those that were there when last visited, or were never visited.
-        missing: Those not found at the last visit.
-        gone: Those given up.
-        with_copy: Those with a current copy.
+        pages: Number of pages.
+        alive: Pages that were found at the last visit, or were never visited.
+        missing: Pages that were not found at the last visit.
+        gone: Pages that are no longer visited.
+        with_copy: Pages with a current copy.
         visits: Rows in the log.
-        bodies: Different contents.
-        content_bytes: Their size.
-        stored_bytes: Their size as stored, deflated.
+        bodies: Distinct bodies.
+        content_bytes: Their total size.
+        stored_bytes: Their total size as stored, compressed.
     """
 
     pages: int
@@ -164,20 +164,20 @@ class LoggedVisit:
     """A row of the log.
 
     Attributes:
-        at: When the response came, in microseconds.
+        at: When the response arrived, in microseconds.
         outcome: What the visit found.
-        previous: When the page was visited before with success.
-        status: HTTP's, or 0 where there was no response.
-        signal: How the outcome is known: ``etag``, ``lastmod`` or ``digest``; None where nothing
-            was compared.
-        last_modified: When the server says the page changed last.
+        previous: When the page was last visited successfully before.
+        status: The HTTP status, or 0 if there was no response.
+        signal: How the outcome was determined: ``etag``, ``lastmod`` or ``digest``; None where
+            nothing was compared.
+        last_modified: When the page last changed, according to the server.
         bytes: Bytes received.
-        ms: How long it took, in milliseconds.
-        requests: What it cost.
-        truncated: Whether the content was longer than is read.
-        mime: The content's type, without parameters.
-        redirect: Where redirects ended, if there were any.
-        error: Why there was nothing to learn.
+        ms: Duration in milliseconds.
+        requests: Number of requests it took.
+        truncated: Whether the body was longer than the limit.
+        mime: The content type, without parameters.
+        redirect: The final URL, if the page was redirected.
+        error: Why the visit failed.
     """
 
     at: int
@@ -197,7 +197,7 @@ class LoggedVisit:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The current copy of a page: the response that brought it, content included."""
+    """The current copy of a page: the response it came from, with the body."""
 
     page: Page
     response: Response
@@ -205,13 +205,13 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class SitemapFile:
-    """A sitemap that is read again and again.
+    """A sitemap, which is read at regular intervals.
 
     Attributes:
-        url: Its address.
-        read_at: When it was read last, in microseconds; None if never.
-        validators: What to ask the server with.
-        pages: How many pages it named.
+        url: Its URL.
+        read_at: When it was last read, in microseconds; None if never.
+        validators: Validators for the next conditional request.
+        pages: Number of pages it listed.
     """
 
     url: str

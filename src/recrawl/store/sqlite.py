@@ -21,10 +21,10 @@ from recrawl.store.rows import (
     Added,
     Copy,
     Edits,
-    Fleet,
     LoggedVisit,
     NewPage,
     Observed,
+    PageTable,
     SitemapFile,
     Spending,
     Spent,
@@ -34,16 +34,15 @@ from recrawl.store.rows import (
 
 @final
 class SqliteStore:
-    """Pages, current copies and the log of visits in one file, as SQLite's write-ahead log has it.
+    """Pages, current copies and the log of visits in one SQLite file with a write-ahead log.
 
-    Every method that changes something does so in one transaction, and has done it for good when
-    it returns: neither a killed process nor a power cut takes it back. Several processes may use a
-    store at once; one that writes keeps others waiting for at most five seconds before they fail.
-    Methods may be called from any thread, but from one at a time. Times are microseconds since
-    1970.
+    Every method that changes something does so in one transaction, which is durable when the method
+    returns: it survives a killed process and a power cut. Several processes may use a store at the
+    same time; a method that has to wait more than five seconds for another writer fails. Methods
+    may be called from any thread, but from only one at a time. Times are microseconds since 1970.
 
-    Each method raises `StoreError` where the store cannot be read or written; what was to be
-    changed is then as it was before.
+    Each method raises `StoreError` if the store cannot be read or written, and then has changed
+    nothing.
 
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
@@ -58,19 +57,19 @@ class SqliteStore:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Self:
-        """Open a store; one of an older version is brought up to date.
+        """Open a store, migrating it if it is of an older version.
 
         Args:
-            path: The file, or ``":memory:"`` for a store that ends with the process.
-            create: Make the store if there is none.
+            path: The file, or ``":memory:"`` for a store that lives as long as the process.
+            create: Create the store if there is none.
 
         Raises:
-            StoreError: There is no store, or it is damaged, newer, or something else.
+            StoreError: There is no store, or the file is damaged, newer, or not a store.
         """
         return cls(Database.open(os.fspath(path), create=create))
 
     def close(self) -> None:
-        """Move what is in the write-ahead log into the file, and let go of it."""
+        """Move the write-ahead log into the file, and close it."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -86,110 +85,110 @@ class SqliteStore:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the one run on this store; everything else may go on beside it.
+        """Hold the lock of the only run on this store; other processes may still use the store.
 
         Raises:
-            StoreError: Another run is going on.
+            StoreError: Another run holds the lock.
         """
-        place = self._database.place
-        if place != MEMORY:
-            with only_run(Path(place)):
-                self._database.do("wait_longer")
-                self._database.do("forget_edits")
+        path = self._database.path
+        if path != MEMORY:
+            with only_run(Path(path)):
+                self._database.execute("wait_longer")
+                self._database.execute("forget_edits")
                 yield
         elif self._running.acquire(blocking=False):
             try:
-                self._database.do("forget_edits")
+                self._database.execute("forget_edits")
                 yield
             finally:
                 self._running.release()
         else:
-            raise StoreError(f"{place}: another recrawl run uses this store")
+            raise StoreError(f"{path}: another recrawl run is using this store")
 
     def add(self, pages: Iterable[NewPage], at: int) -> Added:
         """Add pages, all or none.
 
-        A known page takes the importance, if one is said, and the depth, if it is smaller. One that
-        was given up is visited again as a page that is `State.MISSING`: what its copy was stays
-        known, and when it answers it has changed. One that was removed gets a new number.
+        A known page takes the new importance, if one is given, and the depth, if it is smaller. A
+        page that is gone becomes `State.MISSING`, keeps its copy and is visited again; if it is
+        found, it has changed. A page that was removed gets a new number.
         """
         return editing.add(self._database, pages, at)
 
     def remove(self, urls: Iterable[str]) -> list[int]:
-        """Remove pages with their visits and copies; give the numbers, which never come again."""
+        """Remove pages with their visits and copies; return their numbers, never to be reused."""
         return editing.remove(self._database, urls)
 
     def changes_since(self, serial: int) -> Edits:
-        """Sum up what was done to pages since a `Fleet` or `Edits` with this serial.
+        """Summarise what was done to pages since a `PageTable` or `Edits` with this serial.
 
-        At most 10,000 edits are told at once: ask again until the serial stays the same. Pages are
-        as they are now. A number in ``removed`` may be one that was never told.
+        At most 10,000 edits are read at a time: call again until the serial stays the same. Pages
+        are as they are now. ``removed`` may have numbers of pages that were never reported.
         """
         return editing.changes_since(self._database, serial)
 
     def page(self, url: str) -> Page | None:
-        """Find a page by its canonical address."""
+        """Return the page with a canonical URL, or None."""
         row = self._database.row("page_of", url)
         return None if row is None else read_page(row)
 
     def pages(self, numbers: Iterable[int]) -> dict[int, Page]:
-        """Find pages by their numbers; those that are not there are left out."""
+        """Return pages by number, leaving out those that do not exist."""
         return editing.find_pages(self._database, numbers)
 
     def belief(self, number: int) -> tuple[float, float] | None:
-        """Give shape and time of what is believed of a page's change rate; None if nothing is."""
+        """Return shape and time of the belief about a page's change rate, or None."""
         row = self._database.row("belief", number)
         return None if row is None or row[0] is None else (row[0], row[1])
 
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
-        """Find pages by their canonical addresses; those that are not there are left out."""
+        """Return pages by canonical URL, leaving out those that do not exist."""
         return editing.find_pages_at(self._database, urls)
 
     def seed_hosts(self) -> list[str]:
-        """Give the hosts of pages that were asked for, not found through links."""
+        """Return the hosts of pages that were added, not found by following links."""
         return [name for (name,) in self._database.rows("seed_hosts")]
 
     def newest_visit(self) -> int | None:
-        """Say when any page was last found; None if never."""
+        """Return when any page was last found, or None."""
         row = self._database.row("newest_visit")
         return None if row is None else row[0]
 
     def observations(self, about: int) -> Observed:
-        """Give what visits taught, of so many pages that there are about so many visits."""
+        """Return the observations of a sample of pages that has about this many visits."""
         return reading.observations(self._database, about)
 
-    def fleet(self) -> Fleet:
-        """Read every page that is not `State.GONE`, as columns."""
+    def fleet(self) -> PageTable:
+        """Return every page that is not `State.GONE`, as columns."""
         return reading.fleet(self._database)
 
     def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
-        """Keep visits and all that they change, in one transaction.
+        """Write visits and everything they change, in one transaction.
 
-        A visit that is in the log already, by page and time, changes nothing. One of a page that
-        was removed meanwhile is not kept, but its requests count as spent. A content that no page
-        has any more is deleted. What others edit, importance and depth, is not written.
+        A visit that is already in the log, by page and time, changes nothing. A visit to a page
+        that has been removed is not logged, but its requests are counted. A body that no page uses
+        any more is deleted. Importance and depth, which others may edit, are not written.
 
         Args:
-            visits: What was found; the responses say how many requests it took.
-            spent: Requests made beside those.
+            visits: The visits; their responses count the requests they took.
+            spent: Requests in addition to those.
         """
         record(self._database, visits, spent)
 
     def body(self, digest: bytes) -> bytes:
-        """Find a content by its digest, and see that it is whole."""
+        """Return the body with a digest, verified against it."""
         return reading.body(self._database, digest)
 
     def copy(self, url: str) -> Copy | None:
-        """Find the current copy of a page; None where there is no page or no copy."""
+        """Return the current copy of a page; None if there is no page or no copy."""
         page = self.page(url)
         return None if page is None else reading.copy_of(self._database, page)
 
     def copies(self) -> Iterator[Copy]:
-        """Walk through all current copies, in order of the pages' numbers."""
+        """Yield all current copies in order of page number."""
         return reading.copies(self._database)
 
     def history(self, number: int, limit: int) -> list[LoggedVisit]:
-        """Give a page's last visits, newest first."""
+        """Return a page's latest visits, newest first."""
         return [
             LoggedVisit(
                 at=at,
@@ -224,16 +223,16 @@ class SqliteStore:
         ]
 
     def visits(self, batch: int = 50_000) -> Iterator[Any]:
-        """Walk through the log by page and time, as Arrow record batches of the schema `LOG`."""
+        """Yield the log by page and time, as Arrow record batches with the schema `LOG`."""
         return reading.visits(self._database, batch)
 
     def spent(self, since: int) -> Spending:
-        """Add up what was spent from the beginning of an hour on."""
+        """Return the requests and visits since the beginning of the hour that a time is in."""
         requests, robots, sitemaps, *outcomes = self._database.rows("spent_since", since // HOUR)[0]
         return Spending(requests, robots, sitemaps, dict(zip(Outcome, outcomes, strict=True)))
 
     def totals(self) -> Totals:
-        """Count what there is."""
+        """Return how much the store holds."""
         counts = [
             count
             for query in ("count_pages", "count_visits", "count_bodies")
@@ -242,9 +241,9 @@ class SqliteStore:
         return Totals(*counts)
 
     def remember_robots(self, robots: RobotsText) -> None:
-        """Keep a robots.txt, in the place of an older one."""
+        """Save a robots.txt, replacing an older one."""
         deflated = deflate(robots.text.encode("utf-8", "surrogatepass"))
-        self._database.do(
+        self._database.execute(
             "remember_robots",
             robots.origin,
             robots.status,
@@ -256,7 +255,7 @@ class SqliteStore:
         )
 
     def robots(self, origin: str) -> RobotsText | None:
-        """Find the robots.txt of an origin; whether it is too old is the caller's to say."""
+        """Return the saved robots.txt of an origin, however old, or None."""
         row = self._database.row("recall_robots", origin)
         if row is None:
             return None
@@ -265,11 +264,11 @@ class SqliteStore:
         return RobotsText(origin, status, text, fetched_at, failing_since, problem, bool(permanent))
 
     def add_sitemap(self, url: str) -> None:
-        """Have a sitemap read, from now on."""
-        self._database.do("add_sitemap", url)
+        """Add a sitemap to be read at regular intervals."""
+        self._database.execute("add_sitemap", url)
 
     def sitemaps(self, before: int) -> list[SitemapFile]:
-        """Give sitemaps that were not read since that time, those never read first."""
+        """Return sitemaps that have not been read since a time, never read ones first."""
         return [
             SitemapFile(
                 url, read_at, Validators(read_verbatim(etag), read_verbatim(last_modified)), pages
@@ -280,24 +279,24 @@ class SqliteStore:
         ]
 
     def note_sitemap(self, url: str, at: int, validators: Validators, pages: int) -> None:
-        """Remember that a sitemap was read, what to ask it with next, and how many pages it has."""
+        """Save when a sitemap was read, its validators, and the number of pages it lists."""
         etag = write_verbatim(validators.etag)
         last_modified = write_verbatim(validators.last_modified)
-        self._database.do("note_sitemap", at, etag, last_modified, pages, url)
+        self._database.execute("note_sitemap", at, etag, last_modified, pages, url)
 
     def meta(self, key: str) -> str | None:
-        """Give what was remembered under a key."""
+        """Return the value saved under a key, or None."""
         row = self._database.row("meta", key)
         return None if row is None else str(row[0])
 
     def set_meta(self, key: str, value: str) -> None:
-        """Remember a small thing under a key."""
-        self._database.do("set_meta", key, value)
+        """Save a small value under a key."""
+        self._database.execute("set_meta", key, value)
 
     def check(self) -> list[str]:
-        """Find what is wrong, a sentence each; an empty list means that the store is whole.
+        """Return a sentence for each problem; an empty list means that the store is intact.
 
-        The file's structure, every content against its digest, that every page's content is there
-        and every content is a page's, and what is counted against the log.
+        Checks the file's structure, every body against its digest, that every page's body exists
+        and every body is used by a page, and the counters against the log.
         """
         return checking.check(self._database)

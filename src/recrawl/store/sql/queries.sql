@@ -1,74 +1,74 @@
--- Every statement the store runs. Each has a name, and a line that says why it is there.
+-- Every statement the store runs, each with a name and the reason why it is there.
 
 -- name: begin_write
--- Takes the right to write at once, so that a transaction never fails half way for want of it.
+-- Take the write lock at once, so that a transaction never fails half way for want of it.
 BEGIN IMMEDIATE;
 
 -- name: begin_read
--- Lets several reads see the store as it is at one instant.
+-- Let several reads see the same state of the store.
 BEGIN;
 
 -- name: commit
--- Makes a transaction last.
+-- Make a transaction durable.
 COMMIT;
 
 -- name: rollback
--- Leaves the store as it was before a transaction.
+-- Undo a transaction.
 ROLLBACK;
 
 -- name: use_wal
--- Lets readers go on while one process writes; it is kept in the file.
+-- Let readers continue while one process writes; the mode is stored in the file.
 PRAGMA journal_mode = WAL;
 
 -- name: sync_fully
--- Even a power cut loses nothing acknowledged: one sync a commit, which many visits share.
+-- Lose nothing acknowledged even in a power cut: one sync per commit, shared by many visits.
 PRAGMA synchronous = FULL;
 
 -- name: widen_cache
--- Keeps 64 MB of the file at hand: addresses are looked up, and copies replaced, all over it.
+-- Cache 64 MB of the file: URLs are looked up, and copies replaced, all over it.
 PRAGMA cache_size = -65536;
 
 -- name: checkpoint_rarely
--- Lets 32 MB gather before they are moved into the file: visits all over it share the moves.
+-- Let 32 MB gather before they are moved into the file, so that visits share the moves.
 PRAGMA wal_autocheckpoint = 8000;
 
 -- name: enforce_references
--- A page without its body, or a visit without its page, is refused rather than kept.
+-- Refuse a page without its body and a visit without its page.
 PRAGMA foreign_keys = ON;
 
 -- name: wait_longer
--- A run waits a minute for somebody who adds a million pages, rather than end.
+-- Let a run wait a minute, rather than fail, while someone adds a million pages.
 PRAGMA busy_timeout = 60000;
 
 -- name: checkpoint
--- Moves what is in the log into the file; without waiting for readers, who may be slow.
+-- Move the write-ahead log into the file without waiting for readers, who may be slow.
 PRAGMA wal_checkpoint(PASSIVE);
 
 -- name: application
--- Tells a store from any other SQLite file.
+-- Distinguish a store from any other SQLite file.
 PRAGMA application_id;
 
 -- name: version
--- Says which migrations a store has seen.
+-- Read how many migrations a store has had.
 PRAGMA user_version;
 
 -- name: tables
--- Tells an empty file, which may become a store, from somebody else's.
+-- Distinguish an empty file, which may become a store, from another program's.
 SELECT count(*) FROM sqlite_schema;
 
 -- name: page_of
--- Finds the page with an address.
+-- Find the page with a URL.
 SELECT * FROM known_pages WHERE url = ?;
 
 -- name: pages_numbered
--- Finds many pages at once; the numbers come as JSON, because statements have few parameters.
+-- Find many pages by number, passed as JSON because the number of parameters is limited.
 SELECT * FROM known_pages
 WHERE number IN (SELECT value FROM json_each(?));
 
--- name: arriving
--- Holds pages to be added, so that the lock is taken only when all have been read.
-CREATE TEMP TABLE IF NOT EXISTS arriving (
-    place INTEGER PRIMARY KEY,
+-- name: create_incoming
+-- Stage pages to add, so that the write lock is taken only after all have been read.
+CREATE TEMP TABLE IF NOT EXISTS incoming (
+    position INTEGER PRIMARY KEY,
     url TEXT NOT NULL UNIQUE,
     host TEXT NOT NULL,
     importance REAL,
@@ -76,75 +76,76 @@ CREATE TEMP TABLE IF NOT EXISTS arriving (
     source TEXT NOT NULL
 );
 
--- name: arrive
--- A page that is named twice arrives once, with the last importance that was said.
-INSERT INTO arriving (url, host, importance, depth, source) VALUES (?, ?, ?, ?, ?)
+-- name: stage_page
+-- Merge a page that is listed twice, keeping the last importance given.
+INSERT INTO incoming (url, host, importance, depth, source) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (url) DO UPDATE SET
     importance = coalesce(excluded.importance, importance),
     depth = min(depth, excluded.depth);
 
--- name: forget_arriving
--- Empties the waiting room.
-DELETE FROM arriving;
+-- name: clear_incoming
+-- Empty the staging table.
+DELETE FROM incoming;
 
 -- name: add_hosts
--- New hosts are numbered in the order in which they are named.
+-- Number new hosts in the order in which they are listed.
 INSERT INTO hosts (name)
-SELECT host FROM arriving WHERE host NOT IN (SELECT name FROM hosts)
-GROUP BY host ORDER BY min(place);
+SELECT host FROM incoming WHERE host NOT IN (SELECT name FROM hosts)
+GROUP BY host ORDER BY min(position);
 
--- name: tell_revived
--- Lets a run know of pages that were given up and are wanted again.
+-- name: log_revived
+-- Let a run know of pages that were gone and are wanted again.
 INSERT INTO edits (page, kind)
-SELECT number, :revived FROM arriving JOIN pages USING (url) WHERE state = :gone ORDER BY place;
+SELECT number, :revived FROM incoming JOIN pages USING (url) WHERE state = :gone ORDER BY position;
 
 -- name: revive
--- A page that was given up is visited again. What its copy was stays known.
+-- Let a page that was gone be visited again; its copy is kept.
 UPDATE pages SET state = :back, failures = 0
-FROM arriving WHERE arriving.url = pages.url AND pages.state = :gone;
+FROM incoming WHERE incoming.url = pages.url AND pages.state = :gone;
 
--- name: tell_importance
--- Lets a run know of pages whose importance changes.
+-- name: log_importance
+-- Let a run know of pages whose importance changes.
 INSERT INTO edits (page, kind)
-SELECT number, :importance FROM arriving JOIN pages USING (url)
-WHERE arriving.importance <> pages.importance ORDER BY place;
+SELECT number, :importance FROM incoming JOIN pages USING (url)
+WHERE incoming.importance <> pages.importance ORDER BY position;
 
 -- name: change_importance
--- An importance that is said replaces the one before; none said (NULL) compares as unknown.
-UPDATE pages SET importance = arriving.importance
-FROM arriving WHERE arriving.url = pages.url AND arriving.importance <> pages.importance;
+-- Replace the importance where one is given; NULL never differs.
+UPDATE pages SET importance = incoming.importance
+FROM incoming WHERE incoming.url = pages.url AND incoming.importance <> pages.importance;
 
--- name: come_nearer
--- A page found through links that is then asked for is as near as it was asked for.
-UPDATE pages SET depth = arriving.depth
-FROM arriving WHERE arriving.url = pages.url AND arriving.depth < pages.depth;
+-- name: lower_depth
+-- Keep the smallest depth at which a page was found.
+UPDATE pages SET depth = incoming.depth
+FROM incoming WHERE incoming.url = pages.url AND incoming.depth < pages.depth;
 
 -- name: add_pages
--- Numbers the pages that are new and adds them.
+-- Number and add the new pages.
 INSERT INTO pages (number, url, host, importance, depth, source, added_at)
 SELECT
-    (SELECT value FROM counters WHERE name = 'next_page') + row_number() OVER (ORDER BY place) - 1,
+    (SELECT value FROM counters WHERE name = 'next_page') - 1
+        + row_number() OVER (ORDER BY position),
     url, hosts.number, coalesce(importance, 1.0), depth, source, :at
-FROM arriving JOIN hosts ON hosts.name = arriving.host
-WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.url = arriving.url)
-ORDER BY place;
+FROM incoming JOIN hosts ON hosts.name = incoming.host
+WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.url = incoming.url)
+ORDER BY position;
 
--- name: tell_added
--- Lets a run know of the pages just added: those with numbers not yet given.
+-- name: log_added
+-- Let a run know of the pages just added, whose numbers are not yet used up.
 INSERT INTO edits (page, kind)
 SELECT number, :added FROM pages
 WHERE number >= (SELECT value FROM counters WHERE name = 'next_page') ORDER BY number;
 
--- name: count_added
--- Gives the numbers away for good.
+-- name: advance_next_page
+-- Use up the numbers, so that they are never assigned again.
 UPDATE counters SET value = value + ? WHERE name = 'next_page';
 
 -- name: numbers_of
--- Finds the pages to remove, with their bodies; the addresses come as JSON.
+-- Find the pages to remove and their bodies; the URLs are passed as JSON.
 SELECT number, body FROM pages WHERE url IN (SELECT value FROM json_each(?)) ORDER BY number;
 
--- name: forget_spending
--- Notes how much of what was spent the log will no longer show.
+-- name: count_removed_visits
+-- Count the requests and visits that the log will no longer show.
 INSERT INTO spending (hour, forgotten_visits, forgotten_requests)
 SELECT at / 3600000000 AS then_hour, count(*), sum(requests) FROM visits
 WHERE page IN (SELECT value FROM json_each(?)) GROUP BY then_hour
@@ -153,39 +154,39 @@ ON CONFLICT (hour) DO UPDATE SET
     forgotten_requests = forgotten_requests + excluded.forgotten_requests;
 
 -- name: remove_visits
--- A page's log goes with it.
+-- Delete the log of removed pages.
 DELETE FROM visits WHERE page IN (SELECT value FROM json_each(?));
 
 -- name: remove_copies
--- So does what was said about its copy.
+-- Delete the headers of their copies.
 DELETE FROM copies WHERE page IN (SELECT value FROM json_each(?));
 
 -- name: remove_pages
--- And the page.
+-- Delete the pages.
 DELETE FROM pages WHERE number IN (SELECT value FROM json_each(?));
 
--- name: tell_removed
--- Lets a run know of a page that is no longer wanted.
+-- name: log_removed
+-- Let a run know of a removed page.
 INSERT INTO edits (page, kind) VALUES (?, ?);
 
 -- name: edits_since
--- Tells a run what others did meanwhile, so many edits at once.
+-- Let a run read what others did, a batch at a time.
 SELECT serial, page, kind FROM edits WHERE serial > ? ORDER BY serial LIMIT ?;
 
 -- name: last_serial
--- Says how far the edits go, also when those before a run have been forgotten.
+-- Find the latest serial, even if older edits have been deleted.
 SELECT seq FROM sqlite_sequence WHERE name = 'edits';
 
 -- name: forget_edits
--- A run that starts reads all pages; nobody asks for older edits again.
+-- Delete old edits when a run starts: it reads all pages anyway.
 DELETE FROM edits;
 
 -- name: body_of_page
--- Says whether a visited page is still there, and what its copy was until now.
+-- Check whether a visited page still exists, and find its body so far.
 SELECT body FROM pages WHERE number = ?;
 
 -- name: add_visit
--- A visit is in the log once: the same page at the same time changes nothing.
+-- Log a visit once: a second one to the same page at the same time changes nothing.
 INSERT INTO visits (
     page, at, outcome, previous, status, signal, last_modified, bytes, ms, requests, truncated,
     sha1, mime, redirect, error
@@ -193,7 +194,7 @@ INSERT INTO visits (
 ON CONFLICT (page, at) DO NOTHING;
 
 -- name: update_page
--- Writes what a visit changes; not the importance and depth, which others may have edited.
+-- Write what a visit changes, but not importance and depth, which others may have edited.
 UPDATE pages SET
     state = ?, last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
     ignored = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?, failures = ?,
@@ -201,28 +202,28 @@ UPDATE pages SET
 WHERE number = ?;
 
 -- name: add_body
--- A content that several pages have is stored once.
+-- Store a body once, however many pages have it.
 INSERT INTO bodies (digest, size, stored, deflated) VALUES (?, ?, ?, ?)
 ON CONFLICT (digest) DO NOTHING;
 
 -- name: drop_body
--- A content that is no page's copy any more goes at once.
+-- Delete a body as soon as no page uses it.
 DELETE FROM bodies
 WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = ?1);
 
 -- name: set_copy
--- Keeps the headers that came with a copy.
+-- Save the headers of a copy.
 INSERT INTO copies (page, url, status, at, headers, truncated) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (page) DO UPDATE SET
     url = excluded.url, status = excluded.status, at = excluded.at, headers = excluded.headers,
     truncated = excluded.truncated;
 
 -- name: drop_copy
--- A page may lose its copy.
+-- Delete the headers of a copy that is no longer kept.
 DELETE FROM copies WHERE page = ?;
 
--- name: spend
--- Adds to what was spent in an hour.
+-- name: add_spending
+-- Add to the counts of an hour.
 INSERT INTO spending (
     hour, requests, lost, robots, sitemaps, first, changed, unchanged, failed, gone
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -234,7 +235,7 @@ ON CONFLICT (hour) DO UPDATE SET
     gone = gone + excluded.gone;
 
 -- name: spent_since
--- Adds up what was spent from an hour on.
+-- Add up the counts since an hour.
 SELECT
     coalesce(sum(requests + lost), 0), coalesce(sum(robots), 0), coalesce(sum(sitemaps), 0),
     coalesce(sum(first), 0), coalesce(sum(changed), 0), coalesce(sum(unchanged), 0),
@@ -242,27 +243,27 @@ SELECT
 FROM spending WHERE hour >= ?;
 
 -- name: body
--- Finds a content.
+-- Find a body.
 SELECT deflated FROM bodies WHERE digest = ?;
 
 -- name: copy_of
--- Finds how a page's copy came.
+-- Find the headers of a page's copy.
 SELECT url, status, at, headers, truncated FROM copies WHERE page = ?;
 
 -- name: pages_with_copy_after
--- Walks through the copies a few at a time, so that no reader holds up the log's checkpoints.
+-- List copies a few at a time, so that no reader holds up checkpoints.
 SELECT * FROM known_pages
 WHERE number > ? AND body IS NOT NULL ORDER BY number LIMIT ?;
 
 -- name: history
--- Shows a page's last visits.
+-- Find a page's latest visits.
 SELECT
     at, outcome, previous, status, signal, last_modified, bytes, ms, requests, truncated, mime,
     redirect, error
 FROM visits WHERE page = ? ORDER BY at DESC LIMIT ?;
 
 -- name: visits_after
--- Walks through the log a batch at a time, for export and to learn from.
+-- Read the log a batch at a time, for exports.
 SELECT
     page, at, url, pages.importance, outcome, previous, status, signal, visits.last_modified,
     bytes, ms, requests, truncated, sha1, mime, redirect, error
@@ -270,36 +271,36 @@ FROM visits JOIN pages ON pages.number = visits.page
 WHERE (page, at) > (?, ?) ORDER BY page, at LIMIT ?;
 
 -- name: count_fleet
--- Says how much room the fleet needs.
+-- Count the pages to visit, to allocate arrays for them.
 SELECT count(*) FROM pages WHERE state <> ?;
 
 -- name: fleet
--- Reads what a run must know of every page that is visited.
+-- Read what a run needs to know of every page to visit.
 SELECT number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures
 FROM pages WHERE state <> :gone ORDER BY number;
 
 -- name: hosts
--- Gives hosts their names.
+-- Find the names of hosts.
 SELECT number, name FROM hosts ORDER BY number;
 
 -- name: count_pages
--- Counts pages by state, and those with a copy.
+-- Count pages by state, and those with a copy.
 SELECT
     count(*), coalesce(sum(state = 0), 0), coalesce(sum(state = 1), 0), coalesce(sum(state = 2), 0),
     count(body)
 FROM pages;
 
 -- name: count_visits
--- Counts the log without reading it.
+-- Count the log without reading it.
 SELECT coalesce(sum(first + changed + unchanged + failed + gone - forgotten_visits), 0)
 FROM spending;
 
 -- name: count_bodies
--- Counts contents, their bytes, and the bytes they take when deflated.
+-- Count bodies, their bytes, and their bytes as stored.
 SELECT bodies, content_bytes, stored_bytes FROM stock;
 
 -- name: remember_robots
--- Keeps a robots.txt over a restart.
+-- Keep a robots.txt across restarts.
 INSERT INTO robots (origin, status, deflated, fetched_at, failing_since, problem, permanent)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET
@@ -308,59 +309,59 @@ ON CONFLICT (origin) DO UPDATE SET
     permanent = excluded.permanent;
 
 -- name: recall_robots
--- Finds a robots.txt that was fetched before.
+-- Find a saved robots.txt.
 SELECT status, deflated, fetched_at, failing_since, problem, permanent
 FROM robots WHERE origin = ?;
 
 -- name: add_sitemap
--- A sitemap is read again and again; naming it twice changes nothing.
+-- Add a sitemap; adding it twice changes nothing.
 INSERT INTO sitemaps (url) VALUES (?) ON CONFLICT (url) DO NOTHING;
 
 -- name: sitemaps_due
--- Finds sitemaps never read or not read for long, the longest first.
+-- Find sitemaps that were never read or not for a while, the longest first.
 SELECT url, read_at, etag, last_modified, pages FROM sitemaps
 WHERE read_at IS NULL OR read_at < ? ORDER BY read_at, url;
 
 -- name: note_sitemap
--- Remembers what a sitemap said, so that it can be asked for only if it changed.
+-- Save a sitemap's validators, so that it can be requested conditionally.
 INSERT INTO sitemaps (read_at, etag, last_modified, pages, url) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (url) DO UPDATE SET
     read_at = excluded.read_at, etag = excluded.etag, last_modified = excluded.last_modified,
     pages = excluded.pages;
 
 -- name: meta
--- Finds a small thing to remember, such as the fleet's prior.
+-- Find a small value, such as the price of a visit.
 SELECT value FROM meta WHERE key = ?;
 
 -- name: set_meta
--- Remembers a small thing.
+-- Save a small value.
 INSERT INTO meta (key, value) VALUES (?, ?)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
 -- name: integrity
--- Lets SQLite check the file's structure, indexes included.
+-- Let SQLite check the file's structure, indexes included.
 PRAGMA integrity_check;
 
 -- name: broken_references
--- Lets SQLite check that what is referred to is there.
+-- Let SQLite check that no reference is broken.
 PRAGMA foreign_key_check;
 
 -- name: bodies_after
--- Walks through all contents to see that each is what its digest says.
+-- Read all bodies, to check each against its digest.
 SELECT digest, size, stored, deflated FROM bodies WHERE digest > ? ORDER BY digest LIMIT ?;
 
 -- name: orphans
--- Finds contents that no page has.
+-- Find bodies that no page uses.
 SELECT digest FROM bodies
 WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = bodies.digest);
 
 -- name: torn_copies
--- Finds pages with a body but no headers of it, or the reverse.
+-- Find pages with a body but no headers, or the reverse.
 SELECT number FROM pages LEFT JOIN copies ON copies.page = pages.number
 WHERE (body IS NULL) <> (copies.page IS NULL);
 
 -- name: wrong_counters
--- Finds hours in which what was counted and what the log shows differ.
+-- Find hours whose counts differ from the log.
 WITH log AS (
     SELECT at / 3600000000 AS hour, count(*) AS visits, sum(requests) AS requests
     FROM visits GROUP BY 1
@@ -375,7 +376,7 @@ WHERE counted <> coalesce(log.visits, 0)
     OR coalesce(spending.requests - forgotten_requests, 0) <> coalesce(log.requests, 0);
 
 -- name: wrong_stock
--- Sees whether what is noted about all contents is so.
+-- Compare the totals of all bodies with the bodies.
 SELECT stock.bodies, counted.bodies FROM stock, (
     SELECT
         count(*) AS bodies, coalesce(sum(size), 0) AS content, coalesce(sum(stored), 0) AS stored
@@ -385,29 +386,29 @@ WHERE (stock.bodies, content_bytes, stored_bytes)
     <> (counted.bodies, counted.content, counted.stored);
 
 -- name: numbers_ahead
--- Finds pages whose number could be given again.
+-- Find pages whose number could be assigned again.
 SELECT number FROM pages WHERE number >= (SELECT value FROM counters WHERE name = 'next_page');
 
 -- name: belief
--- Says what is believed of one page.
+-- Find the belief about one page.
 SELECT shape, time FROM pages WHERE number = ?;
 
 -- name: pages_at
--- Finds the pages that a sitemap names; the addresses come as JSON.
+-- Find the pages that a sitemap lists; the URLs are passed as JSON.
 SELECT * FROM known_pages
 WHERE url IN (SELECT value FROM json_each(?));
 
 -- name: seed_hosts
--- Says which hosts were asked for, so that links are followed within them.
+-- Find the hosts of pages that users added, within which links are followed.
 SELECT DISTINCT hosts.name FROM pages JOIN hosts ON hosts.number = pages.host
 WHERE pages.depth = 0 ORDER BY hosts.name;
 
 -- name: newest_visit
--- Says when a page was last found, so that a crawl begun anew does not begin with a burst.
+-- Find when a page was last found, so that a restarted crawl does not begin with a burst.
 SELECT max(last_visit) FROM pages;
 
 -- name: observations
--- Gives what visits taught, of every so many-th page: priors are learned from a part of the log.
+-- Read the observations of every n-th page: a sample is enough to learn priors from.
 SELECT page, at - previous, outcome = :changed FROM visits
 WHERE page % :stride = 0 AND outcome IN (:changed, :unchanged) AND previous < at
 ORDER BY page, at;

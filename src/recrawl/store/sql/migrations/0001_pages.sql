@@ -1,6 +1,6 @@
--- Pages, their current copies, and what is told to a run about edits made beside it.
+-- Pages, their current copies, and the feed of edits that a run follows.
 
--- Numbers that only rise; a page's number is never given again, which a rowid would not promise.
+-- Numbers that only rise: a page's number is never reused, which a rowid would not guarantee.
 CREATE TABLE counters (
     name TEXT PRIMARY KEY,
     value INTEGER NOT NULL
@@ -12,13 +12,13 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- A host's name once, however many pages it has.
+-- Each host's name once, however many pages it has.
 CREATE TABLE hosts (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
 );
 
--- Contents, each once, by the BLAKE2b-16 digest of what they are when inflated.
+-- Bodies, each once, by the BLAKE2b-16 digest of the uncompressed content.
 CREATE TABLE bodies (
     digest BLOB NOT NULL PRIMARY KEY,
     size INTEGER NOT NULL,
@@ -26,8 +26,8 @@ CREATE TABLE bodies (
     deflated BLOB NOT NULL
 );
 
--- How much the contents are, in one row: to add it up would read them all, and an index to add it
--- up from would cost every visit two more pages of the file.
+-- The totals of all bodies in one row: adding them up would read them all, and an index for it
+-- would cost every visit two more pages of the file.
 CREATE TABLE stock (
     bodies INTEGER NOT NULL,
     content_bytes INTEGER NOT NULL,
@@ -45,7 +45,7 @@ CREATE TRIGGER body_dropped AFTER DELETE ON bodies BEGIN
         stored_bytes = stored_bytes - old.stored;
 END;
 
--- One row a page, kept short: a run reads all of them when it starts.
+-- One row per page, kept short: a run reads all of them when it starts.
 CREATE TABLE pages (
     number INTEGER PRIMARY KEY,
     url TEXT NOT NULL UNIQUE,
@@ -70,10 +70,10 @@ CREATE TABLE pages (
     shape REAL,
     time REAL
 );
--- Whether a body is still somebody's copy is asked whenever a copy is replaced.
+-- Whether a body is still used is checked whenever a copy is replaced.
 CREATE INDEX pages_body ON pages (body);
 
--- How a page's copy came: apart from the page, because headers are long.
+-- The response that a page's copy came from: apart from the page, because headers are long.
 CREATE TABLE copies (
     page INTEGER PRIMARY KEY REFERENCES pages (number),
     url TEXT NOT NULL,
@@ -83,14 +83,14 @@ CREATE TABLE copies (
     truncated INTEGER NOT NULL
 );
 
--- Edits in order, for a run that goes on meanwhile. Serials are never given again.
+-- Edits in order, for the current run. Serials are never reused.
 CREATE TABLE edits (
     serial INTEGER PRIMARY KEY AUTOINCREMENT,
     page INTEGER NOT NULL,
     kind INTEGER NOT NULL
 );
 
--- A page as the program knows it.
+-- A page as a record of the program.
 CREATE VIEW known_pages AS
 SELECT
     pages.number, url, hosts.name AS host, importance, depth, state, last_visit, etag,
@@ -99,6 +99,6 @@ SELECT
 FROM pages
 JOIN hosts ON hosts.number = pages.host;
 
--- "rcrl": tells a store from any other SQLite file.
+-- "rcrl": distinguishes a store from any other SQLite file.
 PRAGMA application_id = 1919119980;
 PRAGMA user_version = 1;

@@ -1,6 +1,6 @@
--- The crawl log, and what was spent.
+-- The crawl log, and the counts of requests and visits.
 
--- In the order in which it is read: by page, then by time.
+-- Stored in the order in which it is read: by page, then by time.
 CREATE TABLE visits (
     page INTEGER NOT NULL REFERENCES pages (number),
     at INTEGER NOT NULL,
@@ -20,8 +20,8 @@ CREATE TABLE visits (
     PRIMARY KEY (page, at)
 ) WITHOUT ROWID;
 
--- What was spent, an hour a row, counted from 1970. It stays when pages and their visits are
--- removed; how much of it the log no longer shows is in the last two columns.
+-- Requests and visits, one row per hour since 1970. They stay when pages and their visits are
+-- removed; the last two columns count what the log no longer shows.
 CREATE TABLE spending (
     hour INTEGER PRIMARY KEY,
     requests INTEGER NOT NULL DEFAULT 0,

@@ -1,4 +1,4 @@
--- What hosts say about themselves, so that it need not be asked for again after a restart.
+-- robots.txt and sitemaps of hosts, so that they need not be requested again after a restart.
 
 CREATE TABLE robots (
     origin TEXT PRIMARY KEY,
