@@ -13,9 +13,10 @@ from rich.console import Console
 from benchmarks import policies_model, traces
 from benchmarks.report import DOCS, Figure, markdown, write_section
 from recrawl import Score, policy_named, replay
-from recrawl.cli.ranking import NEAR, Ranking
+from recrawl.cli.render.ranking import notes, summary
 from recrawl.figures import draw_replay
 from recrawl.simulation.policies import POLICIES
+from recrawl.simulation.ranking import NEAR, Ranking
 
 PAGE = "explanation/policies.md"
 OURS, BOUND = "index", "index-known"
@@ -167,8 +168,8 @@ def draw(found: dict[str, Score]) -> None:
         ranking.scores,
         days=world.days,
         start=datetime.fromisoformat(f"{start}T00:00+00:00"),
-        subtitle=f"MDN Web Docs: {ranking.in_words()}",
-        notes=ranking.notes(),
+        subtitle=f"MDN Web Docs: {summary(ranking)}",
+        notes=notes(ranking),
     )
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import recrawl
 from recrawl.cli.app import app
-from recrawl.crawler.settings import KNOBS
+from recrawl.crawler.settings import FIELDS
 from recrawl.store.queries import migrations
 
 ROOT = Path(__file__).parents[1]
@@ -79,10 +79,10 @@ def settings_table() -> str:
     """Return the table that the reference must have for the crawler's settings."""
     rows = ["| setting | unless given | what may be given | what it means |"]
     rows.append("| --- | --- | --- | --- |")
-    for name, knob in KNOBS.items():
-        typed, kind = knob.metadata["typed"], knob.metadata["kind"]
+    for name, described in FIELDS.items():
+        typed, kind = described.metadata["typed"], described.metadata["kind"]
         default = f"`{typed}`" if typed else "nothing"
-        meaning = cell(knob.metadata["meaning"])
+        meaning = cell(described.metadata["meaning"])
         rows.append(f"| `{name}` | {default} | {cell(kind.name)} | {meaning} |")
     return "\n".join(rows)
 
@@ -152,10 +152,10 @@ def test_every_command_is_in_the_reference() -> None:
 def test_every_setting_is_in_the_reference() -> None:
     reference = TEXTS["docs/reference/settings.md"]
     (table,) = SETTINGS.finditer(reference)
-    assert re.findall(r"^\| `(\w+)` \|", table[0], re.MULTILINE) == list(KNOBS)
+    assert re.findall(r"^\| `(\w+)` \|", table[0], re.MULTILINE) == list(FIELDS)
     # Beside its row, each is spoken of once: what to think of when it is changed.
     prose = SETTINGS.sub("", reference)
-    missing = [name for name in KNOBS if f"`{name}`" not in prose]
+    missing = [name for name in FIELDS if f"`{name}`" not in prose]
     assert not missing, f"settings without a word beside the table: {missing}"
 
 

@@ -32,7 +32,7 @@ SETTINGS = {
     "budget": "400/s",
     "host_delay": "0.1s",
     "connect_timeout": "2s",
-    "idle_timeout": "2s",
+    "read_timeout": "2s",
     "total_timeout": "4s",
     "follow": "true",
     "contact": "https://example.org/bot",

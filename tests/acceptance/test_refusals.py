@@ -12,7 +12,7 @@ from site_server import Site, page_about, serving
 
 from recrawl.store.sqlite import SqliteStore
 
-TOLD = {
+SETTINGS = {
     "allow_private": "true",
     "budget": "200/s",
     "host_delay": "0s",
@@ -20,7 +20,7 @@ TOLD = {
     "contact": "https://example.org/bot",
 }
 REFUSED = 2
-#: The program with a disk that is full when a file has grown to so many bytes.
+#: The program with a limit on the size of files, as on a full disk.
 _FULL = (
     "import resource, signal, sys;"
     "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -37,9 +37,9 @@ def see_one_sentence(complained: str, *words: str) -> None:
 
 
 def long_pages() -> dict[str, str]:
-    """Write pages that take room, as nothing in them comes twice."""
-    rooms = [" ".join(str(hash((n, word))) for word in range(2_000)) for n in range(100)]
-    return {f"/{n}": page_about(text) for n, text in enumerate(rooms)}
+    """Make pages that do not compress, as nothing in them is repeated."""
+    texts = [" ".join(str(hash((n, word))) for word in range(2_000)) for n in range(100)]
+    return {f"/{n}": page_about(text) for n, text in enumerate(texts)}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have limits on POSIX only")
@@ -49,21 +49,20 @@ def test_a_full_disk_ends_the_run_and_damages_nothing(tmp_path: Path) -> None:
         program.add(store, (site.url + path for path in site.pages))
         done = subprocess.run(
             [sys.executable, "-c", _FULL, "700000", "run", "--store", str(store), "--for", "20s"],
-            env=program.environ(TOLD),
+            env=program.environ(SETTINGS),
             capture_output=True,
             text=True,
             check=False,
             timeout=40.0,
         )
         assert done.returncode == REFUSED, done.stderr
-        see_one_sentence(done.stderr, str(store), "full", "nothing kept is lost")
+        see_one_sentence(done.stderr, str(store), "full", "nothing saved is lost")
         program.check(store)
         with SqliteStore.open(store) as opened:
-            kept = opened.totals().with_copy
-            assert 0 < kept < len(site.pages)
+            assert 0 < opened.totals().with_copy < len(site.pages)
             assert opened.spent(0).requests <= len(site.requests)
-        # With room again it goes on where it was.
-        program.run("run", "--store", str(store), "--for", "2s", settings=TOLD)
+        # With space again, it continues where it stopped.
+        program.run("run", "--store", str(store), "--for", "2s", settings=SETTINGS)
     program.check(store)
     with SqliteStore.open(store) as opened:
         assert opened.totals().with_copy == len(site.pages)
@@ -76,13 +75,13 @@ def test_a_locked_store_is_waited_for_and_then_left(tmp_path: Path) -> None:
         holder = sqlite3.connect(store, isolation_level=None)
         holder.execute("BEGIN EXCLUSIVE")
         try:
-            status, said, complained = program.run(
-                "add", "--store", str(store), site.url + "/b", settings=TOLD
+            status, printed, complained = program.run(
+                "add", "--store", str(store), site.url + "/b", settings=SETTINGS
             )
         finally:
             holder.execute("ROLLBACK")
             holder.close()
-    assert (status, said) == (REFUSED, "")
+    assert (status, printed) == (REFUSED, "")
     see_one_sentence(complained, str(store), "another process is writing")
     program.check(store)
 
@@ -92,7 +91,7 @@ def test_a_run_outlasts_others_who_write_for_a_while(tmp_path: Path) -> None:
     with serving(Site({f"/{n}": page_about(f"Page {n}.") for n in range(9)})) as site:
         program.add(store, (site.url + path for path in site.pages))
         arguments = ("run", "--store", str(store), "--for", "4s")
-        with program.start(*arguments, settings=TOLD) as process:
+        with program.start(*arguments, settings=SETTINGS) as process:
             _wait_for(site, 9)
             holder = sqlite3.connect(store, isolation_level=None, timeout=10.0)
             holder.execute("BEGIN IMMEDIATE")
@@ -112,10 +111,10 @@ def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     with serving(Site({f"/{n}": page_about(f"Page {n}.") for n in range(9)})) as site:
         program.add(store, (site.url + path for path in site.pages))
         arguments = ("run", "--store", str(store), "--for", "4s")
-        with program.start(*arguments, settings=TOLD) as process:
+        with program.start(*arguments, settings=SETTINGS) as process:
             _wait_for(site, 9)
-            status, said, complained = program.run(*arguments, settings=TOLD)
-            assert (status, said) == (REFUSED, "")
+            status, printed, complained = program.run(*arguments, settings=SETTINGS)
+            assert (status, printed) == (REFUSED, "")
             see_one_sentence(complained, str(store), "another recrawl run", str(process.pid))
             seen = len(site.requests)
             process.communicate(timeout=30.0)

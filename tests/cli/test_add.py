@@ -1,4 +1,4 @@
-"""What ``recrawl add`` takes in, and what it refuses."""
+"""What ``recrawl add`` adds, and what it refuses."""
 
 import time
 from pathlib import Path
@@ -25,16 +25,16 @@ def importance(url: str, store: str = "recrawl.db") -> float:
 
 
 def test_pages_are_added_to_a_new_store() -> None:
-    said = run("add", "HTTPS://A.example", "https://b.example/x#y").stdout
-    assert said == "recrawl.db: 2 new pages. `recrawl run` keeps them fresh.\n"
+    printed = run("add", "HTTPS://A.example", "https://b.example/x#y").stdout
+    assert printed == "recrawl.db: 2 new pages. `recrawl run` keeps them fresh.\n"
     assert importance("https://a.example/") == importance("https://b.example/x") == 1.0
 
 
 def test_known_pages_take_a_new_importance() -> None:
     run("add", "https://a.example/", "--importance", "3")
     assert importance("https://a.example/") == 3.0
-    said = run("add", "https://a.example/", "https://b.example/", "--importance", "2").stdout
-    assert "1 new page, 1 page known already" in said
+    printed = run("add", "https://a.example/", "https://b.example/", "--importance", "2").stdout
+    assert "1 new page, 1 page already known" in printed
     assert importance("https://a.example/") == 2.0
     run("add", "https://a.example/")
     assert importance("https://a.example/") == 2.0
@@ -47,8 +47,8 @@ def test_a_file_a_pipe_and_sitemaps() -> None:
     assert importance("https://b.example/", "my.db") == 2.0
     run("add", "--file", "-", "--store", "my.db", given="# mine\nhttps://c.example/\n")
     assert importance("https://c.example/", "my.db") == 1.0
-    said = run("add", "--sitemap", "https://a.example/s.xml", "--store", "my.db").stdout
-    assert said.startswith("my.db: 1 sitemap to be read.")
+    printed = run("add", "--sitemap", "https://a.example/s.xml", "--store", "my.db").stdout
+    assert printed.startswith("my.db: 1 sitemap to be read.")
     with SqliteStore.open("my.db") as store:
         assert [sitemap.url for sitemap in store.sitemaps(2**62)] == ["https://a.example/s.xml"]
 
@@ -63,9 +63,9 @@ def test_settings_say_where_the_store_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
-        ([], "URL: name a page, as in"),
+        ([], "URL: give a page, as in"),
         (["example.org"], "example.org: say http:// or https:// first"),
         (["https://a.example/", "ftp://a.example/"], "ftp://a.example/: ftp is not crawled"),
         (["https://u:secret@a.example/"], "https://...@a.example/: it has a user name"),
@@ -77,26 +77,26 @@ def test_settings_say_where_the_store_is(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_what_cannot_be_added_leaves_nothing(
-    tmp_path: Path, arguments: list[str], said: str
+    tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
-    assert left_alone(tmp_path, "add", *arguments).startswith(said)
+    assert left_alone(tmp_path, "add", *arguments).startswith(sentence)
 
 
 def test_one_bad_row_and_nothing_is_added(tmp_path: Path) -> None:
     Path("urls.txt").write_text("https://a.example/\nb.example\n", encoding="utf-8")
-    said = left_alone(tmp_path, "add", "--file", "urls.txt")
-    assert said == "urls.txt, row 2: b.example: say http:// or https:// first"
+    sentence = left_alone(tmp_path, "add", "--file", "urls.txt")
+    assert sentence == "urls.txt, row 2: b.example: say http:// or https:// first"
     Path("none.txt").write_text("# nothing yet\n", encoding="utf-8")
     assert refused("add", "--file", "none.txt") == "none.txt: there are no pages in it"
 
 
 def test_something_else_is_not_written_to(tmp_path: Path) -> None:
     Path("notes.txt").write_text("my notes, which are no store, of course\n" * 9, encoding="utf-8")
-    said = left_alone(tmp_path, "add", "https://a.example/", "--store", "notes.txt")
-    assert said.startswith("notes.txt: ")
+    sentence = left_alone(tmp_path, "add", "https://a.example/", "--store", "notes.txt")
+    assert sentence.startswith("notes.txt: ")
 
 
-def test_a_hundred_thousand_pages_take_seconds() -> None:
+def test_a_hundred_thousand_pages_take_seconds_of_cpu_time() -> None:
     lines = "".join(f"https://a.example/{number}\n" for number in range(100_000))
     Path("urls.txt").write_text(lines, encoding="utf-8")
     begin = time.process_time()

@@ -1,4 +1,4 @@
-"""The demo's command: quiet in a pipe, alive on a terminal, and nothing left behind."""
+"""The command ``recrawl demo``: in a pipe, live on a terminal, and nothing left behind."""
 
 import io
 import os
@@ -84,7 +84,7 @@ def test_what_is_kept_can_be_used(tmp_path: Path) -> None:
         assert shown.exit_code == 0, shown.output
         assert "40 pages" in shown.output or "127.0.0." in shown.output
     before = (kept / "recrawl.db").read_bytes()
-    assert "there is a store in" in refused("demo", "--keep", str(kept))
+    assert "there is already a store in" in refused("demo", "--keep", str(kept))
     assert (kept / "recrawl.db").read_bytes() == before
 
 
@@ -112,13 +112,13 @@ def read_until(terminal: int, wanted: bytes) -> bytes:
     return seen
 
 
-def test_a_terminal_sees_it_live_and_ctrl_c_tells_what_was_seen() -> None:
+def test_a_terminal_shows_it_live_and_ctrl_c_prints_the_result() -> None:
     process, terminal = started("--seconds", "60", "--pages", "40")
     live = read_until(terminal, b"Second 2 of 60")
-    assert b"Starting a little web" in live
+    assert b"Starting a small web" in live
     pressed = time.monotonic()
     process.send_signal(signal.SIGINT)
-    end = read_until(terminal, b"nothing says this")
+    end = read_until(terminal, b"never printed")
     assert process.wait(timeout=30) == 0
     assert time.monotonic() - pressed < 20
     assert b"best possible" in end
@@ -127,12 +127,12 @@ def test_a_terminal_sees_it_live_and_ctrl_c_tells_what_was_seen() -> None:
     os.close(terminal)
 
 
-def test_ctrl_c_before_there_is_anything_to_tell_ends_it_quietly() -> None:
+def test_ctrl_c_before_there_is_a_result_ends_it_quietly() -> None:
     process, terminal = started("--pages", "1500")
     read_until(terminal, b"compiled")
     time.sleep(4.0)
     process.send_signal(signal.SIGINT)
-    end = read_until(terminal, b"nothing says this")
+    end = read_until(terminal, b"never printed")
     assert process.wait(timeout=30) == 130
     assert b"Traceback" not in end
     os.close(terminal)
@@ -152,14 +152,14 @@ def test_curves_are_drawn_as_far_as_they_have_come() -> None:
     assert sparkline(Curve(60.0, np.zeros(100)), 60.0, 60.0) == "▁" * WIDTH
 
 
-def test_the_table_tells_all_three() -> None:
+def test_the_table_has_all_three() -> None:
     text = "\n".join(printed(results(a_sight())))
     assert all(share in text for share in ("85.0 %", "75.0 %", "87.5 %", "1,800"))
 
 
-def test_findings_tell_what_was_learned() -> None:
-    said = findings(a_demo(0.9249))
-    assert "1,700 visits in 30 s: 500 changed, 1,200 unchanged (600 not modified), 0 failed" in said
-    assert "2 pages visited 10 times or more: rank correlation 0.92." in said
-    assert "3 times, 1 in the second half" in said
+def test_the_findings_summarise_what_was_learned() -> None:
+    text = findings(a_demo(0.9249))
+    assert "1,700 visits in 30 s: 500 changed, 1,200 unchanged (600 not modified), 0 failed" in text
+    assert "2 pages visited 10 times or more: rank correlation 0.92." in text
+    assert "3 times, 1 in the second half" in text
     assert "Too few pages" in findings(a_demo(float("nan")))

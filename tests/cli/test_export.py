@@ -29,7 +29,7 @@ def test_the_log_has_common_crawls_columns() -> None:
     assert table["changed"].to_pylist() == [None, True, None, None, None]
 
 
-def test_a_log_as_csv_says_the_same() -> None:
+def test_a_log_as_csv_has_the_same_content() -> None:
     run("export", "log", "log.parquet")
     run("export", "log", "log.CSV")
     written, whole = csv.read_csv("log.CSV"), parquet.read_table("log.parquet")
@@ -62,7 +62,7 @@ def test_copies_are_a_warc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         (["log", "log.txt"], "FILE: 'log.txt' does not end in .parquet or .csv"),
         (["copies", "c.warc"], "FILE: 'c.warc' does not end in .warc.gz"),
@@ -70,5 +70,5 @@ def test_copies_are_a_warc() -> None:
         (["log", "log.csv", "--store", "no.db"], "no.db: there is no store here"),
     ],
 )
-def test_refusals(tmp_path: Path, arguments: list[str], said: str) -> None:
-    assert left_alone(tmp_path, "export", *arguments).startswith(said)
+def test_refusals(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    assert left_alone(tmp_path, "export", *arguments).startswith(sentence)

@@ -36,8 +36,8 @@ def test_headers_come_first() -> None:
 
 def test_refusals(tmp_path: Path) -> None:
     unknown = "https://nobody.example/"
-    said = left_alone(tmp_path, "get", unknown, "-o", "x.html")
-    assert said == f"{unknown}: this page is not in recrawl.db; `recrawl add` adds it"
+    sentence = left_alone(tmp_path, "get", unknown, "-o", "x.html")
+    assert sentence == f"{unknown}: this page is not in recrawl.db; `recrawl add` adds it"
     assert refused("get", NEW) == f"{NEW}: there is no copy yet; `recrawl run` makes one"
     assert refused("get", "a.example").startswith("a.example: say http://")
     assert "there is no directory" in refused("get", NEWS, "-o", "no/such.html")

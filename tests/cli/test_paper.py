@@ -1,4 +1,4 @@
-"""How ``recrawl paper`` runs, what it leaves behind, and what it says."""
+"""How ``recrawl paper`` runs, what it writes, and what it prints."""
 
 import io
 import os
@@ -29,21 +29,21 @@ def run(*arguments: str) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give an empty folder, where the program runs."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make an empty folder, and work in it."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def made_up(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put parts that are made up in place of the real ones, on one processor."""
+def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Replace the real parts by made-up ones, on one processor."""
     for name in PARTS:
         part = SimpleNamespace(run=lambda _runs, _seed, name=name: made_up_section(name))
         monkeypatch.setitem(sys.modules, f"made_up_{name}", part)
         monkeypatch.setitem(PARTS, name, f"made_up_{name}")
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    return place
+    return folder
 
 
 def never(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_claims_are_shown_and_the_report_named(made_up: Path) -> None:
     lines = run("theorems").splitlines()
-    assert lines[0].split() == ["place", "the", "paper", "says", "verdict"]
+    assert lines[0].split() == ["section", "the", "paper", "says", "verdict"]
     assert [line.split() for line in lines[1:7]] == [
         *[["3.1", "x", "tends", "to", "y", "holds"]] * 3,
         *[["5", "A", "&", "B", "<i>agree</i>", "does", "not", "hold"]] * 3,
@@ -78,7 +78,7 @@ def test_nothing_must_be_given(made_up: Path) -> None:
     }
 
 
-def test_what_is_asked_for_is_told_in_the_report(made_up: Path) -> None:
+def test_the_report_has_the_options(made_up: Path) -> None:
     run("2", "--runs", "7", "--seed", "4", "-o", "some/where")
     report = (made_up / "some" / "where" / "report.html").read_text(encoding="utf-8")
     assert "recrawl paper 2 --runs 7 --seed 4" in report
@@ -96,12 +96,12 @@ def test_claims_fit_a_terminal(made_up: Path, monkeypatch: pytest.MonkeyPatch) -
     assert max(map(len, shown.getvalue().splitlines())) <= 60
 
 
-def test_an_experiment_runs_and_the_same_seed_gives_the_same_bytes(place: Path) -> None:
-    for folder, seed in [("one", "1"), ("again", "1"), ("other", "2")]:
-        assert f"The report is {folder}/report.html" in run(*QUICK, "--seed", seed, "-o", folder)
+def test_an_experiment_runs_and_the_same_seed_gives_the_same_bytes(folder: Path) -> None:
+    for name, seed in [("one", "1"), ("again", "1"), ("other", "2")]:
+        assert f"The report is {name}/report.html" in run(*QUICK, "--seed", seed, "-o", name)
     one, again, other = (
-        {path.name: path.read_bytes() for path in (place / folder).iterdir()}
-        for folder in ("one", "again", "other")
+        {path.name: path.read_bytes() for path in (folder / name).iterdir()}
+        for name in ("one", "again", "other")
     )
     assert one == again
     assert {"report.html", "claims.csv", "experiment-3.png", "experiment-3.svg"} < set(one)
@@ -122,21 +122,21 @@ def test_an_experiment_runs_and_the_same_seed_gives_the_same_bytes(place: Path) 
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(
-    place: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, sentence: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, sentence: str
 ) -> None:
     never(monkeypatch)
-    (place / "file").write_text("mine", encoding="utf-8")
-    assert left_alone(place, "paper", *arguments.split()) == sentence
+    (folder / "file").write_text("mine", encoding="utf-8")
+    assert left_alone(folder, "paper", *arguments.split()) == sentence
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
-def test_a_folder_nobody_may_write_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_permission_is_reported_first(monkeypatch: pytest.MonkeyPatch) -> None:
     never(monkeypatch)
     assert refused("paper", "-o", "/proc").startswith("/proc: it cannot be written: ")
 
 
 def test_an_experiment_that_fails_leaves_no_folder(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object) -> None:
         raise KeyboardInterrupt
@@ -144,10 +144,10 @@ def test_an_experiment_that_fails_leaves_no_folder(
     monkeypatch.setitem(sys.modules, "made_up", SimpleNamespace(run=failing))
     monkeypatch.setitem(PARTS, "experiment-1", "made_up")
     assert CliRunner().invoke(app, ["paper", "1", "-o", "new/newer"]).exit_code == 130
-    assert list(place.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
-def test_interrupted_it_ends_soon_and_leaves_nothing(place: Path) -> None:
+def test_interrupted_it_ends_soon_and_leaves_nothing(folder: Path) -> None:
     """Two processes are at work, on what would take them minutes."""
     command = [sys.executable, "-m", "recrawl", "paper", "beyond", "--runs", "100000", "-o", "new"]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
@@ -156,7 +156,7 @@ def test_interrupted_it_ends_soon_and_leaves_nothing(place: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 130
-    assert list(place.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> None:

@@ -93,14 +93,14 @@ def test_a_failure_is_one_sentence_without_a_trace(log: Path) -> None:
     assert list(log.parent.iterdir()) == [log]
 
 
-def test_a_closed_standard_input_is_told() -> None:
+def test_a_closed_standard_input_is_reported() -> None:
     command = ["/bin/sh", "-c", '"$@" <&-', "sh", *PROGRAM, "estimate", "-"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr == "recrawl: standard input: it is closed\n"
 
 
-def test_a_full_standard_output_is_told(log: Path) -> None:
+def test_a_full_standard_output_is_reported(log: Path) -> None:
     for options in ([], ["--format", "json"]):
         with Path("/dev/full").open("w", encoding="utf-8") as full:
             command = [*PROGRAM, "estimate", str(log), *options]
@@ -114,7 +114,7 @@ def test_a_full_standard_output_is_told(log: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "table"])
-def test_a_reader_who_has_read_enough_ends_it_quietly(log: Path, kind: str) -> None:
+def test_a_closed_pipe_ends_it_quietly(log: Path, kind: str) -> None:
     rows = "".join(f"{page},{day},1\n" for page in range(20_000) for day in (1, 2))
     log.write_text("page,time,changed\n" + rows, encoding="utf-8")
     read, write = os.pipe()
@@ -197,7 +197,7 @@ def test_a_plan_that_fails_leaves_what_was_there(log: Path) -> None:
     assert plan.read_text(encoding="utf-8") == "as it was"
 
 
-def test_a_terminal_is_told_what_is_being_done(log: Path) -> None:
+def test_a_terminal_shows_each_task(log: Path) -> None:
     target = str(log.with_name("plan.parquet"))
     code, shown = in_a_terminal("plan", str(log), "--budget", "2/day", "-o", target)
     assert code == 0

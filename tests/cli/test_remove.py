@@ -17,8 +17,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pages_go_with_their_visits_and_copies() -> None:
     fill("recrawl.db", 20_000 * DAY)
-    said = run("remove", NEWS, NEWS, "https://nobody.example/").stdout
-    assert said == "recrawl.db: 1 page removed, 1 not in the store.\n"
+    printed = run("remove", NEWS, NEWS, "https://nobody.example/").stdout
+    assert printed == "recrawl.db: 1 page removed, 1 not in the store.\n"
     with SqliteStore.open("recrawl.db") as store:
         assert store.page(NEWS) is None
         assert store.page(ABOUT) is not None
@@ -33,6 +33,6 @@ def test_pages_in_a_file_go() -> None:
 
 
 def test_refusals() -> None:
-    assert refused("remove").startswith("URL: name a page")
+    assert refused("remove").startswith("URL: give a page")
     assert "there is no store here" in refused("remove", NEWS)
     assert not Path("recrawl.db").exists()

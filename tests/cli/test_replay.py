@@ -15,9 +15,9 @@ from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 from recrawl.cli.app import app
-from recrawl.cli.comparison import QUICK
-from recrawl.cli.ranking import STEPS, rank
+from recrawl.cli.replay_options import DEFAULT_POLICIES
 from recrawl.simulation.policies import POLICIES
+from recrawl.simulation.ranking import STEPS, rank
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
@@ -30,12 +30,12 @@ DAYS = 20
 CHANGES = [[0.3, 1.1, 2.6, 5.4, 9.9, 14.2, 17.7, 19.5], [4.5, 12.0], [], [8.2], [3.0]]
 IMPORTANCE = [5.0, 1.0, 2.0, 3.5, 100.0]
 WINDOW = ("--from", "2026-01-11", "--to", "2026-01-31")
-SUMMARY = "4 pages, 11 changes in 20 days; 2 visits a day, each page every 2 days on average"
+SUMMARY = "4 pages, 11 changes in 20 days; 2 visits per day, each page every 2 days on average"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a folder with a trace, where the program runs."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder with a trace, and work in it."""
     start = BORN + 10 * DAY
     pages = "page,name,weight,born,died\n" + "".join(
         f"{page},{'a' if page < 2 else 'b'}/{page}.html,{counts},{BORN},"
@@ -82,7 +82,7 @@ def uniform_staleness(tick: float, visits: float) -> float:
     return stale / (DAYS * sum(IMPORTANCE[:4]))
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("budget", [("--every", "2d"), ("--budget", "2/day")])
 def test_uniform_is_as_stale_as_a_plain_count_says(budget: tuple[str, str]) -> None:
     (row,) = found(*budget, *WINDOW, "--tick", "12h", "--policies", "uniform")
@@ -91,7 +91,7 @@ def test_uniform_is_as_stale_as_a_plain_count_says(budget: tuple[str, str]) -> N
     assert (row["visits"], row["budget_used"]) == (40, 1.0)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 def test_every_policy_is_ranked_and_scored_as_the_library_does() -> None:
     rows = found("--every", "2d", *WINDOW, "--policies", "all", "--seed", "3")
     assert sorted(row["policy"] for row in rows) == sorted(POLICIES)
@@ -102,7 +102,7 @@ def test_every_policy_is_ranked_and_scored_as_the_library_does() -> None:
         assert row == replay(world, POLICIES[row["policy"]](), 2.0, seed=3).as_dict()
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 def test_the_table_says_what_was_replayed_and_marks_what_is_not_equal() -> None:
     result = run("--every", "2d", *WINDOW)
     assert result.stderr == ""
@@ -110,17 +110,17 @@ def test_the_table_says_what_was_replayed_and_marks_what_is_not_equal() -> None:
     assert lines[:2] == [SUMMARY, ""]
     assert lines[2].split("  ")[0] == "policy"
     shown = {line.split()[0]: line for line in lines[3:13]}
-    assert sorted(shown) == sorted(QUICK.split(","))
+    assert sorted(shown) == sorted(DEFAULT_POLICIES.split(","))
     assert shown["nutch"].startswith("nutch *  ")
     assert shown["index-known"].startswith("index-known †  ")
     assert lines[13:] == [
-        "* spends more or less than the budget; 'spent' says how much of it",
-        "† knows the true change rates, which nobody does in life",
+        "* misses the budget; 'spent' is the share of it that was used",
+        "† knows the true change rates, which no real crawler does",
     ]
     assert max(map(len, lines[1:])) <= 80
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 def test_the_tables_numbers_are_those_of_the_formats() -> None:
     options = ("--every", "2d", *WINDOW, "--policies", "uniform")
     (row,) = found(*options)
@@ -131,22 +131,22 @@ def test_the_tables_numbers_are_those_of_the_formats() -> None:
     assert "*" not in line
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 def test_policies_are_named_once_and_a_table_of_equals_has_no_marks() -> None:
     lines = run("--every", "2d", "--policies", "uniform, age,uniform").stdout.splitlines()
     assert sorted(line.split()[0] for line in lines[3:]) == ["age", "uniform"]
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("folder")
 def test_a_window_is_chosen_where_none_is_given() -> None:
     world = World.from_trace("trace")
-    told = run("--every", "2d", "--policies", "uniform", "--format", "csv").stderr
-    assert told.startswith(f"{world.pages} pages, {world.change.size} changes in ")
+    printed = run("--every", "2d", "--policies", "uniform", "--format", "csv").stderr
+    assert printed.startswith(f"{world.pages} pages, {world.change.size} changes in ")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_scores_go_to_a_file(place: Path, kind: str) -> None:
-    path = place / f"scores.{kind}"
+def test_scores_go_to_a_file(folder: Path, kind: str) -> None:
+    path = folder / f"scores.{kind}"
     result = run("--every", "2d", *WINDOW, "--policies", "uniform,age", "-o", str(path))
     assert (result.stdout, result.stderr) == ("", f"{SUMMARY}\n")
     if kind == "csv":
@@ -159,34 +159,34 @@ def test_scores_go_to_a_file(place: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_the_comparison_is_drawn_too(place: Path, kind: str, magic: bytes) -> None:
-    path = place / f"replay.{kind}"
+def test_the_comparison_is_drawn_too(folder: Path, kind: str, magic: bytes) -> None:
+    path = folder / f"replay.{kind}"
     result = run("--every", "2d", *WINDOW, "--policies", "uniform,nutch", "--plot", str(path))
     assert "uniform" in result.stdout
     assert path.read_bytes().startswith(magic)
-    assert sorted(each.name for each in place.iterdir()) == [path.name, "trace"]
+    assert sorted(each.name for each in folder.iterdir()) == [path.name, "trace"]
 
 
-def test_a_shell_gets_data_and_words_apart(place: Path) -> None:
+def test_a_shell_gets_data_and_words_apart(folder: Path) -> None:
     command = [sys.executable, "-m", "recrawl", "replay", "trace", "--every", "2d", *WINDOW]
     command += ["--policies", "uniform,index-known", "--format", "json"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=place)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert ended.returncode == 0
     assert sorted(row["policy"] for row in json.loads(ended.stdout)) == ["index-known", "uniform"]
     assert ended.stderr.splitlines() == [
         SUMMARY,
-        "† knows the true change rates, which nobody does in life",
+        "† knows the true change rates, which no real crawler does",
     ]
 
 
 REFUSED = {
-    "": "--every: say how often a page is visited on average, as in --every 30d, or how many",
-    "--every 2d --budget 2/day": "--budget: --every says already how many visits there are",
+    "": "--every: give the average time between visits to a page, as in --every 30d, or the",
+    "--every 2d --budget 2/day": "--budget: --every already sets the number of visits",
     "--every 2": "--every: '2' has no unit; write for example 30d",
-    "--every 0d": "--every: '0d' is no time at all; write for example 30d",
+    "--every 0d": "--every: '0d' is not above 0; write for example 30d",
     "--budget 5": "--budget: '5' has no unit; write for example 500/h",
     "--budget 0/day": "--budget: '0/day' allows no visits",
-    "--every 2d --tick 0h": "--tick: '0h' is no time at all; write for example 30d",
+    "--every 2d --tick 0h": "--tick: '0h' is not above 0; write for example 30d",
     "--every 2d --tick 400d": "--tick: 400.0 days is not above 0 and within ",
     "--every 2d --policies best": "--policies: 'best' is none of index, index-gamma, uniform, ",
     "--every 2d --policies uniform,": "--policies: '' is none of index, ",
@@ -202,58 +202,58 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("arguments", REFUSED)
-def test_what_cannot_be_used_is_one_sentence(place: Path, arguments: str) -> None:
+def test_what_cannot_be_used_is_one_sentence(folder: Path, arguments: str) -> None:
     assert refused("replay", "trace", *arguments.split()).startswith(REFUSED[arguments])
-    assert [each.name for each in place.iterdir()] == ["trace"]
+    assert [each.name for each in folder.iterdir()] == ["trace"]
 
 
-@pytest.mark.usefixtures("place")
-def test_an_unknown_policy_is_told_all_there_are() -> None:
+@pytest.mark.usefixtures("folder")
+def test_the_refusal_of_an_unknown_policy_lists_all() -> None:
     sentence = refused("replay", "trace", "--every", "2d", "--policies", "uniform,best")
     assert sentence.endswith(f"none of {', '.join(POLICIES)}, all")
 
 
-def test_an_unreadable_trace_is_one_sentence(place: Path) -> None:
+def test_an_unreadable_trace_is_one_sentence(folder: Path) -> None:
     assert refused("replay", "none", "--every", "2d") == "none: there is no such folder"
-    (place / "trace" / "changes.csv").write_text("page,time\n9,1\n", encoding="utf-8")
+    (folder / "trace" / "changes.csv").write_text("page,time\n9,1\n", encoding="utf-8")
     sentence = refused("replay", "trace", "--every", "2d")
     assert sentence == (
         "trace/changes.csv, row 2, column 'page': the page 9 is not among the pages"
     )
 
 
-def test_pages_that_count_nothing_are_one_sentence(place: Path) -> None:
-    (place / "trace" / "pages.csv").write_text(
+def test_pages_that_count_nothing_are_one_sentence(folder: Path) -> None:
+    (folder / "trace" / "pages.csv").write_text(
         f"page,name,weight,born,died\n0,a,0,{BORN},\n", encoding="utf-8"
     )
-    (place / "trace" / "changes.csv").write_text("page,time\n", encoding="utf-8")
+    (folder / "trace" / "changes.csv").write_text("page,time\n", encoding="utf-8")
     assert refused("replay", "trace", "--every", "2d").startswith("--from: there are no changes")
     sentence = refused("replay", "trace", "--every", "2d", *WINDOW)
     assert sentence.startswith("trace: importance: expected numbers from 0 up")
 
 
-def test_unknown_columns_are_skipped_when_asked(place: Path) -> None:
-    file = place / "trace" / "changes.csv"
+def test_unknown_columns_are_skipped_when_asked(folder: Path) -> None:
+    file = folder / "trace" / "changes.csv"
     lines = file.read_text(encoding="utf-8").splitlines()
-    wide = [f"{line},{'author' if place == 0 else 'me'}\n" for place, line in enumerate(lines)]
+    wide = [f"{line},{'author' if row == 0 else 'me'}\n" for row, line in enumerate(lines)]
     file.write_text("".join(wide), encoding="utf-8")
     sentence = refused("replay", "trace", "--every", "2d")
     assert sentence.startswith("trace/changes.csv: the column 'author' is not known")
-    told = run("--every", "2d", *WINDOW, "--policies", "uniform", "--ignore-unknown").stdout
-    assert told.startswith(SUMMARY)
+    printed = run("--every", "2d", *WINDOW, "--policies", "uniform", "--ignore-unknown").stdout
+    assert printed.startswith(SUMMARY)
 
 
 def test_progress_rises_over_all_replays_to_the_end() -> None:
     world = World.poisson([0.1, 1.0, 3.0], days=100.0)
-    told: list[tuple[int, int | None]] = []
+    reports: list[tuple[int, int | None]] = []
     policies = ("uniform", "nutch-scaled", "age")
-    rank(world, policies, 1.0, None, 0, lambda done, total: told.append((done, total)))
-    done = [place for place, _ in told]
+    rank(world, policies, 1.0, progress=lambda done, total: reports.append((done, total)))
+    done = [amount for amount, _ in reports]
     assert done == sorted(done)
-    assert {total for _, total in told} == {3 * STEPS}
+    assert {total for _, total in reports} == {3 * STEPS}
     assert done[0] < STEPS / 2
     assert done[-1] == 3 * STEPS
-    assert any(STEPS < place < 2 * STEPS for place in done)
+    assert any(STEPS < amount < 2 * STEPS for amount in done)
 
 
 def test_help_shows_examples_and_every_option() -> None:

@@ -45,11 +45,13 @@ def test_without_a_contact_one_line_says_how_to_set_it() -> None:
     with serving(a_site()) as site:
         run("add", f"{site.url}/a")
         ended = run("run", *QUICKLY, "--for", "0.3s")
-    assert ended.stderr.startswith("recrawl: site owners cannot tell who crawls; --contact URL")
+    assert ended.stderr.startswith(
+        "recrawl: site owners cannot see who is crawling; set --contact URL"
+    )
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_log_of_json_has_an_object_a_line() -> None:
+def test_a_json_log_has_one_object_per_line() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
         ended = run("run", *QUICKLY, "--for", "1s", "--format", "json", "--contact", "x")
@@ -79,24 +81,26 @@ def test_links_are_followed_if_wanted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         (["--budget", "many"], "--budget: 'many' is not a rate"),
         (["--for", "ever"], "--for: 'ever' is not a duration"),
         (["--fingerprint", "magic"], "fingerprint: 'magic' is not one of"),
         (["--connections", "0"], "--connections: '0' is too small"),
+        (["--most-depth", "2"], "--most-depth is now --max-depth"),
+        (["--most-depth=2"], "--most-depth is now --max-depth"),
         (["--format", "xml"], "--format: 'xml' is none of text, json"),
-        ([], "recrawl.db: there is no store here; `recrawl add URL` makes one"),
+        ([], "recrawl.db: there is no store here; `recrawl add URL` creates one"),
     ],
 )
-def test_refusals(tmp_path: Path, arguments: list[str], said: str) -> None:
-    assert left_alone(tmp_path, "run", *arguments).startswith(said)
+def test_refusals(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    assert left_alone(tmp_path, "run", *arguments).startswith(sentence)
 
 
-def test_nothing_to_crawl_is_said() -> None:
+def test_a_store_without_pages_is_refused() -> None:
     run("add", "https://a.example/")
     run("remove", "https://a.example/")
-    assert refused("run") == ("recrawl.db: there are no pages in it; `recrawl add URL` adds one")
+    assert refused("run") == ("recrawl.db: it has no pages; `recrawl add URL` adds one")
 
 
 def test_a_second_run_is_refused() -> None:
@@ -115,9 +119,9 @@ def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             wait_for_copies(3)
             process.send_signal(number)
-            said, complaints = process.communicate(timeout=30)
+            printed, complaints = process.communicate(timeout=30)
     assert process.returncode == 0, complaints
-    assert b"Ran for " in said
+    assert b"Ran for " in printed
     assert complaints == b""
     with SqliteStore.open("recrawl.db") as store:
         assert store.check() == []
@@ -135,14 +139,14 @@ def wait_for_copies(copies: int) -> None:
 def test_a_terminal_shows_it_live() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        code, told = in_a_terminal("run", *QUICKLY, "--for", "2s", "--contact", "x")
+        code, shown = in_a_terminal("run", *QUICKLY, "--for", "2s", "--contact", "x")
     assert code == 0
     for word in ("fetched", "not modified", "expected fresh", "budget used", "slowest hosts"):
-        assert word in told
-    assert re.search(r"Ran for [0-9.]+ s", told)
+        assert word in shown
+    assert re.search(r"Ran for [0-9.]+ s", shown)
 
 
-def test_pages_that_are_gone_are_said_to_be() -> None:
+def test_a_store_whose_pages_are_all_gone_is_refused() -> None:
     with serving(Site()) as site:
         run("add", f"{site.url}/nothing")
         run("run", *QUICKLY, "--for", "3s", "--contact", "x")
@@ -150,7 +154,7 @@ def test_pages_that_are_gone_are_said_to_be() -> None:
         page = store.page(f"{site.url}/nothing")
     assert page is not None
     assert page.state is State.GONE
-    assert refused("run").startswith("recrawl.db: all pages in it are gone; ")
+    assert refused("run").startswith("recrawl.db: all its pages are gone; ")
 
 
 def test_a_second_signal_ends_it_at_once() -> None:

@@ -1,4 +1,4 @@
-"""What ``recrawl show`` tells of a page."""
+"""What ``recrawl show`` prints about a page."""
 
 import json
 import time
@@ -20,20 +20,20 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
 
 
-def test_programs_are_told_what_is_believed_and_why() -> None:
-    told = json.loads(run("show", NEWS, "--format", "json").stdout)
+def test_json_has_the_belief_and_the_reasons() -> None:
+    shown = json.loads(run("show", NEWS, "--format", "json").stdout)
     shape, days = BELIEFS[NEWS]
-    assert told["change_rate"] == shape / days
+    assert shown["change_rate"] == shape / days
     believed = stats.gamma(shape, scale=1 / days).interval(0.95)
-    assert (told["low"], told["high"]) == pytest.approx(believed)
-    assert (told["visits"], told["changes"], told["price"]) == (2, 1, PRICE)
-    assert told["crawl_rate"] > 0
-    assert told["last_visit"] < told["next_visit"] or told["value"] >= PRICE
-    assert "the price of a visit was, in the last run, 0.05" in told["why"]
-    assert [visit["outcome"] for visit in told["history"]] == ["changed", "first"]
+    assert (shown["low"], shown["high"]) == pytest.approx(believed)
+    assert (shown["visits"], shown["changes"], shown["price"]) == (2, 1, PRICE)
+    assert shown["crawl_rate"] > 0
+    assert shown["last_visit"] < shown["next_visit"] or shown["value"] >= PRICE
+    assert "the price of a visit was, in the last run, 0.05" in shown["why"]
+    assert [visit["outcome"] for visit in shown["history"]] == ["changed", "first"]
 
 
-def test_people_are_told_the_same() -> None:
+def test_the_text_has_the_same() -> None:
     shown = run("show", NEWS).stdout
     assert shown.startswith(f"{NEWS}\nstate        alive\nimportance   2\n")
     assert "changes      2 times a day (95 % sure: " in shown
@@ -42,7 +42,7 @@ def test_people_are_told_the_same() -> None:
     assert "next visit   " in shown
 
 
-def test_pages_that_are_not_well() -> None:
+def test_pages_with_problems() -> None:
     assert "There is no copy yet" in run("show", NEW).stdout
     assert "no connection: refused" in run("show", BROKEN).stdout
     assert "The last visit failed" in run("show", BROKEN).stdout
@@ -63,16 +63,16 @@ def test_the_last_visits_or_all() -> None:
             ]
         )
     shown = run("show", BROKEN).stdout
-    assert "These are the last 20 of 31; --all shows all of them." in shown
+    assert "These are the last 20 of 31; --all shows them all." in shown
     assert run("show", BROKEN, "--all").stdout.count("the server answered 500") == 30
 
 
-def test_what_a_server_says_does_not_steer_the_terminal() -> None:
+def test_text_from_a_server_cannot_control_the_terminal() -> None:
     with SqliteStore.open("recrawl.db") as store:
         page = store.page(BROKEN)
         assert page is not None
-        answer = Response(BROKEN, 0, 1, error="bad \x1b[2J header")
-        store.record([Visit(page, Outcome.FAILED, answer)])
+        response = Response(BROKEN, 0, 1, error="bad \x1b[2J header")
+        store.record([Visit(page, Outcome.FAILED, response)])
     assert "\x1b" not in run("show", BROKEN).stdout
 
 

@@ -1,4 +1,4 @@
-"""How ``recrawl simulate`` compares policies on pages that are made up."""
+"""How ``recrawl simulate`` compares policies on synthetic pages."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,9 @@ from cli.refusing import refused
 from typer.testing import CliRunner, Result
 
 from recrawl.cli.app import app
-from recrawl.cli.made_up import make_world
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.replay import replay
+from recrawl.simulation.synthetic import synthetic_world
 
 SMALL = ("--pages", "50", "--days", "40", "--every", "5d", "--policies", "uniform,index-known")
 
@@ -33,7 +33,7 @@ def test_nothing_must_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     lines = run("--policies", "uniform").stdout.splitlines()
     assert lines[0].startswith("1,000 pages, ")
     assert lines[0].endswith(
-        " changes in 365 days; 33.3 visits a day, each page every 30 days on average"
+        " changes in 365 days; 33.3 visits per day, each page every 30 days on average"
     )
     assert lines[1] == (
         "Made up: poisson; change rates log-normal around once in 30 days, spread 5; "
@@ -44,7 +44,7 @@ def test_nothing_must_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("world", ["poisson", "bursty", "drifting"])
 def test_scores_are_those_of_the_library(world: str) -> None:
-    drawn = make_world(world, 50, 40.0, 0.2, 5.0, "pareto", 7)
+    drawn = synthetic_world(world, 50, 40.0, 0.2, 5.0, "pareto", 7)
     rows = found(*SMALL, "--world", world, "--seed", "7")
     assert len(rows) == 2
     for row in rows:
@@ -63,7 +63,7 @@ def test_the_seed_decides_about_the_world() -> None:
 
 
 def test_rates_are_log_normal_around_the_median_and_alike_in_a_section() -> None:
-    world = make_world("poisson", 40_000, 1.0, 0.25, 4.0, "pareto", 0)
+    world = synthetic_world("poisson", 40_000, 1.0, 0.25, 4.0, "pareto", 0)
     away = np.log(world.change_rate / 0.25) / np.log(4.0)
     # 4,000 sections: the standard error of the mean is √(½/4,000 + ½/40,000) = 0.012.
     assert abs(away.mean()) < 4 * 0.012
@@ -78,13 +78,13 @@ def test_rates_are_log_normal_around_the_median_and_alike_in_a_section() -> None
 def test_a_fifth_of_the_pages_has_three_quarters_of_the_importance() -> None:
     for seed in (0, 1):
         importance = np.sort(
-            make_world("poisson", 10_000, 1.0, 1.0, 5.0, "pareto", seed).importance
+            synthetic_world("poisson", 10_000, 1.0, 1.0, 5.0, "pareto", seed).importance
         )
         assert importance[-2_000:].sum() / importance.sum() == pytest.approx(0.75, abs=0.01)
-    rates = make_world("poisson", 10_000, 1.0, 1.0, 5.0, "pareto", 0)
+    rates = synthetic_world("poisson", 10_000, 1.0, 1.0, 5.0, "pareto", 0)
     together = np.corrcoef(np.log(rates.change_rate), np.log(rates.importance))[0, 1]
     assert abs(together) < 0.05
-    equal = make_world("poisson", 10, 1.0, 1.0, 5.0, "equal", 0)
+    equal = synthetic_world("poisson", 10, 1.0, 1.0, 5.0, "equal", 0)
     assert equal.importance.tolist() == [1.0] * 10
 
 
@@ -107,13 +107,13 @@ def test_the_comparison_is_drawn_too(tmp_path: Path) -> None:
     [
         ("--world flat", "--world: 'flat' is none of poisson, bursty, drifting"),
         ("--importance zipf", "--importance: 'zipf' is none of pareto, equal"),
-        ("--spread 0.5", "--spread: 0.5 is not a factor of 1 or more; 5 is usual"),
-        ("--spread nan", "--spread: nan is not a factor of 1 or more; 5 is usual"),
+        ("--spread 0.5", "--spread: 0.5 is not a factor of 1 or more; the default is 5"),
+        ("--spread nan", "--spread: nan is not a factor of 1 or more; the default is 5"),
         ("--days 0", "--days: 0.0 is not a positive number of days"),
         ("--days inf", "--days: inf is not a positive number of days"),
         ("--median-rate 5", "--median-rate: '5' has no unit; write for example"),
         ("--every 30", "--every: '30' has no unit; write for example"),
-        ("--every 3d --budget 1/day", "--budget: --every says already how many visits"),
+        ("--every 3d --budget 1/day", "--budget: --every already sets the number of visits"),
         ("--policies best", "--policies: 'best' is none of index, "),
         ("--days 1 --tick 2d", "--tick: 2.0 days is not above 0 and within 1 days"),
     ],

@@ -1,4 +1,4 @@
-"""What ``recrawl status`` tells."""
+"""What ``recrawl status`` prints."""
 
 import json
 import time
@@ -17,7 +17,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     move_to(tmp_path, monkeypatch)
 
 
-def test_people_are_told_how_things_stand() -> None:
+def test_the_tables_show_the_status() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
     shown = " ".join(run("status").stdout.split())
     assert "pages 5: 4 alive, 1 gone, 3 without a copy" in shown
@@ -28,21 +28,21 @@ def test_people_are_told_how_things_stand() -> None:
     assert "b.example 1 1 1 0.0 %" in shown
 
 
-def test_programs_are_told_the_same() -> None:
+def test_json_has_the_same() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
-    told = json.loads(run("status", "--format", "json").stdout)
-    assert told["pages"] == {"all": 5, "alive": 4, "missing": 0, "gone": 1, "with_copy": 2}
-    assert told["price"] == PRICE
-    assert told["run"] is None
-    assert told["due"][0] == {
+    printed = json.loads(run("status", "--format", "json").stdout)
+    assert printed["pages"] == {"all": 5, "alive": 4, "missing": 0, "gone": 1, "with_copy": 2}
+    assert printed["price"] == PRICE
+    assert printed["run"] is None
+    assert printed["due"][0] == {
         "page": NEW,
         "time": None,
         "change_rate": None,
         "stale": 1.0,
         "value": None,
     }
-    assert told["in_all"]["requests"] == 7
-    assert 0.0 < told["expected_freshness"] < 1.0
+    assert printed["all_time"]["requests"] == 7
+    assert 0.0 < printed["expected_freshness"] < 1.0
 
 
 def test_the_budget_is_the_settings() -> None:
@@ -51,17 +51,17 @@ def test_the_budget_is_the_settings() -> None:
     assert json.loads(run("status", "--format", "json").stdout)["budget"] == 48 * 24
 
 
-def test_an_empty_store_is_told_too() -> None:
+def test_an_empty_store_has_a_status_too() -> None:
     with SqliteStore.open("recrawl.db", create=True):
         pass
     assert "pages             0: 0 alive" in run("status").stdout
 
 
-def test_status_works_while_a_run_goes_on() -> None:
+def test_status_works_during_a_run() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
     with SqliteStore.open("recrawl.db") as store, store.lock():
-        told = json.loads(run("status", "--format", "json").stdout)
-    assert told["run"] is not None
+        printed = json.loads(run("status", "--format", "json").stdout)
+    assert printed["run"] is not None
 
 
 def test_refusals(tmp_path: Path) -> None:

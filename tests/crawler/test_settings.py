@@ -1,10 +1,10 @@
-"""Every knob: where it can be set, and how it refuses what it cannot use."""
+"""Every setting: where it can be set, and how invalid values are refused."""
 
 from pathlib import Path
 
 import pytest
 
-from recrawl.crawler.settings import KNOBS, Settings, agent_of, load_settings
+from recrawl.crawler.settings import FIELDS, OLD_NAMES, Settings, agent_of, load_settings
 from recrawl.errors import SettingsError
 
 
@@ -13,7 +13,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_flags_come_before_the_environment_and_that_before_the_file() -> None:
+def test_options_precede_the_environment_and_that_the_file() -> None:
     Path("recrawl.toml").write_text(
         'budget = "1/h"\nhost_delay = "3s"\nconnections = 7\n', encoding="utf-8"
     )
@@ -24,74 +24,94 @@ def test_flags_come_before_the_environment_and_that_before_the_file() -> None:
     assert found.contact == Settings().contact
 
 
-def test_without_anything_the_defaults_hold() -> None:
+def test_the_defaults_hold_if_nothing_is_set() -> None:
     assert load_settings(environ={}) == Settings()
 
 
-@pytest.mark.parametrize("name", KNOBS)
+@pytest.mark.parametrize("name", FIELDS)
 def test_every_default_can_be_typed(name: str) -> None:
-    typed = KNOBS[name].metadata["typed"]
+    typed = FIELDS[name].metadata["typed"]
     found = load_settings(environ={f"RECRAWL_{name.upper()}": typed})
     assert getattr(found, name) == getattr(Settings(), name)
 
 
-@pytest.mark.parametrize("name", KNOBS)
-def test_every_knob_is_described(name: str) -> None:
-    described = KNOBS[name].metadata
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_setting_is_described(name: str) -> None:
+    described = FIELDS[name].metadata
     assert described["meaning"].endswith(".")
     assert described["kind"].name
     assert described["kind"].examples
 
 
-def test_lists_numbers_and_truths_of_toml_are_understood() -> None:
-    text = 'follow = true\nfollow_hosts = ["a.example", "b.example"]\nlink_share = 0.25\n'
+def test_lists_numbers_and_booleans_of_toml_are_understood() -> None:
+    text = 'follow = true\nfollow_hosts = ["a.example", "b.example"]\nlink_importance = 0.25\n'
     Path("mine.toml").write_text(text, encoding="utf-8")
     found = load_settings(environ={}, file="mine.toml")
-    assert (found.follow, found.link_share) == (True, 0.25)
+    assert (found.follow, found.link_importance) == (True, 0.25)
     assert found.follow_hosts == ("a.example", "b.example")
 
 
 @pytest.mark.parametrize(
-    ("environ", "said"),
+    ("environ", "sentence"),
     [
         ({"RECRAWL_BUDGET": "fast"}, "RECRAWL_BUDGET: 'fast' is not a rate"),
         ({"RECRAWL_BUDGET": "0/day"}, "RECRAWL_BUDGET: '0/day' is too small"),
-        ({"RECRAWL_CONNECTIONS": "0"}, "RECRAWL_CONNECTIONS: '0' is too small; at least 1"),
+        ({"RECRAWL_CONNECTIONS": "0"}, "RECRAWL_CONNECTIONS: '0' is too small; the minimum is 1"),
         ({"RECRAWL_CONNECTIONS": "few"}, "RECRAWL_CONNECTIONS: 'few' is not a number"),
         ({"RECRAWL_FOLLOW": "maybe"}, "RECRAWL_FOLLOW: 'maybe' is not true or false"),
         ({"RECRAWL_MAX_BYTES": "10XB"}, "RECRAWL_MAX_BYTES: '10XB' is not a size"),
         ({"RECRAWL_FINGERPRINT": "magic"}, "fingerprint: 'magic' is not one of"),
-        ({"RECRAWL_SELECTOR": "main"}, "selector: goes with fingerprint = selector"),
-        ({"RECRAWL_FINGERPRINT": "selector"}, "selector: goes with fingerprint = selector"),
+        ({"RECRAWL_SELECTOR": "main"}, "selector: give it with fingerprint = selector"),
+        ({"RECRAWL_FINGERPRINT": "selector"}, "selector: give it with fingerprint = selector"),
     ],
 )
-def test_what_cannot_be_used_is_named(environ: dict[str, str], said: str) -> None:
+def test_invalid_values_are_named(environ: dict[str, str], sentence: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings(environ=environ)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(sentence)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("budgte = 1", "mine.toml: there is no setting 'budgte'; `recrawl settings` lists them"),
-        ("budget = ", "mine.toml: this is not TOML: "),
+        ("budget = ", "mine.toml: invalid TOML: "),
         ('budget = "1"', "mine.toml, budget: '1' has no unit"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named(text: str, said: str) -> None:
+def test_an_invalid_file_is_named(text: str, sentence: str) -> None:
     Path("mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         load_settings(environ={}, file="mine.toml")
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(sentence)
 
 
-def test_a_file_that_is_named_must_be_there() -> None:
+def test_a_file_that_is_named_must_exist() -> None:
     with pytest.raises(SettingsError, match="No such file"):
         load_settings(environ={}, file="mine.toml")
 
 
-def test_the_user_agent_says_whom_to_write_to() -> None:
+def test_the_user_agent_has_the_contact() -> None:
     assert agent_of(Settings(contact="https://a.example/bot")).endswith("(+https://a.example/bot)")
     assert agent_of(Settings(user_agent="mine/1", contact="x")) == "mine/1"
     assert agent_of(Settings()).startswith("recrawl/")
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_NAMES.items())
+def test_old_names_are_refused_with_the_new_one(old: str, new: str) -> None:
+    assert new in FIELDS
+    assert old not in FIELDS
+    Path("mine.toml").write_text(f"{old} = 1\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=rf"^mine\.toml: {old} is now {new}$"):
+        load_settings(environ={}, file="mine.toml")
+    sentence = f"^RECRAWL_{old} is now RECRAWL_{new}$".upper().replace("IS NOW", "is now")
+    with pytest.raises(SettingsError, match=sentence):
+        load_settings(environ={f"RECRAWL_{old.upper()}": "1"})
+    sentence = f"^--{old} is now --{new}$".replace("_", "-")
+    with pytest.raises(SettingsError, match=sentence):
+        load_settings({old: "1"}, environ={})
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"^there is no setting 'budgte'"):
+        load_settings({"budgte": "1/h"}, environ={})

@@ -44,7 +44,7 @@ def test_every_part_is_there_and_asked_for() -> None:
 def test_parts_are_run_once_each_and_given_in_order(
     made_up: list[tuple[str, int, int]], experiment: str
 ) -> None:
-    reported: list[tuple[int, int]] = []
+    reported: list[tuple[int, int | None]] = []
     found = reproduce(
         experiment, runs=7, seed=5, progress=lambda done, total: reported.append((done, total))
     )

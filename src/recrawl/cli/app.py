@@ -1,6 +1,6 @@
-"""The program's front door: its commands, and how it fails.
+"""The command-line program: its commands, and how errors are reported.
 
-Commands import what they need when they run, so that ``recrawl --help`` answers at once.
+Commands import what they need when they run, so that ``recrawl --help`` is fast.
 """
 
 import io
@@ -30,12 +30,23 @@ from recrawl.cli.commands.status import status
 from recrawl.cli.commands.trace import trace
 from recrawl.errors import RecrawlError
 
-#: What the shell is told when something given to the program cannot be used.
-CANNOT_BE_USED = 2
+#: The exit status if something given to the program cannot be used.
+USAGE_ERROR = 2
 
 
 class Commands(TyperGroup):
-    """Commands whose expected failures are one sentence on standard error, without a traceback."""
+    """Commands whose errors are one sentence on standard error, without a traceback."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        """Refuse options that have a new name."""
+        from recrawl.crawler.settings import OLD_NAMES, option
+
+        renamed = {option(old): option(new) for old, new in OLD_NAMES.items()}
+        for name in (arg.partition("=")[0] for arg in args):
+            if name in renamed:
+                typer.echo(f"recrawl: {name} is now {renamed[name]}", err=True)
+                raise typer.Exit(USAGE_ERROR)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer keeps the type to itself
         """Run the chosen command."""
@@ -45,14 +56,14 @@ class Commands(TyperGroup):
         except RecrawlError as error:
             problem = str(error)
         except BrokenPipeError:
-            # Whoever read our output has read enough; typer ends quietly.
+            # The reader of our output has closed the pipe; typer exits quietly.
             raise
         except OSError as error:
             problem = f"{error.filename or 'standard output'}: {error.strerror or error}"
         else:
             return returned
         typer.echo(f"recrawl: {problem}", err=True)
-        raise typer.Exit(CANNOT_BE_USED)
+        raise typer.Exit(USAGE_ERROR)
 
 
 app = typer.Typer(
@@ -101,8 +112,8 @@ def recrawl(
 ) -> None:
     """Keep a copy of the web fresh on a budget.
 
-    recrawl visits pages, learns how often every one changes from nothing but "had it changed when
-    we looked?", and spends each visit where it buys the most freshness:
+    recrawl visits pages, learns how often each one changes just from whether it had changed at each
+    visit, and spends every visit where it gains the most freshness:
 
         recrawl add https://example.org/
         recrawl run --budget 1000/day
@@ -117,11 +128,11 @@ def recrawl(
 def main() -> None:
     """Run the program.
 
-    A failure ends the process at once: a thread may still wait for a pipe that nobody writes to,
-    and Python would wait with it.
+    An error ends the process immediately: a thread may still be waiting for a pipe that nobody
+    writes to, and Python would wait for that thread.
     """
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that knows only ASCII shows a ? for a dash, and goes on.
+        # On a terminal that only knows ASCII, print a ? for a dash rather than fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:

@@ -1,4 +1,4 @@
-"""What the commands of the crawler share: options, settings, and addresses of pages."""
+"""Options that the commands of the crawler share, and how they are read."""
 
 import time
 from collections.abc import Mapping
@@ -20,8 +20,7 @@ StoreFile = Annotated[
     typer.Option(
         "--store",
         metavar="FILE",
-        help="Where pages, visits and copies are kept. Unless given, as the settings say: "
-        "recrawl.db in the current directory.",
+        help="File that holds pages, visits and copies. Default: as set, or recrawl.db.",
     ),
 ]
 SettingsFile = Annotated[
@@ -29,45 +28,43 @@ SettingsFile = Annotated[
     typer.Option(
         "--settings",
         metavar="FILE",
-        help="A TOML file with settings. Unless given, recrawl.toml in the current directory, if "
-        "it is there.",
+        help="TOML file with settings. Default: recrawl.toml in the current directory, if any.",
     ),
 ]
 ShownAs = Annotated[
-    str, typer.Option("--format", metavar="NAME", help=f"What to print: {', '.join(SHOWN_AS)}.")
+    str, typer.Option("--format", metavar="NAME", help=f"Output format: {', '.join(SHOWN_AS)}.")
 ]
-PageAddress = Annotated[str, typer.Argument(metavar="URL", help="The page.")]
-AddressFile = Annotated[
+PageUrl = Annotated[str, typer.Argument(metavar="URL", help="The page.")]
+UrlFile = Annotated[
     str | None,
     typer.Option(
         "--file",
         metavar="FILE",
-        help="Pages from a file: a URL a line, or CSV with the columns url and importance; "
-        "- reads a pipe.",
+        help="File with one URL per line, or CSV with the columns url and importance; - for "
+        "standard input.",
     ),
 ]
 
 
 def settings_of(
-    store: str | None, file: str | None, flags: Mapping[str, Any] | None = None
+    store: str | None, file: str | None, options: Mapping[str, Any] | None = None
 ) -> "Settings":
-    """Gather settings, with the flags that were given."""
+    """Load the settings, with the options that were given."""
     from recrawl.crawler.settings import load_settings
 
-    return load_settings({**(flags or {}), "store": store}, file=file)
+    return load_settings({**(options or {}), "store": store}, file=file)
 
 
 def present() -> int:
-    """Give the time in microseconds since 1970."""
+    """Return the time in microseconds since 1970."""
     return time.time_ns() // 1_000
 
 
-def known_page(store: "SqliteStore", place: str, url: str) -> "Page":
-    """Find a page that somebody names, or say how to have it."""
+def known_page(store: "SqliteStore", path: str, url: str) -> "Page":
+    """Return the page at a URL, or raise an error that says how to add it."""
     from recrawl.urls import canonical
 
-    address = canonical(url)
-    page = store.page(address)
+    page = store.page(canonical(url))
     if page is None:
-        raise StoreError(f"{address}: this page is not in {place}; `recrawl add` adds it")
+        raise StoreError(f"{canonical(url)}: this page is not in {path}; `recrawl add` adds it")
     return page

@@ -1,6 +1,7 @@
 """What several commands take: their options, and what is checked before a large file is read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
@@ -145,3 +146,35 @@ def check_targets(plot: str | None, kind: "Format | Literal['table']", target: s
         check_target(plot)
     if kind != "table":
         check_target(target, kind)
+
+
+def parse_days(option: str, text: str) -> float:
+    """Parse a duration above 0 into days; an error names the option.
+
+    >>> parse_days("--every", "12h")
+    0.5
+    """
+    from recrawl.units import DURATION_EXAMPLES, parse_duration, quoted
+
+    with option_errors({}, f"{option}: "):
+        days = parse_duration(text)
+    if days <= 0:
+        raise ArgumentError(
+            f"{option}: {quoted(text)} is not above 0; write for example {DURATION_EXAMPLES}"
+        )
+    return days
+
+
+@contextmanager
+def option_errors(options: dict[str, str], before: str = "") -> Iterator[None]:
+    """Let the library's errors name options rather than arguments.
+
+    Args:
+        options: Options by the name of the argument.
+        before: Prefix of the message, for functions that name no argument.
+    """
+    try:
+        yield
+    except ArgumentError as error:
+        name, colon, problem = str(error).partition(": ")
+        raise ArgumentError(f"{before}{options.get(name, name)}{colon}{problem}") from None

@@ -201,7 +201,7 @@ def make_fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) ->
         limits=Limits(
             connections=settings.connections,
             connect_timeout=settings.connect_timeout,
-            idle_timeout=settings.idle_timeout,
+            idle_timeout=settings.read_timeout,
             total_timeout=settings.total_timeout,
             max_bytes=settings.max_bytes,
             max_redirects=settings.max_redirects,

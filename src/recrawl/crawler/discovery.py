@@ -75,7 +75,7 @@ class Discovery:
 
     async def read_sitemaps(self, now: int) -> None:
         """Read the sitemaps that are due, for new pages and for dates of known ones."""
-        every = round(self._settings.sitemap_every * MICROSECONDS_A_DAY)
+        every = round(self._settings.sitemap_interval * MICROSECONDS_A_DAY)
         for known in await self._thread.call(self._store.sitemaps, now - every):
             await self._read_sitemap(known, now, every)
 
@@ -143,7 +143,7 @@ class Discovery:
         if body is None or page.depth >= self._settings.max_depth:
             return []
         kind = visit.response.header("Content-Type") or ""
-        importance = page.importance * self._settings.link_share
+        importance = page.importance * self._settings.link_importance
         return [
             NewPage(url, host_of(url), importance, page.depth + 1, "link")
             for url in links(body, kind, visit.response.url, visit.response.headers)

@@ -4,13 +4,14 @@ import csv
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import TextIO
 
 from recrawl.errors import AddressError, ArgumentError, InputError
 from recrawl.formats.source import Source, opened
+from recrawl.progress import Progress, no_progress
 from recrawl.store.rows import NewPage
 from recrawl.units import quoted
 from recrawl.urls import canonical, host_of
@@ -21,9 +22,6 @@ COMMENT = "#"
 PROGRESS_ROWS = 1_000
 #: The longest row that is read; URLs are far shorter.
 MAX_CHARACTERS = 1_000_000
-
-#: Called with the bytes read and the bytes in all, None where unknown.
-Progress = Callable[[int, int | None], object]
 
 
 def named_page(url: str, importance: float | None = None) -> NewPage:
@@ -79,7 +77,7 @@ def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -
     with opened(path, InputError) as source:
         text = io.TextIOWrapper(source.stream, "utf-8-sig", errors="surrogateescape", newline="")
         try:
-            return list(_pages(source, text, progress or (lambda _done, _total: None)))
+            return list(_pages(source, text, progress or no_progress))
         finally:
             # Standard input is not ours to close.
             text.detach()

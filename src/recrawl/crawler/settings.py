@@ -1,7 +1,7 @@
-"""Every knob of the crawler: its default, its unit, what it means, and where it can be set.
+"""The crawler's settings: their defaults, units and meanings, and where they can be set.
 
-A flag of the command line comes first, then the environment (``RECRAWL_HOST_DELAY=2s``), then a
-TOML file (``host_delay = "2s"``), then the default.
+An option on the command line takes precedence over the environment (``RECRAWL_HOST_DELAY=2s``),
+which takes precedence over a TOML file (``host_delay = "2s"``), and that over the default.
 """
 
 import os
@@ -14,26 +14,25 @@ from typing import Any, NamedTuple
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.units import parse_duration, parse_rate, quoted
 
-#: The file that is read when nobody names one.
+#: The file that is read if none is named.
 FILE = "recrawl.toml"
-PREFIX = "RECRAWL_"
 SECONDS_A_DAY = 86_400.0
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class Kind(NamedTuple):
-    """What a knob's values look like.
+    """The type of a setting's values.
 
     Attributes:
-        name: What it is, for people.
-        examples: Values of it.
-        read: Turns text into a value, or raises ArgumentError or ValueError.
+        name: What it is called in messages and tables.
+        examples: Some values.
+        parse: Parses text, or raises ArgumentError, ValueError, KeyError or OverflowError.
     """
 
     name: str
     examples: str
-    read: Callable[[str], Any]
+    parse: Callable[[str], Any]
 
 
 def _seconds(text: str) -> float:
@@ -45,138 +44,197 @@ def _bytes(text: str) -> int:
     return round(float(number) * _SIZES[text.strip().lower()[len(number) :].strip()])
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 TEXT = Kind("text", "recrawl.db", str)
-YES_NO = Kind("true or false", "true, false", lambda text: _WORDS[text.strip().lower()])
+BOOLEAN = Kind("true or false", "true, false", lambda text: _BOOLEANS[text.strip().lower()])
 COUNT = Kind("a number", "1, 20", int)
 SHARE = Kind("a share", "0, 0.5, 1", float)
-RATE = Kind("visits", "2000/day, 5/min", parse_rate)
+RATE = Kind("a rate", "2000/day, 5/min", parse_rate)
 DURATION = Kind("a duration", "1s, 30d", parse_duration)
 SECONDS = Kind("a duration", "500s, 1m", _seconds)
 SIZE = Kind("a size", "10MB, 500kB", _bytes)
-WORDS = Kind("names", "example.org, example.net", _words)
+NAMES = Kind("names", "example.org, example.net", _names)
 
 
-def knob(default: str, kind: Kind, meaning: str, *, least: float | None = None) -> Any:  # noqa: ANN401
-    """Describe a field of `Settings`; the default is written as people would type it."""
-    described = {"kind": kind, "meaning": meaning, "least": least, "typed": default}
-    return field(default=kind.read(default), metadata=described)
+def setting(
+    default: str,
+    kind: Kind,
+    meaning: str,
+    *,
+    minimum: float | None = None,
+) -> Any:  # noqa: ANN401 - as dataclasses.field
+    """Describe a field of `Settings`; the default is written as a user would type it."""
+    described = {"kind": kind, "meaning": meaning, "minimum": minimum, "typed": default}
+    return field(default=kind.parse(default), metadata=described)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a crawl is told. Durations that end up in requests are seconds, others days.
+    """Settings of a crawl. Delays and timeouts are in seconds, other durations in days.
 
     >>> Settings().host_delay
     1.0
     """
 
-    store: str = knob("recrawl.db", TEXT, "The file that pages, visits and copies are kept in.")
-    budget: float = knob(
+    store: str = setting("recrawl.db", TEXT, "File that holds pages, visits and copies.")
+    budget: float = setting(
         "1000/day",
         RATE,
-        "Requests for pages: first fetches, revisits, hops and retries alike.",
-        least=1e-9,
+        "Maximum rate of requests for pages: first fetches, revisits, redirects and retries.",
+        minimum=1e-9,
     )
-    contact: str = knob(
-        "", TEXT, "A URL or address that site owners can write to; it stands in the User-Agent."
+    contact: str = setting(
+        "", TEXT, "URL or email address for site owners to write to; sent in the User-Agent."
     )
-    user_agent: str = knob(
-        "", TEXT, "The whole User-Agent, where recrawl/VERSION with the contact is not wanted."
+    user_agent: str = setting(
+        "", TEXT, "Complete User-Agent to send instead of recrawl/VERSION with the contact."
     )
-    connections: int = knob("64", COUNT, "Requests under way at once.", least=1)
-    host_connections: int = knob("1", COUNT, "Requests under way at once to one host.", least=1)
-    host_delay: float = knob(
-        "1s", SECONDS, "Rest between two requests to a host; robots.txt may ask for more.", least=0
+    connections: int = setting("64", COUNT, "Maximum number of concurrent requests.", minimum=1)
+    host_connections: int = setting(
+        "1", COUNT, "Maximum number of concurrent requests to one host.", minimum=1
     )
-    host_budget: float = knob("0/day", RATE, "Visits to one host at most; 0 for no limit.", least=0)
-    max_crawl_delay: float = knob(
-        "30s", SECONDS, "The longest rest that robots.txt is granted.", least=0
+    host_delay: float = setting(
+        "1s",
+        SECONDS,
+        "Minimum delay between two requests to a host; robots.txt may ask for more.",
+        minimum=0,
     )
-    connect_timeout: float = knob("10s", SECONDS, "How long a connection may take.", least=0.001)
-    idle_timeout: float = knob("15s", SECONDS, "How long a server may say nothing.", least=0.001)
-    total_timeout: float = knob("60s", SECONDS, "How long a page may take in all.", least=0.001)
-    max_bytes: int = knob("10MB", SIZE, "How much of a page is read, decompressed.", least=1)
-    max_redirects: int = knob("5", COUNT, "How many redirects are followed.", least=0)
-    allow_private: bool = knob(
-        "false", YES_NO, "Crawl private, loopback and link-local addresses too, as in an intranet."
+    host_budget: float = setting(
+        "0/day", RATE, "Maximum rate of visits to one host; 0 for no limit.", minimum=0
     )
-    fingerprint: str = knob(
-        "text", TEXT, "What counts as the page: bytes, text, main, or selector."
+    max_crawl_delay: float = setting(
+        "30s", SECONDS, "Longest Crawl-delay in robots.txt that is honoured.", minimum=0
     )
-    selector: str = knob("", TEXT, "With fingerprint = selector: the CSS selector of what counts.")
-    full_fetch_every: int = knob(
+    connect_timeout: float = setting(
+        "10s", SECONDS, "Time limit for opening a connection.", minimum=0.001
+    )
+    read_timeout: float = setting(
+        "15s", SECONDS, "Time limit for a server to send the next byte.", minimum=0.001
+    )
+    total_timeout: float = setting(
+        "60s", SECONDS, "Time limit for a request and its response.", minimum=0.001
+    )
+    max_bytes: int = setting(
+        "10MB", SIZE, "Maximum size of a page, decompressed; the rest is not read.", minimum=1
+    )
+    max_redirects: int = setting("5", COUNT, "Maximum number of redirects to follow.", minimum=0)
+    allow_private: bool = setting(
+        "false", BOOLEAN, "Also crawl private, loopback and link-local addresses (intranets)."
+    )
+    fingerprint: str = setting(
+        "text", TEXT, "What is compared to detect changes: bytes, text, main or selector."
+    )
+    selector: str = setting(
+        "", TEXT, "With fingerprint = selector: CSS selector of the elements to compare."
+    )
+    full_fetch_every: int = setting(
         "20",
         COUNT,
-        "After so many 304 responses in a row, ask for the page without conditions.",
-        least=1,
+        "After this many 304 responses in a row, request the page unconditionally.",
+        minimum=1,
     )
-    gone_after: int = knob(
-        "3", COUNT, "A page is retired after so many 404 or 410 responses in a row.", least=1
+    gone_after: int = setting(
+        "3", COUNT, "After this many 404 or 410 responses in a row, stop visiting.", minimum=1
     )
-    half_life: float = knob(
+    half_life: float = setting(
         "365d",
         DURATION,
-        "After this time half of what was learned of a page is forgotten.",
-        least=1e-9,
+        "Time after which half of what was learned about a page is forgotten.",
+        minimum=1e-9,
     )
-    neighbours: bool = knob(
-        "true", YES_NO, "Whether a change on one page is evidence about those beside it."
+    neighbours: bool = setting(
+        "true", BOOLEAN, "Whether a change on one page is evidence about pages near it."
     )
-    sitemap_every: float = knob("1d", DURATION, "How often sitemaps are read again.", least=1e-6)
-    follow: bool = knob("false", YES_NO, "Take in pages that crawled pages link to.")
-    follow_hosts: tuple[str, ...] = knob(
-        "", WORDS, "With follow: hosts to stay within; those of the pages asked for if not given."
+    sitemap_interval: float = setting(
+        "1d", DURATION, "Time between two reads of a sitemap.", minimum=1e-6
     )
-    max_depth: int = knob("3", COUNT, "With follow: links from a page asked for.", least=0)
-    max_pages: int = knob("100000", COUNT, "With follow: pages taken in in all.", least=0)
-    link_share: float = knob(
+    follow: bool = setting("false", BOOLEAN, "Add the pages that crawled pages link to.")
+    follow_hosts: tuple[str, ...] = setting(
+        "", NAMES, "With follow: hosts to stay within; by default, those of the pages you added."
+    )
+    max_depth: int = setting(
+        "3", COUNT, "With follow: maximum number of links from a page you added.", minimum=0
+    )
+    max_pages: int = setting(
+        "100000", COUNT, "With follow: number of pages at which no more are added.", minimum=0
+    )
+    link_importance: float = setting(
         "0.5",
         SHARE,
-        "With follow: a page's importance, as a share of that of the page that links to it.",
-        least=0,
+        "With follow: importance of a linked page, as a share of the linking page's.",
+        minimum=0,
     )
 
 
-KNOBS = {one.name: one for one in fields(Settings)}
+FIELDS = {one.name: one for one in fields(Settings)}
 FINGERPRINTS = ("bytes", "text", "main", "selector")
+#: Former names of settings, which are refused with the current name.
+OLD_NAMES = {
+    "most_bytes": "max_bytes",
+    "most_crawl_delay": "max_crawl_delay",
+    "most_depth": "max_depth",
+    "most_pages": "max_pages",
+    "most_redirects": "max_redirects",
+    "idle_timeout": "read_timeout",
+    "link_share": "link_importance",
+    "sitemap_every": "sitemap_interval",
+}
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable("host_delay")
+    'RECRAWL_HOST_DELAY'
+    """
+    return f"RECRAWL_{name.upper()}"
+
+
+def option(name: str) -> str:
+    """Return the command-line option of a setting.
+
+    >>> option("host_delay")
+    '--host-delay'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 def load_settings(
-    flags: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     file: str | os.PathLike[str] | None = None,
 ) -> Settings:
-    """Gather settings from flags, environment and file.
+    """Combine settings from options, environment and file.
 
     Args:
-        flags: By a knob's name, as typed or as a value; None for one that was not given.
-        environ: The environment; the process's own unless given.
-        file: A TOML file; ``recrawl.toml`` in the current directory, if there is one, unless given.
+        options: Values by name, as text or parsed; None for an option that was not given.
+        environ: The environment; by default, the process's own.
+        file: A TOML file; by default, ``recrawl.toml`` in the current directory, if it exists.
 
     Raises:
-        SettingsError: Something cannot be used; the message says what and where it was set.
+        SettingsError: A setting is invalid; the message says which, and where it was set.
 
     >>> load_settings({"budget": "5/min"}, environ={"RECRAWL_HOST_DELAY": "2s"}).budget
     7200.0
     """
-    told: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     path = Path(file) if file is not None else Path(FILE)
     if file is not None or path.is_file():
-        told |= _from_file(path)
+        given |= _from_file(path)
     env = os.environ if environ is None else environ
-    for name in KNOBS:
-        text = env.get(PREFIX + name.upper())
-        if text is not None:
-            told[name] = _value(name, text, PREFIX + name.upper())
-    for name, value in (flags or {}).items():
+    for name in (*OLD_NAMES, *FIELDS):
+        if variable(name) in env:
+            _check_name(name, "", variable)
+            given[name] = _value(name, env[variable(name)], variable(name))
+    for name, value in (options or {}).items():
+        _check_name(name, "", option)
         if value is not None:
-            told[name] = _value(name, value, f"--{name.replace('_', '-')}")
-    return _consistent(Settings(**told))
+            given[name] = _value(name, value, option(name))
+    return _consistent(Settings(**given))
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -185,31 +243,35 @@ def _from_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: this is not TOML: {error}") from error
-    unknown = [name for name in table if name not in KNOBS]
-    if unknown:
-        raise SettingsError(
-            f"{path}: there is no setting '{unknown[0]}'; `recrawl settings` lists them"
-        )
+        raise SettingsError(f"{path}: invalid TOML: {error}") from error
+    for name in table:
+        _check_name(name, f"{path}: ")
     return {name: _value(name, value, f"{path}, {name}") for name, value in table.items()}
 
 
-def _value(name: str, given: Any, place: str) -> Any:  # noqa: ANN401
-    """Give a knob's value from what was typed, or say what is wrong with it."""
-    described = KNOBS[name].metadata
+def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> None:
+    if name in OLD_NAMES:
+        raise SettingsError(f"{before}{spelled(name)} is now {spelled(OLD_NAMES[name])}")
+    if name not in FIELDS:
+        raise SettingsError(f"{before}there is no setting '{name}'; `recrawl settings` lists them")
+
+
+def _value(name: str, given: Any, source: str) -> Any:  # noqa: ANN401
+    """Parse the value of a setting; an error names the source it came from."""
+    described = FIELDS[name].metadata
     kind: Kind = described["kind"]
     text = ",".join(map(str, given)) if isinstance(given, (list, tuple)) else str(given)
     try:
-        value = kind.read(text)
+        value = kind.parse(text)
     except ArgumentError as error:
-        raise SettingsError(f"{place}: {error}") from error
+        raise SettingsError(f"{source}: {error}") from error
     except (ValueError, KeyError, OverflowError):
         raise SettingsError(
-            f"{place}: {quoted(text)} is not {kind.name}; write for example {kind.examples}"
+            f"{source}: {quoted(text)} is not {kind.name}; write for example {kind.examples}"
         ) from None
-    least = described["least"]
-    if least is not None and not value >= least:
-        raise SettingsError(f"{place}: {quoted(text)} is too small; at least {least:g}")
+    minimum = described["minimum"]
+    if minimum is not None and not value >= minimum:
+        raise SettingsError(f"{source}: {quoted(text)} is too small; the minimum is {minimum:g}")
     return value
 
 
@@ -219,12 +281,12 @@ def _consistent(settings: Settings) -> Settings:
             f"fingerprint: '{settings.fingerprint}' is not one of {', '.join(FINGERPRINTS)}"
         )
     if (settings.fingerprint == "selector") != bool(settings.selector):
-        raise SettingsError("selector: goes with fingerprint = selector, and only with that")
+        raise SettingsError("selector: give it with fingerprint = selector, and only then")
     return settings
 
 
 def agent_of(settings: Settings) -> str:
-    """Give the User-Agent: who we are, and whom to write to.
+    """Return the User-Agent: the program, and whom to contact.
 
     >>> agent_of(Settings(contact="https://example.org/bot")).partition("/")[2][-26:]
     '(+https://example.org/bot)'

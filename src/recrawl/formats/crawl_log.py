@@ -13,9 +13,10 @@ from recrawl.errors import CrawlLogError
 from recrawl.formats import cells
 from recrawl.formats.cells import EMPTY, Outcomes
 from recrawl.formats.names import Names
-from recrawl.formats.rows import Layout, Progress, Rows, page_names, read_rows
+from recrawl.formats.rows import Layout, Rows, page_names, read_rows
 from recrawl.kernels.grouping import stable_order
 from recrawl.kernels.jit import Ints
+from recrawl.progress import Progress
 from recrawl.records import NO_TIME, Outcome, Visits
 from recrawl.units import quoted
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from recrawl.errors import ArgumentError, InputError
 from recrawl.formats.cells import YEAR_10000
-from recrawl.formats.rows import Progress
 from recrawl.formats.traces import ALIVE, Trace, in_order
 from recrawl.kernels.jit import Ints
+from recrawl.progress import Progress, no_progress
 from recrawl.units import quoted
 
 #: Bytes of git's output taken at once.
@@ -78,7 +78,7 @@ def trace_from_git(
     globs = [path] if isinstance(path, str) else list(path)
     if not globs or not all(globs):
         raise ArgumentError(f"path: an empty pattern fits no file; write for example {_EXAMPLE}")
-    report = progress or (lambda _done, _total: None)
+    report = progress or no_progress
     git = _Git(repository)
     commits = git.commits()
     history = _History(page_test(globs))

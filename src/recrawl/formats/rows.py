@@ -18,9 +18,7 @@ from recrawl.formats import cells, csv_rows, parquet_rows
 from recrawl.formats.header import choose_columns
 from recrawl.formats.source import Source, opened
 from recrawl.kernels.jit import Ints
-
-#: Called with the bytes read so far and the bytes there are, None where nobody knows.
-Progress = Callable[[int, int | None], object]
+from recrawl.progress import Progress, no_progress
 
 T = TypeVar("T")
 
@@ -82,7 +80,7 @@ def read_rows(
     Raises:
         InputError: Of the layout's type; the message says where and why.
     """
-    report = progress or (lambda _done, _total: None)
+    report = progress or no_progress
     with opened(path, layout.error_type) as source:
         read = _read_parquet if source.is_parquet else _read_csv
         return read(source, layout, report, ignore_unknown=ignore_unknown)

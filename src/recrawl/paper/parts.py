@@ -10,9 +10,7 @@ from typing import cast
 
 from recrawl.errors import ArgumentError
 from recrawl.paper.section import Section
-
-#: Called with the number of finished parts and the total.
-Progress = Callable[[int, int], object]
+from recrawl.progress import Progress, no_progress
 
 #: Each part's module, in the order the report shows them; every one has a function ``run``.
 PARTS: dict[str, str] = {
@@ -67,7 +65,7 @@ def reproduce(
     names = part_names(experiment)
     if runs < 1:
         raise ArgumentError(f"runs: {runs} is not a positive number of runs; 1000 is usual")
-    notify = progress or (lambda _done, _total: None)
+    notify = progress or no_progress
     notify(0, len(names))
     found: dict[str, Section] = {}
     for name, section in _sections(names, runs, seed):

@@ -1,20 +1,17 @@
 """Run a policy in a world, tick by tick, and score it."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Ints, read_only
+from recrawl.progress import Progress, no_progress
 from recrawl.simulation.ledger import Ledger
 from recrawl.simulation.policy import PageSet, Policy, Scaled
 from recrawl.simulation.score import Score
 from recrawl.simulation.world import World
-
-#: Called with the work done and the total, None if that is unknown.
-Progress = Callable[[int, int | None], object]
 
 QUARTER_DAY = 0.25
 #: Minimum ticks per window, and per mean gap between visits to a page.
@@ -70,7 +67,7 @@ def replay(
     step = _tick(world, budget) if tick is None else tick
     if not 0.0 < step <= world.days:
         raise ArgumentError(f"tick: {tick} days is not above 0 and within {world.days:g} days")
-    notify = progress or (lambda _done, _total: None)
+    notify = progress or no_progress
     if isinstance(policy, Scaled) and policy.stretch is None:
         return _replay_scaled(world, policy, budget, step, seed, notify)
     return _replay(world, policy, budget, step, seed, notify)

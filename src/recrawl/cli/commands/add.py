@@ -1,10 +1,10 @@
-"""``recrawl add``: pages to be kept fresh from now on."""
+"""``recrawl add``: add pages to keep fresh."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.crawl_options import AddressFile, SettingsFile, StoreFile, present, settings_of
+from recrawl.cli.crawl_options import SettingsFile, StoreFile, UrlFile, present, settings_of
 from recrawl.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
@@ -13,58 +13,57 @@ if TYPE_CHECKING:
 
 def add(
     urls: Annotated[
-        list[str] | None, typer.Argument(metavar="URL", help="Pages to be kept fresh.")
+        list[str] | None, typer.Argument(metavar="URL", help="Pages to keep fresh.")
     ] = None,
     *,
-    file: AddressFile = None,
+    file: UrlFile = None,
     sitemap: Annotated[
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="A sitemap, which a run reads for pages and reads again now and then; may be "
-            "given several times.",
+            help="Sitemap, which runs read regularly to find pages; may be given several times.",
         ),
     ] = None,
     importance: Annotated[
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="What the pages' freshness is worth, where a file does not say; 1 for new pages "
-            "unless given.",
+            help="How much the pages' freshness counts, unless a file says so. Default: 1 for new "
+            "pages.",
         ),
     ] = None,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Add pages to be kept fresh, also while a run goes on.
+    """Add pages to keep fresh, also during a run.
 
-    The store is made if there is none. A page that is known takes the importance that is given; one
-    that was given up because it was not found is visited again. Examples:
+    The store is created if there is none. A known page takes the given importance; a page that is
+    no longer visited because it was not found is visited again. Examples:
 
         recrawl add https://example.org/ https://example.org/news
         recrawl add --file urls.csv
         recrawl add --sitemap https://example.org/sitemap.xml --store example.db
     """
     if not (urls or file or sitemap):
-        raise ArgumentError("URL: name a page, as in `recrawl add https://example.org/`")
-    place = settings_of(store, settings).store
+        raise ArgumentError("URL: give a page, as in `recrawl add https://example.org/`")
+    path = settings_of(store, settings).store
     from recrawl.cli.render.progress import progress_bar
     from recrawl.store.sqlite import SqliteStore
     from recrawl.urls import canonical
 
     sitemaps = [canonical(url) for url in sitemap or []]
     pages = named_pages(urls or [], file, importance)
-    with progress_bar("Adding"), SqliteStore.open(place, create=True) as opened:
+    with progress_bar("Adding"), SqliteStore.open(path, create=True) as opened:
         added = opened.add(pages, at=present())
         for url in sitemaps:
             opened.add_sitemap(url)
-    _tell(added, len(sitemaps), place)
+    _print_summary(added, len(sitemaps), path)
 
 
 def named_pages(
     urls: list[str], file: str | None, importance: float | None = None
 ) -> "list[NewPage]":
-    """Give the pages that are named, by the command and by a file; all of them, or none."""
+    """Return the pages given as arguments and in a file; one bad page is an error."""
     from recrawl.cli.render.progress import progress_bar
     from recrawl.crawler.seeds import (
         checked_importance,
@@ -81,24 +80,24 @@ def named_pages(
             raise ArgumentError(f"--importance: {error}") from None
     pages = [named_page(url) for url in urls]
     if file is not None:
-        with progress_bar("Reading") as advance:
-            listed = read_seeds(file, advance)
+        with progress_bar("Reading") as progress:
+            listed = read_seeds(file, progress)
         if not listed:
             raise InputError(source_name(file), "there are no pages in it")
         pages += listed
     return list(with_importance(pages, importance))
 
 
-def _tell(added: "Added", sitemaps: int, place: str) -> None:
+def _print_summary(added: "Added", sitemaps: int, path: str) -> None:
     from recrawl.cli.render.terminal import count, printable
 
     parts = []
     if added.new:
         parts.append(f"{count(added.new, 'new page')}")
     if added.known:
-        parts.append(f"{count(added.known, 'page')} known already")
+        parts.append(f"{count(added.known, 'page')} already known")
     if added.revived:
         parts.append(f"{count(added.revived, 'page')} to be visited again")
     if sitemaps:
         parts.append(f"{count(sitemaps, 'sitemap')} to be read")
-    typer.echo(f"{printable(place)}: {', '.join(parts)}. `recrawl run` keeps them fresh.")
+    typer.echo(f"{printable(path)}: {', '.join(parts)}. `recrawl run` keeps them fresh.")

@@ -1,4 +1,4 @@
-"""``recrawl demo``: a little web is crawled for a minute, and the truth is told."""
+"""``recrawl demo``: crawl a small simulated web, and compare with the truth."""
 
 import asyncio
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recrawl.demo.run import DemoResult, Snapshot
 
 STORE, PICTURE = "recrawl.db", "freshness.png"
-#: What the shell is told when Ctrl-C was pressed before there was anything to tell.
+#: The exit status after Ctrl-C, if there is nothing to show yet.
 INTERRUPTED = 130
 
 
@@ -28,45 +28,45 @@ def demo(
         float, typer.Option(min=2.0, max=3600.0, metavar="SECONDS", help="How long to crawl.")
     ] = 60.0,
     pages: Annotated[
-        int, typer.Option(min=20, max=2_000, metavar="NUMBER", help="How many pages there are.")
+        int, typer.Option(min=20, max=2_000, metavar="NUMBER", help="Number of pages.")
     ] = 300,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="NUMBER", help="Another number, other pages and lives.")
+        int, typer.Option(min=0, metavar="NUMBER", help="Seed of the pages and their changes.")
     ] = 1,
     keep: Annotated[
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Keep the store and a picture there; unless given, nothing is left behind.",
+            help="Save the store and a figure in this folder. Default: nothing is saved.",
         ),
     ] = None,
 ) -> None:
-    """Crawl a little web on this machine for a minute, and see how fresh the copy really is.
+    """Crawl a small web on this machine for a minute, and see how fresh the copy really is.
 
     Five sites are served on loopback, over real HTTP and without a network. Their pages change at
-    rates that the crawler does not know, but the demo does: it shows the true freshness beside that
-    of uniform crawling and of the best possible, on the same history with as many requests. Where
-    no terminal shows it live, only the end is printed. Examples:
+    rates that the demo knows but the crawler does not: the demo shows the true freshness next to
+    that of uniform crawling and of the best possible, for the same changes and as many requests.
+    Without a terminal, only the result is printed. Examples:
 
         recrawl demo
         recrawl demo --seconds 20 --seed 7
         recrawl demo --keep demo
     """
     folder = None if keep is None else _new_folder(keep)
-    with _place(folder) as place:
-        played = _play(pages, seconds, seed, place / STORE)
+    with _work_folder(folder) as work:
+        played = _play(pages, seconds, seed, work / STORE)
         if folder is not None:
             from recrawl.demo.picture import draw_demo
 
             draw_demo(folder / PICTURE, played.final)
-    _tell(played, folder)
+    _print_result(played, folder)
 
 
 def _new_folder(keep: str) -> Path:
-    """Make the folder, unless it holds a store already."""
+    """Create the folder, unless it already has a store."""
     folder = Path(keep)
     if (folder / STORE).exists():
-        raise ArgumentError(f"--keep: there is a store in {folder} already; choose another folder")
+        raise ArgumentError(f"--keep: there is already a store in {folder}; choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -74,18 +74,18 @@ def _new_folder(keep: str) -> Path:
     return folder
 
 
-def _place(folder: Path | None) -> "AbstractContextManager[Path]":
-    return _for_now() if folder is None else nullcontext(folder)
+def _work_folder(folder: Path | None) -> "AbstractContextManager[Path]":
+    return _temporary_folder() if folder is None else nullcontext(folder)
 
 
 @contextmanager
-def _for_now() -> "Iterator[Path]":
+def _temporary_folder() -> "Iterator[Path]":
     with tempfile.TemporaryDirectory(prefix="recrawl-demo-") as folder:
         yield Path(folder)
 
 
 def _play(pages: int, seconds: float, seed: int, store: Path) -> "DemoResult":
-    """Play the demo, live on a terminal."""
+    """Run the demo, shown live on a terminal."""
     try:
         with _screen(pages) as watch:
             from recrawl.demo.run import run_demo
@@ -98,7 +98,7 @@ def _play(pages: int, seconds: float, seed: int, store: Path) -> "DemoResult":
 
 @contextmanager
 def _screen(pages: int) -> "Iterator[Callable[[Snapshot], object] | None]":
-    """Give what shows the demo on a terminal until it ends; None where there is no terminal."""
+    """Yield a function that shows the demo live; None where there is no terminal."""
     if not sys.stdout.isatty():
         yield None
         return
@@ -107,8 +107,8 @@ def _screen(pages: int) -> "Iterator[Callable[[Snapshot], object] | None]":
     from rich.text import Text
 
     waiting = Text(
-        f"Starting a little web and copying its {pages:,} pages, before they begin to change.\n"
-        "The first time, kernels are compiled: some seconds, once."
+        f"Starting a small web and copying its {pages:,} pages before they begin to change.\n"
+        "On the first run, kernels are compiled, which takes some seconds."
     )
     console = Console(highlight=False)
     with Live(waiting, console=console, auto_refresh=False, transient=True) as live:
@@ -118,8 +118,8 @@ def _screen(pages: int) -> "Iterator[Callable[[Snapshot], object] | None]":
         yield lambda sight: live.update(picture(sight), refresh=True)
 
 
-def _tell(played: "DemoResult", folder: Path | None) -> None:
-    """Print what came of it, and what to type next."""
+def _print_result(played: "DemoResult", folder: Path | None) -> None:
+    """Print the result, and what to try next."""
     from rich.console import Console
 
     from recrawl.cli.render.demo import curves, findings, results
@@ -130,12 +130,12 @@ def _tell(played: "DemoResult", folder: Path | None) -> None:
     show(results(played.final))
     typer.echo(findings(played))
     if folder is None:
-        typer.echo("Next: `recrawl demo --keep demo` keeps the store and a picture; with pages of")
-        typer.echo("your own, `recrawl add URL` and then `recrawl run --budget 1000/day`.")
+        typer.echo("Next: `recrawl demo --keep demo` saves the store and a figure. With your own")
+        typer.echo("pages: `recrawl add URL`, and then `recrawl run --budget 1000/day`.")
         return
-    store, said = printable(str(folder / STORE)), printable(str(folder / PICTURE))
+    store, picture = printable(str(folder / STORE)), printable(str(folder / PICTURE))
     busiest = played.urls[int(played.visits.argmax())]
-    typer.echo(f"The picture is {said}. Next:")
+    typer.echo(f"The figure is {picture}. Next:")
     typer.echo(f"  recrawl status --store {store}")
     typer.echo(f"  recrawl show {busiest} --store {store}")
-    typer.echo("and with pages of your own, recrawl add URL and recrawl run --budget 1000/day")
+    typer.echo("With your own pages: recrawl add URL, and then recrawl run --budget 1000/day")

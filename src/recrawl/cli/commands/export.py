@@ -1,4 +1,4 @@
-"""``recrawl export``: the log and the copies, for other programs."""
+"""``recrawl export``: write the log and the copies for other programs."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +9,7 @@ from recrawl.cli.crawl_options import SettingsFile, StoreFile, present, settings
 from recrawl.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from recrawl.cli.render.progress import Advance
+    from recrawl.progress import Progress
 
 export = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -19,18 +19,18 @@ COPIES_ENDINGS = (".warc.gz",)
 
 @export.callback()
 def group() -> None:
-    """Write the log or the copies to a file, also while a run goes on."""
+    """Write the log or the copies to a file, also during a run."""
 
 
 @export.command()
 def log(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write: .parquet or .csv.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Output file: .parquet or .csv.")],
     *,
     native: Annotated[
         bool,
         typer.Option(
             "--native",
-            help="Write a crawl log that recrawl estimate, plan and budget read, instead of Common "
+            help="Write a crawl log for recrawl estimate, plan and budget, instead of Common "
             "Crawl's columns.",
         ),
     ] = False,
@@ -39,42 +39,42 @@ def log(
 ) -> None:
     """Write the log of all visits, with the column names of Common Crawl's index.
 
-    A file is there complete, or as it was before. Examples:
+    The file is written completely or not at all. Examples:
 
         recrawl export log visits.parquet
         recrawl export log crawl.csv --native
         recrawl estimate crawl.csv
     """
     _check_ending(file, LOG_ENDINGS)
-    place = settings_of(store, settings).store
-    from recrawl.cli.exporting import write_log
+    path = settings_of(store, settings).store
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.terminal import count
+    from recrawl.formats.log_export import write_log
     from recrawl.formats.tables import check_target
     from recrawl.store.sqlite import SqliteStore
 
     check_target(file)
-    with SqliteStore.open(place) as opened, progress_bar("Writing") as advance:
-        batches = _counted(opened.visits(), opened.totals().visits, advance)
+    with SqliteStore.open(path) as opened, progress_bar("Writing") as progress:
+        batches = _counted(opened.visits(), opened.totals().visits, progress)
         rows = write_log(batches, file, native=native)
-    _tell(file, count(rows, "visit"))
+    _print_summary(file, count(rows, "visit"))
 
 
 @export.command()
 def copies(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write: .warc.gz.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Output file: .warc.gz.")],
     *,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
     """Write the current copies as a WARC file, the format of web archives.
 
-    Each has the status and headers it came with. Example:
+    Each copy has the status and headers of its response. Example:
 
         recrawl export copies copies.warc.gz
     """
     _check_ending(file, COPIES_ENDINGS)
-    place = settings_of(store, settings).store
+    path = settings_of(store, settings).store
     from importlib.metadata import version
 
     from recrawl.cli.render.progress import progress_bar
@@ -83,16 +83,16 @@ def copies(
     from recrawl.store.sqlite import SqliteStore
 
     check_target(file)
-    with SqliteStore.open(place) as opened, progress_bar("Writing") as advance:
+    with SqliteStore.open(path) as opened, progress_bar("Writing") as progress:
         total = opened.totals().with_copy
 
         def walk() -> Iterator[Any]:
             for done, copy in enumerate(opened.copies(), 1):
                 yield copy.page.url, copy.response
-                advance(done, total)
+                progress(done, total)
 
         written = write_warc(walk(), file, at=present(), software=f"recrawl/{version('recrawl')}")
-    _tell(file, f"{written:,} {'copy' if written == 1 else 'copies'}")
+    _print_summary(file, f"{written:,} {'copy' if written == 1 else 'copies'}")
 
 
 def _check_ending(file: str, endings: tuple[str, ...]) -> None:
@@ -100,15 +100,15 @@ def _check_ending(file: str, endings: tuple[str, ...]) -> None:
         raise ArgumentError(f"FILE: '{file}' does not end in {' or '.join(endings)}")
 
 
-def _counted(batches: Iterator[Any], total: int, advance: "Advance") -> Iterator[Any]:
+def _counted(batches: Iterator[Any], total: int, progress: "Progress") -> Iterator[Any]:
     done = 0
     for batch in batches:
         yield batch
         done += batch.num_rows
-        advance(done, total)
+        progress(done, total)
 
 
-def _tell(file: str, what: str) -> None:
+def _print_summary(file: str, what: str) -> None:
     from recrawl.cli.render.terminal import printable
 
     typer.echo(f"{printable(file)}: {what}")

@@ -1,4 +1,4 @@
-"""``recrawl get``: the current copy of a page."""
+"""``recrawl get``: print the current copy of a page."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.crawl_options import (
-    PageAddress,
+    PageUrl,
     SettingsFile,
     StoreFile,
     known_page,
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 
 def get(
-    url: PageAddress,
+    url: PageUrl,
     *,
     headers: Annotated[
-        bool, typer.Option("--headers", help="Begin with the status and headers it came with.")
+        bool, typer.Option("--headers", help="Start with the status and headers of the response.")
     ] = False,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Output file.")
     ] = "-",
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Give the current copy of a page.
+    """Print the current copy of a page.
 
-    It is as its server sent it, byte for byte, but decompressed. Examples:
+    The copy is byte for byte as the server sent it, but decompressed. Examples:
 
         recrawl get https://example.org/
         recrawl get https://example.org/logo.png -o logo.png
         recrawl get https://example.org/ --headers
     """
-    place = settings_of(store, settings).store
+    path = settings_of(store, settings).store
     from recrawl.formats.tables import check_target, whole_file
     from recrawl.store.sqlite import SqliteStore
 
     check_target(output)
-    with SqliteStore.open(place) as opened:
-        page = known_page(opened, place, url)
+    with SqliteStore.open(path) as opened:
+        page = known_page(opened, path, url)
         copy = opened.copy(page.url)
     if copy is None:
         raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
@@ -61,7 +61,7 @@ def get(
 
 
 def _head(response: "Response") -> bytes:
-    """Write status and headers as HTTP does."""
+    """Format status and headers as in HTTP."""
     lines = [
         f"HTTP/1.1 {response.status}",
         *(f"{name}: {value}" for name, value in response.headers),

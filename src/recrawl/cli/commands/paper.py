@@ -1,10 +1,11 @@
-"""``recrawl paper``: the experiments that recrawl's estimators come from, run again."""
+"""``recrawl paper``: reproduce the experiments of the paper behind recrawl."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.comparison import Seed, named
+from recrawl.cli.options import option_errors
+from recrawl.cli.replay_options import Seed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,27 +20,27 @@ def paper(
         str,
         typer.Argument(
             metavar="EXPERIMENT",
-            help="What to run: experiment 1, 2 or 3; theorems; beyond, which is what the paper "
+            help="What to run: experiment 1, 2 or 3; theorems; beyond, for questions the paper "
             "leaves open; or all.",
         ),
     ] = "all",
     *,
     runs: Annotated[
         int,
-        typer.Option(metavar="NUMBER", help="How many times each page's life is drawn."),
+        typer.Option(metavar="NUMBER", help="Number of random histories per page."),
     ] = 1_000,
     seed: Seed = 0,
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where to write; made if it is not there."
+            "--output", "-o", metavar="FOLDER", help="Output folder; created if it does not exist."
         ),
     ] = "paper-report",
 ) -> None:
-    """Run the experiments of the paper behind recrawl, and check what it claims.
+    """Reproduce the experiments of the paper behind recrawl, and check its claims.
 
     The paper is "Change Rate Estimation and Optimal Freshness in Web Page Crawling" (Avrachenkov,
-    Patil and Thoppe 2020). The folder gets pictures, the numbers behind them, and a report to open
+    Patil and Thoppe 2020). The folder gets figures, the numbers behind them, and a report to open
     in a browser. Examples:
 
         recrawl paper
@@ -54,14 +55,14 @@ def paper(
 
     check_folder(output)
     options = {"experiment": "EXPERIMENT", "runs": "--runs"}
-    with named(options), progress_bar("Reproducing") as advance:
-        sections = reproduce(experiment, runs=runs, seed=seed, progress=advance)
+    with option_errors(options), progress_bar("Reproducing") as progress:
+        sections = reproduce(experiment, runs=runs, seed=seed, progress=progress)
     report = write_report(output, sections, Origin(experiment, runs, seed))
-    _tell(claims_of(sections.values()), report)
+    _print_claims(claims_of(sections.values()), report)
 
 
-def _tell(claims: "list[Claim]", report: "Path") -> None:
-    """Say how the claims turned out, and where to read more."""
+def _print_claims(claims: "list[Claim]", report: "Path") -> None:
+    """Print the claims with their verdicts, and where the report is."""
     from recrawl.cli.render.terminal import printable, show
     from recrawl.paper.section import counted
 
@@ -72,13 +73,13 @@ def _tell(claims: "list[Claim]", report: "Path") -> None:
 
 
 def _verdicts(claims: "list[Claim]") -> "Table":
-    """Give the claims as a table; what was measured would not fit, and is in the report."""
+    """Return the claims as a table; measurements would not fit, and are in the report."""
     from rich.table import Table
     from rich.text import Text
 
     colours = {"holds": "green", "holds with a remark": "yellow", "does not hold": "red"}
     table = Table()
-    table.add_column("place", no_wrap=True)
+    table.add_column("section", no_wrap=True)
     table.add_column("the paper says")
     table.add_column("verdict", no_wrap=True)
     for claim in claims:

@@ -1,48 +1,49 @@
-"""``recrawl replay``: a recorded history and a budget in, how fresh each policy keeps it out."""
+"""``recrawl replay``: compare policies on a recorded history."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.comparison import (
-    QUICK,
+from recrawl.cli.options import IgnoreUnknown, Output, OutputFormat, option_errors
+from recrawl.cli.replay_options import (
+    DEFAULT_POLICIES,
     Budget,
+    Comparison,
     Every,
     Plot,
     Policies,
     Seed,
     Tick,
-    checked,
-    compare,
-    named,
+    parse_comparison,
 )
-from recrawl.cli.options import IgnoreUnknown, Output, OutputFormat
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from recrawl.simulation.world import World
 
 
 def replay(
     trace: Annotated[
         str,
-        typer.Argument(metavar="TRACE", help="The folder of a trace; recrawl trace git makes one."),
+        typer.Argument(metavar="TRACE", help="Folder of a trace, as made by recrawl trace git."),
     ],
     *,
     every: Every = None,
     budget: Budget = None,
-    policies: Policies = QUICK,
+    policies: Policies = DEFAULT_POLICIES,
     from_: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="TIME",
-            help="Where to start: 2026-01-31, or with a time of day. Unless given, when a quarter "
+            help="Start of the window: 2026-01-31, or with a time of day. Default: when a quarter "
             "of all changes has passed.",
         ),
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Where to end. Unless given, at the last change."),
+        typer.Option(metavar="TIME", help="End of the window. Default: the last change."),
     ] = None,
     tick: Tick = None,
     seed: Seed = 0,
@@ -51,24 +52,24 @@ def replay(
     output: Output = None,
     ignore_unknown: IgnoreUnknown = False,
 ) -> None:
-    """Compare policies on what really happened: how fresh would each have kept the copy?
+    """Compare policies on a recorded history: how fresh would each have kept the copy?
 
-    Every policy gets the same visits and lives through the same changes; only pages that lived
-    through the whole window take part. The table ranks them, least stale first. Examples:
+    Every policy gets the same number of visits and faces the same changes; only pages that existed
+    throughout the window take part. The table ranks them, least stale first. Examples:
 
         recrawl replay trace --every 30d
         recrawl replay trace --budget 500/day --from 2024-01-01 --to 2026-01-01 --plot replay.png
         recrawl replay trace --every 7d --policies index,uniform,nutch --format json
     """
-    settings = checked(every, budget, policies, tick, seed, plot, format_, output)
+    comparison = parse_comparison(every, budget, policies, tick, seed, plot, format_, output)
     start, end = _time("--from", from_), _time("--to", to)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.simulation.world import World
 
-    told = {"start": "--from", "end": "--to", "importance": f"{trace}: importance"}
-    with progress_bar("Reading"), named(told):
+    options = {"start": "--from", "end": "--to", "importance": f"{trace}: importance"}
+    with progress_bar("Reading"), option_errors(options):
         world = World.from_trace(trace, start=start, end=end, ignore_unknown=ignore_unknown)
-    compare(world, settings, start=start)
+    compare(world, comparison, start=start)
 
 
 def _time(option: str, text: str | None) -> "datetime | None":
@@ -76,5 +77,51 @@ def _time(option: str, text: str | None) -> "datetime | None":
 
     if text is None:
         return None
-    with named({}, f"{option}: "):
+    with option_errors({}, f"{option}: "):
         return parse_time(text)
+
+
+def compare(
+    world: "World",
+    comparison: Comparison,
+    *,
+    description: str = "",
+    start: "datetime | None" = None,
+) -> None:
+    """Replay the policies in a world, and write and print how they did.
+
+    Args:
+        world: What really happens.
+        comparison: What was asked for.
+        description: How the pages were made up; empty if they are recorded.
+        start: When the world starts, if that is known.
+    """
+    from recrawl.cli.render.progress import progress_bar
+    from recrawl.cli.render.ranking import notes, print_ranking, summary
+    from recrawl.formats.tables import write_table
+    from recrawl.simulation.ranking import rank
+
+    with progress_bar("Replaying") as progress, option_errors({"tick": "--tick"}):
+        ranking = rank(
+            world,
+            comparison.policies,
+            comparison.visits(world.pages),
+            tick=comparison.tick,
+            seed=comparison.seed,
+            progress=progress,
+        )
+    with progress_bar("Writing"):
+        if comparison.plot is not None:
+            from recrawl.figures import draw_replay
+
+            draw_replay(
+                comparison.plot,
+                ranking.scores,
+                days=world.days,
+                start=start,
+                subtitle=summary(ranking),
+                notes=notes(ranking),
+            )
+        if comparison.kind != "table":
+            write_table(ranking.columns(), comparison.kind, comparison.target)
+    print_ranking(ranking, description, table=comparison.kind == "table")

@@ -1,4 +1,4 @@
-"""``recrawl settings``: every knob, what it is now, and who said so."""
+"""``recrawl settings``: every setting, its value, and where that was set."""
 
 from typing import Annotated
 
@@ -13,26 +13,31 @@ def settings(
     format_: ShownAs = "table",
     example: Annotated[
         bool,
-        typer.Option("--example", help="Print a recrawl.toml with every setting, to begin with."),
+        typer.Option("--example", help="Print an example of recrawl.toml with every setting."),
     ] = False,
     file: SettingsFile = None,
 ) -> None:
-    """List every setting of the crawler: what it is now, where that was set, and what it means.
+    """List the crawler's settings: their values, where these were set, and what they mean.
 
-    A flag of `recrawl run` comes first, then the environment, then the file. Examples:
+    Options of `recrawl run` override the environment, and that overrides the file. Examples:
 
         recrawl settings
         recrawl settings --example > recrawl.toml
         RECRAWL_BUDGET=5/min recrawl settings --format json
     """
     check_choice("--format", format_, SHOWN_AS)
-    from recrawl.cli.render.settings import as_json, example_file, knobs_now, print_knobs
+    from recrawl.cli.render.settings import (
+        as_json,
+        current_settings,
+        example_file,
+        print_settings,
+    )
 
     if example:
         typer.echo(example_file(), nl=False)
         return
-    knobs = knobs_now(file)
+    current = current_settings(file)
     if format_ == "json":
-        typer.echo(as_json(knobs))
+        typer.echo(as_json(current))
     else:
-        print_knobs(knobs)
+        print_settings(current)

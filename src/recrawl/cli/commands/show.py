@@ -1,4 +1,4 @@
-"""``recrawl show``: one page, its visits, and when it is visited next and why."""
+"""``recrawl show``: one page, its visits, and when and why it is visited next."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from recrawl.cli.crawl_options import (
     SHOWN_AS,
-    PageAddress,
+    PageUrl,
     SettingsFile,
     ShownAs,
     StoreFile,
@@ -16,31 +16,31 @@ from recrawl.cli.crawl_options import (
 )
 from recrawl.cli.options import check_choice
 
-#: Visits that are shown unless all are wanted.
+#: Visits that are shown by default.
 LAST_VISITS = 20
 #: More than any page has.
 ALL_VISITS = 10**9
 
 
 def show(
-    url: PageAddress,
+    url: PageUrl,
     *,
     all_: Annotated[
-        bool, typer.Option("--all", help=f"Show all visits, not only the last {LAST_VISITS}.")
+        bool, typer.Option("--all", help=f"Show all visits, not just the last {LAST_VISITS}.")
     ] = False,
     format_: ShownAs = "table",
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Show a page: what visits found, how often it changes, when it is visited next, and why.
+    """Show a page: what visits found, how often it changes, and when and why it is visited next.
 
-    It can be asked while a run goes on, and when none does. Examples:
+    It works with and without a run. Examples:
 
         recrawl show https://example.org/
         recrawl show https://example.org/ --all --format json
     """
     check_choice("--format", format_, SHOWN_AS)
-    place = settings_of(store, settings).store
+    path = settings_of(store, settings).store
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.show import as_json, print_page
     from recrawl.crawler.explain import explain
@@ -48,13 +48,13 @@ def show(
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 
-    with SqliteStore.open(place) as opened, progress_bar("Reading"):
-        page = known_page(opened, place, url)
+    with SqliteStore.open(path) as opened, progress_bar("Reading"):
+        page = known_page(opened, path, url)
         visits = opened.history(page.number, ALL_VISITS)
-        price = price_of(opened, is_now=runner_of(place) is not None)
-        told = explain(page, opened.belief(page.number), price, present())
+        price = price_of(opened, is_now=runner_of(path) is not None)
+        explanation = explain(page, opened.belief(page.number), price, present())
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
-        typer.echo(as_json(told, visits, shown))
+        typer.echo(as_json(explanation, visits, shown))
     else:
-        print_page(told, visits, shown)
+        print_page(explanation, visits, shown)

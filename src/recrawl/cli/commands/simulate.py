@@ -1,47 +1,44 @@
-"""``recrawl simulate``: policies compared on pages that are made up."""
+"""``recrawl simulate``: compare policies on synthetic pages."""
 
 from typing import Annotated
 
 import typer
 
-from recrawl.cli.comparison import (
-    QUICK,
+from recrawl.cli.commands.replay import compare
+from recrawl.cli.options import Output, OutputFormat, check_choice, option_errors, visits_a_day
+from recrawl.cli.replay_options import (
+    DEFAULT_POLICIES,
     Budget,
     Plot,
     Policies,
     Seed,
     Tick,
-    checked,
-    compare,
-    named,
+    parse_comparison,
 )
-from recrawl.cli.options import Output, OutputFormat, check_choice, visits_a_day
 from recrawl.errors import ArgumentError
 
 WORLDS = ("poisson", "bursty", "drifting")
 IMPORTANCES = ("pareto", "equal")
-#: How often a page is visited on average where nobody says.
-USUALLY_EVERY = "30d"
+DEFAULT_EVERY = "30d"
 
 
 def simulate(
     *,
-    pages: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many pages.")] = 1_000,
-    days: Annotated[float, typer.Option(metavar="NUMBER", help="For how many days.")] = 365.0,
+    pages: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Number of pages.")] = 1_000,
+    days: Annotated[float, typer.Option(metavar="NUMBER", help="Number of days.")] = 365.0,
     world: Annotated[
         str,
         typer.Option(
             metavar="NAME",
             help="How pages change: at constant rates (poisson), in bursts (bursty), or at rates "
-            "that wander (drifting).",
+            "that drift (drifting).",
         ),
     ] = "poisson",
     every: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help=f"How often a page is visited on average: 30d or 6h. Unless given, "
-            f"{USUALLY_EVERY}.",
+            help=f"Average time between visits to a page: 30d or 6h. Default: {DEFAULT_EVERY}.",
         ),
     ] = None,
     budget: Budget = None,
@@ -49,54 +46,58 @@ def simulate(
         str | None,
         typer.Option(
             metavar="RATE",
-            help="Half of the pages change more often than this, on average: 2/week. Unless "
-            "given, as often as a page is visited on average.",
+            help="Median change rate of the pages: 2/week. Default: the average crawl rate.",
         ),
     ] = None,
     spread: Annotated[
         float,
         typer.Option(
             metavar="FACTOR",
-            help="How far change rates lie apart: two thirds of the pages are within this factor "
-            "of the median; 1 makes them all alike.",
+            help="How far change rates differ: two thirds of the pages are within this factor of "
+            "the median; with 1 all are the same.",
         ),
     ] = 5.0,
     importance: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="How much pages count: a fifth of them for some three quarters of it all "
-            "(pareto), or all the same (equal).",
+            help="How importance is distributed: a fifth of the pages has about three quarters of "
+            "it (pareto), or all have the same (equal).",
         ),
     ] = "pareto",
-    policies: Policies = QUICK,
+    policies: Policies = DEFAULT_POLICIES,
     tick: Tick = None,
     seed: Seed = 0,
     plot: Plot = None,
     format_: OutputFormat = None,
     output: Output = None,
 ) -> None:
-    """Compare policies on pages that are made up, where the truth is known.
+    """Compare policies on synthetic pages, whose true change rates are known.
 
-    Change rates are log-normal around the crawl rate, importance has nothing to do with them.
-    Every policy gets the same visits; the table ranks them, least stale first. Examples:
+    Change rates are log-normal around the crawl rate and independent of importance. Every policy
+    gets the same number of visits; the table ranks them, least stale first. Examples:
 
         recrawl simulate
         recrawl simulate --world bursty --every 7d --plot bursty.png
         recrawl simulate --pages 5000 --median-rate 1/day --spread 10 --budget 500/day
     """
     if every is None and budget is None:
-        every = USUALLY_EVERY
-    settings = checked(every, budget, policies, tick, seed, plot, format_, output)
+        every = DEFAULT_EVERY
+    comparison = parse_comparison(every, budget, policies, tick, seed, plot, format_, output)
     check_choice("--world", world, WORLDS)
     check_choice("--importance", importance, IMPORTANCES)
     if not 1.0 <= spread < float("inf"):
-        raise ArgumentError(f"--spread: {spread:g} is not a factor of 1 or more; 5 is usual")
-    median = settings.visits(pages) / pages
+        raise ArgumentError(f"--spread: {spread:g} is not a factor of 1 or more; the default is 5")
+    median = comparison.visits(pages) / pages
     if median_rate is not None:
         median = visits_a_day("--median-rate", median_rate)
-    from recrawl.cli.made_up import in_words, make_world
+    from recrawl.simulation.synthetic import synthetic_world
+    from recrawl.units import format_rate
 
-    with named({"days": "--days"}):
-        drawn = make_world(world, pages, days, median, spread, importance, seed)
-    compare(drawn, settings, made=in_words(world, median, spread, importance, seed))
+    with option_errors({"days": "--days"}):
+        drawn = synthetic_world(world, pages, days, median, spread, importance, seed)
+    description = (
+        f"Made up: {world}; change rates log-normal around {format_rate(median)}, "
+        f"spread {spread:g}; importance {importance}; seed {seed}"
+    )
+    compare(drawn, comparison, description=description)

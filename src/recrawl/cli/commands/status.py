@@ -1,4 +1,4 @@
-"""``recrawl status``: how things stand."""
+"""``recrawl status``: an overview of the store and of what is next."""
 
 import typer
 
@@ -19,9 +19,9 @@ def status(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Say how things stand: pages, visits, what was spent, how fresh the copies are, what is next.
+    """Show pages, visits, requests, how fresh the copies are expected to be, and what is next.
 
-    It can be asked while a run goes on, and when none does. Examples:
+    It works with and without a run. Examples:
 
         recrawl status
         recrawl status --format json --store example.db
@@ -29,13 +29,13 @@ def status(
     check_choice("--format", format_, SHOWN_AS)
     known = settings_of(store, settings)
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.status import as_json, print_standing
+    from recrawl.cli.render.status import as_json, print_status
     from recrawl.crawler.status import read_status
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(known.store) as opened, progress_bar("Reading"):
-        standing = read_status(opened, known.store, known.budget, present())
+        found = read_status(opened, known.store, known.budget, present())
     if format_ == "json":
-        typer.echo(as_json(standing))
+        typer.echo(as_json(found))
     else:
-        print_standing(standing, known.store)
+        print_status(found, known.store)

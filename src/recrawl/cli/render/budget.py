@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from recrawl.cli.render.terminal import ANY_WIDTH, a_day, log_summary, number, percent
+from recrawl.cli.render.terminal import ANY_WIDTH, log_summary, number, per_day, percent
 from recrawl.kernels.jit import Floats
 from recrawl.planning.budget import Cost
 from recrawl.units import format_duration, format_rate
@@ -41,14 +41,14 @@ def in_words(cost: Cost) -> str:
         return f"{fresh} fresh costs no visits: that much was never seen to change"
     rate = format_rate(visits)
     every = format_duration(len(cost.fleet.visits.names) / visits)
-    said = a_day(visits) if rate.endswith("a day") else f"{a_day(visits)}, {rate}"
+    said = per_day(visits) if rate.endswith("a day") else f"{per_day(visits)}, {rate}"
     return f"{fresh} fresh costs {said}; each page is visited every {every} on average"
 
 
 def compared(cost: Cost) -> str:
     """Say what the log's own visits bring, and what they could."""
     now, planned = percent(cost.now.freshness), percent(cost.planned.freshness)
-    return f"the log has {a_day(cost.now.visits)}: {now} fresh, or {planned} if they were planned"
+    return f"the log has {per_day(cost.now.visits)}: {now} fresh, or {planned} if they were planned"
 
 
 def print_curve(cost: Cost) -> None:

@@ -1,4 +1,4 @@
-"""The demo as people see it: live on a terminal, and what came of it."""
+"""The demo shown live on a terminal, and its result."""
 
 import math
 
@@ -12,30 +12,30 @@ from recrawl.demo.run import DemoResult, Snapshot
 from recrawl.records import Outcome
 
 BARS = "▁▂▃▄▅▆▇█"
-#: The least freshness that a bar is drawn for; those below it are as low.
+#: The freshness of the lowest bar; lower values look the same.
 LOWEST = 0.5
-#: Characters that the whole time takes.
+#: Width of a curve in characters.
 WIDTH = 40
-#: Styles that can be read on dark and on light terminals.
+#: Styles that are legible on dark and light terminals.
 STYLES = {"recrawl": "bold cyan", "uniform": "yellow", "best possible": "green"}
 
 
 def picture(sight: Snapshot) -> RenderableType:
-    """Draw how the demo stands."""
+    """Return the live view."""
     view = sight.stats
     title = Text.assemble(
-        (f"Keeping {count(view.pages, 'page')} of a little web fresh. ", "bold"),
-        f"Second {sight.seconds:.0f} of {sight.duration:.0f}; Ctrl-C ends it.",
+        (f"Keeping {count(view.pages, 'page')} of a small web fresh. ", "bold"),
+        f"Second {sight.seconds:.0f} of {sight.duration:.0f}; Ctrl-C to stop.",
     )
     believed = Text(
-        f"recrawl, which does not know the truth, expects {percent(view.expected_freshness)} now.",
+        f"recrawl does not know the truth; it expects {percent(view.expected_freshness)} now.",
         style="dim",
     )
     return Group(title, Text(), curves(sight), Text(), _counts(sight), Text(), believed)
 
 
 def curves(sight: Snapshot) -> Table:
-    """Draw the freshness of all three over time, and its mean so far."""
+    """Return curves of the true freshness of all three policies, with the mean so far."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("", no_wrap=True)
     table.add_column("true freshness over time", width=WIDTH, no_wrap=True)
@@ -49,12 +49,12 @@ def curves(sight: Snapshot) -> Table:
 
 
 def rivals(sight: Snapshot) -> dict[str, Curve]:
-    """Give the curves by name."""
+    """Return the curves by name."""
     return {"recrawl": sight.ours, "uniform": sight.uniform, "best possible": sight.best}
 
 
 def sparkline(curve: Curve, until: float, in_all: float) -> str:
-    """Draw a curve in characters, as far as it has come.
+    """Draw a curve in characters, up to now.
 
     >>> import numpy as np
     >>> sparkline(Curve(20.0, np.array([1.0, 0.75, 0.4, 0.9])), 10.0, 20.0)
@@ -62,7 +62,7 @@ def sparkline(curve: Curve, until: float, in_all: float) -> str:
     """
     columns = math.floor(WIDTH * until / in_all + 1e-9)
     step = in_all / WIDTH
-    means = [curve.mean(step * place, step * (place + 1)) for place in range(columns)]
+    means = [curve.mean(step * column, step * (column + 1)) for column in range(columns)]
     shares = [(mean - LOWEST) / (1.0 - LOWEST) for mean in means]
     return "".join(BARS[min(max(int(share * len(BARS)), 0), len(BARS) - 1)] for share in shares)
 
@@ -86,7 +86,7 @@ def _counts(sight: Snapshot) -> Table:
 
 
 def results(sight: Snapshot) -> Table:
-    """Give the final table."""
+    """Return the final table."""
     table = Table()
     table.add_column("policy")
     for heading in ("true freshness", "second half", "requests"):
@@ -99,7 +99,7 @@ def results(sight: Snapshot) -> Table:
 
 
 def findings(played: DemoResult) -> str:
-    """Say what was learned, and what noise did."""
+    """Summarise the visits, what was learned, and the effect of noise."""
     view, seconds = played.final.stats, played.final.seconds
     found = view.outcomes
     late = int((played.needless > seconds / 2).sum())
@@ -108,7 +108,7 @@ def findings(played: DemoResult) -> str:
         f"{found[Outcome.UNCHANGED]:,} unchanged ({view.not_modified:,} not modified), "
         f"{found[Outcome.FAILED]:,} failed.\n"
         f"{_learned(played)}\n"
-        "Clocks, tokens and adverts passed for a change "
+        "Clocks, tokens and adverts were mistaken for a change "
         f"{count(played.needless.size, 'time')}, {late:,} in the second half."
     )
 

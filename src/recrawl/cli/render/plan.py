@@ -7,12 +7,12 @@ from rich.table import Table
 
 from recrawl.cli.render.terminal import (
     SHOWN,
-    a_day,
     add_page,
     count,
     log_summary,
     number,
     page_table,
+    per_day,
     percent,
     show,
 )
@@ -102,5 +102,5 @@ def _held_back(plan: Plan) -> str:
     pages, hosts = int(plan.held_back[plan.host].sum()), int(plan.held_back.sum())
     return (
         f"{count(pages, 'page')} on {count(hosts, 'host')} held back by the host's budget of "
-        f"{a_day(plan.host_budget)}"
+        f"{per_day(plan.host_budget)}"
     )

@@ -1,23 +1,23 @@
-"""A progress bar for people; files and other programs do not get one."""
+"""A progress bar on terminals; files and pipes do not get one."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Called with what is done and what there is to do, None where nobody knows.
-Advance = Callable[[int, int | None], object]
+from recrawl.progress import Progress, no_progress
 
 
 @contextmanager
-def progress_bar(task: str) -> Iterator[Advance]:
-    """Show how far a task is, on standard error if that is a terminal, until it ends."""
+def progress_bar(task: str) -> Iterator[Progress]:
+    """Show the progress of the block on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda _done, _total: None
+        yield no_progress
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         number = bar.add_task(task, total=None)
         yield lambda done, total: bar.update(number, completed=done, total=total)

@@ -1,49 +1,74 @@
-"""A comparison of policies as people read it."""
+"""A comparison of policies as a table."""
 
 import math
 
 import typer
 from rich.table import Table
 
-from recrawl.cli.ranking import Ranking
-from recrawl.cli.render.terminal import show
+from recrawl.cli.render.terminal import count, per_day, show
+from recrawl.simulation.ranking import Ranking
 from recrawl.units import format_duration
 
-#: What marks a policy that spends more or less than the budget, and one that knows the true rates.
+#: Marks of policies that miss the budget, and of those that know the true rates.
 OFF_BUDGET, KNOWING = "*", "†"
-#: The most decimals that a percentage is told with.
+#: The maximum number of decimals of a percentage.
 DECIMALS = 6
 
 
-def print_ranking(found: Ranking, made: str, *, table: bool) -> None:
-    """Print what was replayed and how policies did; without the table, to standard error.
+def print_ranking(ranking: Ranking, description: str, *, table: bool) -> None:
+    """Print a summary and the scores; without the table, to standard error.
 
     Args:
-        found: How they did.
-        made: How the world was made up; nothing if it is recorded.
-        table: Whether people read the scores here; if not, another program does.
+        ranking: The scores.
+        description: How the pages were made up; empty if they are recorded.
+        table: Whether to print the scores, rather than leave them to a file.
     """
-    typer.echo(found.in_words(), err=not table)
-    if made:
-        typer.echo(made, err=not table)
+    typer.echo(summary(ranking), err=not table)
+    if description:
+        typer.echo(description, err=not table)
     if table:
         typer.echo()
-        show(scores(found))
-    for line in footnotes(found):
+        show(scores(ranking))
+    for line in footnotes(ranking):
         typer.echo(line, err=not table)
 
 
-def scores(found: Ranking) -> Table:
-    """Give the scores as a table, least stale first."""
+def summary(ranking: Ranking) -> str:
+    """Return one line about the pages and the budget."""
+    world, budget = ranking.world, ranking.budget
+    pages, changes = count(world.pages, "page"), count(world.change.size, "change")
+    return (
+        f"{pages}, {changes} in {format_days(world.days)}; {per_day(budget)}, "
+        f"each page every {format_duration(world.pages / budget)} on average"
+    )
+
+
+def format_days(days: float) -> str:
+    """Write the length of a window, as a whole number if there are many days.
+
+    >>> format_days(1784.0), format_days(1.0), format_days(0.25)
+    ('1,784 days', '1 day', '6 h')
+    """
+    return f"{days:,.0f} days" if days >= 10 else format_duration(days)  # noqa: PLR2004
+
+
+def notes(ranking: Ranking) -> dict[str, str]:
+    """Return remarks about policies that do not compete on equal terms."""
+    used = {name: f"{100 * share:.0f} % of budget" for name, share in ranking.off_budget().items()}
+    return used | dict.fromkeys(ranking.knowing, "knows the true rates")
+
+
+def scores(ranking: Ranking) -> Table:
+    """Return the scores as a table, least stale first."""
     table = Table()
     table.add_column("policy", no_wrap=True)
     for heading in ("staleness", "freshness", "mean age", "visits", "spent", "wasted"):
         table.add_column(heading, justify="right", no_wrap=True)
-    digits = decimals(min(score.staleness for score in found.scores))
-    off_budget = found.off_budget()
-    for score in found.scores:
+    digits = decimals(min(score.staleness for score in ranking.scores))
+    off_budget = ranking.off_budget()
+    for score in ranking.scores:
         name = score.policy
-        marks = OFF_BUDGET * (name in off_budget) + KNOWING * (name in found.knowing)
+        marks = OFF_BUDGET * (name in off_budget) + KNOWING * (name in ranking.knowing)
         table.add_row(
             f"{name} {marks}".strip(),
             f"{100 * score.staleness:.{digits}f} %",
@@ -57,7 +82,7 @@ def scores(found: Ranking) -> Table:
 
 
 def decimals(share: float) -> int:
-    """Give the decimals that show a share in percent with two digits, and others like it.
+    """Return the decimals that show a share in percent with two significant digits.
 
     >>> decimals(0.16), decimals(0.0128), decimals(0.00012), decimals(0.0)
     (2, 2, 3, 2)
@@ -65,13 +90,11 @@ def decimals(share: float) -> int:
     return 2 if share <= 0.0 else min(max(2, 1 - math.floor(math.log10(100 * share))), DECIMALS)
 
 
-def footnotes(found: Ranking) -> list[str]:
-    """Say what the marks mean, as far as there are any."""
+def footnotes(ranking: Ranking) -> list[str]:
+    """Explain the marks that are used."""
     lines = []
-    if found.off_budget():
-        lines.append(
-            f"{OFF_BUDGET} spends more or less than the budget; 'spent' says how much of it"
-        )
-    if found.knowing:
-        lines.append(f"{KNOWING} knows the true change rates, which nobody does in life")
+    if ranking.off_budget():
+        lines.append(f"{OFF_BUDGET} misses the budget; 'spent' is the share of it that was used")
+    if ranking.knowing:
+        lines.append(f"{KNOWING} knows the true change rates, which no real crawler does")
     return lines

@@ -1,4 +1,4 @@
-"""A run as people follow it: live on a terminal, as lines elsewhere, and what it came to."""
+"""A run shown live on a terminal or as log lines, and its summary."""
 
 import json
 import sys
@@ -18,89 +18,89 @@ from recrawl.crawler.stats import Stats
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
 from recrawl.units import format_duration, format_rate
 
-#: Microseconds between two lines of a log.
+#: Microseconds between two log lines.
 LOG_EVERY = 10_000_000
-#: Closed hosts that are named.
-CLOSED = 5
+#: Maximum number of hosts shown that the crawler backs off from.
+MAX_CLOSED = 5
 
 Watch = Callable[[Stats], object]
 
 
 @contextmanager
-def screen_watch(console: Console, place: str) -> Iterator[Watch]:
+def screen_watch(console: Console, path: str) -> Iterator[Watch]:
     """Show a run live on a terminal until it ends."""
-    waiting = Text("Loading. The first time, kernels are compiled: some seconds, once.")
+    waiting = Text("Loading. On the first run, kernels are compiled, which takes some seconds.")
     with Live(waiting, console=console, auto_refresh=False, transient=True) as live:
         live.refresh()
-        yield lambda view: live.update(picture(view, place), refresh=True)
+        yield lambda stats: live.update(dashboard(stats, path), refresh=True)
 
 
 def log_watch(*, as_json: bool) -> Watch:
-    """Give what writes a line now and then."""
+    """Return a function that writes a log line every ten seconds."""
     last = 0
 
-    def watch(view: Stats) -> None:
+    def watch(stats: Stats) -> None:
         nonlocal last
-        if view.now - max(last, view.began) < LOG_EVERY:
+        if stats.now - max(last, stats.began) < LOG_EVERY:
             return
-        last = view.now
-        typer.echo(json.dumps(as_object(view)) if as_json else log_line(view))
-        # Whoever follows a log wants to see it now, through a pipe as well.
+        last = stats.now
+        typer.echo(json.dumps(as_object(stats)) if as_json else log_line(stats))
+        # Through a pipe as well, lines are to be seen at once.
         sys.stdout.flush()
 
     return watch
 
 
-def print_end(view: Stats, *, as_json: bool) -> None:
-    """Say what a run came to."""
+def print_end(stats: Stats, *, as_json: bool) -> None:
+    """Print the summary of a run."""
     if as_json:
-        typer.echo(json.dumps({**as_object(view), "end": True}))
+        typer.echo(json.dumps({**as_object(stats), "end": True}))
         return
-    ran = format_duration((view.now - view.began) / MICROSECONDS_A_DAY)
-    typer.echo(f"Ran for {ran}: {counts(view)}")
-    typer.echo(spending(view))
-    typer.echo(f"Expected freshness at the end: {percent(view.expected_freshness)}")
-    typer.echo("`recrawl status` says what is next, `recrawl show URL` why.")
+    ran = format_duration((stats.now - stats.began) / MICROSECONDS_A_DAY)
+    typer.echo(f"Ran for {ran}: {counts(stats)}")
+    typer.echo(spending(stats))
+    typer.echo(f"Expected freshness at the end: {percent(stats.expected_freshness)}")
+    typer.echo("`recrawl status` shows what is next, and `recrawl show URL` why.")
 
 
-def counts(view: Stats) -> str:
-    """Say what visits found.
+def counts(stats: Stats) -> str:
+    """Return the number of visits by outcome.
 
     >>> from collections import Counter
-    >>> view = Stats(0, 1.0, outcomes=Counter({Outcome.UNCHANGED: 2}), not_modified=1)
-    >>> counts(view)
+    >>> stats = Stats(0, 1.0, outcomes=Counter({Outcome.UNCHANGED: 2}), not_modified=1)
+    >>> counts(stats)
     '2 visits: 0 first, 0 changed, 2 unchanged (1 not modified), 0 failed, 0 gone'
     """
-    found = view.outcomes
+    found = stats.outcomes
     return (
-        f"{count(view.visits, 'visit')}: {found[Outcome.FIRST]:,} first, "
+        f"{count(stats.visits, 'visit')}: {found[Outcome.FIRST]:,} first, "
         f"{found[Outcome.CHANGED]:,} changed, {found[Outcome.UNCHANGED]:,} unchanged "
-        f"({view.not_modified:,} not modified), {found[Outcome.FAILED]:,} failed, "
+        f"({stats.not_modified:,} not modified), {found[Outcome.FAILED]:,} failed, "
         f"{found[Outcome.GONE]:,} gone"
     )
 
 
-def spending(view: Stats) -> str:
-    """Say what was spent."""
+def spending(stats: Stats) -> str:
+    """Return the number of requests, and the share of the budget they used."""
     return (
-        f"{count(view.requests, 'request')} for pages, {percent(view.budget_used)} of the budget "
-        f"({format_rate(view.budget)}); {view.robots:,} for robots.txt, "
-        f"{view.files:,} for sitemaps; {size(view.transferred)} received"
+        f"{count(stats.requests, 'request')} for pages, {percent(stats.budget_used)} of the budget "
+        f"({format_rate(stats.budget)}); {stats.robots:,} for robots.txt, "
+        f"{stats.files:,} for sitemaps; {size(stats.transferred)} received"
     )
 
 
-def log_line(view: Stats) -> str:
-    """Say how a run goes, in a line."""
-    parts = [counts(view), spending(view), f"{percent(view.expected_freshness)} expected fresh"]
-    if view.closed:
-        parts.append(f"{count(len(view.closed), 'host')} left alone for now")
-    if view.newest is not None and view.newest.outcome is Outcome.FAILED:
-        parts.append(f"newest: {newest(view.newest)}")
-    return f"{second(view.now)} {'; '.join(parts)}"
+def log_line(stats: Stats) -> str:
+    """Return a log line."""
+    parts = [counts(stats), spending(stats), f"{percent(stats.expected_freshness)} expected fresh"]
+    if stats.closed:
+        parts.append(f"{count(len(stats.closed), 'host')} backing off")
+    if stats.newest is not None and stats.newest.outcome is Outcome.FAILED:
+        parts.append(f"newest: {newest(stats.newest)}")
+    return f"{second(stats.now)} {'; '.join(parts)}"
 
 
 def newest(visit: Visit) -> str:
-    """Say what a visit found."""
+    """Return one line about a visit."""
     response = visit.response
     why = f": {response.error}" if response.error else ""
     took = took_seconds(response.seconds)
@@ -108,7 +108,7 @@ def newest(visit: Visit) -> str:
 
 
 def took_seconds(seconds: float) -> str:
-    """Say how long a response took.
+    """Write a duration.
 
     >>> took_seconds(0.0123), took_seconds(2.5)
     ('12 ms', '2.5 s')
@@ -116,82 +116,82 @@ def took_seconds(seconds: float) -> str:
     return f"{1000 * seconds:.0f} ms" if seconds < 1.0 else f"{seconds:.1f} s"
 
 
-def as_object(view: Stats) -> dict[str, Any]:
-    """Give how a run goes, for a line of JSON."""
+def as_object(stats: Stats) -> dict[str, Any]:
+    """Return the state of a run as an object for JSON."""
     return {
-        "time": iso(view.now),
-        "began": iso(view.began),
-        "pages": view.pages,
-        "visits": view.visits,
-        **{outcome.name.lower(): view.outcomes[outcome] for outcome in Outcome},
-        "not_modified": view.not_modified,
-        "requests": view.requests,
-        "robots": view.robots,
-        "sitemaps": view.files,
-        "bytes": view.transferred,
-        "under_way": view.under_way,
-        "next_visit": iso(max(view.next_visit, view.now)),
-        "budget": view.budget,
-        "budget_used": view.budget_used,
-        "expected_freshness": view.expected_freshness,
-        "price": view.price,
-        "closed": {host: iso(at) for host, at in view.closed.items()},
+        "time": iso(stats.now),
+        "began": iso(stats.began),
+        "pages": stats.pages,
+        "visits": stats.visits,
+        **{outcome.name.lower(): stats.outcomes[outcome] for outcome in Outcome},
+        "not_modified": stats.not_modified,
+        "requests": stats.requests,
+        "robots": stats.robots,
+        "sitemaps": stats.files,
+        "bytes": stats.transferred,
+        "in_flight": stats.under_way,
+        "next_visit": iso(max(stats.next_visit, stats.now)),
+        "budget": stats.budget,
+        "budget_used": stats.budget_used,
+        "expected_freshness": stats.expected_freshness,
+        "price": stats.price,
+        "closed": {host: iso(at) for host, at in stats.closed.items()},
     }
 
 
-def picture(view: Stats, place: str) -> RenderableType:
-    """Draw a run."""
-    ran = format_duration((view.now - view.began) / MICROSECONDS_A_DAY)
-    title = f"{printable(place)}: {count(view.pages, 'page')}, running for {ran}; Ctrl-C ends it"
-    parts: list[RenderableType] = [Text(title, style="bold"), Text(), _numbers(view)]
-    if view.hosts:
-        parts += [Text(), _slowest(view)]
-    if view.closed:
-        parts += [Text(), _closed(view)]
-    if view.newest is not None:
-        line = Text(f"newest: {newest(view.newest)}", no_wrap=True, overflow="ellipsis")
+def dashboard(stats: Stats, path: str) -> RenderableType:
+    """Return the live stats of a run."""
+    ran = format_duration((stats.now - stats.began) / MICROSECONDS_A_DAY)
+    title = f"{printable(path)}: {count(stats.pages, 'page')}, running for {ran}; Ctrl-C to stop"
+    parts: list[RenderableType] = [Text(title, style="bold"), Text(), _numbers(stats)]
+    if stats.hosts:
+        parts += [Text(), _slowest(stats)]
+    if stats.closed:
+        parts += [Text(), _closed(stats)]
+    if stats.newest is not None:
+        line = Text(f"newest: {newest(stats.newest)}", no_wrap=True, overflow="ellipsis")
         parts += [Text(), line]
     return Group(*parts)
 
 
-def _numbers(view: Stats) -> Table:
-    found = view.outcomes
+def _numbers(stats: Stats) -> Table:
+    found = stats.outcomes
     table = Table.grid(padding=(0, 3))
     for _ in range(3):
         table.add_column(no_wrap=True)
         table.add_column(justify="right", no_wrap=True)
-    left = [("fetched", view.visits), ("first", found[Outcome.FIRST])]
+    left = [("fetched", stats.visits), ("first", found[Outcome.FIRST])]
     left += [("changed", found[Outcome.CHANGED]), ("unchanged", found[Outcome.UNCHANGED])]
-    left += [("not modified", view.not_modified), ("under way", view.under_way)]
+    left += [("not modified", stats.not_modified), ("in flight", stats.under_way)]
     middle = [("failed", f"{found[Outcome.FAILED]:,}"), ("gone", f"{found[Outcome.GONE]:,}")]
-    middle += [("received", size(view.transferred)), ("price of a visit", number(view.price))]
-    middle += [("expected fresh", percent(view.expected_freshness))]
-    middle += [("next due", until(view.next_visit, view.now))]
-    right = [("requests", f"{view.requests:,}"), ("robots.txt", f"{view.robots:,}")]
-    right += [("sitemaps", f"{view.files:,}"), ("budget", format_rate(view.budget))]
-    right += [("budget used", percent(view.budget_used)), ("pages", f"{view.pages:,}")]
+    middle += [("received", size(stats.transferred)), ("price of a visit", number(stats.price))]
+    middle += [("expected fresh", percent(stats.expected_freshness))]
+    middle += [("next due", until(stats.next_visit, stats.now))]
+    right = [("requests", f"{stats.requests:,}"), ("robots.txt", f"{stats.robots:,}")]
+    right += [("sitemaps", f"{stats.files:,}"), ("budget", format_rate(stats.budget))]
+    right += [("budget used", percent(stats.budget_used)), ("pages", f"{stats.pages:,}")]
     for one, two, three in zip(left, middle, right, strict=True):
         table.add_row(one[0], f"{one[1]:,}", *two, *three)
     return table
 
 
-def _slowest(view: Stats) -> Table:
+def _slowest(stats: Stats) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("slowest hosts", overflow="ellipsis", no_wrap=True)
     table.add_column("responses", justify="right")
     table.add_column("took", justify="right")
-    for host, times in view.slowest():
+    for host, times in stats.slowest():
         took = took_seconds(times.mean)
         table.add_row(Text(printable(host)), f"{times.responses:,}", took)
     return table
 
 
-def _closed(view: Stats) -> Table:
+def _closed(stats: Stats) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("left alone for now", overflow="ellipsis", no_wrap=True)
-    table.add_column("asked again", justify="right")
-    for host, at in list(view.closed.items())[:CLOSED]:
-        table.add_row(Text(printable(host)), until(at, view.now))
-    if len(view.closed) > CLOSED:
-        table.add_row(f"and {count(len(view.closed) - CLOSED, 'more host')}", "")
+    table.add_column("backing off", overflow="ellipsis", no_wrap=True)
+    table.add_column("next request", justify="right")
+    for host, at in list(stats.closed.items())[:MAX_CLOSED]:
+        table.add_row(Text(printable(host)), until(at, stats.now))
+    if len(stats.closed) > MAX_CLOSED:
+        table.add_row(f"and {count(len(stats.closed) - MAX_CLOSED, 'more host')}", "")
     return table

@@ -1,4 +1,4 @@
-"""The crawler's settings as people read them: as a table, as JSON, and as a file to begin with."""
+"""The crawler's settings as a table, as JSON, and as an example file."""
 
 import json
 import os
@@ -12,31 +12,31 @@ from rich.text import Text
 
 from recrawl.cli.render.terminal import printable, show
 from recrawl.crawler.settings import (
+    BOOLEAN,
     COUNT,
+    FIELDS,
     FILE,
-    KNOBS,
-    PREFIX,
+    NAMES,
     SHARE,
-    WORDS,
-    YES_NO,
     Kind,
     load_settings,
+    variable,
 )
 
 DEFAULT = "default"
-NOTHING = "–"
+EMPTY = "–"
 
 
 @dataclass(frozen=True)
-class Knob:
-    """A setting.
+class Setting:
+    """A setting and its current value.
 
     Attributes:
-        name: Its name in a file; a flag has - for _.
-        value: What it is now, as somebody typed it.
-        set_by: Who typed that.
-        default: What it is unless somebody says otherwise.
-        kind: What may be typed.
+        name: Its name in a file; an option has - for _.
+        value: The current value, as it was typed.
+        set_by: Where that was set: a variable, a file, or ``default``.
+        default: The default, as a user would type it.
+        kind: The type of its values.
         meaning: What it does.
     """
 
@@ -48,59 +48,56 @@ class Knob:
     meaning: str
 
 
-def knobs_now(file: str | None) -> list[Knob]:
-    """Give every setting as a run without flags would have it, or say what is wrong with one."""
+def current_settings(file: str | None) -> list[Setting]:
+    """Return every setting as a run without options would have it."""
     load_settings(file=file)
     path = Path(FILE if file is None else file)
-    told = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return [_knob(name, field, path, told) for name, field in KNOBS.items()]
+    table = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return [_setting(name, field, path, table) for name, field in FIELDS.items()]
 
 
-def _knob(name: str, field: "Field[Any]", path: Path, told: dict[str, Any]) -> Knob:
+def _setting(name: str, field: "Field[Any]", path: Path, table: dict[str, Any]) -> Setting:
     described = field.metadata
-    variable = PREFIX + name.upper()
-    value, set_by = described["typed"], DEFAULT
-    if variable in os.environ:
-        value, set_by = os.environ[variable], variable
-    elif name in told:
-        value, set_by = _typed(told[name]), str(path)
-    return Knob(
-        name, value, set_by, described["typed"], described["kind"].name, described["meaning"]
-    )
+    default = described["typed"]
+    value, set_by = default, DEFAULT
+    if variable(name) in os.environ:
+        value, set_by = os.environ[variable(name)], variable(name)
+    elif name in table:
+        value, set_by = _typed(table[name]), str(path)
+    return Setting(name, value, set_by, default, described["kind"].name, described["meaning"])
 
 
 def _typed(value: object) -> str:
-    """Write what a TOML file says as it would be typed elsewhere."""
+    """Write a TOML value as it would be typed elsewhere."""
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def print_knobs(knobs: list[Knob]) -> None:
+def print_settings(settings: list[Setting]) -> None:
     """Print settings as a table."""
     table = Table()
-    for heading in ("setting", "value", "set by"):
+    for heading in ("setting", "value", "set by", "default"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("default", no_wrap=True)
     table.add_column("meaning")
-    for knob in knobs:
-        cells = (knob.name, knob.value or NOTHING, knob.set_by, knob.default or NOTHING)
-        table.add_row(*(Text(printable(cell)) for cell in (*cells, knob.meaning)))
+    for one in settings:
+        cells = (one.name, one.value or EMPTY, one.set_by, one.default or EMPTY, one.meaning)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     show(table)
 
 
-def as_json(knobs: list[Knob]) -> str:
-    """Write settings as a list of objects."""
-    return json.dumps([asdict(knob) for knob in knobs], ensure_ascii=False, indent=2)
+def as_json(settings: list[Setting]) -> str:
+    """Return settings as a JSON list of objects."""
+    return json.dumps([asdict(one) for one in settings], ensure_ascii=False, indent=2)
 
 
 def example_file() -> str:
-    """Give a file that says every default, each as a comment."""
+    """Return a settings file with every default commented out."""
     lines = [
         "# Settings of recrawl, read from recrawl.toml in the current directory or from the file",
-        "# that --settings names. Take away the # before a setting to change it.",
+        "# given with --settings. Remove the # in front of a setting to change it.",
     ]
-    for name, field in KNOBS.items():
+    for name, field in FIELDS.items():
         described = field.metadata
         written = _toml(described["typed"], described["kind"])
         lines += ["", f"# {described['meaning']}", f"# {name} = {written}"]
@@ -108,8 +105,6 @@ def example_file() -> str:
 
 
 def _toml(typed: str, kind: Kind) -> str:
-    if kind in (COUNT, SHARE, YES_NO):
+    if kind in (COUNT, SHARE, BOOLEAN):
         return typed
-    if kind is WORDS:
-        return json.dumps(list(WORDS.read(typed)))
-    return json.dumps(typed)
+    return json.dumps(list(NAMES.parse(typed)) if kind is NAMES else typed)

@@ -1,4 +1,4 @@
-"""A page as people read it, and as JSON."""
+"""A page and its visits as tables and as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recrawl.cli.render.terminal import count, number, printable, show
-from recrawl.cli.render.units import finite, iso, moment, print_facts, second, size, until
+from recrawl.cli.render.units import finite, iso, minute, print_facts, second, size, until
 from recrawl.crawler.explain import Explanation, how_often
 from recrawl.records import State
 from recrawl.store.rows import LoggedVisit
@@ -24,49 +24,58 @@ SIGNALS = {"etag": "same ETag", "lastmod": "same Last-Modified", "digest": "comp
 
 
 def print_page(
-    told: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]
+    explanation: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]
 ) -> None:
-    """Print a page, why it is visited when it is, and its visits."""
-    typer.echo(printable(told.page.url))
-    print_facts(overview(told, visits))
+    """Print a page, when and why it is visited next, and its visits."""
+    typer.echo(printable(explanation.page.url))
+    print_facts(overview(explanation, visits))
     typer.echo()
-    typer.echo(told.why())
+    typer.echo(explanation.why())
     if not shown:
         return
     typer.echo()
     show(visits_table(shown))
     if len(shown) < len(visits):
-        typer.echo(f"These are the last {len(shown)} of {len(visits):,}; --all shows all of them.")
+        typer.echo(f"These are the last {len(shown)} of {len(visits):,}; --all shows them all.")
 
 
-def overview(told: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
-    """Give what is known and believed of a page."""
-    page = told.page
+def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
+    """Return what is known and believed about a page."""
+    page = explanation.page
     rows = [("state", STATES[page.state]), ("importance", number(page.importance))]
     if visits:
-        rows.append(("first visit", f"{moment(visits[-1].at)} UTC"))
+        rows.append(("first visit", f"{minute(visits[-1].at)} UTC"))
         rows.append(("visits", f"{len(visits):,}, {count(page.changes, 'change')} found"))
     else:
         rows.append(("visits", "none yet"))
-    if told.change_rate is not None and told.low is not None and told.high is not None:
-        low, high = how_often(told.low), how_often(told.high)
-        rate = how_often(told.change_rate)
+    if (
+        explanation.change_rate is not None
+        and explanation.low is not None
+        and explanation.high is not None
+    ):
+        low, high = how_often(explanation.low), how_often(explanation.high)
+        rate = how_often(explanation.change_rate)
         rows.append(("changes", f"{rate} (95 % sure: {low} – {high})"))
-    if told.crawl_rate:
-        rows.append(("visited", f"every {format_duration(1.0 / told.crawl_rate)}"))
-    if told.due is not None:
-        rows.append(("next visit", f"{moment(told.due)} UTC, {until(told.due, told.now)}"))
+    if explanation.crawl_rate:
+        rows.append(("visited", f"every {format_duration(1.0 / explanation.crawl_rate)}"))
+    if explanation.due is not None:
+        rows.append(
+            (
+                "next visit",
+                f"{minute(explanation.due)} UTC, {until(explanation.due, explanation.now)}",
+            )
+        )
     return rows
 
 
 def visits_table(visits: Sequence[LoggedVisit]) -> Table:
-    """Give visits, the newest first."""
+    """Return visits as a table, newest first."""
     table = Table()
     table.add_column("visit (UTC)", no_wrap=True)
     table.add_column("outcome", no_wrap=True)
     for heading in ("status", "received", "took"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("how it is known", overflow="fold")
+    table.add_column("determined by", overflow="fold")
     for visit in visits:
         table.add_row(
             second(visit.at),
@@ -83,13 +92,15 @@ def _remark(visit: LoggedVisit) -> str:
     parts = [visit.error] if visit.error else []
     parts += [SIGNALS[visit.signal]] if visit.signal else []
     parts += [f"redirected to {visit.redirect}"] if visit.redirect else []
-    parts += ["cut short"] if visit.truncated else []
+    parts += ["truncated"] if visit.truncated else []
     return "; ".join(parts)
 
 
-def as_json(told: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]) -> str:
-    """Write a page as one object."""
-    page = told.page
+def as_json(
+    explanation: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]
+) -> str:
+    """Return a page as a JSON object."""
+    page = explanation.page
     found: dict[str, Any] = {
         "page": page.url,
         "state": page.state.name.lower(),
@@ -100,15 +111,15 @@ def as_json(told: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[Lo
         "visits": len(visits),
         "changes": page.changes,
         "failures": page.failures,
-        "change_rate": told.change_rate,
-        "low": told.low,
-        "high": told.high,
-        "stale": told.stale,
-        "value": told.value,
-        "price": None if told.price is None else told.price.value,
-        "crawl_rate": finite(told.crawl_rate),
-        "next_visit": iso(told.due),
-        "why": told.why(),
+        "change_rate": explanation.change_rate,
+        "low": explanation.low,
+        "high": explanation.high,
+        "stale": explanation.stale,
+        "value": explanation.value,
+        "price": None if explanation.price is None else explanation.price.value,
+        "crawl_rate": finite(explanation.crawl_rate),
+        "next_visit": iso(explanation.due),
+        "why": explanation.why(),
         "history": [_visit(visit) for visit in shown],
     }
     return json.dumps(found, ensure_ascii=False, indent=2)

@@ -1,4 +1,4 @@
-"""How things stand, as people read it and as JSON."""
+"""The status of a store as tables and as JSON."""
 
 import json
 from typing import Any
@@ -17,37 +17,37 @@ from recrawl.store.rows import Spending
 UNKNOWN = "–"
 
 
-def print_standing(standing: Status, place: str) -> None:
-    """Print how things stand."""
-    print_facts(overview(standing, place))
+def print_status(status: Status, path: str) -> None:
+    """Print the status of a store."""
+    print_facts(overview(status, path))
     typer.echo()
-    show(spending_table(standing))
-    if standing.due:
+    show(spending_table(status))
+    if status.due:
         typer.echo()
-        show(due_table(standing))
-    if standing.hosts:
+        show(due_table(status))
+    if status.hosts:
         typer.echo()
-        show(host_table(standing))
-    if standing.other_hosts:
-        typer.echo(f"and {count(standing.other_hosts, 'more host')}")
+        show(host_table(status))
+    if status.other_hosts:
+        typer.echo(f"and {count(status.other_hosts, 'more host')}")
 
 
-def overview(standing: Status, place: str) -> list[tuple[str, str]]:
-    """Give the pages, the copies, and whether a run goes on."""
-    totals, fresh = standing.totals, standing.expected_freshness
-    running = "none" if standing.runner is None else f"process {standing.runner}"
+def overview(status: Status, path: str) -> list[tuple[str, str]]:
+    """Return the totals, and whether there is a run."""
+    totals, fresh = status.totals, status.expected_freshness
+    running = "none" if status.runner is None else f"process {status.runner}"
     return [
-        ("store", f"{place}, {size(standing.size)}"),
+        ("store", f"{path}, {size(status.size)}"),
         ("run", running),
-        ("pages", f"{totals.pages:,}: {_states(standing)}"),
+        ("pages", f"{totals.pages:,}: {_states(status)}"),
         ("copies", f"{totals.with_copy:,}, {size(totals.content_bytes)} of content"),
         ("expected fresh", UNKNOWN if fresh is None else percent(fresh)),
-        ("price of a visit", _price(standing)),
+        ("price of a visit", _price(status)),
     ]
 
 
-def _states(standing: Status) -> str:
-    totals = standing.totals
+def _states(status: Status) -> str:
+    totals = status.totals
     parts = [f"{totals.alive:,} alive"]
     parts += [f"{totals.missing:,} not found at the last visit"] if totals.missing else []
     parts += [f"{totals.gone:,} gone"] if totals.gone else []
@@ -56,24 +56,24 @@ def _states(standing: Status) -> str:
     return ", ".join(parts)
 
 
-def _price(standing: Status) -> str:
-    if standing.price is None:
+def _price(status: Status) -> str:
+    if status.price is None:
         return "not known yet"
-    when = "" if standing.price.is_now else ", in the last run"
-    return f"{standing.price.value:.2g} (importance × days){when}"
+    when = "" if status.price.is_now else ", in the last run"
+    return f"{status.price.value:.2g} (importance × days){when}"
 
 
-def spending_table(standing: Status) -> Table:
-    """Give visits by outcome, and requests, of a day and of all time."""
+def spending_table(status: Status) -> Table:
+    """Return visits by outcome and requests, of the last day and of all time."""
     table = Table()
     table.add_column("")
-    for heading in ("last 24 h", "in all"):
+    for heading in ("last 24 h", "all time"):
         table.add_column(heading, justify="right", no_wrap=True)
-    day, ever = standing.last_day, standing.ever
+    day, ever = status.last_day, status.ever
     for outcome in Outcome:
         name = f"visits, {outcome.name.lower()}"
         table.add_row(name, f"{day.outcomes[outcome]:,}", f"{ever.outcomes[outcome]:,}")
-    used = day.requests / standing.budget
+    used = day.requests / status.budget
     table.add_row("requests for pages", f"{day.requests:,}", f"{ever.requests:,}")
     table.add_row("share of the budget", percent(used), "")
     table.add_row("requests for robots.txt", f"{day.robots:,}", f"{ever.robots:,}")
@@ -81,11 +81,11 @@ def spending_table(standing: Status) -> Table:
     return table
 
 
-def due_table(standing: Status) -> Table:
-    """Give the pages that are visited next, and why."""
+def due_table(status: Status) -> Table:
+    """Return the pages that are due next, and why."""
     table = page_table("next visit", "why")
-    for due in standing.due:
-        at = "now" if due.at is None else until(due.at, standing.now)
+    for due in status.due:
+        at = "now" if due.at is None else until(due.at, status.now)
         add_page(table, due.url, [at, _why(due)])
     return table
 
@@ -96,13 +96,13 @@ def _why(due: Due) -> str:
     return f"changes {how_often(due.change_rate)}; stale: {percent_sign(due.stale)}"
 
 
-def host_table(standing: Status) -> Table:
-    """Give the hosts with most pages."""
+def host_table(status: Status) -> Table:
+    """Return the hosts with the most pages."""
     table = Table()
     table.add_column("host", overflow="fold")
     for heading in ("pages", "without a copy", "failing", "expected fresh"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for host in standing.hosts:
+    for host in status.hosts:
         fresh = finite(host.expected_freshness)
         table.add_row(
             Text(printable(host.name)),
@@ -114,13 +114,13 @@ def host_table(standing: Status) -> Table:
     return table
 
 
-def as_json(standing: Status) -> str:
-    """Write how things stand as one object."""
-    totals = standing.totals
-    told = {
-        "time": iso(standing.now),
-        "run": standing.runner,
-        "bytes": standing.size,
+def as_json(status: Status) -> str:
+    """Return the status as a JSON object."""
+    totals = status.totals
+    found = {
+        "time": iso(status.now),
+        "run": status.runner,
+        "bytes": status.size,
         "pages": {
             "all": totals.pages,
             "alive": totals.alive,
@@ -129,11 +129,11 @@ def as_json(standing: Status) -> str:
             "with_copy": totals.with_copy,
         },
         "content_bytes": totals.content_bytes,
-        "budget": standing.budget,
-        "last_day": _spent(standing.last_day),
-        "in_all": _spent(standing.ever),
-        "expected_freshness": standing.expected_freshness,
-        "price": None if standing.price is None else standing.price.value,
+        "budget": status.budget,
+        "last_day": _spent(status.last_day),
+        "all_time": _spent(status.ever),
+        "expected_freshness": status.expected_freshness,
+        "price": None if status.price is None else status.price.value,
         "due": [
             {
                 "page": due.url,
@@ -142,7 +142,7 @@ def as_json(standing: Status) -> str:
                 "stale": due.stale,
                 "value": finite(due.value),
             }
-            for due in standing.due
+            for due in status.due
         ],
         "hosts": [
             {
@@ -152,11 +152,11 @@ def as_json(standing: Status) -> str:
                 "failing": host.failing,
                 "expected_freshness": finite(host.expected_freshness),
             }
-            for host in standing.hosts
+            for host in status.hosts
         ],
-        "other_hosts": standing.other_hosts,
+        "other_hosts": status.other_hosts,
     }
-    return json.dumps(told, ensure_ascii=False, indent=2)
+    return json.dumps(found, ensure_ascii=False, indent=2)
 
 
 def _spent(spending: Spending) -> dict[str, Any]:

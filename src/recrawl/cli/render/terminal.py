@@ -1,4 +1,4 @@
-"""How tables and numbers look on a terminal, and in files that their output is sent to."""
+"""Tables and numbers for terminals, and for files that output is redirected to."""
 
 import sys
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from rich.text import Text
 
 from recrawl.records import Visits
 
-#: How many pages a table shows.
+#: Maximum number of pages in a table.
 SHOWN = 20
-#: Wide enough for any address where no terminal limits the width.
+#: Wide enough for any URL where no terminal limits the width.
 ANY_WIDTH = 10_000
-#: From here on, numbers are told without a fraction.
+#: From here on, numbers are shown without a fraction.
 WHOLE = 99.5
 
 
 def show(table: Table, *, err: bool = False) -> None:
-    """Print a table; plain and unbroken where no terminal shows it."""
+    """Print a table; without a terminal, plain and without line breaks in cells."""
     terminal = (sys.stderr if err else sys.stdout).isatty()
     table.box = box.SIMPLE_HEAD if terminal else None
     table.pad_edge = terminal
@@ -28,7 +28,7 @@ def show(table: Table, *, err: bool = False) -> None:
 
 
 def page_table(*headings: str) -> Table:
-    """Give an empty table with a column for pages, which may be long, and others after it."""
+    """Return an empty table with a column for pages, which may be long, and other columns."""
     table = Table()
     table.add_column("page", overflow="fold")
     for heading in headings:
@@ -37,21 +37,21 @@ def page_table(*headings: str) -> Table:
 
 
 def add_page(table: Table, page: object, cells: Iterable[str]) -> None:
-    """Add a page's row."""
+    """Add the row of a page."""
     table.add_row(Text(printable(str(page))), *cells)
 
 
 def printable(name: str) -> str:
-    r"""Show what would steer a terminal instead of sending it there.
+    r"""Escape control characters, which could manipulate a terminal.
 
     >>> print(printable("https://example.org/ü\x1b[2J"))
     https://example.org/ü\x1b[2J
     """
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in name)
 
 
 def log_summary(visits: Visits, *, unknown: int) -> str:
-    """Say in one line what was read, and of how many pages nothing could be learned."""
+    """Return one line about what was read, and how many pages have nothing to learn from."""
     first, last = int(visits.time.min()), int(visits.time.max())
     counts = f"{count(len(visits.names), 'page')}, {count(visits.page.size, 'visit')}"
     parts = [f"{counts} from {_date(first)} to {_date(last)}"]
@@ -63,7 +63,7 @@ def log_summary(visits: Visits, *, unknown: int) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """Say how many there are of a thing.
+    """Write a number of things.
 
     >>> count(1, "page"), count(2_000, "page")
     ('1 page', '2,000 pages')
@@ -72,7 +72,7 @@ def count(number: int, thing: str) -> str:
 
 
 def number(value: float) -> str:
-    """Say a number with three digits, or as a whole one with thousands set apart.
+    """Write a number with three digits, or as a whole number with thousands separators.
 
     >>> number(0.12345), number(4.0), number(12345.6)
     ('0.123', '4', '12,346')
@@ -80,18 +80,18 @@ def number(value: float) -> str:
     return f"{value:.3g}" if value < WHOLE else f"{value:,.0f}"
 
 
-def a_day(visits: float) -> str:
-    """Say a number of visits a day, which another number can be compared with.
+def per_day(visits: float) -> str:
+    """Write a rate of visits, always per day so that rates can be compared.
 
-    >>> a_day(1.0), a_day(2_400.0)
-    ('1 visit a day', '2,400 visits a day')
+    >>> per_day(1.0), per_day(2_400.0)
+    ('1 visit per day', '2,400 visits per day')
     """
-    said = number(visits)
-    return f"{said} visit a day" if said == "1" else f"{said} visits a day"
+    written = number(visits)
+    return f"{written} visit per day" if written == "1" else f"{written} visits per day"
 
 
 def percent(share: float) -> str:
-    """Say a share in percent, with digits enough to tell it from all.
+    """Write a share in percent, with enough digits to distinguish it from 100 %.
 
     >>> percent(0.95), percent(0.99996), percent(1.0)
     ('95.0 %', '99.996 %', '100.0 %')

@@ -1,4 +1,4 @@
-"""Times, sizes and rests as people read them, and as JSON has them."""
+"""Times and sizes for people and for JSON."""
 
 import math
 from collections.abc import Iterable
@@ -14,17 +14,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
-def moment(at: int) -> str:
-    """Say a time to the minute.
+def minute(at: int) -> str:
+    """Write a time to the minute.
 
-    >>> moment(0)
+    >>> minute(0)
     '1970-01-01 00:00'
     """
     return f"{_time(at):%Y-%m-%d %H:%M}"
 
 
 def second(at: int) -> str:
-    """Say a time to the second.
+    """Write a time to the second.
 
     >>> second(1_000_000)
     '1970-01-01 00:00:01'
@@ -42,7 +42,7 @@ def iso(at: int | None) -> str | None:
 
 
 def until(at: int, now: int) -> str:
-    """Say how far ahead a time is.
+    """Write how far ahead a time is.
 
     >>> until(3_600_000_000, 0), until(0, 1)
     ('in 1 h', 'now')
@@ -51,7 +51,7 @@ def until(at: int, now: int) -> str:
 
 
 def size(count: int) -> str:
-    """Say a number of bytes.
+    """Write a number of bytes.
 
     >>> size(512), size(5_100), size(12_000_000)
     ('512 bytes', '5.1 kB', '12 MB')
@@ -65,7 +65,7 @@ def size(count: int) -> str:
 
 
 def finite(number: float | None) -> float | None:
-    """Give a number that JSON can write; None for others.
+    """Return a number that JSON can represent; None for others.
 
     >>> finite(1.5), finite(math.inf)
     (1.5, None)
@@ -74,10 +74,10 @@ def finite(number: float | None) -> float | None:
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Print names and what there is to say of each, one below the other."""
-    told = list(facts)
-    width = max(len(name) for name, _ in told)
-    for name, value in told:
+    """Print names and values in two columns."""
+    rows = list(facts)
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
         typer.echo(f"{name:{width}}  {printable(value)}")
 
 

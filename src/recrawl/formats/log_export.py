@@ -1,4 +1,4 @@
-"""The log as a file, in the format that its name tells."""
+"""Writing a store's log as Parquet or CSV."""
 
 import tempfile
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from pyarrow import parquet
 from recrawl.formats.common_crawl import write_common_crawl, write_crawl_log
 from recrawl.formats.tables import whole_file
 
-ROWS_AT_ONCE = 50_000
+ROWS_PER_BATCH = 50_000
 
 
 def write_log(batches: Iterable[Any], target: str, *, native: bool) -> int:
-    """Write the log as Parquet or CSV, whole or not at all; give the number of rows.
+    """Write a complete log or nothing; return the number of rows.
 
     Args:
-        batches: As the store gives them.
-        target: A file whose name ends in .csv, or anything else for Parquet.
-        native: Whether as a crawl log of recrawl's, not with Common Crawl's columns.
+        batches: As returned by the store.
+        target: A file; CSV if its name ends in .csv, otherwise Parquet.
+        native: Whether to write recrawl's crawl log rather than Common Crawl's columns.
     """
     write = write_crawl_log if native else write_common_crawl
     if not target.lower().endswith(".csv"):
@@ -37,5 +37,5 @@ def _rewrite(source: Path, target: str) -> None:
     with parquet.ParquetFile(source) as log, whole_file(target) as file:
         options = arrow_csv.WriteOptions(quoting_style="needed")
         with arrow_csv.CSVWriter(file, log.schema_arrow, write_options=options) as writer:
-            for batch in log.iter_batches(ROWS_AT_ONCE):
+            for batch in log.iter_batches(ROWS_PER_BATCH):
                 writer.write_batch(batch)
