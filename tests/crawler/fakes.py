@@ -34,7 +34,7 @@ from recrawl.records import (
     Validators,
     Visit,
 )
-from recrawl.store.rows import Added, Edits, Fleet, NewPage, Observed, SitemapFile, Spent
+from recrawl.store.rows import Added, Edits, PageTable, NewPage, Observed, SitemapFile, Spent
 from recrawl.urls import host_of
 
 SECOND = 1_000_000
@@ -111,13 +111,13 @@ class MemoryStore:
             [(number, value) for kind, number, value in new if kind == "importance"],
         )
 
-    def fleet(self) -> Fleet:
+    def fleet(self) -> PageTable:
         pages = [page for page in self.known.values() if page.state is not State.GONE]
         hosts = sorted({page.host for page in pages})
         nothing = (math.nan, math.nan)
         beliefs = np.array([self.beliefs.get(page.number, nothing) for page in pages])
         visits = [NO_TIME if page.last_visit is None else page.last_visit for page in pages]
-        return Fleet(
+        return PageTable(
             serial=len(self._edits),
             number=np.array([page.number for page in pages], np.int64),
             host=np.array([hosts.index(page.host) for page in pages], np.int64),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
-from recrawl.store.rows import Added, Edits, Fleet, NewPage, Observed, SitemapFile, Spent
+from recrawl.store.rows import Added, Edits, PageTable, NewPage, Observed, SitemapFile, Spent
 
 
 class Fetching(Protocol):
@@ -36,7 +36,7 @@ class Storing(Protocol):
         """Return what was edited since."""
         ...
 
-    def fleet(self) -> Fleet:
+    def fleet(self) -> PageTable:
         """Return all pages that are visited."""
         ...
 
