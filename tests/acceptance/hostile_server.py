@@ -1,7 +1,7 @@
-"""A web of servers that do what servers must not do, in a process of its own.
+"""Servers that do what servers must not do, in a process of their own.
 
-``python hostile_server.py COPIES`` prints a line of JSON, the addresses of so many hosts of each
-kind, and serves until its input ends.
+``python hostile_server.py COPIES`` starts that many hosts of each kind, prints their addresses as a
+line of JSON, and serves until its standard input is closed.
 """
 
 import asyncio
@@ -13,28 +13,28 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 Writer = asyncio.StreamWriter
-Misdeed = Callable[[str, Writer], Awaitable[None]]
+Behaviour = Callable[[str, Writer], Awaitable[None]]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 PIECE = b"<p>and so on and on" * 3_000
-WORDS = [b"nobody", b"ever", b"said", b"this", b"before", b"today"]
+WORDS = [b"nobody", b"ever", b"wrote", b"this", b"before", b"today"]
 _numbers = itertools.count()
 
 
 def whole(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
-    """Write a proper answer."""
+    """Return a valid response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n{more}"
     return head.encode() + b"\r\n" + body
 
 
 def fresh() -> bytes:
-    """Write something that was never said before, so that the page has to be read."""
+    """Return a text that is new, so that the page has to be parsed."""
     number = next(_numbers)
-    return b"<p>" + b" ".join(WORDS[number // 6**place % 6] for place in range(6))
+    return b"<p>" + b" ".join(WORDS[number // 6**digit % 6] for digit in range(6))
 
 
-async def for_ever(writer: Writer, piece: bytes, pause: float = 0.0) -> None:
-    """Send the same again and again."""
+async def repeat(writer: Writer, piece: bytes, pause: float = 0.0) -> None:
+    """Send the same bytes until the connection is closed."""
     while not writer.is_closing():
         writer.write(piece)
         await writer.drain()
@@ -43,13 +43,13 @@ async def for_ever(writer: Writer, piece: bytes, pause: float = 0.0) -> None:
 
 async def endless(_: str, writer: Writer) -> None:
     writer.write(OK + b"\r\n" + fresh())
-    await for_ever(writer, PIECE)
+    await repeat(writer, PIECE)
 
 
 async def endless_chunks(_: str, writer: Writer) -> None:
     first = fresh()
     writer.write(OK + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(first), first))
-    await for_ever(writer, b"%x\r\n%s\r\n" % (len(PIECE), PIECE))
+    await repeat(writer, b"%x\r\n%s\r\n" % (len(PIECE), PIECE))
 
 
 async def bomb(_: str, writer: Writer) -> None:
@@ -57,29 +57,29 @@ async def bomb(_: str, writer: Writer) -> None:
     first = packer.compress(fresh()) + packer.flush(zlib.Z_FULL_FLUSH)
     again = packer.compress(bytes(1_000_000)) + packer.flush(zlib.Z_FULL_FLUSH)
     writer.write(OK + b"Content-Encoding: gzip\r\n\r\n" + first)
-    await for_ever(writer, again * 100)
+    await repeat(writer, again * 100)
 
 
 async def drip(_: str, writer: Writer) -> None:
     writer.write(OK + b"Content-Length: 100000\r\n\r\n")
-    await for_ever(writer, b"x", 0.1)
+    await repeat(writer, b"x", 0.1)
 
 
 async def drip_of_headers(_: str, writer: Writer) -> None:
     writer.write(OK)
-    await for_ever(writer, b"X", 0.1)
+    await repeat(writer, b"X", 0.1)
 
 
 async def silence(_: str, writer: Writer) -> None:
     await writer.wait_closed()
 
 
-async def circle(path: str, writer: Writer) -> None:
+async def redirect_loop(path: str, writer: Writer) -> None:
     where = path.removesuffix("/again") if path.endswith("/again") else f"{path}/again"
     writer.write(whole(b"", "302 Found", f"Location: {where}\r\n"))
 
 
-async def paper_chase(_: str, writer: Writer) -> None:
+async def endless_redirects(_: str, writer: Writer) -> None:
     writer.write(whole(b"", "302 Found", f"Location: /{next(_numbers)}\r\n"))
 
 
@@ -149,7 +149,7 @@ async def silent_rules(path: str, writer: Writer) -> None:
 
 
 class Dying:
-    """Answers some requests, half of the last, and then not even connects."""
+    """Responds to some requests, to half of the last one, and then refuses connections."""
 
     def __init__(self) -> None:
         self.left = 5
@@ -164,16 +164,16 @@ class Dying:
         return await cut_off(path, writer)
 
 
-#: What a host does, and whether it does so to whoever asks for its robots.txt.
-MISDEEDS: list[tuple[Misdeed, bool]] = [
+#: What a host does, and whether it also does it to requests for robots.txt.
+BEHAVIOURS: list[tuple[Behaviour, bool]] = [
     (endless, False),
     (endless_chunks, False),
     (bomb, True),
     (drip, False),
     (drip_of_headers, True),
     (silence, False),
-    (circle, False),
-    (paper_chase, True),
+    (redirect_loop, False),
+    (endless_redirects, True),
     (to_another_scheme, False),
     (broken_chunks, False),
     (too_long_a_length, False),
@@ -189,7 +189,7 @@ MISDEEDS: list[tuple[Misdeed, bool]] = [
 ]
 
 
-async def start(do: Misdeed, address: str, *, to_robots: bool) -> asyncio.Server:
+async def start(do: Behaviour, address: str, *, to_robots: bool) -> asyncio.Server:
     """Start a host."""
 
     async def serve(reader: asyncio.StreamReader, writer: Writer) -> None:
@@ -208,10 +208,10 @@ async def start(do: Misdeed, address: str, *, to_robots: bool) -> asyncio.Server
 
 
 async def main(copies: int) -> None:
-    """Serve until the input ends."""
+    """Serve until standard input is closed."""
     mortals = [Dying() for _ in range(copies)]
-    hosts: list[tuple[Misdeed, bool]] = [
-        *MISDEEDS * copies,
+    hosts: list[tuple[Behaviour, bool]] = [
+        *BEHAVIOURS * copies,
         *((mortal, False) for mortal in mortals),
     ]
     servers = [

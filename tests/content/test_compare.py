@@ -32,7 +32,7 @@ def answer(body: bytes | None = SOUP, status: int = 200, **more: Any) -> Respons
 
 
 def first() -> Comparison:
-    """Give a first visit, with the fingerprint that is made when it is needed."""
+    """Return a first visit, with the fingerprint that is made when it is needed."""
     found = compare(Page(1, URL, "example.org"), answer(headers=(("ETag", '"1"'),)), READER)
     read = READER.read(SOUP, "text/html").fingerprint()
     return replace(found, page=replace(found.page, fingerprint=read))

@@ -1,4 +1,4 @@
-"""Lessons from fetching twice in a row, on made-up pages that are never the same twice."""
+"""Learning noise from fetching twice in a row, on made-up pages that never repeat."""
 
 from collections.abc import Callable
 from random import Random
@@ -70,7 +70,7 @@ def shuffled_list(rng: Random, _: int) -> str:
     return f"<div class=tags><ul>{items}</ul></div>"
 
 
-def paragraph_of_the_moment(rng: Random, _: int) -> str:
+def random_paragraph(rng: Random, _: int) -> str:
     return f"<p>{rng.choice(QUOTES)}</p>"
 
 
@@ -80,7 +80,7 @@ def everything(rng: Random, n: int) -> str:
 
 
 ALL = [clock, token_in_text, token_in_link, advert, counter, updated, rotating_list,
-       shuffled_list, paragraph_of_the_moment, everything]  # fmt: skip
+       shuffled_list, random_paragraph, everything]  # fmt: skip
 
 
 def page_with(noise: str, paragraphs: tuple[str, ...] = PARAGRAPHS, title: str = "Soups") -> bytes:
@@ -94,7 +94,7 @@ def answer(body: bytes, at: int) -> Response:
 
 
 class Crawl:
-    """A page that is visited, and looked at twice where that is wanted."""
+    """A page that is visited, and fetched twice if necessary."""
 
     def __init__(self, make: Callable[[], bytes]) -> None:
         self.make, self.at, self.lessons = make, 0, 0
@@ -173,7 +173,7 @@ def test_the_main_part_is_never_ignored_as_a_whole() -> None:
     assert longer.fingerprint(ignored) != other.fingerprint(ignored)
 
 
-def test_ids_and_classes_drawn_by_lot_do_not_hide_a_place() -> None:
+def test_ids_and_classes_drawn_by_lot_do_not_hide_an_element() -> None:
     def page(lot: str, quote: str) -> bytes:
         return f"<div id=a{lot}9 class='ad css-{lot}1'><p>{quote}</p></div><p>Text</p>".encode()
 

@@ -26,7 +26,7 @@ ARTICLE = """<!doctype html><html><head><title>Soup</title><meta name=x content=
 <nav><ul><li><a href=/a>A</a><li><a href=/b>B</a></ul></nav>
 <article><header><h1>Leek soup</h1></header>
 <p>Leeks are <em>cut</em> and boiled, as
-<a href="/how?utm_source=x" title="Boiling">told</a> here.</p>
+<a href="/how?utm_source=x" title="Boiling">described</a> here.</p>
 <ul><li><a href=/x>Pea soup</a><li><a href=/y>Bean soup</a></ul>
 <form><input type=hidden name=csrf value=TOKEN><button>Send</button></form></article>
 <footer>© Soups</footer></body></html>"""
@@ -42,18 +42,18 @@ def test_the_modes() -> None:
     body = ARTICLE.encode()
     read = {reader.kind: list(reader.read(body, "text/html").texts) for reader in KINDS}
     assert read["text/1"] == [
-        *("Home of soups", "A", "B", "Leek soup", "Leeks are cut and boiled, as told here."),
+        *("Home of soups", "A", "B", "Leek soup", "Leeks are cut and boiled, as described here."),
         *("Pea soup", "Bean soup", "Send", "© Soups"),
         *("\x02/", "\x02/a", "\x02/b", "\x02/how Boiling", "\x02/x", "\x02/y"),
     ]
     assert read["main/1"] == [
         "Leek soup",
-        "Leeks are cut and boiled, as told here.",
+        "Leeks are cut and boiled, as described here.",
         "\x02/how Boiling",
     ]
     assert len(read["bytes/1"]) == 1
     assert read["selector/1:p, a"][:3] == ["Home", "A", "B"]
-    assert "Leeks are cut and boiled, as told here." in read["selector/1:p, a"]
+    assert "Leeks are cut and boiled, as described here." in read["selector/1:p, a"]
 
 
 @pytest.mark.parametrize(

@@ -221,11 +221,11 @@ def test_what_comes_after_the_length_is_not_of_the_next_page() -> None:
 
 @pytest.mark.parametrize("charset", ["klingon", "utf-16", '"; drop', "\xff", "a" * 5000])
 def test_lies_about_charsets_are_handed_on(charset: str) -> None:
-    said = f"text/html; charset={charset}"
-    got, _ = visit(answer(b"\xff\xfe\x00", headers=[("Content-Type", said)]))
+    header = f"text/html; charset={charset}"
+    got, _ = visit(answer(b"\xff\xfe\x00", headers=[("Content-Type", header)]))
     assert got.error is None
     assert got.body == b"\xff\xfe\x00"
-    assert got.header("content-type") == said
+    assert got.header("content-type") == header
 
 
 # Heads

@@ -91,7 +91,7 @@ class Block:
     @property
     def position_key(self) -> bytes:
         """Identifies whatever text is in this position."""
-        # Keys are in stores, hence "place", which they have always been made with.
+        # Part of keys in existing stores, hence the old name.
         return _hash(b"place", self.element.position, self.label.encode())
 
 
