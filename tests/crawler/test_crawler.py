@@ -31,7 +31,11 @@ def crawler_of(folder: Path, **settings: Any) -> Crawler:  # noqa: ANN401
 
 
 def run_until(crawler: Crawler, done: Callable[[], bool]) -> Stats:
-    return crawler.run(LONG, watch=lambda _stats: done() and crawler.stop())
+    def watch(_stats: Stats) -> None:
+        if done():
+            crawler.stop()
+
+    return crawler.run(LONG, watch=watch)
 
 
 def test_the_examples_of_the_guide_work(

@@ -68,7 +68,7 @@ def test_the_numbers_follow_from_the_belief(
 
 
 @pytest.mark.parametrize("importance", [0.5, 1.0, 4.0])
-def test_at_the_time_told_a_visit_is_worth_its_price(importance: float) -> None:
+def test_at_the_time_given_a_visit_is_worth_its_price(importance: float) -> None:
     first = explain(page(importance=importance), (1.0, 5.0), PRICE, NOW)
     assert first.due is not None
     assert first.visit_after is not None
@@ -77,7 +77,7 @@ def test_at_the_time_told_a_visit_is_worth_its_price(importance: float) -> None:
     assert then.value == pytest.approx(PRICE.value, rel=1e-5)
 
 
-def test_many_pages_are_told_as_one_is() -> None:
+def test_many_pages_are_explained_as_one_is() -> None:
     columns = np.array([1.0, 2.0, 0.0]), np.array([1.0, 6.0, 1.0]), np.array([5.0, 30.0, 5.0])
     days = due_after(*columns, 0.5)
     assert days[2] == math.inf
@@ -88,13 +88,13 @@ def test_many_pages_are_told_as_one_is() -> None:
         assert days[row] == pytest.approx(alone.visit_after)
 
 
-def test_words_tell_when_it_will_be_worth_it() -> None:
+def test_words_say_when_it_will_be_worth_it() -> None:
     why = explained(price=Price(2.4, is_now=True)).why()
     assert why.startswith("The copy is 3 days old. The page changes once in 5 days (95 % sure: ")
     assert "the price of a visit is 2.4; it will be worth that in " in why
 
 
-def test_words_tell_that_it_is_due() -> None:
+def test_words_say_that_it_is_due() -> None:
     assert explained(price=Price(0.1, is_now=True)).why().endswith("is 0.1: it is due now.")
     paused = explained(price=Price(0.1, is_now=False)).why()
     assert paused.endswith("was, in the last run, 0.1: it is due as soon as `recrawl run` runs.")

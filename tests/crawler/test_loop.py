@@ -376,15 +376,14 @@ def test_stopping_starts_nothing_new() -> None:
     assert 1.5 < max(fetch.at for fetch in web.fetched) <= 2.0
 
 
-def test_a_store_that_fails_ends_the_crawl() -> None:
+def test_a_store_that_fails_ends_the_crawl(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore(*urls(A, 3))
     web = FakeWeb(lambda _: TEXT)
 
-    def fail(*_: object) -> None:
+    def fail(_visits: object, _spent: object = None) -> None:
         raise StoreError("the disk is full")
 
-    fail.__name__ = "record"
-    store.record = fail  # type: ignore[method-assign]
+    monkeypatch.setattr(store, "record", fail)
     with pytest.raises(StoreError, match="the disk is full"):
         crawl(web, store, settings_of())
 
@@ -399,7 +398,7 @@ def test_a_visit_that_fails_in_a_way_nobody_expected_ends_the_crawl() -> None:
         crawl(FakeWeb(surprise), store, settings_of())
 
 
-# What it tells
+# What it reports
 
 
 def test_visits_that_were_postponed_are_tried_again_and_not_logged() -> None:

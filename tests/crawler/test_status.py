@@ -1,4 +1,4 @@
-"""How things stand, from a real store."""
+"""The status of a crawl, from a real store."""
 
 import os
 import subprocess
@@ -70,8 +70,8 @@ def test_without_a_price_only_pages_without_a_copy_are_told(tmp_path: Path) -> N
 def test_hosts_are_told_by_size(tmp_path: Path) -> None:
     fill(tmp_path / "s.db", NOW)
     found = status_of(tmp_path / "s.db")
-    told = [(host.name, host.pages, host.without_copy, host.failing) for host in found.hosts]
-    assert told == [("a.example", 3, 1, 0), ("b.example", 1, 1, 1)]
+    hosts = [(host.name, host.pages, host.without_copy, host.failing) for host in found.hosts]
+    assert hosts == [("a.example", 3, 1, 0), ("b.example", 1, 1, 1)]
     assert found.other_hosts == 0
 
 

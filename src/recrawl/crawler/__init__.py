@@ -1,1 +1,1 @@
-"""The crawler: the loop, what it decides by, and what it tells."""
+"""The crawler: the crawl loop, the parts it runs, and what it reports."""

@@ -150,10 +150,12 @@ async def _crawl(
     on_start: Callable[[Crawl], object],
 ) -> Stats:
     thread, parse_pool = StoreThread(store), ParsePool()
-    async with make_fetcher(settings, thread, reader) as fetcher:
+    fingerprints = Reader(cast("Mode", settings.fingerprint), settings.selector or None)
+    visits = settings.full_fetch_every, settings.gone_after
+    async with _fetcher(settings, thread, reader) as fetcher:
         crawl = Crawl(
             frontier,
-            make_visitor(fetcher, settings, reader, parse_pool),
+            Visitor(fetcher, fingerprints, reader.body, *visits, parse_pool),
             thread,
             settings,
             pacing=fetcher.gate.pacing,
@@ -178,12 +180,13 @@ def load(store: Storing, settings: Settings, now: int) -> CrawlFrontier:
     """
     frontier = load_frontier(store, settings, now)
     newest = store.newest_visit()
-    if newest is None or (now - newest) / MICROSECONDS_A_DAY * settings.budget >= 1.0:
+    days = 1.0 if newest is None else (now - newest) / MICROSECONDS_A_DAY
+    if days * settings.budget >= 1.0:
         frontier.frontier.spend(-1)
     return frontier
 
 
-def make_fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fetcher:
+def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fetcher:
     """Make the HTTP client that the settings describe."""
 
     def remember(_origin: str, found: RobotsText) -> None:
@@ -221,20 +224,6 @@ def _last_asked(settings: Settings, reader: SqliteStore) -> float:
     newest = reader.newest_visit()
     longest = max(settings.max_crawl_delay, settings.host_delay) * 1e6
     return -math.inf if newest is None or system_clock() - newest > longest else time.monotonic()
-
-
-def make_visitor(
-    fetcher: Fetcher, settings: Settings, reader: SqliteStore, parse_pool: ParsePool
-) -> Visitor:
-    """Make the visitor that the settings describe."""
-    return Visitor(
-        fetcher,
-        Reader(cast("Mode", settings.fingerprint), settings.selector or None),
-        reader.body,
-        settings.full_fetch_every,
-        settings.gone_after,
-        parse_pool,
-    )
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

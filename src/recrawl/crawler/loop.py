@@ -52,8 +52,8 @@ class Crawl:
           Fetching.fetch           through the gate, at the pace of HostPacing    event loop
           compare                  with the copy; a second fetch if need be       event loop, or the
                                                                                   parse pool if long
-        HostPacing.backoff       when the host may be visited again; the          event loop
-                                 frontier is told (CrawlFrontier.defer)
+        HostPacing.backoff       when the host may be visited again               event loop
+        CrawlFrontier.defer      no page of the host before that                  event loop
         Recorder.learn           visits teach the frontier -> beliefs             event loop
         Storing.record           log, beliefs and copies in one transaction       store thread
         Discovery.learn          links of changed pages, trust in sitemaps        parse pool, then

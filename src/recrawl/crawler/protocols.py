@@ -12,13 +12,11 @@ class Fetching(Protocol):
 
     async def fetch(self, page: Page, *, conditional: bool) -> Response:
         """Fetch a page, with its validators if a 304 is welcome."""
-        ...
 
     async def fetch_file(
         self, url: str, max_bytes: int, validators: Validators | None = None
     ) -> Response:
         """Fetch a file that is not a page, such as a sitemap."""
-        ...
 
 
 class Storing(Protocol):
@@ -26,56 +24,42 @@ class Storing(Protocol):
 
     def add(self, pages: Iterable[NewPage], at: int) -> Added:
         """Add pages."""
-        ...
 
     def add_sitemap(self, url: str) -> None:
         """Add a sitemap."""
-        ...
 
     def changes_since(self, serial: int) -> Edits:
         """Return what was edited since."""
-        ...
 
     def fleet(self) -> PageTable:
         """Return all pages that are visited."""
-        ...
 
     def newest_visit(self) -> int | None:
         """Return when the newest visit was made."""
-        ...
 
     def note_sitemap(self, url: str, at: int, validators: Validators, pages: int) -> None:
         """Note that a sitemap was read."""
-        ...
 
     def observations(self, about: int) -> Observed:
         """Return about that many observations."""
-        ...
 
     def pages(self, numbers: Iterable[int]) -> dict[int, Page]:
         """Return pages by number."""
-        ...
 
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
         """Return pages by URL."""
-        ...
 
     def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
         """Write visits in one transaction."""
-        ...
 
     def remember_robots(self, robots: RobotsText) -> None:
         """Keep a robots.txt."""
-        ...
 
     def seed_hosts(self) -> list[str]:
         """Return the hosts of pages that somebody named."""
-        ...
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value by its name."""
-        ...
 
     def sitemaps(self, before: int) -> list[SitemapFile]:
         """Return the sitemaps not read since."""
-        ...

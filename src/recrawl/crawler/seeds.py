@@ -38,7 +38,7 @@ def named_page(url: str, importance: float | None = None) -> NewPage:
 
 
 def with_importance(pages: Iterable[NewPage], importance: float | None) -> Iterator[NewPage]:
-    """Give an importance to pages that have none of their own.
+    """Set the importance of pages that have none of their own.
 
     >>> [page.importance for page in with_importance([named_page("http://a.example/")], 2.0)]
     [2.0]
