@@ -1,9 +1,9 @@
 """The public names are a promise."""
 
-import ast
 import inspect
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import recrawl
@@ -14,23 +14,16 @@ def test_every_public_name_is_there() -> None:
         assert getattr(recrawl, name) is not None
 
 
-def test_names_are_sorted_and_listed_alike() -> None:
-    assert recrawl.__all__ == sorted(recrawl.__all__, key=isort_key)
-    homes = [name for names in recrawl._HOMES.values() for name in names]  # noqa: SLF001
-    assert sorted(homes) == sorted(recrawl.__all__)
-    tree = ast.parse(Path(inspect.getfile(recrawl)).read_text("utf-8"))
-    typed = [
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("recrawl.")
-        for alias in node.names
+def test_the_stub_lists_nothing_but_names_that_are_there() -> None:
+    lines = Path(inspect.getfile(recrawl)).with_suffix(".pyi").read_text("utf-8").split("\n\n")[0]
+    assert lines.splitlines() == [
+        f"from {recrawl._MODULES[name]} import {name} as {name}"  # noqa: SLF001
+        for name in recrawl.__all__
     ]
-    assert sorted(typed) == sorted(recrawl.__all__)
 
 
-def isort_key(name: str) -> tuple[int, str]:
-    """Constants, then classes, then functions."""
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+def test_the_version_is_the_distributions() -> None:
+    assert recrawl.__version__ == version("recrawl")
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

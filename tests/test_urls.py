@@ -1,17 +1,12 @@
-"""One page has one address, and what is no address is refused with a reason."""
+"""A page has one URL, and what is not a URL is rejected with a reason."""
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from recrawl.errors import AddressError
-from recrawl.urls import (
-    MAX_CHARACTERS,
-    canonical,
-    host_of,
-    origin_of,
-    redirected,
-)
+from recrawl.hosts import host_of
+from recrawl.urls import MAX_CHARACTERS, canonical, origin_of, redirected
 
 
 @pytest.mark.parametrize(
@@ -44,7 +39,7 @@ from recrawl.urls import (
         ("http://example.org\\@evil.example/", "http://example.org/@evil.example/"),
     ],
 )
-def test_addresses_have_one_way_to_be_written(written: str, meant: str) -> None:
+def test_every_spelling_has_one_canonical_form(written: str, meant: str) -> None:
     assert canonical(written) == meant
     assert canonical(meant) == meant
 
@@ -64,30 +59,30 @@ def test_odd_notations_of_loopback_are_seen_through(host: str) -> None:
      "a.1", "[::1", "::1", "[fe80::1%25eth0]", "[1.2.3.4]", "", ".", "a..b", ".a", "a b",
      "a,b", "a" * 64, "a." * 127 + "abc", "exa\u00admple\u2028.org"],
 )  # fmt: skip
-def test_hosts_that_are_none_are_refused(host: str) -> None:
-    with pytest.raises(AddressError, match=r"this is not a valid address|control characters"):
+def test_invalid_hosts_are_rejected(host: str) -> None:
+    with pytest.raises(AddressError, match=r"this is not a valid URL|control characters"):
         canonical(f"http://{host}/")
 
 
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("example.org/a", r"example.org/a: say http:// or https:// first"),
-        ("//example.org/a", "say http:// or https:// first"),
-        ("", "say http:// or https:// first"),
-        ("mailto:a@example.org", "say http:// or https:// first"),
-        ("ftp://example.org/", "ftp is not crawled; http and https are"),
-        ("file:///etc/passwd", "file is not crawled"),
-        ("http://example.org:0/", "not a valid address"),
-        ("http://example.org:65536/", "not a valid address"),
-        ("http://example.org:8o/", "not a valid address"),
+        ("example.org/a", r"example.org/a: it must begin with http:// or https://"),
+        ("//example.org/a", "it must begin with http:// or https://"),
+        ("", "it must begin with http:// or https://"),
+        ("mailto:a@example.org", "it must begin with http:// or https://"),
+        ("ftp://example.org/", "ftp is not supported; http and https are"),
+        ("file:///etc/passwd", "file is not supported"),
+        ("http://example.org:0/", "not a valid URL"),
+        ("http://example.org:65536/", "not a valid URL"),
+        ("http://example.org:8o/", "not a valid URL"),
         ("http://example.org/\x00", "control characters"),
-        ("http://example.org/\ud800", "not a valid address"),
+        ("http://example.org/\ud800", "not a valid URL"),
         ("http://example.org/" + "a" * MAX_CHARACTERS, "at most 4,096 characters"),
         ("http://example.org/" + "ü" * (MAX_CHARACTERS - 100), "at most 4,096 characters"),
     ],
 )
-def test_what_is_no_page_is_refused_in_a_sentence(url: str, why: str) -> None:
+def test_what_cannot_be_crawled_is_rejected_in_one_sentence(url: str, why: str) -> None:
     with pytest.raises(AddressError, match=why) as caught:
         canonical(url)
     assert len(str(caught.value)) < 200
@@ -95,7 +90,7 @@ def test_what_is_no_page_is_refused_in_a_sentence(url: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("user", ["user:secret@", "user@", ":secret@", "a@b:secret@"])
-def test_credentials_are_refused_and_not_repeated(user: str) -> None:
+def test_credentials_are_rejected_and_not_repeated(user: str) -> None:
     with pytest.raises(AddressError, match="credentials in URLs are not used") as caught:
         canonical(f"http://{user}example.org/")
     assert "secret" not in str(caught.value)
@@ -114,12 +109,12 @@ def test_canonical_twice_is_canonical_once(rest: str, host: str) -> None:
     assert once.isascii()
     assert once.isprintable()
     assert " " not in once
-    assert host_of(once) in once
+    assert host_of(once) == host_of(f"http://{host}{rest}") in once
     assert once.startswith(f"{origin_of(once)}/")
 
 
 @given(ODD, ODD)
-def test_redirects_lead_to_an_address_or_are_refused(path: str, location: str) -> None:
+def test_redirects_lead_to_a_url_or_are_rejected(path: str, location: str) -> None:
     try:
         base = canonical(f"http://example.org/{path}")
         target = redirected(base, location)
@@ -150,6 +145,6 @@ def test_redirects_keep_what_the_server_wrote(location: str, target: str) -> Non
 @pytest.mark.parametrize(
     "location", ["ftp://x/", "javascript:x", "http://u:p@x/", "http://[/", "http://1.2.3.999/"]
 )
-def test_redirects_to_no_page_are_refused(location: str) -> None:
+def test_redirects_to_anything_else_are_rejected(location: str) -> None:
     with pytest.raises(AddressError):
         redirected("http://example.org/a", location)

@@ -1,139 +1,30 @@
 """Keeps a copy of the web fresh on a budget.
 
-The public names; each is loaded when it is first used, so that importing recrawl costs nothing.
+The public names are listed in ``__init__.pyi``, where type checkers and editors find them. Each is
+loaded when it is first used, so that importing recrawl costs nothing.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from recrawl.allocation import (
-        Allocation,
-        allocate,
-        budget_for,
-        check_allocator,
-        freshness,
-        freshness_curve,
-        proportional,
-        uniform,
-    )
-    from recrawl.estimation import (
-        LLN,
-        MLE,
-        SA,
-        SAM,
-        Belief,
-        BiasReduced,
-        Estimates,
-        Estimator,
-        GammaFilter,
-        LastModified,
-        MomentMatching,
-        Naive,
-        Observations,
-        Prior,
-        Tracker,
-        check_estimator,
-        estimate,
-        fit_host_priors,
-        fit_prior,
-        load_state,
-        save_state,
-    )
-    from recrawl.scheduling.frontier import Frontier
-    from recrawl.simulation.policies import policy_named
-    from recrawl.simulation.policy import Policy
-    from recrawl.simulation.replay import replay
-    from recrawl.simulation.score import Score
-    from recrawl.simulation.world import World
-
-_HOMES = {
-    "recrawl.allocation": (
-        "Allocation",
-        "allocate",
-        "budget_for",
-        "check_allocator",
-        "freshness",
-        "freshness_curve",
-        "proportional",
-        "uniform",
-    ),
-    "recrawl.estimation": (
-        "LLN",
-        "MLE",
-        "SA",
-        "SAM",
-        "Belief",
-        "BiasReduced",
-        "Estimates",
-        "Estimator",
-        "GammaFilter",
-        "LastModified",
-        "MomentMatching",
-        "Naive",
-        "Observations",
-        "Prior",
-        "Tracker",
-        "check_estimator",
-        "estimate",
-        "fit_host_priors",
-        "fit_prior",
-        "load_state",
-        "save_state",
-    ),
-    "recrawl.scheduling.frontier": ("Frontier",),
-    "recrawl.simulation.policies": ("policy_named",),
-    "recrawl.simulation.policy": ("Policy",),
-    "recrawl.simulation.replay": ("replay",),
-    "recrawl.simulation.score": ("Score",),
-    "recrawl.simulation.world": ("World",),
+#: The module of each public name: every line of the stub is "from MODULE import NAME as NAME".
+_MODULES = {
+    words[-1]: words[1]
+    for words in map(str.split, Path(__file__).with_suffix(".pyi").read_text("utf-8").splitlines())
+    if words[:1] == ["from"]
 }
 
-__all__ = [
-    "LLN",
-    "MLE",
-    "SA",
-    "SAM",
-    "Allocation",
-    "Belief",
-    "BiasReduced",
-    "Estimates",
-    "Estimator",
-    "Frontier",
-    "GammaFilter",
-    "LastModified",
-    "MomentMatching",
-    "Naive",
-    "Observations",
-    "Policy",
-    "Prior",
-    "Score",
-    "Tracker",
-    "World",
-    "allocate",
-    "budget_for",
-    "check_allocator",
-    "check_estimator",
-    "estimate",
-    "fit_host_priors",
-    "fit_prior",
-    "freshness",
-    "freshness_curve",
-    "load_state",
-    "policy_named",
-    "proportional",
-    "replay",
-    "save_state",
-    "uniform",
-]
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'recrawl' has no attribute '{name}'")
+    if name == "__version__":
+        return import_module("importlib.metadata").version("recrawl")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'recrawl' has no attribute '{name}'")
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

@@ -6,32 +6,32 @@
     ├── ArgumentError (also a ValueError)   a value given in code
     ├── InputError                          a file that cannot be used, with its row and column
     │   └── CrawlLogError                   ... a crawl log
-    ├── OutputError                         a result that cannot be written where it was asked for
+    ├── OutputError                         a result that cannot be written
     ├── StateError                          a saved state that does not fit
     ├── AddressError (also a ValueError)    a URL that cannot be crawled
-    ├── SettingsError                       a setting that cannot be used
+    ├── SettingsError                       an invalid setting
     ├── StoreError                          a store that cannot be opened, read or written
-    └── ConformanceError (an AssertionError too)   a check_… suite found a broken promise
+    └── ConformanceError (also an AssertionError)   a check_… suite found a broken promise
 
 A page that fails to load is a row in a log, never an exception.
 """
 
 
 class RecrawlError(Exception):
-    """Anything recrawl raises on purpose; its text is one sentence for a person."""
+    """Base of all errors that recrawl raises on purpose; the message is one sentence."""
 
 
 class ArgumentError(RecrawlError, ValueError):
-    """An argument has a value that cannot be used; the message names the argument."""
+    """An argument is invalid; the message names it."""
 
 
 class InputError(RecrawlError):
-    """A file cannot be used as it is; the message names it, and the row and column if there is one.
+    """A file is invalid; the message names it, and the row and column if there is one.
 
     Attributes:
-        source: What the file is called.
-        row: The row's number, as a text editor counts, or None.
-        column: The column's name, or None.
+        source: The name of the file.
+        row: The number of the row, as a text editor counts, or None.
+        column: The name of the column, or None.
     """
 
     def __init__(
@@ -40,20 +40,20 @@ class InputError(RecrawlError):
         self.source = source
         self.row = row
         self.column = column
-        place = [source]
+        location = [source]
         if row is not None:
-            place.append(f"row {row}")
+            location.append(f"row {row}")
         if column is not None:
-            place.append(f"column '{column}'")
-        super().__init__(f"{', '.join(place)}: {problem}")
+            location.append(f"column '{column}'")
+        super().__init__(f"{', '.join(location)}: {problem}")
 
 
 class CrawlLogError(InputError):
-    """A crawl log cannot be used as it is."""
+    """A crawl log is invalid."""
 
 
 class OutputError(RecrawlError):
-    """A result cannot be written where it was asked for."""
+    """A result cannot be written to the given file."""
 
 
 class StateError(RecrawlError):
@@ -61,15 +61,15 @@ class StateError(RecrawlError):
 
 
 class AddressError(RecrawlError, ValueError):
-    """An address is not one of a page that can be crawled."""
+    """A URL cannot be crawled."""
 
 
 class SettingsError(RecrawlError):
-    """A setting has a value that cannot be used; the message says which, and where it was set."""
+    """A setting is invalid; the message names it, and where it was set."""
 
 
 class StoreError(RecrawlError):
-    """The store cannot be opened, read or written; nothing in it is damaged by that."""
+    """The store cannot be opened, read or written; its contents are not damaged by that."""
 
 
 class ConformanceError(RecrawlError, AssertionError):

@@ -1,4 +1,4 @@
-"""The rows everything else moves about, and how long a day is."""
+"""The records that packages exchange: crawl logs, pages, responses and visits."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SECONDS_A_DAY = 86_400.0
-MICROSECONDS_A_DAY = 86_400e6
+from recrawl.units import MICROSECONDS_A_DAY as MICROSECONDS_A_DAY  # noqa: PLC0414 - re-exported
+from recrawl.units import SECONDS_A_DAY as SECONDS_A_DAY  # noqa: PLC0414 - re-exported
 
 
 class Outcome(IntEnum):
@@ -24,18 +24,19 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Visits:
-    """A crawl log as columns: one row a visit, sorted by page and then by time.
+class CrawlLog:
+    """A crawl log as columns: one row per visit, sorted by page and then by time.
 
     Attributes:
-        page: Numbers from 0; ``names[page]`` is what the log calls the page.
+        page: Page numbers from 0; ``names[page]`` is what the log calls the page.
         time: Microseconds since 1970, UTC.
-        outcome: An `Outcome` each.
-        crawl_rate: Visits a day in force during the gap that the visit ends; NaN where unknown.
-        last_modified: Microseconds since 1970, UTC; ``NO_TIME`` where the server did not tell.
+        outcome: An `Outcome` per visit.
+        names: A pyarrow or NumPy array of the pages' names, by number.
+        crawl_rate: Visits per day in force during the gap that the visit ends; NaN where unknown.
+        last_modified: Microseconds since 1970, UTC; ``NO_TIME`` where the server sent none.
         importance: NaN where not given.
-        names: A pyarrow or NumPy array of the pages' names, in order of number.
-        duplicates: How many exact duplicate rows were dropped.
+        duplicates: The number of exact duplicate rows that were dropped.
+        source: What messages call the log.
     """
 
     page: NDArray[np.int64]
@@ -46,25 +47,31 @@ class Visits:
     last_modified: NDArray[np.int64] | None = None
     importance: NDArray[np.float64] | None = None
     duplicates: int = 0
+    source: str = "crawl log"
+
+    @property
+    def pages(self) -> int:
+        """The number of pages."""
+        return len(self.names)
 
 
-#: The time that stands for "not told" in a column of times.
+#: Stands for a missing time in a column of times.
 NO_TIME = np.iinfo(np.int64).min
 
 
 class State(IntEnum):
-    """Where a page stands."""
+    """Whether a page still exists."""
 
     ALIVE = 0
-    #: It was not found at the last visit; another visit confirms it.
+    #: Not found at the last visit; another visit confirms it.
     MISSING = 1
-    #: It was not found again and again, and is not visited any more.
+    #: Not found repeatedly, and no longer visited.
     GONE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """What a server said to recognise a version by, word for word."""
+    """The validators that a server sent with a version, verbatim."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -72,11 +79,11 @@ class Validators:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What two contents have in common when nothing that matters differs.
+    """A digest that is equal for contents that differ in nothing that matters.
 
     Attributes:
-        kind: How it was made, and the version of that, such as ``text/1``. Fingerprints of
-            different kinds cannot be compared.
+        kind: How it was computed, with a version, such as ``text/1``. Fingerprints of different
+            kinds cannot be compared.
         digest: Equal for contents that count as the same.
     """
 
@@ -89,21 +96,20 @@ class Page:
     """A page that is kept fresh, as the store knows it.
 
     Attributes:
-        number: Its number, which never changes and is never given again.
-        url: Its address, canonical.
-        host: Whose patience it takes: the address's host, with the port if that is unusual.
-        importance: What its freshness is worth.
-        depth: Links between it and a page that was asked for.
-        state: Whether it is there.
+        number: Its number, which never changes and is never reused.
+        url: Its canonical URL.
+        host: Its host, as `host_of` returns it: what politeness applies to.
+        importance: How much its freshness counts.
+        depth: The number of links from a seed to it.
+        state: Whether it still exists.
         last_visit: When its copy was made or last found to be current, in microseconds; None
             without a copy.
-        validators: What to ask the server with.
-        fingerprint: Of the copy; None before it was needed, when a body came that is not the copy
-            byte by byte.
-        ignored: Blocks that change without meaning, by their keys; not in the fingerprint.
+        validators: What to send with a conditional request.
+        fingerprint: Of the copy; None until it is needed, when a body differs from the copy.
+        ignored: Keys of blocks that change without meaning and are not in the fingerprint.
         body: The digest that the copy is stored under.
-        visits: Visits that taught something, the first included.
-        changes: Those that found a change.
+        visits: The number of visits that taught something, the first included.
+        changes: The number of visits that found a change.
         streak: How many of the last visits in a row found a change.
         not_modified: How many of the last visits in a row were answered "not modified".
         failures: How many of the last visits in a row failed.
@@ -129,23 +135,23 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back when a page was asked for; a failure is a response too.
+    """The result of requesting a page; a failure is a response too.
 
     Attributes:
         url: Where redirects ended.
-        status: HTTP's, or 0 where there was no response.
-        at: When it came, in microseconds.
+        status: The HTTP status, or 0 if there was no response.
+        at: When it arrived, in microseconds.
         headers: As received, in order.
-        body: The content, decompressed; None where there is none.
-        truncated: Whether the body was longer than is read.
-        requests: What it cost: hops of redirects and second tries included.
+        body: The content, decompressed; None if there is none.
+        truncated: Whether the body was cut off at the size limit.
+        requests: The number of requests it took, redirects and retries included.
         transferred: Bytes of bodies received.
         seconds: How long it took.
-        error: Why there is nothing to learn, in a few words; None if there is.
-        retry_after: Seconds that the server asks to be left alone.
-        permanent: Whether asking again is pointless until something changes: refused by
-            robots.txt or by a rule of ours, not by chance.
-        postponed: Whether nobody was asked, because it was not the time: no visit at all.
+        error: Why nothing can be learned from it, in a few words; None if something can.
+        retry_after: Seconds that the server asked to wait.
+        permanent: Whether a retry is pointless until something changes: disallowed by robots.txt
+            or by a rule of ours.
+        postponed: Whether no request was made because it was too early: not a visit at all.
     """
 
     url: str
@@ -163,7 +169,7 @@ class Response:
     postponed: bool = False
 
     def header(self, name: str) -> str | None:
-        """Give the first header of that name, in whatever case it was sent."""
+        """Return the first header of this name, in any case, or None."""
         wanted = name.lower()
         return next((value for key, value in self.headers if key.lower() == wanted), None)
 
@@ -184,16 +190,16 @@ def digest_of(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A visit and all that it changes, to be kept in one piece.
+    """A visit and all that it changes, to be stored in one transaction.
 
     Attributes:
         page: The page as it is after the visit.
         outcome: What the visit found.
-        response: What came back.
-        previous: When the page was visited before with success, in microseconds.
-        belief: Shape and time of what is now believed of its change rate; None if nothing is new.
-        content: The new copy, where there is one; it is stored under ``page.body``.
-        last_modified: When the server says the page changed last, in microseconds.
+        response: The response.
+        previous: The time of the previous successful visit, in microseconds.
+        belief: Shape and time of the belief about its change rate; None if it did not change.
+        content: The new copy, if there is one; it is stored under ``page.body``.
+        last_modified: When the page last changed according to the server, in microseconds.
     """
 
     page: Page
@@ -207,17 +213,17 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class RobotsText:
-    """A robots.txt as it was found, to be kept from one run to the next.
+    """A robots.txt as it was fetched, kept from one run to the next.
 
     Attributes:
-        origin: Scheme and host it speaks for.
-        status: HTTP's, or 0 where there was no response.
-        text: The file; empty where there is none.
-        fetched_at: When it was asked for, in microseconds.
-        failing_since: When it was first found that it cannot be read, in microseconds; None if it
-            can, or is known not to be there.
+        origin: The scheme and host it applies to.
+        status: The HTTP status, or 0 if there was no response.
+        text: The file; empty if there is none.
+        fetched_at: When it was requested, in microseconds.
+        failing_since: Since when it cannot be read, in microseconds; None if it can, or is known
+            not to exist.
         problem: Why it cannot be read.
-        permanent: Whether it is a rule of ours that forbids to read it.
+        permanent: Whether a rule of ours forbids fetching it.
     """
 
     origin: str

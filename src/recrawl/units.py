@@ -1,7 +1,7 @@
 """Rates, durations and times as people type and read them: ``500/h``, ``30d``, ``2026-01-01``.
 
-Inside the library rates are a day, durations are days and times are aware UTC; this module is the
-only one that knows other units.
+Inside the library rates are per day, durations are in days and times are in UTC; this is the only
+module that knows other units.
 """
 
 import math
@@ -11,8 +11,15 @@ from email.utils import parsedate_to_datetime
 
 from recrawl.errors import ArgumentError
 
-_SECOND, _MINUTE, _HOUR, _DAY, _WEEK, _YEAR = 1 / 86_400, 1 / 1440, 1 / 24, 1.0, 7.0, 365.25
+SECONDS_A_DAY = 86_400.0
+MICROSECONDS_A_SECOND = 1_000_000
+MICROSECONDS_A_DAY = SECONDS_A_DAY * MICROSECONDS_A_SECOND
 
+RATE_EXAMPLES = "500/h, 2/s, 1000/day or 1.5M/day"
+DURATION_EXAMPLES = "30d, 6h or 1h30m"
+TIME_EXAMPLES = "2026-01-31, 2026-01-31T12:30:00Z or Unix seconds"
+
+_SECOND, _MINUTE, _HOUR, _DAY, _WEEK, _YEAR = 1 / SECONDS_A_DAY, 1 / 1440, 1 / 24, 1.0, 7.0, 365.25
 _DAYS_IN = {
     name: days
     for names, days in [
@@ -24,7 +31,7 @@ _DAYS_IN = {
     ]
     for name in names
 }
-_TIMES_A_THOUSAND = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 _RATE = re.compile(rf"({_NUMBER})\s*([kmg]?)\s*/\s*([a-z]+)")
@@ -32,15 +39,10 @@ _DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-z]+)\s*")
 _SIGNED_NUMBER = re.compile(rf"[+-]?{_NUMBER}", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-#: A rate a day that no page has and no crawler reaches: a billion a second.
-_BEYOND = 86_400e9
-
-#: How much of a text that cannot be understood a message quotes.
-_QUOTED = 40
-
-RATE_EXAMPLES = "500/h, 2/s, 1000/day or 1.5M/day"
-DURATION_EXAMPLES = "30d, 6h or 1h30m"
-TIME_EXAMPLES = "2026-01-31, 2026-01-31T12:30:00Z or Unix seconds"
+#: A rate per day that no page has and no crawler reaches: a billion per second.
+_UNLIMITED = SECONDS_A_DAY * 1e9
+#: How much of the user's text a message quotes.
+_MAX_QUOTED = 40
 
 
 def quoted(text: str) -> str:
@@ -49,51 +51,52 @@ def quoted(text: str) -> str:
     >>> quoted("five a day")
     "'five a day'"
     """
-    short = text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
-    return repr(short)
+    return repr(text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1] + "…")
 
 
 def parse_rate(text: str) -> float:
-    """Read visits a day from a rate as people type it.
+    """Return the rate per day that a text such as ``500/h`` means.
 
     >>> parse_rate("500/h"), parse_rate("10k / day")
     (12000.0, 10000.0)
     """
     match = _RATE.fullmatch(text.strip().lower())
     if match is None or match[3] not in _DAYS_IN:
-        why = "has no unit" if _SIGNED_NUMBER.fullmatch(text.strip()) else "is not a rate"
-        raise ArgumentError(f"{quoted(text)} {why}; write for example {RATE_EXAMPLES}")
-    rate = float(match[1]) * _TIMES_A_THOUSAND[match[2]] / _DAYS_IN[match[3]]
+        raise _not_understood(text, "rate", RATE_EXAMPLES)
+    rate = float(match[1]) * _PREFIXES[match[2]] / _DAYS_IN[match[3]]
     if math.isinf(rate):
         raise ArgumentError(f"{quoted(text)} is too large; write for example {RATE_EXAMPLES}")
     return rate
 
 
 def parse_duration(text: str) -> float:
-    """Read days from a duration as people type it.
+    """Return the days that a text such as ``1h30m`` means.
 
     >>> parse_duration("30d"), parse_duration("1h30m") * 24
     (30.0, 1.5)
     """
     rest = text.strip().lower()
     days = 0.0
-    while match := _DURATION_PART.match(rest):
-        if match[2] not in _DAYS_IN:
-            break
+    while (match := _DURATION_PART.match(rest)) and match[2] in _DAYS_IN:
         days += float(match[1]) * _DAYS_IN[match[2]]
         rest = rest[match.end() :]
     if rest or not text.strip():
-        why = "has no unit" if _SIGNED_NUMBER.fullmatch(text.strip()) else "is not a duration"
-        raise ArgumentError(f"{quoted(text)} {why}; write for example {DURATION_EXAMPLES}")
+        raise _not_understood(text, "duration", DURATION_EXAMPLES)
     if math.isinf(days):
         raise ArgumentError(f"{quoted(text)} is too long; write for example {DURATION_EXAMPLES}")
     return days
 
 
-def parse_time(text: str) -> datetime:
-    """Read an aware UTC time from an ISO 8601 date or time, or from Unix seconds.
+def _not_understood(text: str, kind: str, examples: str) -> ArgumentError:
+    has_no_unit = _SIGNED_NUMBER.fullmatch(text.strip())
+    problem = "has no unit" if has_no_unit else f"is not a {kind}"
+    return ArgumentError(f"{quoted(text)} {problem}; write for example {examples}")
 
-    What has no time zone is taken to be UTC. A plain number is always Unix seconds.
+
+def parse_time(text: str) -> datetime:
+    """Return the UTC time that an ISO 8601 date or time, or a number of Unix seconds, means.
+
+    A time without a zone is in UTC. A plain number is always Unix seconds.
 
     >>> parse_time("2026-01-01T12:00:00+02:00").isoformat()
     '2026-01-01T10:00:00+00:00'
@@ -132,27 +135,27 @@ def parse_http_date(text: str | None) -> int | None:
 
 
 def format_rate(rate: float) -> str:
-    """Say a rate, given a day, as people read it.
+    """Write a rate, given per day, as people read it.
 
     >>> format_rate(3.2), format_rate(1 / 12), format_rate(7200.0), format_rate(0.0)
-    ('3.2 a day', 'once in 12 days', '5 a minute', 'never')
+    ('3.2 per day', 'every 12 days', '5 per minute', 'never')
     """
     if math.isnan(rate):
         return "unknown"
     if rate <= 0:
         return "never"
-    if rate > _BEYOND:
+    if rate > _UNLIMITED:
         return "no limit"
-    if rate < 0.95:  # noqa: PLR2004 - what would be rounded to "once in 1 day" is "1 a day"
-        return f"once in {format_duration(1 / rate)}"
-    for days, name in [(_DAY, "a day"), (_HOUR, "an hour"), (_MINUTE, "a minute")]:
+    if rate < 0.95:  # noqa: PLR2004 - what would round to "every 1 day" is "1 per day"
+        return f"every {format_duration(1 / rate)}"
+    for days, name in [(_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")]:
         if rate * days < 100:  # noqa: PLR2004 - two digits read well
-            return f"{_two_digits(rate * days)} {name}"
-    return f"{_two_digits(rate * _SECOND)} a second"
+            return f"{_two_digits(rate * days)} per {name}"
+    return f"{_two_digits(rate * _SECOND)} per second"
 
 
 def format_duration(days: float) -> str:
-    """Say a duration, given in days, as people read it.
+    """Write a duration, given in days, as people read it.
 
     >>> format_duration(12.0), format_duration(5 / 1440), format_duration(1.0)
     ('12 days', '5 min', '1 day')
@@ -169,5 +172,5 @@ def format_duration(days: float) -> str:
 
 
 def _two_digits(number: float) -> str:
-    """Round to two significant digits, or to a whole number with thousands set apart."""
+    """Round to two significant digits, or to a whole number with thousands separators."""
     return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"  # noqa: PLR2004

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from recrawl.hosts import host_of
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
-from recrawl.urls import host_of
 
 #: Seconds after which a program that does not end is taken to hang: far more than any takes.
 HANGS = 300.0

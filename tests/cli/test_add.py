@@ -66,11 +66,11 @@ def test_settings_say_where_the_store_is(monkeypatch: pytest.MonkeyPatch) -> Non
     ("arguments", "sentence"),
     [
         ([], "URL: give a page, as in"),
-        (["example.org"], "example.org: say http:// or https:// first"),
-        (["https://a.example/", "ftp://a.example/"], "ftp://a.example/: ftp is not crawled"),
+        (["example.org"], "example.org: it must begin with http:// or https://"),
+        (["https://a.example/", "ftp://a.example/"], "ftp://a.example/: ftp is not supported"),
         (["https://u:secret@a.example/"], "https://...@a.example/: it has a user name"),
         (["https://a.example/", "--importance", "-1"], "--importance: -1 is not a number from 0"),
-        (["--sitemap", "sitemap.xml"], "sitemap.xml: say http:// or https:// first"),
+        (["--sitemap", "sitemap.xml"], "sitemap.xml: it must begin with http:// or https://"),
         (["--file", "missing.txt"], "missing.txt: there is no such file"),
         (["https://a.example/", "--store", "no/such.db"], "no/such.db: there is no folder no"),
         (["https://a.example/", "--settings", "no.toml"], "no.toml: No such file"),
@@ -85,7 +85,7 @@ def test_what_cannot_be_added_leaves_nothing(
 def test_one_bad_row_and_nothing_is_added(tmp_path: Path) -> None:
     Path("urls.txt").write_text("https://a.example/\nb.example\n", encoding="utf-8")
     sentence = left_alone(tmp_path, "add", "--file", "urls.txt")
-    assert sentence == "urls.txt, row 2: b.example: say http:// or https:// first"
+    assert sentence == "urls.txt, row 2: b.example: it must begin with http:// or https://"
     Path("none.txt").write_text("# nothing yet\n", encoding="utf-8")
     assert refused("add", "--file", "none.txt") == "none.txt: there are no pages in it"
 

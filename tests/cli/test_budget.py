@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from recrawl import GammaFilter, Observations, allocate, budget_for, fit_prior, freshness
 from recrawl.cli.app import app
 from recrawl.cli.render.budget import drawing
-from recrawl.planning.budget import around
+from recrawl.planning.cost import budgets_around
 
 LOG = "page,time,changed,importance\n" + "".join(
     f"{page},2026-01-{day:02},{day % every == 0:d},{importance}\n"
@@ -51,7 +51,7 @@ def test_the_curve_is_what_the_library_gives(visits: Literal["periodic", "poisso
     for row in found:
         best = allocate(rates(), row["budget"], importance=IMPORTANCE, visits=visits)
         assert row["freshness"] == pytest.approx(best.freshness)
-    assert shown.stderr.startswith(f"90 % fresh costs {least:.3g} visits a day")
+    assert shown.stderr.startswith(f"90 % fresh costs {least:.3g} visits per day")
 
 
 def test_words_say_what_it_costs_and_what_the_logs_own_visits_bring() -> None:
@@ -62,11 +62,11 @@ def test_words_say_what_it_costs_and_what_the_logs_own_visits_bring() -> None:
     assert result.stderr == ""
     costs, compared, log = result.stdout.splitlines()[-3:]
     assert costs == (
-        f"90 % fresh costs {least:.3g} visits a day; "
+        f"90 % fresh costs {least:.3g} visits per day; "
         f"each page is visited every {3 / least:.2g} days on average"
     )
     assert compared == (
-        f"the log has 3 visits a day: {100 * now:.1f} % fresh, "
+        f"the log has 3 visits per day: {100 * now:.1f} % fresh, "
         f"or {100 * planned:.1f} % if they were planned"
     )
     assert log == "3 pages, 84 visits from 2026-01-01 to 2026-01-28"
@@ -75,8 +75,8 @@ def test_words_say_what_it_costs_and_what_the_logs_own_visits_bring() -> None:
 def test_a_large_cost_is_also_told_as_people_say_it() -> None:
     costs = run("--freshness", "0.9999").stdout.splitlines()[-3]
     assert costs.startswith("99.99 % fresh costs ")
-    assert " visits a day, " in costs
-    assert " a minute; each page is visited every " in costs
+    assert " visits per day, " in costs
+    assert " per minute; each page is visited every " in costs
 
 
 def test_the_drawing_fits_eighty_columns_and_marks_the_budget() -> None:
@@ -87,11 +87,11 @@ def test_the_drawing_fits_eighty_columns_and_marks_the_budget() -> None:
         assert lines[1].startswith(" 100 % ┤")
         assert lines[11].startswith("   0 % └")
         assert lines[11].index("▲") == 48
-        assert "visits a day, ▲ " in lines[13]
+        assert "visits per day, ▲ " in lines[13]
 
 
 def test_the_drawing_is_as_high_as_the_curve() -> None:
-    budgets = around(1.0)
+    budgets = budgets_around(1.0)
     lines = drawing(budgets, np.linspace(0.0, 1.0, 16), 1.0).plain.splitlines()
     bars = [line[8:].ljust(61) for line in lines[1:11]]
     for cell in range(61):
@@ -130,7 +130,7 @@ def test_importance_from_a_file_changes_the_cost(tmp_path: Path) -> None:
     file.write_text("page,importance\nnews,9\nblog,0\n", encoding="utf-8")
     least = budget_for(0.9, rates(), importance=[9, 0, 1], visits="periodic")
     told = run("--freshness", "0.9", "--importance", str(file), "--format", "csv").stderr
-    assert told.startswith(f"90 % fresh costs {least:.3g} visits a day")
+    assert told.startswith(f"90 % fresh costs {least:.3g} visits per day")
 
 
 def test_what_was_never_seen_to_change_costs_nothing(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_what_was_never_seen_to_change_costs_nothing(tmp_path: Path) -> None:
     picture = str(tmp_path / "curve.svg")
     options = ("--freshness", "0.4", "--method", "mle", "--plot", picture)
     result = run(*options, given=log)
-    assert "40 % fresh costs no visits: that much was never seen to change\n" in result.stdout
+    assert "40 % fresh costs no visits: that share was never seen to change\n" in result.stdout
     assert "▲" not in result.stdout
     still = run("--freshness", "0.9", "--method", "mle", given="page,time,changed\na,1,\na,2,0\n")
     assert "90 % fresh costs no visits" in still.stdout

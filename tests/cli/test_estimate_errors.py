@@ -38,9 +38,9 @@ NO_UTF8 = "this is not UTF-8"
 EMPTY = "the cell is empty"
 OUTSIDE = "is outside the years 1 to 9999"
 SEEN_ONCE = "no page was seen twice, so nothing can be learned"
-CUT_SHORT = "the compressed file is cut short or damaged"
+CUT_SHORT = "the compressed file is truncated or damaged"
 ALL_COLUMNS = (
-    "known are page, time, changed, outcome, crawl_rate, last_modified, importance, "
+    "known columns are page, time, changed, outcome, crawl_rate, last_modified, importance, "
     "and --ignore-unknown skips all others"
 )
 EXTRA = "page,time,changed,{}\na,1,,{}\na,2,,{}\n"
@@ -60,12 +60,12 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     "misspelt": (
         "page,time,chnaged\na,1,\n",
         "",
-        f"{NO_CHANGED}; is 'chnaged' meant to be 'changed'?",
+        f"{NO_CHANGED}; did you mean 'changed' by 'chnaged'?",
     ),
     "capitals": (
         "Page,time,changed\na,1,\n",
         "",
-        "there is no column 'page'; is 'Page' meant to be 'page'?",
+        "there is no column 'page'; did you mean 'page' by 'Page'?",
     ),
     "semicolons": (
         "page;time;changed\na;1;\n",
@@ -81,13 +81,17 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     "unknown column": (
         "page,time,changed,importence\na,1,,\n",
         "",
-        f"the column 'importence' is not known (is 'importance' meant?); {ALL_COLUMNS}",
+        f"the column 'importence' is unknown (did you mean 'importance'?); {ALL_COLUMNS}",
     ),
-    "unlike any": (EXTRA.format("x", 1, 1), "", "the column 'x' is not known; known are page, "),
+    "unlike any": (
+        EXTRA.format("x", 1, 1),
+        "",
+        "the column 'x' is unknown; known columns are page, ",
+    ),
     "repeated column": (
         "page,time,changed,time\na,1,,1\n",
         ", column 'time'",
-        "the column is there more than once",
+        "the column appears more than once",
     ),
     "too few fields": (GOOD + "a,3\n", ", row 4", "the row has 2 fields, the header has 3"),
     "too many fields": (GOOD + "a,3,1,1\n", ", row 4", "the row has 4 fields, the header has 3"),
@@ -201,23 +205,23 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     "conflict": (
         HEAD + "b,1,\na,1,\n\na,2,0\na,1,1\n",
         ", row 6",
-        "the page 'a' was visited at this very time in row 3 too, and the two rows disagree",
+        "the page 'a' has the same time in row 3, and the two rows disagree",
     ),
     "conflict of extras": (
         "page,time,changed,importance\na,1,,1\na,1,,\n",
         ", row 3",
-        "the page 'a' was visited at this very time in row 2 too",
+        "the page 'a' has the same time in row 2",
     ),
     "steering codes": (
         HEAD + "\x1b[2J,1,\n\x1b[2J,1,1\n",
         ", row 3",
-        r"the page '\x1b[2J' was visited",
+        r"the page '\x1b[2J' has the same time",
     ),
     "no page twice": (HEAD + "a,1,\nb,1,\n", "", SEEN_ONCE),
     "only failures": ("page,time,outcome\na,1,failed\na,2,gone\n", "", SEEN_ONCE),
     "cut gzip": (gzip.compress(GOOD.encode())[:-12], "", CUT_SHORT),
     "damaged gzip": (b"\x1f\x8b\x08" + bytes(100), "", CUT_SHORT),
-    "cut Parquet": ("PAR1" + "\0" * 100, "", "the Parquet file is cut short or damaged"),
+    "cut Parquet": ("PAR1" + "\0" * 100, "", "the Parquet file is truncated or damaged"),
 }
 
 
@@ -239,7 +243,7 @@ PARQUET = {"page": pa.array(["a", "a"]), "time": pa.array([1, 2]), "changed": pa
 ROWS = "the column holds list<element: int64>"
 BAD_PARQUET: dict[str, tuple[dict[str, Any], str, str]] = {
     "no rows": ({name: cells.slice(0, 0) for name, cells in PARQUET.items()}, "", NO_VISITS),
-    "unknown column": ({"x": [1, 2]}, "", "the column 'x' is not known"),
+    "unknown column": ({"x": [1, 2]}, "", "the column 'x' is unknown"),
     "pages of another kind": (
         {"page": [1.5, 2.5]},
         ", column 'page'",
@@ -295,7 +299,7 @@ BAD_PARQUET: dict[str, tuple[dict[str, Any], str, str]] = {
     "conflict": (
         {"time": [1, 1]},
         ", row 2",
-        "the page 'a' was visited at this very time in row 1 too",
+        "the page 'a' has the same time in row 1",
     ),
 }
 
@@ -331,7 +335,7 @@ def test_a_damaged_parquet_is_refused(tmp_path: Path) -> None:
         whole[:2000] + bytes(9000) + whole[11000:],
     ):
         path.write_bytes(damaged)
-        assert refused_log(path) == ": the Parquet file is cut short or damaged"
+        assert refused_log(path) == ": the Parquet file is truncated or damaged"
     result = CliRunner().invoke(app, ["estimate", "-", "--format", "csv"], input=whole)
     assert result.exit_code == 0, result.output
 
@@ -367,7 +371,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 ALL_METHODS = "naive, lln, sa, sam, mle, mm, bias-reduced, last-modified, gamma"
-NO_ENDING = "does not end in .csv, .json, .parquet; say which format is meant with --format"
+NO_ENDING = "does not end in .csv, .json, .parquet; choose a format with --format"
 
 
 @pytest.mark.parametrize(

@@ -39,5 +39,5 @@ def test_refusals(tmp_path: Path) -> None:
     sentence = left_alone(tmp_path, "get", unknown, "-o", "x.html")
     assert sentence == f"{unknown}: this page is not in recrawl.db; `recrawl add` adds it"
     assert refused("get", NEW) == f"{NEW}: there is no copy yet; `recrawl run` makes one"
-    assert refused("get", "a.example").startswith("a.example: say http://")
+    assert refused("get", "a.example").startswith("a.example: it must begin with http://")
     assert "there is no directory" in refused("get", NEWS, "-o", "no/such.html")

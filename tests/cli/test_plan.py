@@ -155,10 +155,10 @@ def test_hosts_get_no_more_than_their_budget() -> None:
     assert found == pytest.approx(best.crawl_rate.tolist())
     assert sum(found[:2]) == pytest.approx(1.5)
     told = run("-", "--budget", "3/day", "--host-budget", "1/h", "--format", "csv").stderr
-    assert "held back" not in told
+    assert "limited by" not in told
     told = run("-", "--budget", "9/day", "--host-budget", "1.5/day", "--format", "csv").stderr
-    assert "4 pages on 2 hosts held back by the host's budget of 1.5 visits a day\n" in told
-    assert "this plan                   3 " in told
+    assert "4 pages on 2 hosts limited by the host budget of 1.5 visits per day\n" in told
+    assert "this plan                     3 " in told
 
 
 def test_importance_comes_from_a_file_where_one_is_given(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_table_shows_the_pages_with_most_visits_in_words() -> None:
     assert shown[0].split("  ")[0] == "page"
     assert [line.split()[0] for line in shown[1:21]] == column(order[:20], "page")
     assert shown[1].endswith(order[0]["next_visit"][:16].replace("T", " "))
-    assert shown[21] == "These 20 get most visits; -o FILE gives all of them."
+    assert shown[21] == "These 20 get the most visits; -o FILE lists all pages."
 
 
 def test_pages_not_worth_a_visit_are_counted_with_the_reason() -> None:

@@ -14,7 +14,7 @@ PLAN = ("plan", "--budget", "1000/day")
 BUDGET = ("budget", "--freshness", "0.9")
 BOTH = pytest.mark.parametrize("command", [PLAN, BUDGET], ids=["plan", "budget"])
 EXAMPLES = "write for example 500/h, 2/s, 1000/day or 1.5M/day"
-NO_ENDING = "does not end in .csv, .json, .parquet; say which format is meant with --format"
+NO_ENDING = "does not end in .csv, .json, .parquet; choose a format with --format"
 
 BAD_RATES = {
     "1000": f"'1000' has no unit; {EXAMPLES}",
@@ -47,7 +47,7 @@ def test_a_freshness_that_is_none_is_refused_before_the_log_is_read(share: str) 
 def test_a_freshness_that_no_budget_brings_is_refused() -> None:
     sentence = refused("budget", "no such log", "--freshness", "1")
     assert sentence == (
-        "--freshness: 1 cannot be reached, for pages change between visits; 0.95 is usual"
+        "--freshness: 1 cannot be reached, because pages change between visits; 0.95 is usual"
     )
 
 
@@ -74,7 +74,7 @@ def test_bad_options_are_refused_before_the_log_is_read(
 @BOTH
 def test_two_files_cannot_come_through_one_pipe(command: tuple[str, ...]) -> None:
     sentence = refused(*command, "-", "--importance", "-", given=GOOD)
-    assert sentence == "--importance: standard input is the crawl log already; give a file"
+    assert sentence == "--importance: standard input is already the crawl log; give a file"
 
 
 def test_a_picture_of_another_kind_or_place_is_refused(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_bad_importance_is_refused_and_nothing_is_written(
 def test_a_host_budget_needs_hosts(page: str) -> None:
     log = f"{GOOD}{page},2026-01-01,\n"
     sentence = refused(*PLAN, "-", "--host-budget", "5/h", given=log)
-    assert sentence == f"--host-budget: the page '{page}' is no address, so it has no host"
+    assert sentence == f"--host-budget: the page '{page}' is not a URL, so it has no host"
 
 
 @BOTH

@@ -173,7 +173,7 @@ def test_a_terminal_gets_progress_and_a_drawn_table(log: Path) -> None:
     assert "Reading" in shown
     assert "Estimating" in shown
     assert "──" in shown
-    assert "1.9 a day" in shown
+    assert "1.9 per day" in shown
 
 
 def test_a_plan_goes_through_pipes_with_the_summary_apart() -> None:

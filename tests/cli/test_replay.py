@@ -238,7 +238,7 @@ def test_unknown_columns_are_skipped_when_asked(folder: Path) -> None:
     wide = [f"{line},{'author' if row == 0 else 'me'}\n" for row, line in enumerate(lines)]
     file.write_text("".join(wide), encoding="utf-8")
     sentence = refused("replay", "trace", "--every", "2d")
-    assert sentence.startswith("trace/changes.csv: the column 'author' is not known")
+    assert sentence.startswith("trace/changes.csv: the column 'author' is unknown")
     printed = run("--every", "2d", *WINDOW, "--policies", "uniform", "--ignore-unknown").stdout
     assert printed.startswith(SUMMARY)
 

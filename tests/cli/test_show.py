@@ -36,8 +36,8 @@ def test_json_has_the_belief_and_the_reasons() -> None:
 def test_the_text_has_the_same() -> None:
     shown = run("show", NEWS).stdout
     assert shown.startswith(f"{NEWS}\nstate        alive\nimportance   2\n")
-    assert "changes      2 times a day (95 % sure: " in shown
-    assert "The copy is 6 h old. The page changes 2 times a day" in shown
+    assert "changes      2 times per day (95 % sure: " in shown
+    assert "The copy is 6 h old. The page changes 2 times per day" in shown
     assert "visited      every " in shown
     assert "next visit   " in shown
 

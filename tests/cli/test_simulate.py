@@ -36,7 +36,7 @@ def test_nothing_must_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         " changes in 365 days; 33.3 visits per day, each page every 30 days on average"
     )
     assert lines[1] == (
-        "Made up: poisson; change rates log-normal around once in 30 days, spread 5; "
+        "Made up: poisson; change rates log-normal around every 30 days, spread 5; "
         "importance pareto; seed 0"
     )
     assert list(tmp_path.iterdir()) == []
@@ -90,7 +90,7 @@ def test_a_fifth_of_the_pages_has_three_quarters_of_the_importance() -> None:
 
 def test_options_reach_the_world() -> None:
     alike = run(*SMALL, "--median-rate", "2/day", "--spread", "1", "--importance", "equal")
-    assert "around 2 a day, spread 1; importance equal; seed 0" in alike.stdout
+    assert "around 2 per day, spread 1; importance equal; seed 0" in alike.stdout
     (changes,) = [int(word.replace(",", "")) for word in alike.stdout.split()[2:3]]
     # A Poisson number around 50 pages · 40 days · 2 a day.
     assert abs(changes - 4_000) < 4 * 4_000**0.5

@@ -95,7 +95,7 @@ BAD_IMPORTANCE = {
     "page,importance\nx.md,1\n": ", row 2, column 'page': the page 'x.md' is not in the history",
     "page,importance\nLICENSE,-1\n": ", row 2, column 'importance': '-1' is not a number, 0 or",
     "page,views\nLICENSE,1\n": ": there is no column 'importance'; the columns are",
-    "page,importance,x\nLICENSE,1,1\n": ": the column 'x' is not known; known are page, importance",
+    "page,importance,x\nLICENSE,1,1\n": ": the column 'x' is unknown; known columns are page",
 }
 
 
@@ -140,9 +140,12 @@ def test_a_trace_is_overwritten_only_by_force(place: Path) -> None:
         (["none", "-o", "my-site/HEAD"], "my-site/HEAD: this is a file, not a folder"),
         (["none", "-o", "none/x"], "none/x: there is no directory none"),
         (["none", "-o", "x", "--format", "xml"], "--format: 'xml' is none of table, csv, json"),
-        ([".", "-o", "x"], ".: this is not a git repository; give the folder that .git is in"),
-        (["my-site", "-o", "x", "--path", "*.md"], "my-site: no file in its history fits '*.md'"),
-        (["my-site", "-o", "x", "--path", ""], "path: an empty pattern fits no file; write"),
+        ([".", "-o", "x"], ".: this is not a git repository; give the folder that contains .git"),
+        (
+            ["my-site", "-o", "x", "--path", "*.md"],
+            "my-site: no file in its history matches '*.md'",
+        ),
+        (["my-site", "-o", "x", "--path", ""], "path: an empty pattern matches no file; write"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(

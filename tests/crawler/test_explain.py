@@ -90,7 +90,7 @@ def test_many_pages_are_explained_as_one_is() -> None:
 
 def test_words_say_when_it_will_be_worth_it() -> None:
     why = explained(price=Price(2.4, is_now=True)).why()
-    assert why.startswith("The copy is 3 days old. The page changes once in 5 days (95 % sure: ")
+    assert why.startswith("The copy is 3 days old. The page changes every 5 days (95 % sure: ")
     assert "the price of a visit is 2.4; it will be worth that in " in why
 
 

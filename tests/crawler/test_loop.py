@@ -24,10 +24,10 @@ from recrawl.crawler import record
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.loop import GRACE
 from recrawl.errors import StoreError
+from recrawl.hosts import host_of
 from recrawl.http.host_pacing import FIRST_BACKOFF
 from recrawl.records import Outcome, Response, State
 from recrawl.store.rows import NewPage
-from recrawl.urls import host_of
 
 A, B = "https://a.example", "https://b.example"
 TEXT = page_about("A page.")

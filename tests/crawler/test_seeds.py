@@ -57,7 +57,11 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("name", "content", "problem_start"),
     [
-        ("u.txt", "https://a.example/\n\nexample.org\n", ", row 3: example.org: say http://"),
+        (
+            "u.txt",
+            "https://a.example/\n\nexample.org\n",
+            ", row 3: example.org: it must begin with http://",
+        ),
         ("u.txt", b"https://a.example/\xff\n", ", row 1: "),
         ("u.txt", "x" * 1_200_000, ", row 1: the row is longer than 1 MB"),
         ("u.txt", "", ": the file is empty"),

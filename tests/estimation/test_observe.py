@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from recrawl.estimation import observe
-from recrawl.records import NO_TIME, Outcome, Visits
+from recrawl.records import NO_TIME, CrawlLog, Outcome
 
 DAY = 86_400_000_000
 FIRST, CHANGED, UNCHANGED, FAILED, GONE = Outcome
 
 
-def log(rows: Sequence[tuple[int, float, Outcome]], **columns: list[float]) -> Visits:
+def log(rows: Sequence[tuple[int, float, Outcome]], **columns: list[float]) -> CrawlLog:
     page, time, outcome = zip(*rows, strict=True)
-    return Visits(
+    return CrawlLog(
         np.array(page),
         (np.array(time) * DAY).astype(np.int64),
         np.array(outcome, np.int8),
@@ -23,7 +23,7 @@ def log(rows: Sequence[tuple[int, float, Outcome]], **columns: list[float]) -> V
     )
 
 
-def taught(visits: Visits) -> list[tuple[int, float, bool]]:
+def taught(visits: CrawlLog) -> list[tuple[int, float, bool]]:
     seen = observe(visits)
     return list(zip(seen.page.tolist(), seen.elapsed.tolist(), seen.changed.tolist(), strict=True))
 

@@ -21,7 +21,7 @@ from recrawl.formats.common_crawl import (
     write_common_crawl,
     write_crawl_log,
 )
-from recrawl.formats.crawl_log import read_crawl_log
+from recrawl.formats.crawl_log import read_log
 from recrawl.records import Outcome
 
 NOON = 1_767_268_800_000_000
@@ -106,7 +106,7 @@ def test_the_crawl_log_is_one_that_recrawl_reads(tmp_path: Path) -> None:
     rows = [row(at=NOON + i, outcome=int(outcome)) for i, outcome in enumerate(Outcome)]
     rows.append(row(page=1, url=other, importance=0.5, last_modified=NOON - 7))
     assert write_crawl_log([batch(*rows[:2]), batch(*rows[2:])], tmp_path / "log.parquet") == 6
-    visits = read_crawl_log(tmp_path / "log.parquet")
+    visits = read_log(tmp_path / "log.parquet")
     assert visits.names.to_pylist() == [URL, other]
     assert visits.page.tolist() == [0] * 5 + [1]
     assert visits.time.tolist() == [*range(NOON, NOON + 5), NOON]

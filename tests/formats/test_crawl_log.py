@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from recrawl.formats.crawl_log import read_crawl_log
-from recrawl.records import NO_TIME, Outcome, Visits
+from recrawl.formats.crawl_log import read_log
+from recrawl.records import NO_TIME, CrawlLog, Outcome
 from recrawl.units import parse_time
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,7 +32,7 @@ def log_of(path: Path, text: str) -> Path:
     return path
 
 
-def rows(visits: Visits) -> list[tuple[Any, int, int]]:
+def rows(visits: CrawlLog) -> list[tuple[Any, int, int]]:
     names = visits.names.to_pylist()
     return [
         (names[page], int(at), int(outcome))
@@ -44,7 +44,7 @@ PLAIN = "page,time,changed\nb,2026-01-01,\na,2026-01-02,\nb,2026-01-03,1\na,2026
 
 
 def test_visits_come_sorted_by_first_appearance_and_time(tmp_path: Path) -> None:
-    visits = read_crawl_log(log_of(tmp_path / "log.csv", PLAIN))
+    visits = read_log(log_of(tmp_path / "log.csv", PLAIN))
     day = 86_400 * 10**6
     start = microseconds(datetime(2026, 1, 1, tzinfo=UTC))
     assert rows(visits) == [
@@ -75,20 +75,20 @@ def test_visits_come_sorted_by_first_appearance_and_time(tmp_path: Path) -> None
     ],
 )
 def test_the_same_log_written_in_other_ways(tmp_path: Path, text: str) -> None:
-    expected = rows(read_crawl_log(log_of(tmp_path / "plain.csv", PLAIN)))
-    assert rows(read_crawl_log(log_of(tmp_path / "log.csv", text))) == expected
+    expected = rows(read_log(log_of(tmp_path / "plain.csv", PLAIN)))
+    assert rows(read_log(log_of(tmp_path / "log.csv", text))) == expected
 
 
 def test_a_gzipped_log_is_read_whatever_its_name(tmp_path: Path) -> None:
-    expected = rows(read_crawl_log(log_of(tmp_path / "plain.csv", PLAIN)))
+    expected = rows(read_log(log_of(tmp_path / "plain.csv", PLAIN)))
     for name in ("log.csv.gz", "log"):
         (tmp_path / name).write_bytes(gzip.compress(PLAIN.encode()))
-        assert rows(read_crawl_log(tmp_path / name)) == expected
+        assert rows(read_log(tmp_path / name)) == expected
 
 
 def test_quoted_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
     text = 'page,time,changed\n"a,""b""\nc",2026-01-01,\n"a,""b""\nc",2026-01-02,1\n'
-    visits = read_crawl_log(log_of(tmp_path / "log.csv", text))
+    visits = read_log(log_of(tmp_path / "log.csv", text))
     assert visits.names.to_pylist() == ['a,"b"\nc']
 
 
@@ -112,10 +112,10 @@ def test_quoted_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> Non
 )
 def test_times_are_understood_alone_and_mixed(tmp_path: Path, text: str) -> None:
     head = "page,time,changed\n"
-    alone = read_crawl_log(log_of(tmp_path / "alone.csv", f"{head}a,{text},\n"))
+    alone = read_log(log_of(tmp_path / "alone.csv", f"{head}a,{text},\n"))
     assert alone.time.tolist() == [microseconds(NOON)]
     others = "b,2026-01-01T12:00:00.25Z,\nc,2026-01-01,\nd,0,\n"
-    mixed = read_crawl_log(log_of(tmp_path / "mixed.csv", f"{head}{others}a,{text},\n"))
+    mixed = read_log(log_of(tmp_path / "mixed.csv", f"{head}{others}a,{text},\n"))
     assert mixed.time.tolist() == [
         microseconds(NOON) + 250_000,
         microseconds(NOON) - 12 * 3600 * 10**6,
@@ -134,7 +134,7 @@ def test_every_time_a_calendar_holds_is_read_to_the_microsecond(
         for number, at in enumerate(times)
     ]
     text = "page,time,changed\n" + "".join(f"{n},{cell},\n" for n, cell in enumerate(cells))
-    visits = read_crawl_log(log_of(tmp_path / "log.csv", text))
+    visits = read_log(log_of(tmp_path / "log.csv", text))
     assert visits.time.tolist() == [microseconds(parse_time(cell)) for cell in cells]
 
 
@@ -143,7 +143,7 @@ def test_an_outcome_decides_where_it_is_given(tmp_path: Path) -> None:
         "page,time,changed,outcome\n"
         "a,1,,first\na,2,1,\na,3,1,unchanged\na,4,,failed\na,5,0,Gone\na,6,0,changed\na,7,,\n"
     )
-    visits = read_crawl_log(log_of(tmp_path / "log.csv", text))
+    visits = read_log(log_of(tmp_path / "log.csv", text))
     assert [Outcome(number).name for number in visits.outcome] == [
         "FIRST", "CHANGED", "UNCHANGED", "FAILED", "GONE", "CHANGED", "FIRST",
     ]  # fmt: skip
@@ -151,7 +151,7 @@ def test_an_outcome_decides_where_it_is_given(tmp_path: Path) -> None:
 
 def test_outcome_alone_is_enough(tmp_path: Path) -> None:
     text = "page,time,outcome\na,1,\na,2,failed\na,3,changed\n"
-    visits = read_crawl_log(log_of(tmp_path / "log.csv", text))
+    visits = read_log(log_of(tmp_path / "log.csv", text))
     assert visits.outcome.tolist() == [Outcome.FIRST, Outcome.FAILED, Outcome.CHANGED]
 
 
@@ -160,7 +160,7 @@ def test_optional_columns_follow_their_rows_and_may_be_empty(tmp_path: Path) -> 
         "page,time,changed,crawl_rate,last_modified,importance\n"
         "b,2,1, 0.5 ,1970-01-01T00:00:01Z,0\na,1,,,,\nb,1,,2e1,,3\n"
     )
-    visits = read_crawl_log(log_of(tmp_path / "log.csv", text))
+    visits = read_log(log_of(tmp_path / "log.csv", text))
     assert visits.names.to_pylist() == ["b", "a"]
     assert visits.time.tolist() == [10**6, 2 * 10**6, 10**6]
     np.testing.assert_array_equal(visits.crawl_rate, [20.0, 0.5, np.nan])
@@ -170,7 +170,7 @@ def test_optional_columns_follow_their_rows_and_may_be_empty(tmp_path: Path) -> 
 
 def test_repeated_rows_are_dropped_and_counted(tmp_path: Path) -> None:
     text = "page,time,changed,importance\na,1,,\nb,1,,\na,2,1,\na,1,,\na,2,1,\na,2.0,true,\n"
-    visits = read_crawl_log(log_of(tmp_path / "log.csv", text))
+    visits = read_log(log_of(tmp_path / "log.csv", text))
     assert visits.duplicates == 3
     assert rows(visits) == [
         ("a", 10**6, Outcome.FIRST),
@@ -183,7 +183,7 @@ def test_unknown_columns_are_skipped_when_asked(tmp_path: Path) -> None:
     text = "x,page,time,,changed,x\n\xff,a,1,?,,\n,a,2,,1,0\n"
     path = tmp_path / "log.csv"
     path.write_bytes(text.encode("latin-1"))
-    visits = read_crawl_log(path, ignore_unknown=True)
+    visits = read_log(path, ignore_unknown=True)
     assert visits.outcome.tolist() == [Outcome.FIRST, Outcome.CHANGED]
 
 
@@ -221,7 +221,7 @@ def test_any_order_and_format_reads_as_plain_python_does(
         key=lambda row: (order.index(row[0]), row[1]),
     )
     for name in ("log.csv", "log.parquet"):
-        visits = read_crawl_log(tmp_path / name)
+        visits = read_log(tmp_path / name)
         assert visits.names.to_pylist() == order
         assert rows(visits) == expected
         assert visits.duplicates == 5
@@ -248,7 +248,7 @@ TIMES: dict[str, pa.Array] = {
 def test_parquet_times_of_every_type(tmp_path: Path, kind: str) -> None:
     table = pa.table({"page": ["a", "a"], "time": TIMES[kind], "changed": [None, True]})
     parquet.write_table(table, tmp_path / "log.parquet")
-    assert read_crawl_log(tmp_path / "log.parquet").time.tolist() == [SECOND, 2 * SECOND]
+    assert read_log(tmp_path / "log.parquet").time.tolist() == [SECOND, 2 * SECOND]
 
 
 def test_parquet_dates_are_midnights(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_parquet_dates_are_midnights(tmp_path: Path) -> None:
         dates = pa.array([EPOCH.date(), EPOCH.date() + timedelta(1)], kind)
         table = pa.table({"page": ["a", "a"], "time": dates, "changed": [None, True]})
         parquet.write_table(table, tmp_path / "log.parquet")
-        assert read_crawl_log(tmp_path / "log.parquet").time.tolist() == [0, 86_400 * SECOND]
+        assert read_log(tmp_path / "log.parquet").time.tolist() == [0, 86_400 * SECOND]
 
 
 CHANGED: dict[str, pa.Array] = {
@@ -274,7 +274,7 @@ CHANGED: dict[str, pa.Array] = {
 def test_parquet_changed_of_every_type(tmp_path: Path, kind: str) -> None:
     table = pa.table({"page": ["a"] * 3, "time": [1, 2, 3], "changed": CHANGED[kind]})
     parquet.write_table(table, tmp_path / "log.parquet")
-    assert read_crawl_log(tmp_path / "log.parquet").outcome.tolist() == [
+    assert read_log(tmp_path / "log.parquet").outcome.tolist() == [
         Outcome.FIRST,
         Outcome.CHANGED,
         Outcome.UNCHANGED,
@@ -294,7 +294,7 @@ PAGES: dict[str, pa.Array] = {
 def test_parquet_pages_of_every_type(tmp_path: Path, kind: str) -> None:
     table = pa.table({"page": PAGES[kind], "time": [1, 2, 3], "changed": [None, None, True]})
     parquet.write_table(table, tmp_path / "log.parquet")
-    visits = read_crawl_log(tmp_path / "log.parquet")
+    visits = read_log(tmp_path / "log.parquet")
     assert visits.names.to_pylist() == ["b", "a"]
     assert visits.page.tolist() == [0, 0, 1]
 
@@ -310,7 +310,7 @@ def test_pages_that_are_whole_numbers_stay_so(tmp_path: Path, kind: pa.DataType)
     )
     for column in (table["page"], table["page"].dictionary_encode()):
         parquet.write_table(table.set_column(0, "page", column), tmp_path / "log.parquet")
-        visits = read_crawl_log(tmp_path / "log.parquet")
+        visits = read_log(tmp_path / "log.parquet")
         assert visits.names.to_pylist() == [7, 3]
         assert visits.page.tolist() == [0, 0, 1]
 
@@ -329,7 +329,7 @@ def test_parquet_columns_without_any_value(tmp_path: Path) -> None:
         }
     )
     parquet.write_table(table, tmp_path / "log.parquet")
-    visits = read_crawl_log(tmp_path / "log.parquet")
+    visits = read_log(tmp_path / "log.parquet")
     assert visits.outcome.tolist() == [Outcome.FIRST, Outcome.FIRST]
     np.testing.assert_array_equal(visits.crawl_rate, [np.nan, np.nan])
     np.testing.assert_array_equal(visits.last_modified, [NO_TIME, NO_TIME])
@@ -350,7 +350,7 @@ def test_progress_goes_up_to_the_size_of_the_file(tmp_path: Path, name: str) -> 
         nothing = pa.nulls(number, pa.bool_())
         parquet.write_table(pa.table({"page": page, "time": time, "changed": nothing}), path)
     reports: list[tuple[int, int | None]] = []
-    visits = read_crawl_log(path, progress=lambda done, total: reports.append((done, total)))
+    visits = read_log(path, progress=lambda done, total: reports.append((done, total)))
     assert visits.page.tolist() == np.repeat(np.arange(1000), 300).tolist()
     assert (np.diff(visits.time)[np.diff(visits.page) == 0] == 1000 * SECOND).all()
     done = [report[0] for report in reports]

@@ -229,7 +229,7 @@ def test_any_history_is_read_as_a_plain_walk_over_its_states_tells(
             step(walk, path, before.get(path, ""), state.get(path, ""), time)
     repository = make_repository(tmp_path_factory.mktemp("history") / "repo", commits)
     if not walk:
-        with pytest.raises(InputError, match="no file in its history fits"):
+        with pytest.raises(InputError, match="no file in its history matches"):
             trace_from_git(repository)
     else:
         assert lives(trace_from_git(repository)) == walk

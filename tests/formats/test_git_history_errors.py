@@ -29,7 +29,9 @@ def refused(repository: Path | str, **settings: Any) -> str:  # noqa: ANN401
     return sentence.removeprefix(f"{repository}: ")
 
 
-NO_REPOSITORY = "this is not a git repository; give the folder that .git is in, or a bare one"
+NO_REPOSITORY = (
+    "this is not a git repository; give the folder that contains .git, or a bare repository"
+)
 
 
 def test_what_is_no_repository_is_told(tmp_path: Path) -> None:
@@ -45,7 +47,7 @@ def test_what_is_no_repository_is_told(tmp_path: Path) -> None:
 def test_a_repository_elsewhere_is_to_be_cloned(address: str) -> None:
     assert refused(address) == (
         "only a repository on this machine can be read; "
-        f"git clone --bare --filter=blob:none {address} brings it here"
+        f"clone it with git clone --bare --filter=blob:none {address}"
     )
 
 
@@ -58,22 +60,22 @@ def test_a_folder_inside_a_repository_is_none(tmp_path: Path) -> None:
 
 def test_a_repository_without_commits_is_told(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
-    assert refused(tmp_path) == "there are no commits in it"
+    assert refused(tmp_path) == "it has no commits"
 
 
 def test_files_that_none_fits_are_told(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repo", [Commit(100, {"a": "1"}), Commit(200)])
     assert refused(repository, path=["*.md", "docs"]) == (
-        "no file in its history fits '*.md' or 'docs'"
+        "no file in its history matches '*.md' or 'docs'"
     )
     for path in ("", [], ["a", ""]):
-        with pytest.raises(ArgumentError, match=r"^path: an empty pattern fits no file; write"):
+        with pytest.raises(ArgumentError, match=r"^path: an empty pattern matches no file; write"):
             trace_from_git(repository, path=path)
 
 
 def test_a_machine_without_git_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert refused(tmp_path) == "the program git, which reads it, is not installed"
+    assert refused(tmp_path) == "the program git, which is needed to read it, is not installed"
 
 
 def test_a_damaged_repository_is_told(tmp_path: Path) -> None:

@@ -55,12 +55,12 @@ BAD = {
     "misspelt": (
         "page,importence\na,1\n",
         "",
-        "there is no column 'importance'; is 'importence' meant to be 'importance'?",
+        "there is no column 'importance'; did you mean 'importance' by 'importence'?",
     ),
     "another column": (
         "page,importance,time\na,1,1\n",
         "",
-        "the column 'time' is not known; known are page, importance, and --ignore-unknown",
+        "the column 'time' is unknown; known columns are page, importance, and --ignore-unknown",
     ),
     "unknown page": (
         "page,importance\na,1\n\nd,1\n",

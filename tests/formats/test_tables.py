@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from recrawl.errors import OutputError
-from recrawl.formats.tables import ROWS_A_BATCH, Format, write_table
+from recrawl.formats.tables import JSON_BATCH_ROWS, Format, write_table
 
 COLUMNS = {
     "page": pa.array(["https://example.org/\u00fc", 'a "quoted", name\n']),
@@ -74,7 +74,7 @@ def test_json_brings_every_text_and_float_back(
 
 
 def test_json_longer_than_a_batch_is_one_list(tmp_path: Path) -> None:
-    number = 2 * ROWS_A_BATCH + 1
+    number = 2 * JSON_BATCH_ROWS + 1
     write_table({"visits": np.arange(number)}, "json", tmp_path / "t.json")
     assert read_back(tmp_path / "t.json")["visits"] == list(range(number))
 

@@ -154,7 +154,7 @@ BAD = {
         "page,name,wieght,born,died\n1,a,1,1,\n",
         CHANGES,
         "pages.csv",
-        "the column 'wieght' is not known (is 'weight' meant?)",
+        "the column 'wieght' is unknown (did you mean 'weight'?)",
     ),
     "no number": (
         "page,name,born,died\n1,a,1,\n1.0,b,1,\n",
@@ -220,7 +220,7 @@ BAD = {
         "page,name,born,died\n9,z,1,\n7,a,1,\n\n3,b,1,\n7,c,1,\n",
         CHANGES,
         "pages.csv, row 6, column 'page'",
-        "the page 7 is in row 3 too",
+        "the page 7 is also in row 3",
     ),
     "early death": (
         "page,name,born,died\n7,a,5,5\n3,b,5,4\n",

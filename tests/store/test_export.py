@@ -7,7 +7,7 @@ from store.made_up import HOUR, NOON, address, failed, found, new_pages, unchang
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from recrawl.formats.common_crawl import write_common_crawl, write_crawl_log
-from recrawl.formats.crawl_log import read_crawl_log
+from recrawl.formats.crawl_log import read_log
 from recrawl.formats.warc import write_warc
 from recrawl.records import Outcome
 from recrawl.store.sqlite import SqliteStore
@@ -28,7 +28,7 @@ def test_what_is_in_the_store_is_in_the_files(tmp_path: Path) -> None:
     index = parquet.read_table(tmp_path / "index.parquet").to_pylist()
     assert [row["url"] for row in index] == [address(i) for i in (0, 0, 1, 2)]
     assert [row["signal"] for row in index] == ["digest", "etag", None, "digest"]
-    visits = read_crawl_log(tmp_path / "log.parquet")
+    visits = read_log(tmp_path / "log.parquet")
     assert visits.names.to_pylist() == [address(i) for i in range(3)]
     assert visits.outcome.tolist() == [
         Outcome.CHANGED,

@@ -1,4 +1,4 @@
-"""What several commands take: their options, and what is checked before a large file is read."""
+"""Options that several commands have, and checks to make before a large file is read."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,98 +7,79 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 
 from recrawl.errors import ArgumentError
-from recrawl.planning.methods import METHODS, WITH_PRIOR
+from recrawl.planning.methods import METHODS
+from recrawl.planning.methods import check_choice as check_choice  # noqa: PLC0414 - for commands
 
 if TYPE_CHECKING:
     from recrawl.formats.tables import Format
 
-PRIORS = ("alone", "fleet", "host")
-VISITS = ("periodic", "poisson")
 FILE_FORMATS = ("csv", "json", "parquet")
 FORMATS = ("table", *FILE_FORMATS)
-#: What the name of a picture may end in.
+#: The formats of pictures, by extension.
 PICTURES = ("png", "svg")
 
 _PRIOR = (
-    "What to expect of a page before its first visit: nothing (alone), or what the "
-    "log's pages (fleet) or those of its host (host) are like"
+    "What to expect of a page before its first visit: nothing (alone), or what all pages of the "
+    "log (fleet) or of its host (host) are like"
 )
 
 Log = Annotated[
-    str, typer.Argument(metavar="LOG", help="A crawl log, CSV or Parquet; - reads a pipe.")
+    str, typer.Argument(metavar="LOG", help="A crawl log, CSV or Parquet; - reads standard input.")
 ]
 Method = Annotated[
     str, typer.Option(metavar="NAME", help=f"How to estimate: {', '.join(METHODS)}.")
 ]
 Prior = Annotated[str, typer.Option(metavar="NAME", help=f"{_PRIOR}.")]
-#: Where a fleet is planned, its own pages are what to expect.
-FleetPrior = Annotated[
+PlanPrior = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=f"{_PRIOR}; fleet, where the method has a prior."),
+    typer.Option(metavar="NAME", help=f"{_PRIOR}. Default: fleet, if the method has a prior."),
 ]
 Importance = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="How much pages count: CSV or Parquet with the columns page and importance. "
-        "Unless given, the log's column importance tells.",
+        help="The importance of pages: CSV or Parquet with the columns page and importance. "
+        "Default: the column importance of the log.",
     ),
 ]
-Spacing = Annotated[
+Visits = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="How visits to a page are spaced: regularly (periodic), or at random (poisson).",
+        help="How visits to a page are spaced: evenly (periodic) or randomly (poisson).",
     ),
 ]
 OutputFormat = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", help=f"What to print: {', '.join(FORMATS)}."),
+    typer.Option("--format", metavar="NAME", help=f"Output format: {', '.join(FORMATS)}."),
 ]
 Output = Annotated[
     str | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to write: .csv, .json or .parquet."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="The file to write: .csv, .json or .parquet."
+    ),
 ]
-IgnoreUnknown = Annotated[
-    bool, typer.Option("--ignore-unknown", help="Skip columns that are not known.")
-]
+IgnoreUnknown = Annotated[bool, typer.Option("--ignore-unknown", help="Skip unknown columns.")]
 
 
-def check_method(method: str, prior: str) -> None:
-    """Refuse a method that is not known, and a prior it does not have."""
-    check_choice("--method", method, tuple(METHODS))
-    check_choice("--prior", prior, PRIORS)
-    if prior != "alone" and method not in WITH_PRIOR:
-        raise ArgumentError(
-            f"--prior: the method {method} has no prior; only {' and '.join(WITH_PRIOR)} do"
-        )
-
-
-def fleet_prior(asked: str | None, method: str) -> str:
-    """Give the prior asked for, or what a fleet is planned with.
-
-    >>> fleet_prior(None, "gamma"), fleet_prior(None, "mle"), fleet_prior("host", "gamma")
-    ('fleet', 'alone', 'host')
-    """
-    if asked is not None:
-        return asked
-    return "fleet" if method in WITH_PRIOR else "alone"
-
-
-def check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse what is none of the choices."""
-    if value not in choices:
-        raise ArgumentError(f"{option}: '{value}' is none of {', '.join(choices)}")
+@contextmanager
+def errors_name_options() -> Iterator[None]:
+    """Make errors about an argument of the library name the option: ``--host-budget``."""
+    try:
+        yield
+    except ArgumentError as error:
+        name, colon, problem = str(error).partition(": ")
+        raise ArgumentError(f"--{name.replace('_', '-')}{colon}{problem}") from None
 
 
 def check_one_pipe(log: str, importance: str | None) -> None:
-    """Refuse to read two tables from standard input."""
+    """Raise an error if both tables are to be read from standard input."""
     if log == importance == "-":
-        raise ArgumentError("--importance: standard input is the crawl log already; give a file")
+        raise ArgumentError("--importance: standard input is already the crawl log; give a file")
 
 
 def visits_a_day(option: str, text: str) -> float:
-    """Read a rate that allows visits, and say which option it was given for.
+    """Return the visits per day that an option means; errors name the option.
 
     >>> visits_a_day("--budget", "2/h")
     48.0
@@ -115,7 +96,7 @@ def visits_a_day(option: str, text: str) -> float:
 
 
 def output_format(asked: str | None, output: str | None) -> "Format | Literal['table']":
-    """Give the format asked for, or the one that a file's ending tells.
+    """Return the format that was chosen, or else the one that a file's extension means.
 
     >>> output_format(None, "rates.parquet"), output_format("csv", "rates.txt")
     ('parquet', 'csv')
@@ -131,13 +112,13 @@ def output_format(asked: str | None, output: str | None) -> "Format | Literal['t
     if ending not in FILE_FORMATS:
         raise ArgumentError(
             f"--output: '{output}' does not end in .{', .'.join(FILE_FORMATS)}; "
-            "say which format is meant with --format"
+            "choose a format with --format"
         )
     return cast("Format", ending)
 
 
 def check_targets(plot: str | None, kind: "Format | Literal['table']", target: str) -> None:
-    """Refuse places where nothing can be written, before a large file is read."""
+    """Check that files can be written, before a large file is read."""
     from recrawl.formats.tables import check_target
 
     if plot is not None:

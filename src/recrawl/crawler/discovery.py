@@ -12,9 +12,9 @@ from recrawl.crawler.protocols import Fetching
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.sitemap_trust import Trust
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.hosts import host_of
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Page, State, Validators, Visit
 from recrawl.store.rows import NewPage, SitemapFile
-from recrawl.urls import host_of
 
 LOGGER = logging.getLogger("recrawl.crawler")
 

@@ -85,8 +85,8 @@ class Explanation:
         >>> page = Page(0, "https://example.org/", "example.org", last_visit=0, visits=9)
         >>> now = round(3.2 * MICROSECONDS_A_DAY)
         >>> print(explain(page, (6.0, 30.0), Price(2.4, is_now=True), now).why())
-        The copy is 3.2 days old. The page changes once in 5 days (95 % sure: between once in 14
-        days and once in 2.6 days), so that the chance that the copy is stale is 46 %. A visit is
+        The copy is 3.2 days old. The page changes every 5 days (95 % sure: between every 14
+        days and every 2.6 days), so that the chance that the copy is stale is 46 %. A visit is
         worth 0.64 now (importance × days), and the price of a visit is 2.4; it will be worth that
         in 5.4 days.
         """
@@ -214,10 +214,9 @@ def how_often(rate: float) -> str:
     """Return in words, to follow a verb, how often something happens, given per day.
 
     >>> how_often(3.2), how_often(0.2)
-    ('3.2 times a day', 'once in 5 days')
+    ('3.2 times per day', 'every 5 days')
     """
-    number, _, unit = format_rate(rate).partition(" ")
-    return f"{number} times {unit}" if number[0].isdigit() else f"{number} {unit}".strip()
+    return format_rate(rate).replace(" per ", " times per ")
 
 
 def percent_sign(share: float) -> str:

@@ -12,9 +12,10 @@ from typing import TextIO
 from recrawl.errors import AddressError, ArgumentError, InputError
 from recrawl.formats.source import Source, opened
 from recrawl.progress import Progress, no_progress
+from recrawl.hosts import host_of
 from recrawl.store.rows import NewPage
 from recrawl.units import quoted
-from recrawl.urls import canonical, host_of
+from recrawl.urls import canonical
 
 URL, IMPORTANCE = "url", "importance"
 COMMENT = "#"

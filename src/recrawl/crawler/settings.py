@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError, SettingsError
-from recrawl.units import parse_duration, parse_rate, quoted
+from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, quoted
 
 #: The file that is read if none is named.
 FILE = "recrawl.toml"
-SECONDS_A_DAY = 86_400.0
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 

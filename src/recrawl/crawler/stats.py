@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from recrawl.records import Outcome, Visit
+from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
 
 #: How many of the slowest hosts are listed.
 SLOWEST = 5
@@ -72,7 +72,7 @@ class Stats:
     @property
     def budget_used(self) -> float:
         """Requests, as a share of what the budget allows since the run began."""
-        days = (self.now - self.began) / 86_400e6
+        days = (self.now - self.began) / MICROSECONDS_A_DAY
         return self.requests / (self.budget * days) if days > 0 else 0.0
 
     def count(self, visit: Visit) -> None:

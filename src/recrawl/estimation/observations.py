@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ArgumentError
 from recrawl.kernels.grouping import group_rows, starts_if_grouped
 from recrawl.kernels.jit import Bools, Floats, Ints, extremes, read_only
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Visits
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, CrawlLog, Outcome
 
 
 class Grouped(NamedTuple):
@@ -117,19 +117,19 @@ def assemble(
     return Observations(pages, page, gaps, _flags(changed, gaps.size), rates, ages)
 
 
-def observe(visits: Visits) -> Observations:
+def observe(log: CrawlLog) -> Observations:
     """Return the observations in a crawl log.
 
     A visit that found the page changed or unchanged is an observation of the gap since the page's
     last successful visit. A failed visit, or one that found the page gone, is none: the gap spans
     it. A first visit only starts a gap, and so does the first row of each page.
     """
-    kept = (visits.outcome != Outcome.FAILED) & (visits.outcome != Outcome.GONE)
-    page, time, outcome = visits.page[kept], visits.time[kept], visits.outcome[kept]
+    kept = (log.outcome != Outcome.FAILED) & (log.outcome != Outcome.GONE)
+    page, time, outcome = log.page[kept], log.time[kept], log.outcome[kept]
     teaches = np.zeros(page.size, np.bool_)
     teaches[1:] = (page[1:] == page[:-1]) & (outcome[1:] != Outcome.FIRST)
     last = np.flatnonzero(teaches)
-    rate, modified = visits.crawl_rate, visits.last_modified
+    rate, modified = log.crawl_rate, log.last_modified
     age = None
     if modified is not None:
         dated = modified[kept][last]
@@ -138,7 +138,7 @@ def observe(visits: Visits) -> Observations:
         (time[last] - time[last - 1]) / MICROSECONDS_A_DAY,
         outcome[last] == Outcome.CHANGED,
         page=page[last],
-        pages=len(visits.names),
+        pages=log.pages,
         crawl_rate=None if rate is None else rate[kept][last],
         age=age,
     )

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 import tokenize
 import zipfile
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from recrawl.errors import StateError
 from recrawl.estimation.estimator import Estimator, S
+from recrawl.files import atomic_file
 
 HEADER = "header"
 #: What NumPy and zipfile raise for files that are damaged or of another kind.
@@ -33,6 +33,7 @@ def save_state(path: str | os.PathLike[str], estimator: Estimator[S], state: S) 
     """Write a state to a file, atomically: an old file stays until the new one is complete.
 
     >>> from recrawl import LLN
+    >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> save_state(folder / "rates.npz", LLN(), LLN().start(3))
     >>> load_state(folder / "rates.npz", LLN()).visits
@@ -50,17 +51,8 @@ def write_columns(
     target = Path(path)
     named = {HEADER: np.array(json.dumps(header))}
     try:
-        with tempfile.NamedTemporaryFile(
-            dir=target.parent, prefix=target.name, suffix=".part", delete=False
-        ) as part:
-            try:
-                np.savez(part, allow_pickle=False, **columns, **named)
-                part.flush()
-                os.fsync(part.fileno())
-                Path(part.name).replace(target)
-            except BaseException:
-                Path(part.name).unlink(missing_ok=True)
-                raise
+        with atomic_file(target) as file:
+            np.savez(file, allow_pickle=False, **columns, **named)
     except OSError as error:
         raise StateError(f"{target}: the state cannot be written: {error.strerror}") from error
 

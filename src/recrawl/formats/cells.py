@@ -1,8 +1,7 @@
-"""Columns of a crawl log, as text or as typed values, turned into numbers a column at a time.
+"""Cells of tables, as text or typed values, converted to numbers one column at a time.
 
-Every function takes an Arrow array and gives a NumPy array; a cell that cannot be understood
-raises `BadCell` with its place in the array. Where a cast refuses a column, the first cell it
-refuses is found by casting ever shorter stretches of it.
+Every function takes an Arrow array and returns a NumPy array; an invalid cell raises `BadCell` with
+its index in the array. Where a cast rejects a column, the first bad cell is found by bisection.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,40 +15,40 @@ from numpy.typing import NDArray
 
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import NO_TIME, Outcome
-from recrawl.units import TIME_EXAMPLES, quoted
+from recrawl.units import SECONDS_A_DAY, TIME_EXAMPLES, quoted
 
 Outcomes = NDArray[np.int8]
 
-#: Stands for an empty cell among outcomes.
+#: Stands for an empty cell in a column of outcomes.
 EMPTY = np.int8(-1)
 
-#: What the column ``changed`` may say, and what that is as an outcome.
+#: The values of the column ``changed``, as outcomes.
 CHANGED = {
     **dict.fromkeys(["1", "true", "1.0"], int(Outcome.CHANGED)),
     **dict.fromkeys(["0", "false", "0.0"], int(Outcome.UNCHANGED)),
 }
 OUTCOMES = {outcome.name.lower(): int(outcome) for outcome in Outcome}
 
-#: Seconds since 1970 at which the years a calendar holds begin and end.
+#: The years that a calendar has, in seconds since 1970.
 YEAR_1 = int(datetime(1, 1, 1, tzinfo=UTC).timestamp())
-YEAR_10000 = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) + 86_400
+YEAR_10000 = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp() + SECONDS_A_DAY)
 
-_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_NO_TIME = f"is not a time; write {TIME_EXAMPLES}"
+_NOT_A_TIME = f"is not a time; write {TIME_EXAMPLES}"
 
 #: Unix seconds, times with a zone, times without one.
-_KINDS_OF_TIME = (pa.float64(), pa.timestamp("us", "UTC"), pa.timestamp("us"))
+_TIME_TYPES = (pa.float64(), pa.timestamp("us", "UTC"), pa.timestamp("us"))
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 
 
-class BadCell(Exception):  # noqa: N818 - says which cell is bad; the reader makes an error of it
-    """A cell cannot be understood.
+class BadCell(Exception):  # noqa: N818 - the reader turns it into an error with file and row
+    """A cell is invalid.
 
     Attributes:
-        problem: The sentence, without its place.
-        index: The cell's place in its array; None when the whole column is meant.
+        problem: What is wrong, without the row and column.
+        index: The index of the cell in its array; None for the whole column.
     """
 
     def __init__(self, problem: str, index: int | None = None) -> None:
@@ -59,7 +58,7 @@ class BadCell(Exception):  # noqa: N818 - says which cell is bad; the reader mak
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether an array of this type holds text, or bytes that may be text."""
+    """Return whether an array of this type holds text, or bytes that may be text."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return any(
@@ -76,14 +75,14 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def read_text(column: pa.Array) -> pa.Array:
-    """Give a column of text as strings that are known to be UTF-8."""
+    """Return a column of text as valid UTF-8 strings."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return _cast(column.cast(pa.large_binary()), pa.large_string(), lambda _: "this is not UTF-8")
 
 
 def read_times(column: pa.Array) -> Ints:
-    """Give microseconds since 1970; empty cells become ``NO_TIME``."""
+    """Return microseconds since 1970, ``NO_TIME`` for empty cells."""
     if pa.types.is_null(column.type):
         return np.full(len(column), NO_TIME)
     if is_text(column.type):
@@ -98,7 +97,7 @@ def read_times(column: pa.Array) -> Ints:
 
 
 def read_changed(column: pa.Array) -> Outcomes:
-    """Give CHANGED, UNCHANGED or EMPTY for cells that say 1, 0 or nothing."""
+    """Return CHANGED for 1, UNCHANGED for 0 and EMPTY for empty cells."""
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), EMPTY, np.int8)
@@ -112,15 +111,15 @@ def read_changed(column: pa.Array) -> Outcomes:
     wrong = (filled != 0) & (filled != 1)
     if pa.types.is_floating(kind):
         wrong &= ~np.isnan(filled)
-    _refuse(column, wrong, "is neither 0 nor 1")
-    said = np.where(filled == 1, Outcome.CHANGED, Outcome.UNCHANGED).astype(np.int8)
+    _reject(column, wrong, "is neither 0 nor 1")
+    outcomes = np.where(filled == 1, Outcome.CHANGED, Outcome.UNCHANGED).astype(np.int8)
     empty = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    said[empty] = EMPTY
-    return said
+    outcomes[empty] = EMPTY
+    return outcomes
 
 
 def read_outcomes(column: pa.Array) -> Outcomes:
-    """Give an `Outcome` for each cell, EMPTY where it says nothing."""
+    """Return the `Outcome` of each cell, EMPTY for empty cells."""
     if pa.types.is_null(column.type):
         return np.full(len(column), EMPTY, np.int8)
     if not is_text(column.type):
@@ -129,12 +128,12 @@ def read_outcomes(column: pa.Array) -> Outcomes:
 
 
 def read_rates(column: pa.Array) -> Floats:
-    """Give numbers above 0, NaN where a cell is empty."""
+    """Return numbers above 0, NaN for empty cells."""
     return _numbers(column, lambda number: number > 0, "is not a number above 0")
 
 
 def read_importances(column: pa.Array) -> Floats:
-    """Give numbers that are not negative, NaN where a cell is empty."""
+    """Return non-negative numbers, NaN for empty cells."""
     return _numbers(column, lambda number: number >= 0, "is not a number, 0 or above")
 
 
@@ -151,14 +150,14 @@ def _numbers(column: pa.Array, is_good: Callable[[Floats], Bools], problem: str)
     found = _filled(numbers)
     wrong = ~(is_good(found) & np.isfinite(found))
     empty = numbers.is_null().to_numpy(zero_copy_only=False)
-    _refuse(column, wrong & ~empty, problem)
+    _reject(column, wrong & ~empty, problem)
     return np.where(empty, np.nan, found)
 
 
 def _times_of_text(column: pa.Array) -> Ints:
-    """Read a column as its first cell is written; it is mixed if that does not fit all of it."""
+    """Read all cells like the first one; if that fails, read the column as mixed."""
     first = column.slice(max(pc.index(column.is_valid(), value=True).as_py(), 0), 1)
-    for kind in _KINDS_OF_TIME:
+    for kind in _TIME_TYPES:
         try:
             first.cast(kind)
             return _times_of_numbers(column.cast(kind), column)
@@ -168,48 +167,48 @@ def _times_of_text(column: pa.Array) -> Ints:
 
 
 def _mixed_times(column: pa.Array) -> Ints:
-    """Read times of which some are Unix seconds, some have a zone, some have spaces around them."""
+    """Read times of which some are Unix seconds, some have a zone and some have spaces around."""
     tidy = pc.replace_substring_regex(_tidied(column), r"(:\d\d\.\d{6})\d+", r"\1")
     is_number = pc.match_substring_regex(tidy, _NUMBER)
     is_zoned = pc.and_not(pc.match_substring_regex(tidy, _ZONED), is_number)
     is_plain = pc.invert(pc.or_(is_number, is_zoned))
     times = np.full(len(column), NO_TIME)
-    for is_such, kind in zip((is_number, is_zoned, is_plain), _KINDS_OF_TIME, strict=True):
-        such = pc.if_else(is_such, tidy, pa.scalar(None, tidy.type))
-        read = _cast(such, kind, lambda cell: f"{quoted(cell)} {_NO_TIME}")
+    for is_kind, kind in zip((is_number, is_zoned, is_plain), _TIME_TYPES, strict=True):
+        such = pc.if_else(is_kind, tidy, pa.scalar(None, tidy.type))
+        read = _cast(such, kind, lambda cell: f"{quoted(cell)} {_NOT_A_TIME}")
         such_times = _times_of_numbers(read, tidy)
         np.copyto(times, such_times, where=such_times != NO_TIME)
     return times
 
 
 def _times_of_numbers(column: pa.Array, shown: pa.Array) -> Ints:
-    """Turn timestamps and Unix seconds into microseconds; messages quote cells of ``shown``."""
-    a_second = 1
+    """Convert timestamps and Unix seconds to microseconds; messages quote cells of ``shown``."""
+    per_second = 1
     if pa.types.is_timestamp(column.type):
-        a_second = _A_SECOND[column.type.unit]
+        per_second = _PER_SECOND[column.type.unit]
         column = column.cast(pa.int64())
         shown = shown if is_text(shown.type) else column
     numbers = _filled(column)
     floating = pa.types.is_floating(column.type)
     if floating:
-        _refuse(shown, np.isnan(numbers), _NO_TIME)
-    outside = ~((numbers >= YEAR_1 * a_second) & (numbers < YEAR_10000 * a_second))
-    unit = " (Unix times are in seconds)" if a_second == 1 else ""
-    _refuse(shown, outside, f"is outside the years 1 to 9999{unit}")
+        _reject(shown, np.isnan(numbers), _NOT_A_TIME)
+    outside = ~((numbers >= YEAR_1 * per_second) & (numbers < YEAR_10000 * per_second))
+    unit = " (Unix times are in seconds)" if per_second == 1 else ""
+    _reject(shown, outside, f"is outside the years 1 to 9999{unit}")
     times: Ints
     if floating:
-        times = np.rint(numbers * _A_SECOND["us"]).astype(np.int64)
-    elif a_second > _A_SECOND["us"]:
-        times = numbers // (a_second // _A_SECOND["us"])
+        times = np.rint(numbers * _PER_SECOND["us"]).astype(np.int64)
+    elif per_second > _PER_SECOND["us"]:
+        times = numbers // (per_second // _PER_SECOND["us"])
     else:
-        times = numbers.astype(np.int64) * (_A_SECOND["us"] // a_second)
+        times = numbers.astype(np.int64) * (_PER_SECOND["us"] // per_second)
     if column.null_count:
         times[column.is_null().to_numpy(zero_copy_only=False)] = NO_TIME
     return times
 
 
 def _looked_up(column: pa.Array, meanings: Mapping[str, int], problem: str) -> Outcomes:
-    """Give the meaning of each cell, asking once for each distinct text."""
+    """Return the meaning of each cell, looking up each distinct text once."""
     encoded = column.dictionary_encode(null_encoding="encode")
     meaning = np.full(len(encoded.dictionary), EMPTY)
     for number, word in enumerate(encoded.dictionary.to_pylist()):
@@ -222,23 +221,23 @@ def _looked_up(column: pa.Array, meanings: Mapping[str, int], problem: str) -> O
 
 
 def _tidied(column: pa.Array) -> pa.Array:
-    """Take away spaces around cells; a cell with nothing else is null."""
+    """Strip spaces around cells; a cell of spaces only becomes null."""
     trimmed = pc.utf8_trim_whitespace(column)
     return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed)
 
 
 def _cast(column: pa.Array, kind: pa.DataType, problem: Callable[[str], str]) -> pa.Array:
-    """Cast a column of text, or say which cell is the first that cannot be cast."""
+    """Cast a column of text, or raise `BadCell` for the first cell that cannot be cast."""
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        index = _first_refused(column, kind)
+        index = _first_bad(column, kind)
     cell = column[index].as_py()
     raise BadCell(problem(cell if isinstance(cell, str) else ""), index)
 
 
-def _first_refused(column: pa.Array, kind: pa.DataType) -> int:
-    """Find the first cell a cast refuses, halving the stretch it must be in."""
+def _first_bad(column: pa.Array, kind: pa.DataType) -> int:
+    """Find the first cell that a cast rejects, by bisection."""
     first, last = 0, len(column)
     while last - first > 1:
         middle = (first + last) // 2
@@ -251,12 +250,12 @@ def _first_refused(column: pa.Array, kind: pa.DataType) -> int:
 
 
 def _filled(column: pa.Array) -> NDArray[Any]:
-    """Give a column of numbers as an array in which nulls are some acceptable number."""
+    """Return a column of numbers as an array, with an acceptable number for nulls."""
     return cast("NDArray[Any]", column.fill_null(1).to_numpy(zero_copy_only=False))
 
 
-def _refuse(column: pa.Array, wrong: Bools, problem: str) -> None:
-    """Raise for the first cell marked as wrong, if any."""
+def _reject(column: pa.Array, wrong: Bools, problem: str) -> None:
+    """Raise `BadCell` for the first cell marked as wrong, if any."""
     if wrong.any():
         index = int(np.argmax(wrong))
         raise BadCell(f"{quoted(str(column[index].as_py()))} {problem}", index)

@@ -1,7 +1,7 @@
-"""The log of visits as Parquet: with Common Crawl's column names, or as a crawl log of recrawl's.
+"""The log of visits as Parquet: with Common Crawl's column names, or as a crawl log of recrawl.
 
-Both are written a batch at a time, so that a log of any length needs little memory. Common Crawl's
-``url_host_registered_domain`` is left out: to know it takes the list of public suffixes.
+Both are written one batch at a time, so that a log of any length needs little memory. Common
+Crawl's ``url_host_registered_domain`` is left out, because it takes the public suffix list.
 """
 
 import base64
@@ -19,13 +19,13 @@ from pyarrow import parquet
 from recrawl.formats.tables import check_target, whole_file
 from recrawl.records import Outcome
 
-#: How an outcome is known: by a validator that still held, or by comparing contents.
+#: How an outcome was determined: by a validator that still held, or by comparing contents.
 SIGNALS = ("etag", "lastmod", "digest")
 
 _TIME = pa.timestamp("us", "UTC")
 
-#: A batch of the log as it comes: one row a visit, by page and then by time. ``outcome`` is an
-#: `Outcome`, ``signal`` a place in `SIGNALS`, and times are microseconds since 1970.
+#: A batch of the log as the store has it: one row per visit, by page and then by time. ``outcome``
+#: is an `Outcome`, ``signal`` an index in `SIGNALS`, and times are microseconds since 1970.
 LOG = pa.schema(
     [
         pa.field("page", pa.int64(), nullable=False),
@@ -71,7 +71,7 @@ COMMON_CRAWL = pa.schema(
     ]
 )
 
-#: What `read_crawl_log` reads.
+#: The columns that `read_log` reads.
 CRAWL_LOG = pa.schema(
     [
         ("page", pa.string()),
@@ -89,29 +89,29 @@ _WWW = re.compile(r"^www\d*\.")
 
 
 def write_common_crawl(batches: Iterable[Any], target: str | os.PathLike[str]) -> int:
-    """Write a log as Parquet with Common Crawl's column names; give the number of rows.
+    """Write a log as Parquet with Common Crawl's column names; return the number of rows.
 
     ``content_digest`` is written as in WARC files, ``sha1:`` and base 32; it and
-    ``content_mime_type`` (what the server said) are null where no content came. ``changed`` is null
-    where a visit could not tell: the first, a failed one, a page not found.
+    ``content_mime_type`` (as sent by the server) are null where no content was received.
+    ``changed`` is null for a first visit, a failed one, and a page that was not found.
 
     Args:
         batches: Record batches with the schema `LOG`.
-        target: The file, there complete in the end or as it was before.
+        target: The file, written completely or left as it was.
 
     Raises:
-        OutputError: It cannot be written there.
+        OutputError: The file cannot be written.
     """
     return _write(batches, target, COMMON_CRAWL, _common_crawl)
 
 
 def write_crawl_log(batches: Iterable[Any], target: str | os.PathLike[str]) -> int:
-    """Write a log as the Parquet that `read_crawl_log` reads; arguments as `write_common_crawl`."""
+    """Write a log as the Parquet that `read_log` reads; arguments as for `write_common_crawl`."""
     return _write(batches, target, CRAWL_LOG, _crawl_log)
 
 
 def surt(url: str) -> str:
-    """Give the key that sorts pages by site: the host backwards, then path and query.
+    """Return the key that sorts pages by site: the host reversed, then path and query.
 
     A leading ``www.``, the scheme, a trailing slash and the case of letters do not matter.
 
@@ -153,7 +153,7 @@ def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401
     truncated = pc.if_else(batch["truncated"], "length", pa.scalar(None, pa.string()))
     return {
         **_shared(batch),
-        # A page stands in many rows, one after another: its keys are made once.
+        # A page has many consecutive rows: its keys are computed once.
         "url_surtkey": _once(batch["url"], surt),
         "url": batch["url"],
         "url_host_name": _once(batch["url"], _host_name),
@@ -189,7 +189,7 @@ def _shared(batch: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _once(column: Any, make: Callable[[Any], str]) -> Any:  # noqa: ANN401
-    """Make a text of every cell that is not null, once for those that are the same."""
+    """Convert every cell that is not null, once per distinct value."""
     coded = column.dictionary_encode()
     texts = [make(value) for value in coded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(coded.indices)

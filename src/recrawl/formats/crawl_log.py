@@ -1,4 +1,4 @@
-"""Crawl logs: from a CSV or Parquet file to the visits in it, sorted and checked."""
+"""Crawl logs: a CSV or Parquet file in, sorted and checked visits out."""
 
 import os
 from collections.abc import Callable
@@ -17,26 +17,25 @@ from recrawl.formats.rows import Layout, Rows, page_names, read_rows
 from recrawl.kernels.grouping import stable_order
 from recrawl.kernels.jit import Ints
 from recrawl.progress import Progress
-from recrawl.records import NO_TIME, Outcome, Visits
+from recrawl.records import NO_TIME, CrawlLog, Outcome
 from recrawl.units import quoted
 
 
-def read_crawl_log(
+def read_log(
     source: str | os.PathLike[str],
     *,
     ignore_unknown: bool = False,
     progress: Progress | None = None,
-) -> Visits:
-    """Read a crawl log; visits come out sorted by page and time, each one once.
+) -> CrawlLog:
+    """Read a crawl log; visits come out sorted by page and time, without duplicates.
 
     Args:
-        source: A file, or ``"-"`` for standard input; CSV (also gzipped) or Parquet, told apart
-            by their first bytes.
-        ignore_unknown: Skip columns that are not known instead of refusing them.
-        progress: Called now and then with how far the reading is.
+        source: A file, or ``"-"`` for standard input: CSV, also gzipped, or Parquet.
+        ignore_unknown: Skip unknown columns instead of rejecting them.
+        progress: Called with the bytes read and the size of the file, None if unknown.
 
     Raises:
-        CrawlLogError: The log cannot be used as it is; the message says where and why.
+        CrawlLogError: The log is invalid; the message says where and why.
     """
     names = Names()
     rows = read_rows(source, _layout(names), ignore_unknown=ignore_unknown, progress=progress)
@@ -53,7 +52,7 @@ def _times(column: pa.Array) -> Ints:
 
 
 def _layout(names: Names) -> Layout:
-    """Give what a crawl log looks like; its pages are numbered as they are read."""
+    """Return the layout of a crawl log whose pages are numbered as they are read."""
     return Layout(
         readers={
             "page": lambda column: names.number(page_names(column)),
@@ -69,25 +68,32 @@ def _layout(names: Names) -> Layout:
     )
 
 
-def _sorted_visits(rows: Rows, names: pa.Array) -> Visits:
+def _sorted_visits(rows: Rows, names: pa.Array) -> CrawlLog:
     columns = {name: np.concatenate(rows.columns.pop(name)) for name in list(rows.columns)}
     page = columns.pop("page")
-    _refuse_blank(rows, page, names)
-    told_by = "outcome" if "outcome" in columns else "changed"
+    _reject_blank(rows, page, names)
+    decided_by = "outcome" if "outcome" in columns else "changed"
     columns["outcome"] = _outcomes(columns.pop("changed", None), columns.get("outcome"))
     page, time, order = _by_page_and_time(page, columns.pop("time"), len(names))
     columns = {name: column[order] for name, column in columns.items()}
     again = np.flatnonzero((page[1:] == page[:-1]) & (time[1:] == time[:-1])) + 1
     if again.size:
-        shown = {told_by if name == "outcome" else name: columns[name] for name in columns}
-        _refuse_conflicts(rows, shown, again, order, lambda visit: names[int(page[visit])])
+        shown = {decided_by if name == "outcome" else name: columns[name] for name in columns}
+        _reject_conflicts(rows, shown, again, order, lambda visit: names[int(page[visit])])
         page, time = np.delete(page, again), np.delete(time, again)
         columns = {name: np.delete(column, again) for name, column in columns.items()}
-    return Visits(page=page, time=time, names=names, duplicates=again.size, **columns)
+    return CrawlLog(
+        page=page,
+        time=time,
+        names=names,
+        duplicates=again.size,
+        source=rows.source.name,
+        **columns,
+    )
 
 
-def _refuse_blank(rows: Rows, page: Ints, names: pa.Array) -> None:
-    """Refuse a page whose name is nothing but spaces."""
+def _reject_blank(rows: Rows, page: Ints, names: pa.Array) -> None:
+    """Raise an error for a page whose name is blank."""
     if cells.is_text(names.type):
         blank = pc.index(pc.binary_length(pc.utf8_trim_whitespace(names)), 0).as_py()
         if blank >= 0:
@@ -95,16 +101,16 @@ def _refuse_blank(rows: Rows, page: Ints, names: pa.Array) -> None:
 
 
 def _outcomes(changed: Outcomes | None, outcome: Outcomes | None) -> Outcomes:
-    """Let ``outcome`` decide where it says something, then ``changed``; nothing means FIRST."""
-    said: Outcomes | np.int8 = EMPTY
+    """Return the outcome, or else what ``changed`` says; FIRST if both are empty."""
+    found: Outcomes | np.int8 = EMPTY
     for column in (changed, outcome):
         if column is not None:
-            said = np.where(column == EMPTY, said, column)
-    return np.where(said == EMPTY, np.int8(Outcome.FIRST), said)
+            found = np.where(column == EMPTY, found, column)
+    return np.where(found == EMPTY, np.int8(Outcome.FIRST), found)
 
 
 def _by_page_and_time(page: Ints, time: Ints, pages: int) -> tuple[Ints, Ints, Ints]:
-    """Sort pages and times, and give the order; a log in order of time is only grouped by page."""
+    """Return sorted pages and times, and the order; a log in order of time is only grouped."""
     starts, order = stable_order(page, pages)
     grouped = np.repeat(np.arange(pages), np.diff(starts))
     sorted_time = time[order]
@@ -115,14 +121,14 @@ def _by_page_and_time(page: Ints, time: Ints, pages: int) -> tuple[Ints, Ints, I
     return grouped, sorted_time, order
 
 
-def _refuse_conflicts(
+def _reject_conflicts(
     rows: Rows,
     columns: dict[str, NDArray[Any]],
     again: Ints,
     order: Ints,
     name_of: Callable[[int], pa.Scalar],
 ) -> None:
-    """Refuse visits of the same page and time as the one before that tell another story."""
+    """Raise an error if two rows of the same page and time differ."""
     for column in columns.values():
         here, before = column[again], column[again - 1]
         differs = (here != before) & ~(np.isnan(here) & np.isnan(before))
@@ -130,7 +136,7 @@ def _refuse_conflicts(
             visit = int(again[np.argmax(differs)])
             first, second = sorted([int(order[visit - 1]), int(order[visit])])
             raise rows.error(
-                f"the page {quoted(str(name_of(visit)))} was visited at this very time "
-                f"in row {rows.place(first)} too, and the two rows disagree",
+                f"the page {quoted(str(name_of(visit)))} has the same time in row "
+                f"{rows.number(first)}, and the two rows disagree",
                 second,
             )

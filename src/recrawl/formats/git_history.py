@@ -1,7 +1,7 @@
 """A trace from a git history: files are pages, and the commits of the published branch change them.
 
-One ``git log`` along the first parents of HEAD says, file by file, what each commit changed; its
-output is read as it comes.
+One ``git log`` along the first parents of HEAD lists the files that each commit changed; its output
+is parsed as it arrives.
 """
 
 import os
@@ -26,27 +26,27 @@ from recrawl.kernels.jit import Ints
 from recrawl.progress import Progress, no_progress
 from recrawl.units import quoted
 
-#: Bytes of git's output taken at once.
+#: Bytes of git's output read at once.
 CHUNK = 2**20
-#: How many commits go by before anybody is told.
-COMMITS_A_REPORT = 100
+#: Commits between two reports of progress.
+COMMITS_PER_REPORT = 100
 
-#: As the user's settings cannot change it: against the first parent only, the first commit too,
-#: without renames, and without a program that checks signatures.
+#: Whatever the user's settings: against the first parent only, the first commit included, without
+#: renames, and without a program that checks signatures.
 _LOG = (
     *("-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
     *("log", "--first-parent", "-m", "--reverse", "--format=%ct", "--no-show-signature"),
     *("--raw", "-z", "--no-abbrev", "--no-renames", "HEAD", "--"),
 )
 _COUNT = ("rev-list", "--first-parent", "--count", "HEAD", "--")
-#: What points git to another repository than the one it is given.
-_ELSEWHERE = (
+#: Variables that point git to another repository than the given one.
+_OVERRIDES = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
 )
-#: What git calls nothing, and another repository that stands in the place of a file.
+#: The modes of a missing file and of a submodule.
 _NO_FILE: Final = (b"000000", b"160000")
-#: The number of no page and of no commit.
+#: Stands for no page, or no commit.
 _NONE: Final = -1
 _EXAMPLE = "'docs/**/*.md'"
 
@@ -59,42 +59,42 @@ def trace_from_git(
 ) -> Trace:
     """Make a trace of the files in a git repository; their names are their paths.
 
-    Each commit on the line of first parents from HEAD is one moment of the published branch, at its
+    Each commit on the line of first parents from HEAD is one state of the published branch, at its
     committer's time (see `forward`): a merge counts when it was merged. The commit that adds a file
-    is its birth, one that gives it another content a change, and one that deletes it its death. A
-    file that moves dies and is born under another name, as an address that moves does. One that is
+    is its birth, one that gives it other content is a change, and one that deletes it is its death.
+    A file that moves dies and is born under another name, as a URL that moves does. A file that is
     added again was never gone: it is the same page, and comes back with a change.
 
     Args:
-        repository: The folder of a repository, also a bare one.
-        path: Which files are pages: one glob, or several of which any may fit. ``*`` and ``?`` stop
-            at a ``/``; ``**`` is any number of folders; a folder's name stands for all in it.
-        progress: Called now and then with how many commits are read, and how many there are.
+        repository: The folder of a repository, which may be bare.
+        path: Which files are pages: one glob, or several, any of which may match. ``*`` and ``?``
+            stop at a ``/``; ``**`` is any number of folders; a folder's name matches all in it.
+        progress: Called with the number of commits read, and their total.
 
     Raises:
         ArgumentError: A glob is empty, or there is none.
-        InputError: The repository cannot be used, or no file in it fits.
+        InputError: The repository cannot be read, or no file in it matches.
     """
     globs = [path] if isinstance(path, str) else list(path)
     if not globs or not all(globs):
-        raise ArgumentError(f"path: an empty pattern fits no file; write for example {_EXAMPLE}")
+        raise ArgumentError(f"path: an empty pattern matches no file; write for example {_EXAMPLE}")
     report = progress or no_progress
     git = _Git(repository)
     commits = git.commits()
-    history = _History(page_test(globs))
+    changes = _FileChanges(page_test(globs))
     with git.log() as stream:
-        for done in history.follow(_tokens(stream)):
-            if done % COMMITS_A_REPORT == 0:
+        for done in changes.follow(_tokens(stream)):
+            if done % COMMITS_PER_REPORT == 0:
                 report(done, commits)
     report(commits, commits)
-    if not history.name:
+    if not changes.name:
         listed = " or ".join(map(quoted, globs))
-        raise InputError(git.name, f"no file in its history fits {listed}")
-    return history.trace()
+        raise InputError(git.name, f"no file in its history matches {listed}")
+    return changes.trace()
 
 
 def page_test(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Give what says whether a path fits any of some globs.
+    """Return a function that tells whether a path matches any of the globs.
 
     >>> is_page = page_test(["docs/**/*.md", "blog"])
     >>> [is_page(path) for path in ("docs/a.md", "docs/x/y/b.md", "blog/2026/c.html", "a.md")]
@@ -104,7 +104,7 @@ def page_test(globs: Sequence[str]) -> Callable[[str], bool]:
 
     def is_page(path: str) -> bool:
         parts = path.split("/")
-        return any(_fits(parts, glob) for glob in wanted)
+        return any(_matches(parts, glob) for glob in wanted)
 
     return is_page
 
@@ -115,16 +115,16 @@ def _parts(glob: str) -> list[str]:
     return [*parts, "**"] if is_folder else parts
 
 
-def _fits(parts: Sequence[str], glob: Sequence[str]) -> bool:
+def _matches(parts: Sequence[str], glob: Sequence[str]) -> bool:
     if not glob:
         return not parts
     if glob[0] == "**":
-        return any(_fits(parts[skipped:], glob[1:]) for skipped in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], glob[0]) and _fits(parts[1:], glob[1:])
+        return any(_matches(parts[skipped:], glob[1:]) for skipped in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], glob[0]) and _matches(parts[1:], glob[1:])
 
 
 def page_name(path: bytes) -> str:
-    r"""Give a path as text; bytes that are no UTF-8 are written as addresses write them.
+    r"""Return a path as text; bytes that are not UTF-8 are percent-encoded, as in URLs.
 
     >>> page_name("Käse.md".encode()), page_name(b"K\xe4se.md")
     ('Käse.md', 'K%E4se.md')
@@ -134,17 +134,17 @@ def page_name(path: bytes) -> str:
 
 
 def forward(times: Sequence[int]) -> Ints:
-    """Let commits' times run forward, changing as few of them as can be.
+    """Return the times of commits made monotonic, with as few of them changed as possible.
 
-    Clocks are wrong now and then, and histories are rewritten. The most commits whose times never
-    run backwards are believed; any other takes the time of the last believed one before it. Nobody
-    believes a time of ages to come, or none, which is 0.
+    Clocks are sometimes wrong, and histories are rewritten. The longest sequence of commits whose
+    times never run backwards is trusted; any other commit takes the time of the last trusted one
+    before it. Times outside the calendar are not trusted, nor is 0, which stands for none.
 
     >>> forward([900, 100, 200, 50, 300, 0, 400])
     array([100, 100, 200, 200, 300, 300, 400])
     """
-    # Of all runs of the same length, the one that ends earliest can be continued by most: `ends`
-    # has its last time, `last` its last commit, and `before` leads back through the run.
+    # Of all sequences of the same length, the one that ends earliest can be continued by the most
+    # commits: `ends` has its last time, `last` its last commit, and `before` leads back through it.
     ends: list[int] = []
     last: list[int] = []
     before: dict[int, int] = {}
@@ -154,31 +154,31 @@ def forward(times: Sequence[int]) -> Ints:
             before[commit] = last[length - 1] if length else _NONE
             ends[length : length + 1] = [time]
             last[length : length + 1] = [commit]
-    believed = []
+    trusted = []
     commit = last[-1] if last else _NONE
     while commit != _NONE:
-        believed.append(commit)
+        trusted.append(commit)
         commit = before[commit]
-    if not believed:
+    if not trusted:
         return np.zeros(len(times), np.int64)
-    places = np.searchsorted(believed[::-1], np.arange(len(times)), side="right") - 1
-    return np.array([times[commit] for commit in reversed(believed)])[np.maximum(places, 0)]
+    index = np.searchsorted(trusted[::-1], np.arange(len(times)), side="right") - 1
+    return np.array([times[commit] for commit in reversed(trusted)])[np.maximum(index, 0)]
 
 
-class _History:
-    """What commits did to files, as far as they were read."""
+class _FileChanges:
+    """What the commits read so far did to files."""
 
     def __init__(self, is_page: Callable[[str], bool]) -> None:
         self.name: list[str] = []
         self._is_page = is_page
         self._page: dict[bytes, int] = {}
         self._times: list[int] = []
-        # The commits, by number, that did it.
+        # The numbers of the commits that did it.
         self._born, self._died, self._changed = array("q"), array("q"), array("q")
         self._change_page = array("q")
 
     def follow(self, tokens: Iterator[bytes]) -> Iterator[int]:
-        """Take in commits; give how many there were, whenever a new one begins.
+        """Process commits; yield their number so far whenever a new one begins.
 
         A commit is its time, then for each file a record such as ``:100644 100644 OLD NEW M`` and
         the file's path.
@@ -196,7 +196,7 @@ class _History:
         page = self._page.get(path)
         if page is None:
             if after not in _NO_FILE:
-                self._enter(commit, path)
+                self._add_page(commit, path)
         elif page == _NONE:
             return
         elif after in _NO_FILE:
@@ -207,7 +207,7 @@ class _History:
             self._change_page.append(page)
             self._changed.append(commit)
 
-    def _enter(self, commit: int, path: bytes) -> None:
+    def _add_page(self, commit: int, path: bytes) -> None:
         name = page_name(path)
         if not self._is_page(name):
             self._page[path] = _NONE
@@ -218,7 +218,7 @@ class _History:
         self._died.append(_NONE)
 
     def trace(self) -> Trace:
-        """Give what happened as a trace, pages in order of birth."""
+        """Return the trace, with pages in order of birth."""
         time = forward(self._times)
         died = np.array(self._died)
         change_page, change_time = in_order(np.array(self._change_page), time[self._changed])
@@ -234,7 +234,7 @@ class _History:
 
 
 def _tokens(stream: BinaryIO) -> Iterator[bytes]:
-    """Give what stands between NULs; git puts one after everything."""
+    """Yield the tokens that git ends with NULs."""
     rest = b""
     while part := stream.read(CHUNK):
         *whole, rest = (rest + part).split(b"\0")
@@ -242,46 +242,48 @@ def _tokens(stream: BinaryIO) -> Iterator[bytes]:
 
 
 class _Git:
-    """The program git, at work in one repository."""
+    """The program git, run in one repository."""
 
     def __init__(self, repository: str | os.PathLike[str]) -> None:
         self.name = os.fspath(repository)
-        place = Path(repository)
+        folder = Path(repository)
         try:
-            if not place.exists():
+            if not folder.exists():
                 raise InputError(self.name, _missing(self.name))
-            if not place.is_dir():
+            if not folder.is_dir():
                 raise InputError(self.name, "this is a file, not a git repository")
         except OSError as error:
             raise InputError(self.name, f"it cannot be read: {error.strerror}") from None
         program = shutil.which("git")
         if program is None:
-            raise InputError(self.name, "the program git, which reads it, is not installed")
-        place = place.resolve()
-        self._command = (program, "-C", str(place))
+            raise InputError(
+                self.name, "the program git, which is needed to read it, is not installed"
+            )
+        folder = folder.resolve()
+        self._command = (program, "-C", str(folder))
         self._environment = {
-            **{name: value for name, value in os.environ.items() if name not in _ELSEWHERE},
-            # Not a repository that the folder is in: its history is another one.
-            "GIT_CEILING_DIRECTORIES": str(place.parent),
+            **{name: value for name, value in os.environ.items() if name not in _OVERRIDES},
+            # A repository that the folder is inside of has another history.
+            "GIT_CEILING_DIRECTORIES": str(folder.parent),
             "GIT_TERMINAL_PROMPT": "0",
             "LC_ALL": "C",
         }
 
     def commits(self) -> int:
-        """Count the commits that are to be read.
+        """Return the number of commits in the history.
 
         Raises:
-            InputError: This is no repository, or nothing is in it.
+            InputError: This is not a repository, or it has no commits.
         """
         with self._running(*_COUNT) as stream:
             counted = stream.read()
         return int(counted)
 
     def log(self) -> AbstractContextManager[BinaryIO]:
-        """Give the history, while it is read.
+        """Return the history as a stream.
 
         Raises:
-            InputError: Git cannot read it to its end.
+            InputError: Git cannot read all of it.
         """
         return self._running(*_LOG)
 
@@ -310,20 +312,22 @@ class _Git:
 def _missing(name: str) -> str:
     if re.match(r"\w+://|[\w.-]+@[\w.-]+:", name):
         clone = f"git clone --bare --filter=blob:none {name}"
-        return f"only a repository on this machine can be read; {clone} brings it here"
+        return f"only a repository on this machine can be read; clone it with {clone}"
     return "there is no such folder"
 
 
 def _explained(complaint: str) -> str:
-    r"""Turn what git complains about to words.
+    r"""Return a sentence for an error message of git.
 
     >>> _explained("fatal: dubious ownership in repository at 'x'\nTo add an exception ...")
     "git cannot read it: dubious ownership in repository at 'x'"
     """
     if "not a git repository" in complaint:
-        return "this is not a git repository; give the folder that .git is in, or a bare one"
+        return (
+            "this is not a git repository; give the folder that contains .git, or a bare repository"
+        )
     if "bad revision 'HEAD'" in complaint:
-        return "there are no commits in it"
+        return "it has no commits"
     fatal = re.search(r"^(?:fatal|error): (.+)$", complaint, re.MULTILINE)
     return (
         f"git cannot read it: {fatal[1] if fatal else complaint.strip() or 'it does not say why'}"

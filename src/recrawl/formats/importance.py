@@ -1,4 +1,4 @@
-"""How much pages count: from a CSV or Parquet file with the columns page and importance."""
+"""The importance of pages, from a CSV or Parquet file with the columns page and importance."""
 
 import os
 
@@ -26,47 +26,47 @@ def read_importance(
     ignore_unknown: bool = False,
     among: str = "the crawl log",
 ) -> Floats:
-    """Read how much each of the named pages counts; NaN where the file does not say.
+    """Read the importance of each of the named pages; NaN for pages that the file does not have.
 
     Args:
         source: A file, or ``"-"`` for standard input; formats as for crawl logs.
-        names: The pages there are, each once.
-        ignore_unknown: Skip columns that are not known instead of refusing them.
-        among: What has these pages, for a message.
+        names: The pages, each once.
+        ignore_unknown: Skip unknown columns instead of rejecting them.
+        among: What messages call the source of the names.
 
     Raises:
-        InputError: The file cannot be used as it is: also when it has a page that is not among
-            the names, which is likely misspelt, or has one twice with different importance.
+        InputError: The file is invalid, has a page that is not among the names, which is likely
+            misspelt, or has a page twice with different importance.
     """
     rows = read_rows(source, LAYOUT, ignore_unknown=ignore_unknown)
     if not rows.count:
         raise rows.error("there are no pages in it", None)
     listed = pa.chunked_array(rows.columns["page"])
     importance = np.concatenate(rows.columns["importance"])
-    page = _places(rows, listed, names, among)
+    page = _indices(rows, listed, names, among)
     found = np.full(len(names), np.nan)
     found[page] = importance
-    _refuse_conflicts(rows, listed, page, (found[page], importance))
+    _reject_conflicts(rows, listed, page, (found[page], importance))
     return found
 
 
-def _places(rows: Rows, listed: pa.ChunkedArray, names: pa.Array, among: str) -> Ints:
-    """Give each listed page's place among the names."""
+def _indices(rows: Rows, listed: pa.ChunkedArray, names: pa.Array, among: str) -> Ints:
+    """Return the index of each listed page among the names."""
     if listed.type != names.type:
         # A CSV file calls a page '7' that a Parquet log calls 7.
         listed, names = listed.cast(pa.large_string()), names.cast(pa.large_string())
-    places = pc.index_in(listed, value_set=names)
-    if places.null_count:
-        row = pc.index(places.is_null(), True).as_py()
+    found = pc.index_in(listed, value_set=names)
+    if found.null_count:
+        row = pc.index(found.is_null(), True).as_py()
         name = quoted(str(listed[row].as_py()))
         raise rows.error(f"the page {name} is not in {among}", row, "page")
-    return np.asarray(places, np.int64)
+    return np.asarray(found, np.int64)
 
 
-def _refuse_conflicts(
+def _reject_conflicts(
     rows: Rows, listed: pa.ChunkedArray, page: Ints, importance: tuple[Floats, Floats]
 ) -> None:
-    """Refuse a page that a later row gives another importance."""
+    """Raise an error if a later row gives a page another importance."""
     last, here = importance
     differs = (last != here) & ~(np.isnan(last) & np.isnan(here))
     if differs.any():
@@ -74,7 +74,7 @@ def _refuse_conflicts(
         later = int(np.flatnonzero(page == page[first])[-1])
         raise rows.error(
             f"the page {quoted(str(listed[first].as_py()))} has another importance "
-            f"in row {rows.place(first)}",
+            f"in row {rows.number(first)}",
             later,
             "importance",
         )

@@ -1,12 +1,13 @@
-"""The rows of a CSV or Parquet table as columns of numbers, each cell checked.
+"""The rows of a CSV or Parquet table as columns of values, each cell checked.
 
-Rows stream past in batches; while one is read from disk, the one before it is turned into numbers.
+Rows stream past in batches; while one is read from disk, the one before it is converted.
 """
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,23 +15,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recrawl.errors import InputError
-from recrawl.formats import cells, csv_rows, parquet_rows
-from recrawl.formats.header import choose_columns
+from recrawl.formats import batches, cells
 from recrawl.formats.source import Source, opened
 from recrawl.kernels.jit import Ints
 from recrawl.progress import Progress, no_progress
+from recrawl.units import quoted
+
+#: How many columns a message lists.
+MAX_LISTED = 12
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a kind of table looks like.
+    """The columns of a kind of table.
 
     Attributes:
-        readers: The columns there may be, by name, each with what turns its cells into values.
-        required: Groups of columns; of each group one must be there.
-        error_type: What to raise when a table cannot be used.
+        readers: The columns that are allowed, by name, each with what converts its cells.
+        required: Groups of columns; at least one of each group must be present.
+        error_type: What to raise when a table is invalid.
     """
 
     readers: Mapping[str, Callable[[pa.Array], Any]]
@@ -40,14 +44,14 @@ class Layout:
 
 @dataclass
 class Rows:
-    """What was read so far, in the order of the file.
+    """The rows read so far, in the order of the file.
 
     Attributes:
         source: Where the rows come from.
-        first_row: The number of the first row.
-        count: How many rows there are so far.
-        empty: The places of empty lines, counted from the first row, which are no rows.
-        columns: Values by column, a batch each.
+        first_row: The number of the first row in the file.
+        count: The number of rows so far.
+        empty: The positions of empty lines, which are not rows, counted from the first row.
+        columns: Values by column, one item per batch.
     """
 
     source: Source
@@ -56,16 +60,16 @@ class Rows:
     empty: list[Ints] = field(default_factory=list)
     columns: dict[str, list[Any]] = field(default_factory=dict)
 
-    def place(self, row: int) -> int:
-        """Give the number that a row has in the file."""
+    def number(self, row: int) -> int:
+        """Return the number that a row has in the file."""
         empty = np.concatenate([np.zeros(0, np.int64), *self.empty])
         before = np.searchsorted(empty - np.arange(empty.size), row, side="right")
         return self.first_row + row + int(before)
 
     def error(self, problem: str, row: int | None, column: str | None = None) -> InputError:
-        """Say what is wrong with a row, or with a whole column."""
-        place = None if row is None else self.place(row)
-        return self.source.error(problem, row=place, column=column)
+        """Return an error about a row, or about a whole column."""
+        number = None if row is None else self.number(row)
+        return self.source.error(problem, row=number, column=column)
 
 
 def read_rows(
@@ -75,7 +79,9 @@ def read_rows(
     ignore_unknown: bool = False,
     progress: Progress | None = None,
 ) -> Rows:
-    """Read a table, a file or ``"-"`` for standard input; the first bytes tell its format.
+    """Read a table from a file, or from standard input if the path is ``"-"``.
+
+    The first bytes tell its format.
 
     Raises:
         InputError: Of the layout's type; the message says where and why.
@@ -87,7 +93,7 @@ def read_rows(
 
 
 def page_names(column: pa.Array) -> pa.Array:
-    """Give pages' names: text, or whole numbers."""
+    """Return the names of pages: text, or whole numbers."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
@@ -100,12 +106,12 @@ def page_names(column: pa.Array) -> pa.Array:
 
 
 def _read_csv(source: Source, layout: Layout, progress: Progress, *, ignore_unknown: bool) -> Rows:
-    header = csv_rows.read_header(source)
-    columns = _chosen(source, header, layout, ignore_unknown=ignore_unknown)
-    rows = Rows(source, csv_rows.FIRST_ROW)
+    header = batches.read_header(source)
+    columns = _chosen_columns(source, header, layout, ignore_unknown=ignore_unknown)
+    rows = Rows(source, batches.FIRST_CSV_ROW)
     seen = 0
-    for batch in _one_ahead(csv_rows.csv_batches(source, header, columns)):
-        filled = csv_rows.filled_rows(batch)
+    for batch in _one_ahead(batches.csv_batches(source, header, columns)):
+        filled = batches.nonempty_rows(batch)
         empty = np.flatnonzero(~filled.to_numpy(zero_copy_only=False))
         if empty.size:
             rows.empty.append(empty + seen)
@@ -118,26 +124,15 @@ def _read_csv(source: Source, layout: Layout, progress: Progress, *, ignore_unkn
 def _read_parquet(
     source: Source, layout: Layout, progress: Progress, *, ignore_unknown: bool
 ) -> Rows:
-    file = parquet_rows.open_parquet(source)
-    columns = _chosen(source, file.schema_arrow.names, layout, ignore_unknown=ignore_unknown)
-    rows = Rows(source, parquet_rows.FIRST_ROW)
-    for batch in _one_ahead(parquet_rows.parquet_batches(source, file, columns)):
+    file = batches.open_parquet(source)
+    found = file.schema_arrow.names
+    columns = _chosen_columns(source, found, layout, ignore_unknown=ignore_unknown)
+    rows = Rows(source, batches.FIRST_PARQUET_ROW)
+    for batch in _one_ahead(batches.parquet_batches(source, file, columns)):
         _add(rows, layout, batch)
         done = None if source.size is None else source.size * rows.count // file.metadata.num_rows
         progress(done or 0, source.size)
     return rows
-
-
-def _chosen(
-    source: Source, found: Sequence[str], layout: Layout, *, ignore_unknown: bool
-) -> list[str]:
-    return choose_columns(
-        source,
-        found,
-        known=tuple(layout.readers),
-        required=layout.required,
-        ignore_unknown=ignore_unknown,
-    )
 
 
 def _one_ahead(items: Iterator[T]) -> Iterator[T]:
@@ -154,7 +149,6 @@ def _one_ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _add(rows: Rows, layout: Layout, batch: pa.RecordBatch) -> None:
-    """Turn a batch of rows into values."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
             rows.columns.setdefault(name, []).append(layout.readers[name](column))
@@ -162,3 +156,42 @@ def _add(rows: Rows, layout: Layout, batch: pa.RecordBatch) -> None:
             row = None if bad.index is None else rows.count + bad.index
             raise rows.error(bad.problem, row, name) from None
     rows.count += len(batch)
+
+
+def _chosen_columns(
+    source: Source, found: Sequence[str], layout: Layout, *, ignore_unknown: bool
+) -> list[str]:
+    """Return the known columns of a table; raise if one is missing, unknown or repeated."""
+    known = tuple(layout.readers)
+    chosen = [name for name in found if name in known]
+    unknown = [name for name in found if name not in known]
+    for name in chosen:
+        if chosen.count(name) > 1:
+            raise source.error("the column appears more than once", column=name)
+    for group in layout.required:
+        if not set(group) & set(chosen):
+            raise source.error(_missing(group, found, unknown))
+    if unknown and not ignore_unknown:
+        raise source.error(_unknown(unknown[0], known))
+    return chosen
+
+
+def _missing(group: Sequence[str], found: Sequence[str], unknown: Sequence[str]) -> str:
+    wanted = " or ".join(f"'{name}'" for name in group)
+    if len(found) == 1 and any(sign in found[0] for sign in ";\t|"):
+        return f"there is no column {wanted}, because the columns are not separated by commas"
+    for name in unknown:
+        if near := get_close_matches(name.lower(), group, n=1):
+            return f"there is no column {wanted}; did you mean '{near[0]}' by {quoted(name)}?"
+    listed = ", ".join(quoted(name) for name in found[:MAX_LISTED])
+    more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
+    return f"there is no column {wanted}; the columns are {listed}{more}"
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name.lower(), known, n=1)
+    hint = f" (did you mean '{near[0]}'?)" if near else ""
+    return (
+        f"the column {quoted(name)} is unknown{hint}; known columns are {', '.join(known)}, "
+        "and --ignore-unknown skips all others"
+    )

@@ -1,4 +1,4 @@
-"""Where a table comes from: a file or standard input, plain or compressed, read once."""
+"""Where a table is read from: a file or standard input, plain or compressed."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ from typing import BinaryIO, cast
 
 from recrawl.errors import InputError
 
-#: What stands for standard input or output where a file is asked for.
+#: Standard input or output, in place of a file name.
 STANDARD = "-"
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -26,12 +26,12 @@ class Source:
     """An open table.
 
     Attributes:
-        name: What to call it in a message.
-        file: The bytes as they are stored; some of the first ones were read already.
+        name: What messages call it.
+        file: The bytes as they are stored; the first few were read already.
         stream: All the bytes, decompressed.
-        size: How many bytes are stored, or None where nobody knows yet.
-        is_parquet: What the first bytes tell of the format.
-        error_type: What to raise when the table cannot be used.
+        size: The number of bytes stored, or None if unknown.
+        is_parquet: Whether it is a Parquet file, by its first bytes.
+        error_type: What to raise when the table is invalid.
     """
 
     name: str
@@ -44,18 +44,18 @@ class Source:
 
     @property
     def bytes_read(self) -> int:
-        """How many of the stored bytes went through the stream so far."""
+        """The number of stored bytes that went through the stream so far."""
         return self._counted.count
 
     def error(
         self, problem: str, *, row: int | None = None, column: str | None = None
     ) -> InputError:
-        """Say what is wrong, and where."""
+        """Return an error that says what is wrong, and where."""
         return self.error_type(self.name, problem, row=row, column=column)
 
 
 class _Counted(io.RawIOBase):
-    """A stream whose first bytes were looked at already, and that counts what is read."""
+    """A stream that counts what is read, and whose first bytes were read already."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head = head
@@ -74,37 +74,37 @@ class _Counted(io.RawIOBase):
 
 
 def source_name(path: str | os.PathLike[str]) -> str:
-    """Say what a table is called in a message."""
+    """Return what messages call a table."""
     return "standard input" if os.fspath(path) == STANDARD else os.fspath(path)
 
 
 @contextmanager
 def opened(path: str | os.PathLike[str], error_type: type[InputError]) -> Iterator[Source]:
-    """Open a table, telling a gzip by its first bytes, and turn what the disk refuses to words.
+    """Open a table, decompressing gzip, and turn errors of the disk into sentences.
 
     Raises:
-        InputError: Of the type given: the file is missing, empty, damaged or cannot be read.
+        InputError: Of the given type: the file is missing, empty, damaged or cannot be read.
     """
     name = source_name(path)
     try:
         if os.fspath(path) == STANDARD:
             if sys.stdin is None:
                 raise error_type(name, "it is closed")
-            yield _looked_at(name, sys.stdin.buffer, error_type)
+            yield _source(name, sys.stdin.buffer, error_type)
         else:
             with Path(path).open("rb") as file:
-                yield _looked_at(name, file, error_type)
+                yield _source(name, file, error_type)
     except FileNotFoundError:
         raise error_type(name, "there is no such file") from None
     except IsADirectoryError:
         raise error_type(name, "this is a directory, not a file") from None
     except (gzip.BadGzipFile, zlib.error, EOFError):
-        raise error_type(name, "the compressed file is cut short or damaged") from None
+        raise error_type(name, "the compressed file is truncated or damaged") from None
     except OSError as error:
         raise error_type(name, f"it cannot be read: {error.strerror or error}") from None
 
 
-def _looked_at(name: str, file: BinaryIO, error_type: type[InputError]) -> Source:
+def _source(name: str, file: BinaryIO, error_type: type[InputError]) -> Source:
     magic = file.read(len(PARQUET_MAGIC))
     if not magic:
         raise error_type(name, "the file is empty")

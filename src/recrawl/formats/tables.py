@@ -1,10 +1,9 @@
-"""Results as CSV, JSON or Parquet, written whole or not at all."""
+"""Tables written as CSV, JSON or Parquet, completely or not at all."""
 
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -16,12 +15,13 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from recrawl.errors import OutputError
+from recrawl.files import atomic_file
 from recrawl.formats.source import STANDARD
 
 Format = Literal["csv", "json", "parquet"]
 
-#: Rows turned into JSON at once; memory does not grow with the table.
-ROWS_A_BATCH = 10_000
+#: Rows converted to JSON at once; memory does not grow with the table.
+JSON_BATCH_ROWS = 10_000
 
 
 def write_table(
@@ -29,12 +29,12 @@ def write_table(
     kind: Format,
     target: str | os.PathLike[str],
 ) -> None:
-    """Write columns of equal length; a file is there complete, or as it was before.
+    """Write columns of equal length; a file is written completely or left as it was.
 
     Args:
         columns: NumPy or Arrow arrays of text, numbers or times, by name.
-        kind: ``"csv"``, ``"json"`` (a list of objects, one a line) or ``"parquet"``. A number that
-            is not finite is null in JSON; CSV says nan and inf. Both write times as ISO 8601.
+        kind: ``"csv"``, ``"json"`` (a list with one object per line) or ``"parquet"``. Numbers that
+            are not finite are null in JSON and nan and inf in CSV. Both have times in ISO 8601.
         target: A file, or ``"-"`` for standard output.
 
     Raises:
@@ -43,7 +43,7 @@ def write_table(
     check_target(target, kind)
     table = pa.table({name: pa.array(column) for name, column in columns.items()})
     if os.fspath(target) == STANDARD:
-        with _told("standard output"):
+        with _disk_errors("standard output"):
             _WRITERS[kind](table, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
@@ -53,18 +53,17 @@ def write_table(
 
 @contextmanager
 def whole_file(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write; in the end it is there complete, or as it was before.
+    """Open a file for writing, as `atomic_file` does.
 
     Raises:
-        OutputError: It cannot be written there.
+        OutputError: The file cannot be written.
     """
-    path = Path(target)
-    with _told(path), _replaced(path) if _is_plain(path) else path.open("wb") as file:
+    with _disk_errors(target), atomic_file(target) as file:
         yield file
 
 
 def check_target(target: str | os.PathLike[str], kind: Format | None = None) -> None:
-    """Refuse a place where no table can be, so that nobody computes for an hour to find out.
+    """Check that a table can be written to a file, before it takes an hour to compute.
 
     Raises:
         OutputError: The directory is missing, the file is a directory, or Parquet would go to a
@@ -75,7 +74,7 @@ def check_target(target: str | os.PathLike[str], kind: Format | None = None) -> 
             raise OutputError("standard output: a terminal cannot show Parquet; use -o FILE")
         return
     path = Path(target)
-    with _told(path):
+    with _disk_errors(path):
         if path.is_dir():
             raise OutputError(f"{path}: this is a directory, not a file")
         if not path.parent.is_dir():
@@ -83,44 +82,20 @@ def check_target(target: str | os.PathLike[str], kind: Format | None = None) -> 
 
 
 @contextmanager
-def _told(place: object) -> Iterator[None]:
-    """Turn what the disk refuses to words; a reader who has read enough is no such thing."""
+def _disk_errors(target: object) -> Iterator[None]:
+    """Turn errors of the disk into sentences, except for a reader that closed its pipe."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"{place}: it cannot be written: {error.strerror or error}") from None
-
-
-def _is_plain(path: Path) -> bool:
-    """Whether a file can be put in the path's place; a device or a pipe is written to instead."""
-    return path.is_file() or not path.exists()
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[BinaryIO]:
-    """Write to a new file beside the path, and put it there when all of it is on the disk."""
-    place = path.resolve()
-    new = place.with_name(f".recrawl-{secrets.token_hex(8)}")
-    # Made by the plain call, the file gets the permissions any new file gets here.
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
-        try:
-            yield file
-            file.flush()
-            with suppress(FileNotFoundError):
-                os.fchmod(file.fileno(), place.stat().st_mode & 0o7777)
-            os.fsync(file.fileno())
-            new.replace(place)
-        except BaseException:
-            new.unlink()
-            raise
+        raise OutputError(f"{target}: it cannot be written: {error.strerror or error}") from None
 
 
 def _write_csv(table: pa.Table, file: BinaryIO) -> None:
-    for place, column in enumerate(table.columns):
+    for i, column in enumerate(table.columns):
         if pa.types.is_timestamp(column.type):
-            table = table.set_column(place, table.column_names[place], _iso_times(column))
+            table = table.set_column(i, table.column_names[i], _iso_times(column))
     arrow_csv.write_csv(table, file, arrow_csv.WriteOptions(quoting_style="needed"))
 
 
@@ -132,7 +107,7 @@ def _write_json(table: pa.Table, file: BinaryIO) -> None:
     names = [encode_basestring(name).replace("%", "%%") for name in table.column_names]
     row = "{" + ", ".join(f"{name}: %s" for name in names) + "}"
     separator = "[\n"
-    for batch in table.to_batches(ROWS_A_BATCH):
+    for batch in table.to_batches(JSON_BATCH_ROWS):
         cells = zip(*(_json_cells(column) for column in batch.columns), strict=True)
         lines = ",\n".join(row % line for line in cells)
         file.write(f"{separator}{lines}".encode())
@@ -141,7 +116,7 @@ def _write_json(table: pa.Table, file: BinaryIO) -> None:
 
 
 def _iso_times(column: pa.Array) -> pa.Array:
-    """Write times as text with as many digits as their unit has; Z says UTC.
+    """Return times as text, with as many digits as their unit has.
 
     >>> _iso_times(pa.array([0, None], pa.timestamp("s", "UTC"))).to_pylist()
     ['1970-01-01T00:00:00Z', None]
@@ -150,7 +125,7 @@ def _iso_times(column: pa.Array) -> pa.Array:
 
 
 def _json_cells(column: pa.Array) -> Iterable[str]:
-    """Give each cell as JSON; Python writes a float with the digits that bring it back."""
+    """Return each cell as JSON; Python writes floats so that they are read back exactly."""
     if pa.types.is_timestamp(column.type):
         times = _iso_times(column).to_pylist()
         return ("null" if time is None else f'"{time}"' for time in times)
@@ -158,8 +133,8 @@ def _json_cells(column: pa.Array) -> Iterable[str]:
         return map(encode_basestring, column.to_pylist())
     numbers = column.to_numpy(zero_copy_only=False)
     written = list(map(repr, numbers.tolist()))
-    for place in np.flatnonzero(~np.isfinite(numbers)):
-        written[place] = "null"
+    for i in np.flatnonzero(~np.isfinite(numbers)):
+        written[i] = "null"
     return written
 
 

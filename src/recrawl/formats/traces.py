@@ -1,4 +1,4 @@
-"""Traces: what really happened to pages, read from and written to a folder with two tables."""
+"""Traces: what really happened to pages, in a folder with two tables."""
 
 import os
 from collections.abc import Iterator
@@ -15,39 +15,38 @@ from pyarrow import parquet
 
 from recrawl.errors import InputError, OutputError
 from recrawl.formats import cells
-from recrawl.formats.plan import MICROSECONDS_A_SECOND
 from recrawl.formats.rows import Layout, Rows, page_names, read_rows
 from recrawl.formats.tables import whole_file
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import NO_TIME
-from recrawl.units import quoted
+from recrawl.units import MICROSECONDS_A_SECOND, quoted
 
-#: When a page that is alive died: later than any time, so that ``died > time`` says what it means.
+#: The death of a page that is alive: later than any time, so that ``died > time`` just works.
 ALIVE = int(np.iinfo(np.int64).max)
 
-#: What the two tables may be called, the one that is written first.
+#: The extensions of the two tables; the first is the one that is written.
 ENDINGS = (".parquet", ".csv")
 
 Numbers = NDArray[np.int32]
 
 _NUMBERS = np.iinfo(np.int32)
-_NO_NUMBER = f"is not a whole number from {_NUMBERS.min} to {_NUMBERS.max}"
+_NOT_A_NUMBER = f"is not a whole number from {_NUMBERS.min} to {_NUMBERS.max}"
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
     """What really happened to pages: when each was born, when it changed and when it died.
 
-    Times are Unix seconds. The first columns have one element a page, in the order of the file; the
-    last two have one a change, sorted by page and then by time, each change once.
+    Times are Unix seconds. The first columns have one element per page, in the order of the file;
+    the last two have one per change, sorted by page and then by time, without duplicates.
 
     Attributes:
-        page: The number that the files know the page by.
+        page: The number of the page in the files.
         name: Its name.
-        importance: How much it counts; 1 where the file does not say.
-        born: When it came to be, which is not a change.
+        importance: How much it counts; 1 where the file has no value.
+        born: When it was created, which is not a change.
         died: When it was removed; ``ALIVE`` if it never was.
-        change_page: The place, from 0, that the page which changed has in the columns above.
+        change_page: The index, from 0, of the page that changed in the columns above.
         change_time: When it changed.
     """
 
@@ -63,17 +62,16 @@ class Trace:
 def read_trace(folder: str | os.PathLike[str], *, ignore_unknown: bool = False) -> Trace:
     """Read a trace: ``pages`` and ``changes``, each a .parquet or a .csv file.
 
-    Changes may be in any order; one that is there twice counts once.
+    Changes may be in any order; duplicates count once.
 
     Args:
         folder: Where the two files are.
-        ignore_unknown: Skip columns that are not known instead of refusing them.
+        ignore_unknown: Skip unknown columns instead of rejecting them.
 
     Raises:
-        InputError: The trace cannot be used as it is; the message says where and why.
+        InputError: The trace is invalid; the message says where and why.
     """
-    place = Path(folder)
-    paths = [_table(place, "pages"), _table(place, "changes")]
+    paths = [_table(Path(folder), "pages"), _table(Path(folder), "changes")]
     pages, changes = (
         read_rows(path, layout, ignore_unknown=ignore_unknown)
         for path, layout in zip(paths, (_PAGES, _CHANGES), strict=True)
@@ -83,10 +81,10 @@ def read_trace(folder: str | os.PathLike[str], *, ignore_unknown: bool = False) 
     columns = {name: np.concatenate(parts) for name, parts in pages.columns.items()}
     page, born, died = columns["page"], columns["born"], columns["died"]
     name = columns["name"].tolist()
-    _refuse_twins(pages, page)
-    _refuse_early_deaths(pages, name, born, died)
+    _reject_duplicates(pages, page)
+    _reject_early_deaths(pages, name, born, died)
     importance = columns.get("weight", np.ones(page.size))
-    change_page, change_time = in_order(_places(changes, page), _column(changes, "time"))
+    change_page, change_time = in_order(_indices(changes, page), _column(changes, "time"))
     return Trace(
         page=page,
         name=name,
@@ -99,54 +97,53 @@ def read_trace(folder: str | os.PathLike[str], *, ignore_unknown: bool = False) 
 
 
 def write_trace(folder: str | os.PathLike[str], trace: Trace, *, overwrite: bool = False) -> None:
-    """Write a trace as Parquet; the folder, made if need be, gets both files or stays as it was.
+    """Write a trace as Parquet: both files, or neither.
 
     Args:
-        folder: Where to write; the folder it is in must be there.
+        folder: Where to write; created if it does not exist, but not its parent.
         trace: What to write.
-        overwrite: Put it in the place of a trace that is there already, instead of refusing to.
+        overwrite: Replace an existing trace instead of refusing to.
 
     Raises:
-        OutputError: The trace cannot be written there.
+        OutputError: The trace cannot be written.
     """
     check_folder(folder, overwrite=overwrite)
-    place = Path(folder)
-    # Both are written before either is put in its place. Pages come last: until they are there, a
-    # new folder is no trace.
+    path = Path(folder)
+    # Both are written before either is renamed. Pages come last: without them a new folder is not a
+    # trace yet.
     with (
-        _told(place),
-        _made(place),
-        whole_file(place / "pages.parquet") as pages,
-        whole_file(place / "changes.parquet") as changes,
+        _disk_errors(path),
+        _created(path),
+        whole_file(path / "pages.parquet") as pages,
+        whole_file(path / "changes.parquet") as changes,
     ):
         parquet.write_table(pa.table(_page_columns(trace)), pages)
         parquet.write_table(pa.table(_change_columns(trace)), changes)
-    with _told(place):
+    with _disk_errors(path):
         for old in ("changes.csv", "pages.csv"):
-            (place / old).unlink(missing_ok=True)
+            (path / old).unlink(missing_ok=True)
 
 
 def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Refuse a place where no trace can be, so that nobody reads for an hour to find out.
+    """Check that a trace can be written to a folder, before it takes an hour to make.
 
     Raises:
-        OutputError: The folder it is to be in is missing, there is a file in its place, or there is
-            a trace already.
+        OutputError: The parent folder is missing, the folder is a file, or it has a trace already.
     """
-    place = Path(folder)
-    with _told(place):
-        if place.exists() and not place.is_dir():
-            raise OutputError(f"{place}: this is a file, not a folder")
-        if not place.parent.is_dir():
-            raise OutputError(f"{place}: there is no directory {place.parent}")
-        if not overwrite and (_there(place, "pages") or _there(place, "changes")):
+    path = Path(folder)
+    with _disk_errors(path):
+        if path.exists() and not path.is_dir():
+            raise OutputError(f"{path}: this is a file, not a folder")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: there is no directory {path.parent}")
+        if not overwrite and (_existing(path, "pages") or _existing(path, "changes")):
             raise OutputError(
-                f"{place}: there is a trace already; name another folder, or overwrite it (--force)"
+                f"{path}: there is a trace already; name another folder, or overwrite it (--force)"
             )
 
 
 def in_order(page: Ints, time: Ints) -> tuple[Ints, Ints]:
-    """Sort changes by page and then by time, and keep one of those that are the same.
+    """Sort changes by page and then by time, and drop duplicates.
 
     >>> in_order(np.array([1, 0, 1, 1]), np.array([5, 9, 3, 5]))
     (array([0, 1, 1]), array([9, 3, 5]))
@@ -159,8 +156,8 @@ def in_order(page: Ints, time: Ints) -> tuple[Ints, Ints]:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    """Turn what the disk refuses to words."""
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the disk into sentences."""
     try:
         yield
     except OSError as error:
@@ -168,8 +165,8 @@ def _told(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make a folder unless it is there, and take it away again if what follows fails."""
+def _created(folder: Path) -> Iterator[None]:
+    """Create a folder unless it exists, and remove it if what follows fails."""
     is_new = not folder.exists()
     folder.mkdir(exist_ok=True)
     try:
@@ -195,20 +192,20 @@ def _change_columns(trace: Trace) -> dict[str, Any]:
     return {"page": trace.page[trace.change_page], "time": trace.change_time}
 
 
-def _there(folder: Path, table: Literal["pages", "changes"]) -> list[Path]:
-    """Give the files of a folder that may be one of its tables."""
+def _existing(folder: Path, table: Literal["pages", "changes"]) -> list[Path]:
+    """Return the files in a folder that may be one of its tables."""
     paths = [folder / f"{table}{ending}" for ending in ENDINGS]
     return [path for path in paths if path.exists()]
 
 
 def _table(folder: Path, table: Literal["pages", "changes"]) -> Path:
-    """Give the file of a folder that is one of its tables."""
+    """Return the file in a folder that is one of its tables."""
     try:
         if not folder.exists():
             raise InputError(str(folder), "there is no such folder")
         if not folder.is_dir():
             raise InputError(str(folder), "a trace is a folder with two tables, this is a file")
-        found = _there(folder, table)
+        found = _existing(folder, table)
     except OSError as error:
         raise InputError(str(folder), f"it cannot be read: {error.strerror or error}") from None
     names = [f"{table}{ending}" for ending in ENDINGS]
@@ -220,8 +217,8 @@ def _table(folder: Path, table: Literal["pages", "changes"]) -> Path:
 
 
 def _numbers(column: pa.Array) -> Numbers:
-    """Give pages' numbers."""
-    _refuse_empty(column, column.is_null())
+    """Return page numbers."""
+    _reject_empty(column, column.is_null())
     written = column
     if cells.is_text(column.type):
         written = pc.utf8_trim_whitespace(cells.read_text(column))
@@ -233,7 +230,7 @@ def _numbers(column: pa.Array) -> Numbers:
     wrong = np.flatnonzero((numbers < _NUMBERS.min) | (numbers > _NUMBERS.max))
     if wrong.size:
         row = int(wrong[0])
-        raise cells.BadCell(f"{quoted(str(written[row].as_py()))} {_NO_NUMBER}", row)
+        raise cells.BadCell(f"{quoted(str(written[row].as_py()))} {_NOT_A_NUMBER}", row)
     return numbers.astype(np.int32)
 
 
@@ -244,19 +241,19 @@ def _names(column: pa.Array) -> NDArray[np.object_]:
 
 
 def _times(column: pa.Array) -> Ints:
-    """Give Unix seconds."""
+    """Return Unix seconds."""
     times = cells.read_times(column)
-    _refuse_empty(column, pa.array(times == NO_TIME))
+    _reject_empty(column, pa.array(times == NO_TIME))
     return times // MICROSECONDS_A_SECOND
 
 
 def _deaths(column: pa.Array) -> Ints:
-    """Give Unix seconds, ``ALIVE`` where a cell is empty."""
+    """Return Unix seconds, ``ALIVE`` for empty cells."""
     times = cells.read_times(column)
     return np.where(times == NO_TIME, ALIVE, times // MICROSECONDS_A_SECOND)
 
 
-def _refuse_empty(column: pa.Array, empty: pa.Array) -> None:
+def _reject_empty(column: pa.Array, empty: pa.Array) -> None:
     if len(column) and (first := pc.index(empty, value=True).as_py()) >= 0:
         raise cells.BadCell("the cell is empty", first)
 
@@ -280,36 +277,36 @@ _CHANGES = Layout(
 
 
 def _column(rows: Rows, name: str) -> Ints:
-    """Give a column of a table that may have no rows."""
+    """Return a column of a table that may have no rows."""
     return np.concatenate([np.zeros(0, np.int64), *rows.columns.get(name, [])])
 
 
-def _refuse_twins(pages: Rows, page: Numbers) -> None:
-    """Refuse two pages of the same number."""
+def _reject_duplicates(pages: Rows, page: Numbers) -> None:
+    """Raise an error if two pages have the same number."""
     order = np.argsort(page, kind="stable")
     again = np.flatnonzero(page[order[1:]] == page[order[:-1]])
     if again.size:
         first, second = int(order[again[0]]), int(order[again[0] + 1])
         raise pages.error(
-            f"the page {page[first]} is in row {pages.place(first)} too", second, "page"
+            f"the page {page[first]} is also in row {pages.number(first)}", second, "page"
         )
 
 
-def _refuse_early_deaths(pages: Rows, name: list[str], born: Ints, died: Ints) -> None:
+def _reject_early_deaths(pages: Rows, name: list[str], born: Ints, died: Ints) -> None:
     early = np.flatnonzero(died < born)
     if early.size:
         row = int(early[0])
         raise pages.error(f"the page {quoted(name[row])} died before it was born", row, "died")
 
 
-def _places(changes: Rows, page: Numbers) -> Ints:
-    """Give the place among the pages that each change's page has."""
+def _indices(changes: Rows, page: Numbers) -> Ints:
+    """Return the index of the page of each change."""
     changed = _column(changes, "page")
     order = np.argsort(page)
     found = np.minimum(np.searchsorted(page, changed, sorter=order), page.size - 1)
-    places = order[found]
-    unknown = np.flatnonzero(page[places] != changed)
+    indices: Ints = order[found]
+    unknown = np.flatnonzero(page[indices] != changed)
     if unknown.size:
         row = int(unknown[0])
         raise changes.error(f"the page {changed[row]} is not among the pages", row, "page")
-    return places
+    return indices

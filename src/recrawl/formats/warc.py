@@ -12,8 +12,8 @@ from recrawl.formats.tables import check_target, whole_file
 from recrawl.records import Response
 
 VERSION = "WARC/1.1"
-#: What no longer holds once a content has been decompressed and put together.
-_UNDONE = frozenset(["content-encoding", "transfer-encoding", "content-length"])
+#: Headers that no longer hold once the content was decompressed and reassembled.
+_TRANSFER_HEADERS = frozenset(["content-encoding", "transfer-encoding", "content-length"])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -24,20 +24,20 @@ def write_warc(
     at: int,
     software: str,
 ) -> int:
-    """Write copies as gzipped WARC 1.1 response records; give their number.
+    """Write copies as gzipped WARC 1.1 response records; return their number.
 
-    A record has the status and headers as received, but for those that speak of how the content was
-    packed on its way, and the date of the visit that brought it. It stands under the address where
-    redirects ended; if that is not the page's, ``Recrawl-Page`` names the page.
+    A record has the status and headers as received, except those about the encoding in transfer,
+    and the date of the visit that fetched it. Its URL is where redirects ended; if that is not the
+    page's URL, ``Recrawl-Page`` is.
 
     Args:
-        copies: The page's address and the response with its content, each.
-        target: The file, there complete in the end or as it was before.
-        at: What time it is, in microseconds since 1970.
-        software: The program's name and version.
+        copies: The URL of each page, and the response with its content.
+        target: The file, written completely or left as it was.
+        at: The current time, in microseconds since 1970.
+        software: The name and version of the program.
 
     Raises:
-        OutputError: It cannot be written there.
+        OutputError: The file cannot be written.
     """
     check_target(target)
     written = 0
@@ -57,10 +57,10 @@ def _writer(file: BinaryIO) -> Any:  # noqa: ANN401 - warcio has no types
 
 
 def _warcinfo(writer: Any, at: int, software: str) -> Any:  # noqa: ANN401
-    told = f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode()
+    fields = f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode()
     headers = {"WARC-Date": _iso(at), "WARC-Record-ID": _record_id("warcinfo", at)}
     return writer.create_warc_record(
-        "", "warcinfo", payload=BytesIO(told), length=len(told), warc_headers_dict=headers
+        "", "warcinfo", payload=BytesIO(fields), length=len(fields), warc_headers_dict=headers
     )
 
 
@@ -68,7 +68,9 @@ def _response(writer: Any, page: str, response: Response) -> Any:  # noqa: ANN40
     from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 
     content = response.body or b""
-    kept = [(name, _one_line(value)) for name, value in response.headers if not _is_undone(name)]
+    kept = [
+        (name, _one_line(value)) for name, value in response.headers if not _is_about_transfer(name)
+    ]
     headers = {"WARC-Date": _iso(response.at), "WARC-Record-ID": _record_id(page, response.at)}
     if page != response.url:
         headers["Recrawl-Page"] = page
@@ -88,12 +90,12 @@ def _response(writer: Any, page: str, response: Response) -> Any:  # noqa: ANN40
     )
 
 
-def _is_undone(name: str) -> bool:
-    return name.lower() in _UNDONE
+def _is_about_transfer(name: str) -> bool:
+    return name.lower() in _TRANSFER_HEADERS
 
 
 def _one_line(value: str) -> str:
-    r"""Keep a header from pretending to be several, and from being what no text is.
+    r"""Return a header's value on one line and as valid text.
 
     >>> _one_line("a\r\nb\udcff")
     'a b?'
@@ -102,7 +104,7 @@ def _one_line(value: str) -> str:
 
 
 def _status(status: int) -> str:
-    """Give a status with its usual words, as the server's own are not kept.
+    """Return a status with its standard phrase, since the server's own is not kept.
 
     >>> _status(404), _status(299)
     ('404 Not Found', '299 ')
@@ -112,7 +114,7 @@ def _status(status: int) -> str:
 
 
 def _iso(at: int) -> str:
-    """Write a time as WARC 1.1 has it.
+    """Return a time in the format of WARC 1.1.
 
     >>> _iso(1)
     '1970-01-01T00:00:00.000001Z'
@@ -121,5 +123,5 @@ def _iso(at: int) -> str:
 
 
 def _record_id(name: str, at: int) -> str:
-    """Name a record for what it holds: the same copy has the same name in every file."""
+    """Return an identifier that is the same for the same copy in every file."""
     return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{name} {at}')}>"

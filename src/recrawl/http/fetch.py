@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from recrawl.errors import AddressError
+from recrawl.hosts import host_of
 from recrawl.http.address_guard import connector
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
@@ -16,7 +17,7 @@ from recrawl.http.memory_budget import MemoryBudget
 from recrawl.http.request import DROPPED, DroppedError, FetchError, HttpClient
 from recrawl.http.robots import Robots
 from recrawl.records import Page, Response, RobotsText, Validators
-from recrawl.urls import canonical, host_of, redirected
+from recrawl.urls import canonical, redirected
 
 if TYPE_CHECKING:
     from aiohttp import TCPConnector

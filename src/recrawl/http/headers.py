@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from recrawl.units import parse_http_date
+from recrawl.units import SECONDS_A_DAY, parse_http_date
 
 if TYPE_CHECKING:
     from recrawl.records import Validators
 
 #: The longest Retry-After that is honoured, in seconds.
-MAX_RETRY_AFTER = 86_400.0
+MAX_RETRY_AFTER = SECONDS_A_DAY
 
 
 def retry_after(value: str | None, now: float) -> float | None:

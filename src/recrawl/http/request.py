@@ -11,13 +11,13 @@ import aiohttp
 from aiohttp import ClientTimeout, DummyCookieJar
 from yarl import URL
 
+from recrawl.hosts import host_of
 from recrawl.http.address_guard import ATTEMPT, KEEP_ALIVE, Attempt
 from recrawl.http.bodies import BrokenBodyError, read_body
 from recrawl.http.headers import decoded
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import Response
-from recrawl.urls import host_of
 
 if TYPE_CHECKING:
     from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, TCPConnector

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from recrawl.errors import ArgumentError
+from recrawl.hosts import host_of
 from recrawl.records import RobotsText
-from recrawl.urls import host_of, origin_of
+from recrawl.urls import origin_of
 
 if TYPE_CHECKING:
     from protego import Protego

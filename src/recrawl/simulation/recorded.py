@@ -1,15 +1,15 @@
 """The changes of a trace's pages during a window of time."""
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
+import pyarrow as pa
 
 from recrawl.errors import ArgumentError
 from recrawl.formats.traces import Trace, read_trace
+from recrawl.hosts import number_hosts
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import SECONDS_A_DAY
 from recrawl.scheduling.sections import sections
@@ -51,20 +51,9 @@ def read(
         days,
         in_order(number[trace.change_page[inside]], np.minimum(change, days), len(names)),
         trace.importance[existed],
-        hosts(names),
+        number_hosts(pa.array(names, pa.large_string()))[0],
         sections(names),
     )
-
-
-def hosts(names: Sequence[str]) -> Ints:
-    """Number the hosts of pages named by URLs; all other names share one host.
-
-    >>> hosts(["https://a.org/x", "https://b.org/", "https://A.org/y", "z"])
-    array([0, 1, 0, 2])
-    """
-    found = [urlsplit(name).netloc.lower() if "://" in name else "" for name in names]
-    number = {host: i for i, host in enumerate(dict.fromkeys(found))}
-    return np.array([number[host] for host in found], np.int64)
 
 
 def _window(

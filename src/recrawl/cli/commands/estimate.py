@@ -11,7 +11,8 @@ from recrawl.cli.options import (
     Output,
     OutputFormat,
     Prior,
-    check_method,
+    check_targets,
+    errors_name_options,
     output_format,
 )
 from recrawl.errors import ArgumentError
@@ -23,7 +24,8 @@ def estimate(
     method: Method = "gamma",
     prior: Prior = "alone",
     level: Annotated[
-        float, typer.Option(metavar="SHARE", help="How sure the interval is to hold the rate.")
+        float,
+        typer.Option(metavar="SHARE", help="The probability that the interval holds the rate."),
     ] = 0.95,
     format_: OutputFormat = None,
     output: Output = None,
@@ -33,33 +35,32 @@ def estimate(
 
     A log has the columns page, time and changed (0 or 1, empty at the first visit); optional are
     outcome (first, changed, unchanged, failed, gone), crawl_rate, last_modified and importance.
-    Rates are changes a day. Examples:
+    Rates are changes per day. Examples:
 
         recrawl estimate crawl.csv
         recrawl estimate crawl.parquet --prior host -o rates.parquet
         zcat crawl.csv.gz | recrawl estimate - --format json
     """
-    check_method(method, prior)
     if not 0 < level < 1:
         raise ArgumentError(f"--level: {level} is not between 0 and 1; 0.95 is usual")
     kind = output_format(format_, output)
-    from recrawl.cli.render.estimates import Report, print_table
+    check_targets(None, kind, output or "-")
+    from recrawl.cli.render.estimates import estimate_columns, print_estimates
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.terminal import log_summary
-    from recrawl.formats.crawl_log import read_crawl_log
-    from recrawl.formats.tables import check_target, write_table
-    from recrawl.planning.learning import learn
+    from recrawl.formats.tables import write_table
+    from recrawl.planning.beliefs import learn
 
-    if kind != "table":
-        check_target(output or "-", kind)
-    with progress_bar("Reading") as advance:
-        visits = read_crawl_log(log, ignore_unknown=ignore_unknown, progress=advance)
-    with progress_bar("Estimating"):
-        learned = learn(log, visits, method, prior)
-        low, high = learned.interval(level)
-        found = Report(visits.names, learned.rate, low, high, learned.state.visits)
+    with errors_name_options():
+        beliefs = learn(
+            log,
+            method=method,
+            prior=prior,
+            ignore_unknown=ignore_unknown,
+            progress=progress_bar,
+        )
     if kind == "table":
-        print_table(found, level)
+        print_estimates(beliefs, level)
     else:
-        write_table(found.columns(), kind, output or "-")
-    typer.echo(log_summary(visits, unknown=found.unknown), err=kind != "table")
+        write_table(estimate_columns(beliefs, level), kind, output or "-")
+    typer.echo(log_summary(beliefs.log, unknown=beliefs.unknown), err=kind != "table")

@@ -8,6 +8,7 @@ import typer
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.options import check_choice, parse_days
 from recrawl.errors import StoreError
+from recrawl.units import SECONDS_A_DAY
 
 if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
@@ -112,7 +113,7 @@ def run(
         "allow_private": allow_private,
     }
     known = settings_of(store, settings, options)
-    seconds = None if for_ is None else parse_days("--for", for_) * 86_400.0
+    seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
     _check_pages(known.store)
     if not known.contact and not known.user_agent:
         typer.echo(

@@ -22,41 +22,38 @@ def group() -> None:
 def git(
     repository: Annotated[
         str,
-        typer.Argument(metavar="REPO", help="The folder of a git repository, also a bare one."),
+        typer.Argument(metavar="REPO", help="The folder of a git repository, which may be bare."),
     ],
     *,
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where to write; made if it is not there."
+            "--output", "-o", metavar="FOLDER", help="Where to write; created if it does not exist."
         ),
     ],
     path: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Which files are pages, such as 'docs/**/*.md'; may be given several times. "
-            "Unless given, all are.",
+            help="Which files are pages, such as 'docs/**/*.md'; may be repeated. Default: all.",
         ),
     ] = None,
     importance: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="How much pages count: CSV or Parquet with the columns page and importance. "
-            "A page that is not in it counts 1.",
+            help="The importance of pages: CSV or Parquet with the columns page and importance. "
+            "Default: 1.",
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a trace that is there already.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing trace.")] = False,
     format_: OutputFormat = None,
     ignore_unknown: IgnoreUnknown = False,
 ) -> None:
     """Make a trace of the files in a git repository, from its history.
 
-    Every file is a page, and every commit of the current branch, merges among them, may change it.
-    Put patterns into quotation marks, so that the shell leaves them alone. Examples:
+    Every file is a page, and every commit of the current branch, merges included, may change it.
+    Put patterns in quotation marks, so that the shell does not expand them. Examples:
 
         recrawl trace git my-site -o trace
         recrawl trace git my-site.git --path 'docs/**/*.md' --path blog -o trace
@@ -74,14 +71,14 @@ def git(
     with progress_bar("Reading") as advance:
         made = trace_from_git(repository, path=path or "**", progress=advance)
         if importance is not None:
-            made = _weighed(made, importance, ignore_unknown=ignore_unknown)
+            made = _weighted(made, importance, ignore_unknown=ignore_unknown)
     with progress_bar("Writing"):
         write_trace(output, made, overwrite=force)
-    _give(made, kind, output)
+    _print_summary(made, kind, output)
 
 
-def _weighed(made: "Trace", file: str, *, ignore_unknown: bool) -> "Trace":
-    """Give a trace with its pages' importance as a file says; 1 where it does not."""
+def _weighted(made: "Trace", file: str, *, ignore_unknown: bool) -> "Trace":
+    """Return a trace with the importance of its pages from a file; 1 for pages not in it."""
     from dataclasses import replace
 
     import numpy as np
@@ -92,17 +89,17 @@ def _weighed(made: "Trace", file: str, *, ignore_unknown: bool) -> "Trace":
     from recrawl.formats.source import source_name
 
     names = pa.array(made.name, pa.large_string())
-    told = read_importance(file, names, ignore_unknown=ignore_unknown, among="the history")
-    counts = np.where(np.isnan(told), 1.0, told)
-    if not counts.any():
+    found = read_importance(file, names, ignore_unknown=ignore_unknown, among="the history")
+    weights = np.where(np.isnan(found), 1.0, found)
+    if not weights.any():
         raise InputError(
             source_name(file), "no page has an importance above 0", column="importance"
         )
-    return replace(made, importance=counts)
+    return replace(made, importance=weights)
 
 
-def _give(made: "Trace", kind: "Format | Literal['table']", folder: str) -> None:
-    """Say what is in the trace and what to do with it, apart from data that was asked for."""
+def _print_summary(made: "Trace", kind: "Format | Literal['table']", folder: str) -> None:
+    """Print what is in the trace and what to do with it; data goes to standard output."""
     import shlex
 
     import numpy as np
@@ -117,13 +114,13 @@ def _give(made: "Trace", kind: "Format | Literal['table']", folder: str) -> None
     times = np.concatenate([made.born, made.change_time, gone])
     first, last = pa.array([int(times.min()), int(times.max())], pa.timestamp("s", "UTC"))
     if kind != "table":
-        told = {"trace": folder, "pages": pages, "alive": alive, "changes": changes}
-        told |= {"first": first, "last": last}
-        write_table({name: pa.array([value]) for name, value in told.items()}, kind, "-")
-    place = printable(shlex.quote(folder))
+        facts = {"trace": folder, "pages": pages, "alive": alive, "changes": changes}
+        facts |= {"first": first, "last": last}
+        write_table({name: pa.array([value]) for name, value in facts.items()}, kind, "-")
+    shown = printable(shlex.quote(folder))
     typer.echo(
         f"{count(pages, 'page')}, {alive:,} alive, {count(changes, 'change')} "
         f"from {first.as_py():%Y-%m-%d} to {last.as_py():%Y-%m-%d}\n"
-        f"The trace is in {place}. Next: recrawl replay {place} --every 30d",
+        f"The trace is in {shown}. Next: recrawl replay {shown} --every 30d",
         err=kind != "table",
     )

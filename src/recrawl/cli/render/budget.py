@@ -1,4 +1,4 @@
-"""What a freshness costs, as people read it: in words, and drawn in a terminal's characters."""
+"""What a freshness costs, as people read it: in words, and drawn with characters."""
 
 import math
 import sys
@@ -10,65 +10,65 @@ from rich.text import Text
 
 from recrawl.cli.render.terminal import ANY_WIDTH, log_summary, number, per_day, percent
 from recrawl.kernels.jit import Floats
-from recrawl.planning.budget import Cost
+from recrawl.planning.cost import FreshnessCost
 from recrawl.units import format_duration, format_rate
 
-#: The drawing: cells for every step between budgets, and rows; some 70 characters wide in all.
-CELLS_A_STEP, ROWS = 4, 10
-#: A row holds as many levels.
+#: The size of the drawing: cells between two budgets, and rows; some 70 characters wide.
+CELLS_PER_STEP, ROWS = 4, 10
 BARS = " ▁▂▃▄▅▆▇█"
 LEVELS = len(BARS) - 1
-#: Powers of ten that are too long to stand beside one another.
+#: Powers of ten from here on are labelled as 1e10.
 LONG = 10
-#: Styles that can be read on dark and on light terminals.
+#: Styles that are legible on dark and on light terminals.
 PAID, BEYOND = "cyan", "bright_black"
 
 
-def print_summary(cost: Cost, *, err: bool) -> None:
-    """Print what the freshness costs, what the log's own visits bring, and what both rest on."""
+def print_summary(cost: FreshnessCost, *, err: bool) -> None:
+    """Print what the freshness costs, what the log's own visits bring, and what was read."""
     for line in (
         in_words(cost),
         compared(cost),
-        log_summary(cost.fleet.visits, unknown=cost.fleet.unknown),
+        log_summary(cost.beliefs.log, unknown=cost.beliefs.unknown),
     ):
         typer.echo(line, err=err)
 
 
-def in_words(cost: Cost) -> str:
-    """Say what the freshness costs."""
-    fresh, visits = f"{100 * cost.asked.freshness:.10g} %", cost.asked.visits
+def in_words(cost: FreshnessCost) -> str:
+    """Return a sentence about what the freshness costs."""
+    fresh, visits = f"{100 * cost.target.freshness:.10g} %", cost.target.visits
     if visits == 0.0:
-        return f"{fresh} fresh costs no visits: that much was never seen to change"
+        return f"{fresh} fresh costs no visits: that share was never seen to change"
     rate = format_rate(visits)
-    every = format_duration(len(cost.fleet.visits.names) / visits)
-    said = per_day(visits) if rate.endswith("a day") else f"{per_day(visits)}, {rate}"
-    return f"{fresh} fresh costs {said}; each page is visited every {every} on average"
+    every = format_duration(cost.beliefs.log.pages / visits)
+    cost_per_day = per_day(visits) if rate.endswith("per day") else f"{per_day(visits)}, {rate}"
+    return f"{fresh} fresh costs {cost_per_day}; each page is visited every {every} on average"
 
 
-def compared(cost: Cost) -> str:
-    """Say what the log's own visits bring, and what they could."""
-    now, planned = percent(cost.now.freshness), percent(cost.planned.freshness)
-    return f"the log has {per_day(cost.now.visits)}: {now} fresh, or {planned} if they were planned"
+def compared(cost: FreshnessCost) -> str:
+    """Return a sentence about what the log's own visits bring, and what they could bring."""
+    visits, now = per_day(cost.as_logged.visits), percent(cost.as_logged.freshness)
+    planned = percent(cost.planned.freshness)
+    return f"the log has {visits}: {now} fresh, or {planned} if they were planned"
 
 
-def print_curve(cost: Cost) -> None:
-    """Print freshness over budget; where no terminal shows it, without colours."""
+def print_curve(cost: FreshnessCost) -> None:
+    """Print freshness over budget, in colour on a terminal."""
     terminal = sys.stdout.isatty()
     console = Console(width=None if terminal else ANY_WIDTH, highlight=False)
-    console.print(drawing(cost.budgets, cost.shares, cost.asked.visits), end="", no_wrap=True)
+    console.print(drawing(cost.budgets, cost.freshness, cost.target.visits), end="", no_wrap=True)
 
 
 def drawing(budgets: Floats, shares: Floats, asked: float) -> Text:
-    """Draw the curve as bars over a logarithmic scale of budgets, and mark the one asked about."""
-    cells = CELLS_A_STEP * (budgets.size - 1) + 1
-    places = np.linspace(0.0, budgets.size - 1.0, cells)
-    heights = np.rint(np.interp(places, np.arange(budgets.size), shares) * ROWS * LEVELS)
+    """Draw the curve as bars over a logarithmic scale of budgets, and mark the one asked for."""
+    cells = CELLS_PER_STEP * (budgets.size - 1) + 1
+    steps = np.linspace(0.0, budgets.size - 1.0, cells)
+    heights = np.rint(np.interp(steps, np.arange(budgets.size), shares) * ROWS * LEVELS)
     logs = np.log10(budgets)
     mark = _cell(asked, logs, cells)
     paid = cells if mark is None else mark + 1
     text = Text(" freshness\n")
     for row in reversed(range(ROWS)):
-        # A label stands where a full row reaches to.
+        # A label is at the height that a full row reaches.
         percent = 100 * (row + 1) // ROWS
         text.append(f"{percent:4} % ┤" if (ROWS - row) % 2 else "       │")
         levels = np.clip(heights - row * LEVELS, 0, LEVELS).astype(np.int64)
@@ -79,7 +79,7 @@ def drawing(budgets: Floats, shares: Floats, asked: float) -> Text:
 
 
 def _scale(logs: Floats, cells: int, mark: int | None) -> Text:
-    """Draw the scale of budgets: its powers of ten, and the budget asked about."""
+    """Draw the scale of budgets: its powers of ten, and the marked budget."""
     line, labels = ["─"] * cells, [" "] * cells
     for power in range(math.ceil(logs[0]), math.floor(logs[-1]) + 1):
         cell = _cell(10.0**power, logs, cells)
@@ -91,11 +91,11 @@ def _scale(logs: Floats, cells: int, mark: int | None) -> Text:
     if mark is not None:
         line[mark] = "▲"
     words = "".join(labels).rstrip()
-    return Text(f"   0 % └{''.join(line)}\n        {words}\n{'visits a day':>44}")
+    return Text(f"   0 % └{''.join(line)}\n        {words}\n{'visits per day':>46}")
 
 
 def _cell(budget: float, logs: Floats, cells: int) -> int | None:
-    """Give the cell that a budget falls into, if there is one."""
+    """Return the cell that a budget falls into, or None if it is off the scale."""
     if budget <= 0.0:
         return None
     share = (math.log10(budget) - logs[0]) / (logs[-1] - logs[0])

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recrawl.records import Visits
+from recrawl.records import CrawlLog
 
 #: Maximum number of pages in a table.
 SHOWN = 20
@@ -50,15 +50,15 @@ def printable(name: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in name)
 
 
-def log_summary(visits: Visits, *, unknown: int) -> str:
+def log_summary(log: CrawlLog, *, unknown: int) -> str:
     """Return one line about what was read, and how many pages have nothing to learn from."""
-    first, last = int(visits.time.min()), int(visits.time.max())
-    counts = f"{count(len(visits.names), 'page')}, {count(visits.page.size, 'visit')}"
+    first, last = int(log.time.min()), int(log.time.max())
+    counts = f"{count(log.pages, 'page')}, {count(log.page.size, 'visit')}"
     parts = [f"{counts} from {_date(first)} to {_date(last)}"]
     if unknown:
         parts.append(f"{count(unknown, 'page')} with no visit to learn from")
-    if visits.duplicates:
-        parts.append(f"{count(visits.duplicates, 'repeated row')} dropped")
+    if log.duplicates:
+        parts.append(f"{count(log.duplicates, 'repeated row')} dropped")
     return "; ".join(parts)
 
 

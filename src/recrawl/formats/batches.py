@@ -1,4 +1,4 @@
-"""The rows of a CSV table, a block at a time, as columns of bytes."""
+"""The rows of a table, one batch at a time: CSV as columns of bytes, Parquet as typed columns."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -7,24 +7,26 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
+from pyarrow import parquet
 
 from recrawl.errors import InputError
 from recrawl.formats.source import Source
 
-#: A row longer than this many bytes is refused, so that memory stays bounded whatever a file holds.
-LONGEST_ROW = 4 * 2**20
+#: The longest row of a CSV file, in bytes, so that memory stays bounded whatever a file contains.
+MAX_ROW_BYTES = 4 * 2**20
+#: Rows are counted as a text editor counts lines: the header is row 1. Parquet has no header.
+FIRST_CSV_ROW, FIRST_PARQUET_ROW = 2, 1
+#: Few enough rows to bound memory, and enough to make the overhead per batch negligible.
+PARQUET_BATCH_ROWS = 2**18
 
-#: The header is row 1, as in a text editor.
-FIRST_ROW = 2
-
-_TOO_LONG = f"the row is longer than {LONGEST_ROW >> 20} MB (is a quotation mark left open?)"
+_TOO_LONG = f"the row is longer than {MAX_ROW_BYTES >> 20} MB (is a quotation mark left open?)"
 
 
 def read_header(source: Source) -> list[str]:
-    """Read the columns' names, leaving the stream at the first row of data.
+    """Read the column names of a CSV file, leaving the stream at the first row of data.
 
     Raises:
-        InputError: The first row is no header.
+        InputError: The first row is not a header.
     """
     try:
         header = next(csv.reader(_header_lines(source)), [])
@@ -36,10 +38,10 @@ def read_header(source: Source) -> list[str]:
 
 
 def _header_lines(source: Source) -> Iterator[str]:
-    """Give the first lines; a name in quotation marks may span several of them."""
+    """Yield the first lines; a quoted name may span several of them."""
     encoding = "utf-8-sig"
-    while line := source.stream.readline(LONGEST_ROW + 1):
-        if len(line) > LONGEST_ROW:
+    while line := source.stream.readline(MAX_ROW_BYTES + 1):
+        if len(line) > MAX_ROW_BYTES:
             raise source.error(_TOO_LONG, row=1)
         yield line.decode(encoding)
         encoding = "utf-8"
@@ -48,13 +50,13 @@ def _header_lines(source: Source) -> Iterator[str]:
 def csv_batches(
     source: Source, header: Sequence[str], columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Give some columns of the rows after the header, as bytes; an empty cell is null.
+    """Yield the given columns of the rows after the header; an empty cell is null.
 
     Raises:
         InputError: A row has too many or too few fields, or is too long.
     """
     invalid: list[Any] = []
-    row = FIRST_ROW
+    row = FIRST_CSV_ROW
 
     def note(found: Any) -> str:  # noqa: ANN401 - pyarrow has no types
         invalid.append(found)
@@ -63,10 +65,10 @@ def csv_batches(
     try:
         reader = arrow_csv.open_csv(
             source.stream,
-            # One thread: only then are rows that do not fit numbered.
+            # One thread: only then are invalid rows numbered.
             arrow_csv.ReadOptions(
                 use_threads=False,
-                block_size=LONGEST_ROW,
+                block_size=MAX_ROW_BYTES,
                 column_names=[
                     name if name in columns else str(number) for number, name in enumerate(header)
                 ],
@@ -98,15 +100,47 @@ def _explained(
         first = invalid[0]
         fields = f"{first.actual_columns} field{'s' if first.actual_columns != 1 else ''}"
         problem = f"the row has {fields}, the header has {first.expected_columns}"
-        return source.error(problem, row=first.number + FIRST_ROW - 1)
+        return source.error(problem, row=first.number + FIRST_CSV_ROW - 1)
     if "straddling" in str(error):
         return source.error(_TOO_LONG, row=row)
     return source.error(f"it cannot be read as CSV: {error}")
 
 
-def filled_rows(batch: pa.RecordBatch) -> pa.Array:
-    """Say which rows of a batch have something in them; empty lines do not."""
-    filled = batch.column(0).is_valid()
+def nonempty_rows(batch: pa.RecordBatch) -> pa.Array:
+    """Return which rows of a batch contain anything; empty lines do not."""
+    found = batch.column(0).is_valid()
     for column in batch.columns[1:]:
-        filled = pc.or_(filled, column.is_valid())
-    return filled
+        found = pc.or_(found, column.is_valid())
+    return found
+
+
+def open_parquet(source: Source) -> parquet.ParquetFile:
+    """Open a Parquet file; one from a pipe, which cannot seek, is read into memory.
+
+    Raises:
+        InputError: The file is truncated or damaged.
+    """
+    try:
+        if source.file.seekable():
+            return parquet.ParquetFile(source.file)
+        return parquet.ParquetFile(pa.BufferReader(source.stream.read()))
+    except (pa.ArrowException, OSError):
+        raise _damaged(source) from None
+
+
+def parquet_batches(
+    source: Source, file: parquet.ParquetFile, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the given columns of all rows.
+
+    Raises:
+        InputError: The file is damaged.
+    """
+    try:
+        yield from file.iter_batches(PARQUET_BATCH_ROWS, columns=list(columns), use_threads=False)
+    except (pa.ArrowException, OSError):
+        raise _damaged(source) from None
+
+
+def _damaged(source: Source) -> InputError:
+    return source.error("the Parquet file is truncated or damaged")
