@@ -34,7 +34,7 @@ from recrawl.records import (
     Validators,
     Visit,
 )
-from recrawl.store.rows import Added, Edits, PageTable, NewPage, Observed, SitemapFile, Spent
+from recrawl.store.rows import Added, Edits, NewPage, Observed, PageTable, SitemapFile, Spent
 from recrawl.urls import host_of
 
 SECOND = 1_000_000

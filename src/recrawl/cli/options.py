@@ -1,6 +1,6 @@
 """Options that several commands have, and checks to make before a large file is read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
-from recrawl.store.rows import Added, Edits, PageTable, NewPage, Observed, SitemapFile, Spent
+from recrawl.store.rows import Added, Edits, NewPage, Observed, PageTable, SitemapFile, Spent
 
 
 class Fetching(Protocol):

@@ -11,8 +11,8 @@ from typing import TextIO
 
 from recrawl.errors import AddressError, ArgumentError, InputError
 from recrawl.formats.source import Source, opened
-from recrawl.progress import Progress, no_progress
 from recrawl.hosts import host_of
+from recrawl.progress import Progress, no_progress
 from recrawl.store.rows import NewPage
 from recrawl.units import quoted
 from recrawl.urls import canonical
