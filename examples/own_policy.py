@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import Policy, World, policy_named, replay
-from recrawl.simulation.policy import Pages
+from recrawl.simulation.policy import PageSet
 
 Ints = NDArray[np.int64]
 
@@ -19,7 +19,7 @@ class OldestFirst:
     keeps_budget: bool = True
     knows_rates: bool = False
 
-    def start(self, pages: Pages, budget: float, *, tick: float, seed: int) -> "OldestFirstRun":  # noqa: ARG002
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> "OldestFirstRun":  # noqa: ARG002
         """Begin a replay."""
         return OldestFirstRun(np.sqrt(pages.importance))
 

@@ -22,6 +22,7 @@ from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import StoreError
+from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import (
@@ -35,7 +36,6 @@ from recrawl.records import (
     Visit,
 )
 from recrawl.store.rows import Added, Edits, NewPage, Observed, PageTable, SitemapFile, Spent
-from recrawl.urls import host_of
 
 SECOND = 1_000_000
 PER_SECOND = 86_400.0

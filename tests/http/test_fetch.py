@@ -565,7 +565,7 @@ def in_virtual_time(web: Web, story: Callable[[Fetcher], Coroutine[Any, Any, Non
     """Run a story with a delay between requests to a host."""
 
     async def main() -> None:
-        gate = Gate(delay, 4, clock=asyncio.get_running_loop().time)
+        gate = Gate(HostPacing(delay, 4), clock=asyncio.get_running_loop().time)
         async with web, fetcher(gate=gate, limits=replace(PATIENT, **limits)) as made:
             await story(made)
 
@@ -595,7 +595,7 @@ def test_a_redirect_to_a_host_that_must_wait_is_a_failure_not_a_postponement() -
 
     async def story(made: Fetcher) -> None:
         web.scripts["/a"] = redirect(f"http://other.test:{web.port}/b")
-        made.gate.close(f"other.test:{web.port}", 100.0)
+        made.gate.refuse(f"other.test:{web.port}", 503, 100.0)
         await made.robots.rules(web.url("/a"))
         got = await made.fetch(web.page("/a"))
         assert got.error is not None
@@ -608,7 +608,8 @@ def test_rules_that_never_arrive_leave_connections_to_others() -> None:
     async def hang(_: Request, __: asyncio.StreamWriter) -> None:
         await asyncio.sleep(1000.0)
 
-    web = Web({f"{n}.test/robots.txt": hang for n in range(9)} | {"/a": answer()})
+    web = Web({"/a": answer()})
+    web.scripts |= {f"{n}.test/robots.txt": hang for n in range(9)}
 
     async def story(made: Fetcher) -> None:
         await made.robots.rules(web.url("/a", "known.test"))
