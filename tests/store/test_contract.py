@@ -168,6 +168,20 @@ def test_a_body_is_stored_once_and_only_while_it_is_used(store: SqliteStore) -> 
     assert store.spent(0).requests == 12
 
 
+def test_the_same_content_with_new_headers_renews_the_copy(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
+    visit = found(known(store, 0), b"a", NOON + 1, Outcome.UNCHANGED)
+    moved = replace(visit.response, url="https://moved.example/", truncated=True)
+    store.record([replace(visit, response=moved)])
+    copy = store.copy(address(0))
+    assert copy is not None
+    assert (copy.response.at, copy.response.url) == (NOON + 1, "https://moved.example/")
+    assert copy.response.truncated
+    assert store.history(0, 1)[0].redirect == "https://moved.example/"
+    assert store.history(0, 1)[0].truncated
+
+
 def test_a_page_may_lose_its_copy(store: SqliteStore) -> None:
     store.add(new_pages(1), at=NOON)
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
@@ -371,3 +385,20 @@ def test_observations_are_visits_that_compared_something(store: SqliteStore) -> 
     assert seen.changed.tolist() == [False, True] * 6
     part = store.observations(12)
     assert part.page.tolist() == [0, 0, 2, 2, 4, 4]
+    # 24 visits are more than twice 10: every third page.
+    assert store.observations(10).page.tolist() == [0, 0, 3, 3]
+
+
+def test_two_visits_at_the_same_time_are_no_observation(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    visit = found(known(store, 0), b"a", NOON)
+    store.record([replace(visit, previous=NOON)])
+    assert store.observations(10).page.tolist() == []
+
+
+def test_a_run_forgets_the_edits_before_it(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    serial = store.fleet().serial
+    with store.lock():
+        assert store.changes_since(0).added == []
+        assert store.fleet().serial == serial

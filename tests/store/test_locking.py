@@ -9,6 +9,7 @@ import pytest
 from store.made_up import NOON, new_pages
 
 from recrawl.errors import StoreError
+from recrawl.store.locking import runner_of
 from recrawl.store.sqlite import SqliteStore
 
 HOLD = """
@@ -66,3 +67,30 @@ def test_a_lock_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
         store.lock(),
     ):
         pass
+
+
+def test_the_process_of_the_run_is_known_while_it_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "recrawl.db"
+    lock = tmp_path / "recrawl.db-run"
+    with SqliteStore.open(path, create=True) as store:
+        assert runner_of(path) is None
+        with store.lock():
+            assert runner_of(path) == os.getpid()
+            # Another user's process may not be signalled, but it is alive.
+            monkeypatch.setattr(os, "kill", _refuse)
+            assert runner_of(path) == os.getpid()
+            monkeypatch.undo()
+            # The process of a killed run, while a new one acquires the lock.
+            with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+                pass
+            lock.write_text(f"{ended.pid}\n")
+            assert runner_of(path) is None
+        # The process that a killed run left behind is another program's by now.
+        lock.write_text(f"{os.getpid()}\n")
+        assert runner_of(path) is None
+
+
+def _refuse(_process: int, _signal: int) -> None:
+    raise PermissionError

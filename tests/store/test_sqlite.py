@@ -68,6 +68,14 @@ def test_a_store_may_be_closed_twice_but_not_used_then(path: Path) -> None:
         (lambda path: path.unlink() or path.mkdir(), "this is a folder, not a store"),
         (lambda path: _run(path, "PRAGMA application_id = 7"), "another program's SQLite file"),
         (
+            lambda path: path.unlink() or _run(path, "CREATE TABLE theirs (a)"),
+            "another program's SQLite file",
+        ),
+        (
+            lambda path: _run(path, f"PRAGMA user_version = {len(migrations()) + 1}"),
+            "newer recrawl",
+        ),
+        (
             lambda path: _run(path, "PRAGMA user_version = 99"),
             r"newer recrawl \(version 99; this one reads up to 3\); upgrade recrawl",
         ),
@@ -164,6 +172,8 @@ def test_the_connection_has_the_documented_settings(path: Path) -> None:
         settings |= {"busy_timeout": 5_000, "application_id": int.from_bytes(b"rcrl", "big")}
         for name, value in settings.items():
             assert connection.execute(f"PRAGMA {name}").fetchone() == (value,)
+        with store.lock():
+            assert connection.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
 
 
 def test_a_writer_that_does_not_finish_is_reported_after_a_wait(
@@ -258,6 +268,7 @@ def test_damage_is_found(path: Path, tmp_path: Path) -> None:
     damages = {
         "UPDATE bodies SET deflated = x'00' WHERE rowid = 1": "does not match its digest",
         "UPDATE bodies SET size = size + 1 WHERE rowid = 1": "does not have its recorded size",
+        "UPDATE bodies SET stored = stored + 1 WHERE rowid = 1": "does not have its recorded size",
         "DELETE FROM bodies WHERE rowid = 1": "refers to a row that is missing from bodies",
         "INSERT INTO bodies VALUES (x'01', 0, 8, x'789c030000000001')": "belongs to no page",
         "DELETE FROM copies WHERE page = 4": "page 4 has a body without headers",
@@ -274,6 +285,7 @@ def test_damage_is_found(path: Path, tmp_path: Path) -> None:
         with SqliteStore.open(copy) as store:
             problems = store.check()
             assert any(sentence in problem for problem in problems), (damage, problems)
+            assert len(problems) == len(set(problems))
 
 
 def test_a_damaged_body_is_not_returned(path: Path) -> None:
