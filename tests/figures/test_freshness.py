@@ -32,11 +32,11 @@ def texts(**marks: tuple[float, float]) -> list[str]:
 def test_axes_say_what_they_show_and_marks_what_they_cost() -> None:
     axes = freshness_figure(BUDGETS, SHARES).axes[0]
     assert axes.get_xscale() == "log"
-    assert "visits a day" in axes.get_xlabel()
+    assert "visits per day" in axes.get_xlabel()
     assert "freshness" in axes.get_ylabel()
     assert texts() == []
-    assert texts(asked=(12.345, 0.95)) == ["95 % fresh:\n12.3 visits a day"]
-    assert texts(asked=(12_345.6, 0.999)) == ["99.9 % fresh:\n12,346 visits a day"]
+    assert texts(asked=(12.345, 0.95)) == ["95 % fresh:\n12.3 visits per day"]
+    assert texts(asked=(12_345.6, 0.999)) == ["99.9 % fresh:\n12,346 visits per day"]
     assert texts(now=(3.0, 0.4)) == ["as in the log"]
     assert texts(now=(1e6, 0.4)) == []
 

@@ -131,7 +131,7 @@ def test_what_was_run_is_told() -> None:
 
 
 def test_times_are_named_as_what_differs_where_there_are_any() -> None:
-    assert "only times, in timings.json" in page().text
+    assert "only timings, in timings.json" in page().text
     untimed = page({"one": SECTIONS["one"]})
     assert "timings" not in untimed.text
     assert "The same command gives the same numbers" in untimed.text
