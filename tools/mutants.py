@@ -83,20 +83,28 @@ def is_killed(mutant: Mutant, copy: Path, timeout: float) -> bool:
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # what was compiled is valid again
 
 
+def seconds_without_faults(one: Mutant, copy: Path) -> float:
+    """Return how long the tests take for a fault like this one, where none is planted."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as machine_code:
+        fresh = {"NUMBA_CACHE_DIR": machine_code} if one.in_kernel else {}
+        if not passes(copy, tests_for(one), None, **fresh):
+            sys.exit(f"These tests fail without any fault: {' '.join(tests_for(one))}")
+    seconds = time.monotonic() - began
+    print(f"The tests of {one.package} take {seconds:.0f} s", flush=True)
+    return seconds
+
+
 def run(mutants: list[Mutant], folder: Path, jobs: int) -> dict[Mutant, bool]:
     """Try every mutant, and return which were killed."""
     first = folder / "0"
     first.mkdir()
     for source in (ROOT / name for name in COPIED):
         (shutil.copytree if source.is_dir() else shutil.copy2)(source, first / source.name)
-    patience = dict[tuple[str, bool], float]()
-    for one in {(mutant.package, mutant.in_kernel): mutant for mutant in mutants}.values():
-        began = time.monotonic()
-        fresh = {"NUMBA_CACHE_DIR": str(folder / "machine-code")} if one.in_kernel else {}
-        if not passes(first, tests_for(one), None, **fresh):
-            sys.exit(f"The tests of {one.package} fail without any fault: {tests_for(one)}")
-        patience[one.package, one.in_kernel] = 30 + 3 * (time.monotonic() - began)
-        print(f"{one.package}: tests pass in {time.monotonic() - began:.0f} s", flush=True)
+    kinds = {(mutant.package, mutant.in_kernel): mutant for mutant in mutants}
+    with ThreadPoolExecutor(jobs) as pool:
+        seconds = pool.map(lambda one: seconds_without_faults(one, first), kinds.values())
+        patience = {kind: 30 + 3 * taken for kind, taken in zip(kinds, seconds, strict=True)}
     copies = SimpleQueue[Path]()
     for job in range(jobs):
         copies.put(shutil.copytree(first, folder / str(job)) if job else first)
