@@ -68,7 +68,7 @@ def test_a_store_may_be_closed_twice_but_not_used_then(path: Path) -> None:
         (lambda path: path.unlink() or path.mkdir(), "this is a folder, not a store"),
         (lambda path: _run(path, "PRAGMA application_id = 7"), "another program's SQLite file"),
         (
-            lambda path: path.unlink() or _run(path, "CREATE TABLE theirs (a)"),
+            lambda path: [path.unlink(), _run(path, "CREATE TABLE theirs (a)")],
             "another program's SQLite file",
         ),
         (
