@@ -7,7 +7,7 @@ WORDS = {
     "place": (
         "Alder Bay", "Brindle", "Carrow", "Dunmere", "Eastleigh Point", "Farrow Hill", "Glasson",
         "Harwick", "Inverlyne", "Kestrel Moor", "Lowther", "Marlow Sound", "Northgate", "Oakhaven",
-        "Penrose", "Quarry Lane", "Redcliff", "Stonebridge", "Thornbury", "Upper Wexley",
+        "Penrose", "Quarry Hill", "Redcliff", "Stonebridge", "Thornbury", "Upper Wexley",
     ),
     "person": (
         "Ada Lindqvist", "Bram Okafor", "Carla Mendes", "Dev Patel", "Elif Demir", "Finn Gallagher",
@@ -65,8 +65,8 @@ WORDS = {
         "two clocks that disagree", "a half-written file", "a lost connection", "an empty result",
     ),
     "product": (
-        "desk lamp", "walnut desk", "wool blanket", "cast-iron pan", "garden bench", "tea kettle",
-        "reading chair", "oak shelf", "linen curtain", "storm lantern", "canvas bag", "wall clock",
+        "floor lamp", "walnut table", "wool blanket", "cast-iron pan", "garden bench", "tea kettle",
+        "reading chair", "oak stool", "linen curtain", "storm lantern", "canvas bag", "wall clock",
         "bread knife", "picnic basket", "enamel mug", "leather notebook",
     ),
     "material": (

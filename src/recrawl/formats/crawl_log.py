@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from recrawl.errors import CrawlLogError
 from recrawl.formats import cells
 from recrawl.formats.cells import EMPTY, Outcomes
-from recrawl.formats.names import Names
 from recrawl.formats.rows import Layout, Rows, page_names, read_rows
 from recrawl.kernels.grouping import stable_order
 from recrawl.kernels.jit import Ints
@@ -37,11 +36,10 @@ def read_log(
     Raises:
         CrawlLogError: The log is invalid; the message says where and why.
     """
-    names = Names()
-    rows = read_rows(source, _layout(names), ignore_unknown=ignore_unknown, progress=progress)
+    rows = read_rows(source, LAYOUT, ignore_unknown=ignore_unknown, progress=progress)
     if not rows.count:
         raise rows.error("there are no visits in it", None)
-    return _sorted_visits(rows, names.array())
+    return _sorted_visits(rows)
 
 
 def _times(column: pa.Array) -> Ints:
@@ -51,26 +49,25 @@ def _times(column: pa.Array) -> Ints:
     return times
 
 
-def _layout(names: Names) -> Layout:
-    """Return the layout of a crawl log whose pages are numbered as they are read."""
-    return Layout(
-        readers={
-            "page": lambda column: names.number(page_names(column)),
-            "time": _times,
-            "changed": cells.read_changed,
-            "outcome": cells.read_outcomes,
-            "crawl_rate": cells.read_rates,
-            "last_modified": cells.read_times,
-            "importance": cells.read_importances,
-        },
-        required=(("page",), ("time",), ("changed", "outcome")),
-        error_type=CrawlLogError,
-    )
+LAYOUT = Layout(
+    readers={
+        # Each name is kept once per batch, and once in all when the batches are joined.
+        "page": lambda column: page_names(column).dictionary_encode(),
+        "time": _times,
+        "changed": cells.read_changed,
+        "outcome": cells.read_outcomes,
+        "crawl_rate": cells.read_rates,
+        "last_modified": cells.read_times,
+        "importance": cells.read_importances,
+    },
+    required=(("page",), ("time",), ("changed", "outcome")),
+    error_type=CrawlLogError,
+)
 
 
-def _sorted_visits(rows: Rows, names: pa.Array) -> CrawlLog:
+def _sorted_visits(rows: Rows) -> CrawlLog:
+    page, names = _numbered(rows.columns.pop("page"))
     columns = {name: np.concatenate(rows.columns.pop(name)) for name in list(rows.columns)}
-    page = columns.pop("page")
     _reject_blank(rows, page, names)
     decided_by = "outcome" if "outcome" in columns else "changed"
     columns["outcome"] = _outcomes(columns.pop("changed", None), columns.get("outcome"))
@@ -90,6 +87,13 @@ def _sorted_visits(rows: Rows, names: pa.Array) -> CrawlLog:
         source=rows.source.name,
         **columns,
     )
+
+
+def _numbered(batches: list[pa.DictionaryArray]) -> tuple[Ints, pa.Array]:
+    """Return pages as numbers from 0, in order of first appearance, and their names."""
+    chunks = pa.chunked_array(batches).unify_dictionaries().chunks
+    page = np.concatenate([np.asarray(chunk.indices) for chunk in chunks]).astype(np.int64)
+    return page, chunks[0].dictionary
 
 
 def _reject_blank(rows: Rows, page: Ints, names: pa.Array) -> None:
