@@ -147,9 +147,11 @@ class CrawlFrontier:
             self.frontier.report(present, days(now), changed=False, failed=True)
             self.frontier.spend(-len(present))
 
-    def defer(self, host: str, until: float) -> None:
-        """Take no page of a host before a time."""
+    def defer(self, host: str, now: int, seconds: float) -> int:
+        """Take no page of a host for some seconds; return until when, in microseconds."""
+        until = now + round(seconds * 1e6)
         self.frontier.defer(self._ids.host(host), days(until))
+        return until
 
     def limit_host(self, host: str, delay: float) -> None:
         """Slow a host down to a delay that is longer than the one in force."""

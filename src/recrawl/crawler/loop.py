@@ -193,7 +193,7 @@ class Crawl:
                 continue
             self._queues.add(page)
             if self._queues.is_full(page.host):
-                self._frontier.defer(page.host, now + FULL_PAUSE * 1e6)
+                self._frontier.defer(page.host, now, FULL_PAUSE)
         self._wake.set()
 
     def _start_visits(self) -> None:
@@ -224,15 +224,14 @@ class Crawl:
     def _pace(self, host: str, visit: Visit) -> None:
         """Pass on to the frontier when, and how fast, a host may be visited."""
         self._frontier.limit_host(host, self._pacing.delay_of(host))
-        seconds = self._pacing.backoff(host, visit.response)
+        response = visit.response
+        seconds = self._pacing.backoff(host, response)
         self._queues.release()
         if seconds > 0.0:
-            until = visit.response.at + round(seconds * 1e6)
-            LOGGER.info("back off from %s for %g s: %s", host, seconds, visit.response.error)
-            self.stats.closed[host] = until
-            self._frontier.defer(host, until)
+            LOGGER.info("back off from %s for %g s: %s", host, seconds, response.error)
+            self.stats.closed[host] = self._frontier.defer(host, response.at, seconds)
             dropped = [page.number for page in self._queues.drop(host)]
-            self._frontier.give_back(dropped, visit.response.at)
+            self._frontier.give_back(dropped, response.at)
 
     async def _end_visits(self) -> None:
         if self._tasks:
