@@ -67,10 +67,7 @@ def test_a_store_may_be_closed_twice_but_not_used_then(path: Path) -> None:
         (lambda path: path.write_bytes(b"hello, this is no store" * 99), "not a recrawl store"),
         (lambda path: path.unlink() or path.mkdir(), "this is a folder, not a store"),
         (lambda path: _run(path, "PRAGMA application_id = 7"), "another program's SQLite file"),
-        (
-            lambda path: [path.unlink(), _run(path, "CREATE TABLE theirs (a)")],
-            "another program's SQLite file",
-        ),
+        (lambda path: _run_anew(path, "CREATE TABLE theirs (a)"), "another program's SQLite file"),
         (
             lambda path: _run(path, f"PRAGMA user_version = {len(migrations()) + 1}"),
             "newer recrawl",
@@ -103,6 +100,11 @@ def _run(path: Path, *commands: str) -> None:
         connection.execute(command)
     connection.commit()
     connection.close()
+
+
+def _run_anew(path: Path, *commands: str) -> None:
+    path.unlink()
+    _run(path, *commands)
 
 
 @pytest.mark.parametrize("version", range(1, len(migrations())))
