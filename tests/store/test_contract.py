@@ -257,9 +257,10 @@ def test_a_run_sees_the_edits_of_others(store: SqliteStore) -> None:
     assert store.changes_since(serial) == Edits(serial, [], [], [], [])
     store.add([*new_pages(1), NewPage(address(1), "host1.example", 4.0)], at=NOON)
     store.add([NewPage(address(i), "host.example") for i in (3, 7, 8)], at=NOON)
+    store.add([NewPage(address(7), "host.example", 2.0)], at=NOON)
     store.remove([address(2), address(8)])
     edits = store.changes_since(serial)
-    assert [page.url for page in edits.added] == [address(7)]
+    assert [(page.url, page.importance) for page in edits.added] == [(address(7), 2.0)]
     assert [page.number for page in edits.revived] == [3]
     assert edits.removed == [2]
     assert edits.importance == [(1, 4.0)]
