@@ -6,6 +6,7 @@ from recrawl.allocation import freshness as freshness
 from recrawl.allocation import freshness_curve as freshness_curve
 from recrawl.allocation import proportional as proportional
 from recrawl.allocation import uniform as uniform
+from recrawl.crawler.build import Crawler as Crawler
 from recrawl.estimation import LLN as LLN
 from recrawl.estimation import MLE as MLE
 from recrawl.estimation import SA as SA
@@ -28,11 +29,14 @@ from recrawl.estimation import fit_prior as fit_prior
 from recrawl.estimation import load_state as load_state
 from recrawl.estimation import observe as observe
 from recrawl.estimation import save_state as save_state
+from recrawl.estimation import staleness as staleness
+from recrawl.estimation import survival as survival
 from recrawl.formats.crawl_log import read_log as read_log
 from recrawl.planning.plan import Plan as Plan
 from recrawl.planning.plan import plan as plan
 from recrawl.records import CrawlLog as CrawlLog
 from recrawl.scheduling.frontier import Frontier as Frontier
+from recrawl.simulation.checks import check_policy as check_policy
 from recrawl.simulation.policies import policy_named as policy_named
 from recrawl.simulation.policy import Policy as Policy
 from recrawl.simulation.replay import replay as replay

@@ -388,14 +388,16 @@ def test_a_store_that_fails_ends_the_crawl(monkeypatch: pytest.MonkeyPatch) -> N
         crawl(web, store, settings_of())
 
 
-def test_a_visit_that_fails_in_a_way_nobody_expected_ends_the_crawl() -> None:
+def test_a_visit_that_fails_in_a_way_nobody_expected_ends_the_crawl_at_once() -> None:
     store = MemoryStore(*urls(A, 3))
 
     def surprise(_url: str) -> str:
         raise StoreError("unexpected")
 
+    shown: list[int] = []
     with pytest.raises(StoreError, match="unexpected"):
-        crawl(FakeWeb(surprise), store, settings_of())
+        crawl(FakeWeb(surprise), store, settings_of(), watch=lambda stats: shown.append(stats.now))
+    assert shown[-1] < SECOND
 
 
 # What it reports

@@ -317,3 +317,9 @@ def test_a_hundred_thousand_pages_can_be_added_twice(tmp_path: Path) -> None:
     with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
         assert store.add(new_pages(100_000), at=NOON).new == 100_000
         assert store.add(new_pages(100_000), at=NOON).known == 100_000
+
+
+def test_extended_error_codes_have_the_sentence_of_their_primary_code() -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+    assert "the disk failed or is full" in str(database.store_error("my.db", error))

@@ -108,7 +108,7 @@ def findings(played: DemoResult) -> str:
         f"{found[Outcome.UNCHANGED]:,} unchanged ({view.not_modified:,} not modified), "
         f"{found[Outcome.FAILED]:,} failed.\n"
         f"{_learned(played)}\n"
-        "Clocks, tokens and adverts were mistaken for a change "
+        "Clocks, tokens and adverts looked like a change "
         f"{count(played.needless.size, 'time')}, {late:,} in the second half."
     )
 

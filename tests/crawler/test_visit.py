@@ -1,0 +1,120 @@
+"""One visit: conditions, the copy, and the second fetch where a page seems to change every time."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from site_server import page_about
+
+from recrawl.content.reader import Reader
+from recrawl.crawler.parse_pool import ParsePool
+from recrawl.crawler.visit import Visitor
+from recrawl.errors import StoreError
+from recrawl.records import Outcome, Page, Response, Validators, Visit
+from recrawl.store.encoding import digest_of
+
+URL = "https://a.example/"
+OLD = page_about("As it was.").encode()
+NEW = page_about("News, which nobody expected.").encode()
+COPY = Page(
+    0,
+    URL,
+    "a.example",
+    last_visit=1,
+    visits=1,
+    body=digest_of(OLD),
+    validators=Validators('"v1"'),
+)
+HTML = (("Content-Type", "text/html"),)
+
+
+def ok(body: bytes) -> Response:
+    return Response(URL, 200, 2, HTML, body, transferred=len(body), seconds=0.5)
+
+
+class Scripted:
+    """Answers with one response after another."""
+
+    def __init__(self, *responses: Response) -> None:
+        self._responses = iter(responses)
+        self.conditional: list[bool] = []
+
+    async def fetch(self, page: Page, *, conditional: bool) -> Response:
+        del page
+        self.conditional.append(conditional)
+        return next(self._responses)
+
+    async def fetch_file(
+        self, url: str, max_bytes: int, validators: Validators | None = None
+    ) -> Response:
+        raise NotImplementedError
+
+
+def visit(page: Page, web: Scripted, copy: bytes | None = OLD) -> Visit:
+    def stored_body(digest: bytes) -> bytes:
+        if copy is None:
+            raise StoreError("the copy is damaged")
+        assert digest == page.body
+        return copy
+
+    return asyncio.run(Visitor(web, Reader(), stored_body, 20, 3, ParsePool()).visit(page))
+
+
+def test_the_first_change_is_confirmed_by_a_second_fetch() -> None:
+    web = Scripted(ok(NEW), ok(NEW))
+    found = visit(COPY, web)
+    assert (found.outcome, found.content) == (Outcome.CHANGED, NEW)
+    assert web.conditional == [True, False]
+    response = found.response
+    assert (response.requests, response.transferred, response.seconds) == (2, 2 * len(NEW), 1.0)
+
+
+def test_a_change_that_is_only_noise_is_none() -> None:
+    noisy = [page_about("As it was.", f"It is {n} o'clock.").encode() for n in (111, 222, 333)]
+    page = replace(COPY, body=digest_of(noisy[0]))
+    found = visit(page, Scripted(ok(noisy[1]), ok(noisy[2])), noisy[0])
+    assert (found.outcome, found.response.requests) == (Outcome.UNCHANGED, 2)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        Response(URL, 0, 2, error="no connection"),
+        Response(URL, 404, 2),
+        Response(URL, 503, 2, error="the server answered 503"),
+    ],
+)
+def test_a_second_fetch_that_fails_leaves_the_first_as_it_was(second: Response) -> None:
+    found = visit(COPY, Scripted(ok(NEW), second))
+    assert (found.outcome, found.content) == (Outcome.CHANGED, NEW)
+    assert (found.response.status, found.response.error) == (200, None)
+    assert found.response.requests == 2
+
+
+def test_an_unchanged_page_is_fetched_once() -> None:
+    web = Scripted(ok(OLD))
+    found = visit(COPY, web)
+    assert (found.outcome, found.previous, found.content) == (Outcome.UNCHANGED, 1, None)
+    assert web.conditional == [True]
+
+
+def test_after_many_304_a_page_is_fetched_without_conditions() -> None:
+    modes = []
+    for not_modified in (19, 20):
+        web = Scripted(ok(OLD))
+        visit(replace(COPY, not_modified=not_modified), web)
+        modes += web.conditional
+    assert modes == [True, False]
+
+
+def test_a_damaged_copy_makes_the_next_one_the_first() -> None:
+    found = visit(COPY, Scripted(ok(NEW)), copy=None)
+    assert (found.outcome, found.content) == (Outcome.FIRST, NEW)
+
+
+@pytest.mark.parametrize(("missed", "state"), [(0, "MISSING"), (1, "MISSING"), (2, "GONE")])
+def test_a_page_is_retired_after_three_404(missed: int, state: str) -> None:
+    page = COPY
+    for _ in range(missed + 1):
+        page = visit(page, Scripted(Response(URL, 404, 2))).page
+    assert page.state.name == state
