@@ -21,10 +21,10 @@ from recrawl.records import Page
 AGENT = "recrawl-test/1.0 (+https://example.org/bot)"
 
 #: Timeouts that no test reaches, however busy the machine.
-PATIENT = Limits(connect_timeout=60.0, idle_timeout=60.0, total_timeout=120.0, max_bytes=1_000_000)
+PATIENT = Limits(connect_timeout=60.0, read_timeout=60.0, total_timeout=120.0, max_bytes=1_000_000)
 
 #: Timeouts for tests of timeouts, which run in virtual time.
-QUICK = Limits(connect_timeout=1.0, idle_timeout=1.0, total_timeout=2.0, max_bytes=1_000_000)
+QUICK = Limits(connect_timeout=1.0, read_timeout=1.0, total_timeout=2.0, max_bytes=1_000_000)
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,6 @@ from recrawl.estimation import fit_prior as fit_prior
 from recrawl.estimation import load_state as load_state
 from recrawl.estimation import observe as observe
 from recrawl.estimation import save_state as save_state
-from recrawl.estimation import staleness as staleness
-from recrawl.estimation import survival as survival
 from recrawl.formats.crawl_log import read_log as read_log
 from recrawl.planning.plan import Plan as Plan
 from recrawl.planning.plan import plan as plan

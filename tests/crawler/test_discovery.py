@@ -45,7 +45,7 @@ def importance(store: MemoryStore) -> dict[str, float]:
 
 def test_links_are_followed_as_far_as_the_settings_say() -> None:
     store = MemoryStore(f"{A}/")
-    crawl(linked_site(), store, settings_of(follow=True, max_depth=2, link_share=0.5))
+    crawl(linked_site(), store, settings_of(follow=True, max_depth=2, link_importance=0.5))
     assert importance(store) == {"/": 1.0, "/one": 0.5, "/two": 0.25}
     assert store.outcomes(f"{A}/two")[0] is Outcome.FIRST
 
@@ -88,7 +88,7 @@ def test_a_sitemap_brings_pages_and_is_read_again_after_its_interval() -> None:
     store = MemoryStore()
     store.add_sitemap(MAP)
     web = FakeWeb({f"{A}/new": page_about("New."), MAP: sitemap((f"{A}/new", ""))})
-    settings = settings_of(sitemap_every=40 / 86_400, budget=PER_SECOND)
+    settings = settings_of(sitemap_interval=40 / 86_400, budget=PER_SECOND)
     stats = crawl(web, store, settings, seconds=100.0)
     assert store.outcomes(f"{A}/new")[0] is Outcome.FIRST
     assert store.maps[MAP].pages == 1
@@ -99,10 +99,10 @@ def test_a_sitemap_that_is_not_modified_is_noted_as_read() -> None:
     store = MemoryStore()
     store.add_sitemap(MAP)
     web = FakeWeb({MAP: sitemap((f"{A}/new", ""))}, etags=True)
-    crawl(web, store, settings_of(sitemap_every=1 / 24), seconds=60.0)
+    crawl(web, store, settings_of(sitemap_interval=1 / 24), seconds=60.0)
     validators = store.maps[MAP].validators
     assert validators.etag is not None
-    crawl(web, store, settings_of(sitemap_every=1 / 24), seconds=60.0, begin=DAY)
+    crawl(web, store, settings_of(sitemap_interval=1 / 24), seconds=60.0, begin=DAY)
     assert store.maps[MAP].validators == validators
     assert (store.maps[MAP].pages, store.maps[MAP].read_at) == (1, DAY)
 
@@ -125,7 +125,7 @@ def test_a_sitemap_that_cannot_be_read_is_logged_and_retried_sooner(
     store = MemoryStore()
     store.add_sitemap(MAP)
     web = FakeWeb({MAP: failure("no connection: refused")})
-    settings = settings_of(sitemap_every=100 / 86_400, budget=PER_SECOND)
+    settings = settings_of(sitemap_interval=100 / 86_400, budget=PER_SECOND)
     crawl(web, store, settings, seconds=18.0)
     assert web.files == 2
     warnings = [line.getMessage() for line in caplog.records if line.levelno == logging.WARNING]

@@ -10,8 +10,7 @@ from recrawl.content.reader import Reader
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import StoreError
-from recrawl.records import Outcome, Page, Response, Validators, Visit
-from recrawl.store.encoding import digest_of
+from recrawl.records import Outcome, Page, Response, Validators, Visit, digest_of
 
 URL = "https://a.example/"
 OLD = page_about("As it was.").encode()

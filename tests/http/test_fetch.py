@@ -629,7 +629,7 @@ def test_the_limits_are_those_of_the_documentation() -> None:
         connections=32,
         idle_connections=200,
         connect_timeout=10.0,
-        idle_timeout=15.0,
+        read_timeout=15.0,
         total_timeout=60.0,
         max_bytes=10_000_000,
         max_redirects=5,

@@ -204,7 +204,7 @@ def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fet
         limits=Limits(
             connections=settings.connections,
             connect_timeout=settings.connect_timeout,
-            idle_timeout=settings.read_timeout,
+            read_timeout=settings.read_timeout,
             total_timeout=settings.total_timeout,
             max_bytes=settings.max_bytes,
             max_redirects=settings.max_redirects,

@@ -11,7 +11,7 @@ class Limits:
         connections: Concurrent requests, to all hosts together.
         idle_connections: Hosts to which an idle connection is kept open.
         connect_timeout: Seconds to establish a connection.
-        idle_timeout: Seconds without receiving a byte.
+        read_timeout: Seconds without receiving a byte.
         total_timeout: Seconds for one request and its response.
         max_bytes: Bytes read per page, after decompression.
         max_redirects: Redirects followed per page.
@@ -22,7 +22,7 @@ class Limits:
     connections: int = 32
     idle_connections: int = 200
     connect_timeout: float = 10.0
-    idle_timeout: float = 15.0
+    read_timeout: float = 15.0
     total_timeout: float = 60.0
     max_bytes: int = 10_000_000
     max_redirects: int = 5

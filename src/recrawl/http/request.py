@@ -108,7 +108,7 @@ class HttpClient:
             },
             cookie_jar=_NoCookies(),
             timeout=ClientTimeout(
-                total=None, sock_connect=limits.connect_timeout, sock_read=limits.idle_timeout
+                total=None, sock_connect=limits.connect_timeout, sock_read=limits.read_timeout
             ),
             auto_decompress=False,
             max_line_size=limits.max_header_bytes,
@@ -266,7 +266,7 @@ _WORDS: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.ClientConnectorSSLError, "no secure connection: the server does not speak TLS"),
     (aiohttp.ClientConnectorDNSError, "no connection: unknown host"),
     (aiohttp.ConnectionTimeoutError, "no connection within {limits.connect_timeout:g} s"),
-    (aiohttp.SocketTimeoutError, "no data for {limits.idle_timeout:g} s"),
+    (aiohttp.SocketTimeoutError, "no data for {limits.read_timeout:g} s"),
     (TimeoutError, "timed out after {limits.total_timeout:g} s"),
     (aiohttp.ClientPayloadError, "the body is incomplete or broken"),
     (aiohttp.ClientResponseError, "the response is not valid HTTP"),
