@@ -44,7 +44,7 @@ def test_a_table_may_tell_importance(tmp_path: Path) -> None:
 
 def test_a_header_makes_a_table_whatever_the_name(tmp_path: Path) -> None:
     assert read(tmp_path, "pages", "url,importance\nhttps://a.example/,3\n")[0][2] == 3.0
-    assert read(tmp_path, "urls.csv.gz", gzip.compress(b"url\nhttps://a.example/\n"))
+    assert read(tmp_path, "urls.csv.gz", gzip.compress(b"url\nhttps://a.example/\n", mtime=0))
 
 
 def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -> None:

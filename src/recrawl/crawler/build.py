@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from types import TracebackType
 from typing import Any, Self, cast, final
 
 from recrawl.content.reader import Mode, Reader
@@ -64,12 +63,7 @@ class Crawler:
         self._store = SqliteStore.open(self.settings.store, create=True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.store.close()
         self._store = None
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from types import TracebackType
 from typing import IO, Self
 
 from recrawl.demo.scenario import Scenario
@@ -69,12 +68,7 @@ class DemoWeb:
         self.origins = json.loads(origins)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def begin(self, at: float) -> None:

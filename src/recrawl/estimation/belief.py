@@ -1,7 +1,7 @@
 """Beliefs about change rates, Δ ~ Gamma(shape, time), and the priors they start from."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -156,3 +156,32 @@ def check_half_life(half_life: float | None) -> None:
     """Raise `ArgumentError` unless a half-life is None, or positive and finite."""
     if half_life is not None and not 0.0 < half_life < np.inf:
         raise ArgumentError(f"half_life: {half_life} is not a positive number of days")
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefEstimator:
+    """The fold and the readings that estimators with a Gamma belief share."""
+
+    prior: Prior | None = None
+    half_life: float | None = None
+    state_version: ClassVar[int] = 1
+    dated: ClassVar[bool]
+
+    def __post_init__(self) -> None:
+        check_half_life(self.half_life)
+
+    def start(self, pages: int) -> Belief:
+        """Return the prior for every page."""
+        return start(self.prior, pages)
+
+    def update(self, state: Belief, observations: Observations) -> Belief:
+        """Update the beliefs by the outcomes of visits and, if dated, the servers' dates."""
+        return update(state, observations, self.prior, self.half_life, dated=self.dated)
+
+    def rate(self, state: Belief) -> Floats:
+        """Return the beliefs' means."""
+        return state.rate
+
+    def interval(self, state: Belief, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return credible intervals with equal tails."""
+        return state.interval(level)

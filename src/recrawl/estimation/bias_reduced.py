@@ -1,19 +1,18 @@
 """The bias-reduced estimator of Cho and Garcia-Molina (2003)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
-from recrawl.estimation.counts import Counts
+from recrawl.estimation.counts import CountEstimator, Counts
 from recrawl.estimation.estimator import ANYTHING
-from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats
 
 
 @final
 @dataclass(frozen=True)
-class BiasReduced:
+class BiasReduced(CountEstimator):
     """For visits at regular times: −ln((k − Î + ½) / (k + ½)) / τ.
 
     At gaps of τ days a visit finds no change with probability e^(−Δτ). The halves keep the
@@ -34,16 +33,6 @@ class BiasReduced:
     >>> round(page.rate, 4)
     0.1257
     """
-
-    state_version: ClassVar[int] = 1
-
-    def start(self, pages: int) -> Counts:
-        """Return the counts of pages without visits."""
-        return Counts.none(pages)
-
-    def update(self, state: Counts, observations: Observations) -> Counts:
-        """Count the observations."""
-        return state.plus(observations)
 
     def rate(self, state: Counts) -> Floats:
         """Return −ln((k − Î + ½) / (k + ½)) / τ."""

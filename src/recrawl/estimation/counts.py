@@ -1,6 +1,6 @@
 """The state of the estimators that only count: visits, changes, and total time."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -134,3 +134,17 @@ def _add_rows(
         prefetch(flat, 2 * page[min(row + AHEAD, last - 1)])
         table[page[row], 0] += 1.0 + changed[row] * A_CHANGE
         table[page[row], 1] += elapsed[row]
+
+
+class CountEstimator:
+    """The fold that estimators from counts share."""
+
+    state_version: ClassVar[int] = 1
+
+    def start(self, pages: int) -> Counts:
+        """Return the counts of pages without visits."""
+        return Counts.none(pages)
+
+    def update(self, state: Counts, observations: Observations) -> Counts:
+        """Count the observations."""
+        return state.plus(observations)

@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from recrawl.estimation import belief
-from recrawl.estimation.belief import Belief, Prior
-from recrawl.estimation.observations import Observations
-from recrawl.kernels.jit import Floats
+from recrawl.estimation.belief import BeliefEstimator
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class GammaFilter:
+class GammaFilter(BeliefEstimator):
     """A Gamma belief, Δ ~ Gamma(a, b), updated by every visit.
 
     A visit after τ days that finds no change has likelihood e^(−Δτ), and the belief becomes
@@ -55,25 +52,4 @@ class GammaFilter:
     [0.24, 3.71]
     """
 
-    prior: Prior | None = None
-    half_life: float | None = None
-    state_version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        belief.check_half_life(self.half_life)
-
-    def start(self, pages: int) -> Belief:
-        """Return the prior for every page."""
-        return belief.start(self.prior, pages)
-
-    def update(self, state: Belief, observations: Observations) -> Belief:
-        """Update the beliefs by the outcomes of visits."""
-        return belief.update(state, observations, self.prior, self.half_life, dated=False)
-
-    def rate(self, state: Belief) -> Floats:
-        """Return the beliefs' means."""
-        return state.rate
-
-    def interval(self, state: Belief, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return credible intervals with equal tails."""
-        return state.interval(level)
+    dated: ClassVar[bool] = False

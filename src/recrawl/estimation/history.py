@@ -1,6 +1,6 @@
 """The state of the estimators that need every gap: the observations themselves."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -55,3 +55,17 @@ class History(NamedTuple):
     def grouped(self) -> Grouped:
         """The observations page by page."""
         return Observations(self.visits.size, self.page, self.elapsed, self.changed).grouped
+
+
+class HistoryEstimator:
+    """The fold that estimators from whole histories share."""
+
+    state_version: ClassVar[int] = 1
+
+    def start(self, pages: int) -> History:
+        """Return the history of pages without visits."""
+        return History.none(pages)
+
+    def update(self, state: History, observations: Observations) -> History:
+        """Keep the observations."""
+        return state.plus(observations)

@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from recrawl.estimation import belief
-from recrawl.estimation.belief import Belief, Prior
-from recrawl.estimation.observations import Observations
-from recrawl.kernels.jit import Floats
+from recrawl.estimation.belief import BeliefEstimator
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class LastModified:
+class LastModified(BeliefEstimator):
     """A Gamma belief, updated exactly where the server dates the last change.
 
     With ``age`` = visit − last modification (a date in the future counts as 0) the page was quiet
@@ -43,25 +40,4 @@ class LastModified:
     1.4
     """
 
-    prior: Prior | None = None
-    half_life: float | None = None
-    state_version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        belief.check_half_life(self.half_life)
-
-    def start(self, pages: int) -> Belief:
-        """Return the prior for every page."""
-        return belief.start(self.prior, pages)
-
-    def update(self, state: Belief, observations: Observations) -> Belief:
-        """Update the beliefs by the outcomes of visits and the servers' dates."""
-        return belief.update(state, observations, self.prior, self.half_life, dated=True)
-
-    def rate(self, state: Belief) -> Floats:
-        """Return the beliefs' means."""
-        return state.rate
-
-    def interval(self, state: Belief, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return credible intervals with equal tails."""
-        return state.interval(level)
+    dated: ClassVar[bool] = True

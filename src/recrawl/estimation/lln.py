@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
 from recrawl.errors import ArgumentError
-from recrawl.estimation.counts import Counts
+from recrawl.estimation.counts import CountEstimator, Counts
 from recrawl.estimation.estimator import ANYTHING
-from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats
 
 Sequence = Callable[[Floats], Floats]
@@ -19,7 +18,7 @@ POWER = re.compile(r"k\^(\d*\.?\d+)")
 
 @final
 @dataclass(frozen=True)
-class LLN:
+class LLN(CountEstimator):
     """The law of large numbers, inverted: x = p·Î / (k + α_k − Î).
 
     A visit after an Exp(p) gap finds a change with probability q = Δ/(Δ + p), so Δ = p·q/(1 − q).
@@ -50,18 +49,9 @@ class LLN:
     """
 
     alpha: float | str | Sequence = 1.0
-    state_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         self._alpha(np.ones(1))
-
-    def start(self, pages: int) -> Counts:
-        """Return the counts of pages without visits."""
-        return Counts.none(pages)
-
-    def update(self, state: Counts, observations: Observations) -> Counts:
-        """Count the observations."""
-        return state.plus(observations)
 
     def rate(self, state: Counts) -> Floats:
         """Return Σ p·I / (k + α_k − Î)."""

@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
-from recrawl.estimation.history import MAX_STEPS, PRECISION, History
-from recrawl.estimation.observations import Observations
+from recrawl.estimation.history import MAX_STEPS, PRECISION, History, HistoryEstimator
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
 from recrawl.kernels.simd_math import exp_minus
 
@@ -18,7 +17,7 @@ MAX_STEP = 5.0
 
 @final
 @dataclass(frozen=True)
-class MLE:
+class MLE(HistoryEstimator):
     """The rate that makes the bits likeliest: Σ I τ / (e^(Δτ) − 1) = Σ (1 − I) τ.
 
     It uses every gap, so it is right for visits at random, regular or any other times. It is solved
@@ -42,16 +41,6 @@ class MLE:
     >>> round(page.rate, 4)
     1.6451
     """
-
-    state_version: ClassVar[int] = 1
-
-    def start(self, pages: int) -> History:
-        """Return the history of pages without visits."""
-        return History.none(pages)
-
-    def update(self, state: History, observations: Observations) -> History:
-        """Keep the observations."""
-        return state.plus(observations)
 
     def rate(self, state: History) -> Floats:
         """Solve the likelihood equation of every page."""

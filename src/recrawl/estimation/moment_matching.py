@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
-from recrawl.estimation.history import MAX_STEPS, PRECISION, History
-from recrawl.estimation.observations import Observations
+from recrawl.estimation.history import MAX_STEPS, PRECISION, History, HistoryEstimator
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel
 
 #: Above this, a term e^(−Δτ) is summed by its difference from 1.
@@ -17,7 +16,7 @@ NEAR_ONE = 0.5
 
 @final
 @dataclass(frozen=True)
-class MomentMatching:
+class MomentMatching(HistoryEstimator):
     """The rate at which the expected number of unchanged visits is right: Σ (1 − I) = Σ e^(−Δτ).
 
     It uses the gaps, so it is right for any spacing of visits, but weights them less well than
@@ -39,16 +38,6 @@ class MomentMatching:
     >>> round(page.rate, 4)
     1.4061
     """
-
-    state_version: ClassVar[int] = 1
-
-    def start(self, pages: int) -> History:
-        """Return the history of pages without visits."""
-        return History.none(pages)
-
-    def update(self, state: History, observations: Observations) -> History:
-        """Keep the observations."""
-        return state.plus(observations)
 
     def rate(self, state: History) -> Floats:
         """Solve the moment equation of every page."""

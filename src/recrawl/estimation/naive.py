@@ -1,19 +1,18 @@
 """The naive estimator: changes found per day."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
-from recrawl.estimation.counts import Counts
+from recrawl.estimation.counts import CountEstimator, Counts
 from recrawl.estimation.estimator import ANYTHING
-from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats
 
 
 @final
 @dataclass(frozen=True)
-class Naive:
+class Naive(CountEstimator):
     """Counts the changes found, as if no visit ever missed one: p·Î / k.
 
     With p the crawl rate, k the visits and Î the visits that found a change. If no crawl rate is
@@ -35,16 +34,6 @@ class Naive:
     >>> page.rate
     1.5
     """
-
-    state_version: ClassVar[int] = 1
-
-    def start(self, pages: int) -> Counts:
-        """Return the counts of pages without visits."""
-        return Counts.none(pages)
-
-    def update(self, state: Counts, observations: Observations) -> Counts:
-        """Count the observations."""
-        return state.plus(observations)
 
     def rate(self, state: Counts) -> Floats:
         """Return p·Î / k, as Σ p·I / k where crawl rates were given."""

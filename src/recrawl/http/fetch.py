@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from recrawl.errors import AddressError
@@ -101,12 +100,7 @@ class Fetcher:
         self.client = HttpClient(self._agent, self.limits, self._connect(), self.memory)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.robots.close()
         await self.client.close()
 

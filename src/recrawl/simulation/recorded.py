@@ -1,6 +1,7 @@
 """The changes of a trace's pages during a window of time."""
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ from recrawl.formats.traces import Trace, read_trace
 from recrawl.hosts import number_hosts
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import SECONDS_A_DAY
-from recrawl.scheduling.sections import sections
 from recrawl.simulation.models import Changes, in_order
 from recrawl.units import parse_time
 
@@ -54,6 +54,17 @@ def read(
         number_hosts(pa.array(names, pa.large_string()))[0],
         sections(names),
     )
+
+
+def sections(names: Sequence[str]) -> Ints:
+    """Number the sections of pages: a page's section is the folder in its name.
+
+    >>> sections(["a/x", "a/y", "b/x", "z"])
+    array([0, 0, 1, 2])
+    """
+    folders = [name.rpartition("/")[0] for name in names]
+    number = {folder: i for i, folder in enumerate(dict.fromkeys(folders))}
+    return np.array([number[folder] for folder in folders], np.int64)
 
 
 def _window(
