@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from demo.served import MADE, ORIGINS, PAGES, RENDERER, ask, page_with, rendering_of, server_of
-from protego import Protego
 
 from recrawl.demo.handler import Request, Response
 from recrawl.demo.sites import SITES, Noise, Validation
+from recrawl.http.robots_rules import read_robots
 
 QUIET = [Validation.NONE, Validation.TAG_AND_DATE, Validation.DATE]
 
@@ -113,13 +113,13 @@ def test_robots_say_what_sites_want() -> None:
     for number, site in enumerate(SITES):
         response = _file(number, "/robots.txt")
         assert response.status == 200
-        rules = Protego.parse(response.body.decode())
-        assert rules.can_fetch(f"{ORIGINS[number]}/", "recrawl")
-        assert rules.crawl_delay("recrawl") == site.crawl_delay
+        rules = read_robots(response.body.decode(), "recrawl")
+        assert rules.allows(f"{ORIGINS[number]}/")
+        assert rules.delay == (site.crawl_delay or 0.0)
         sitemap = [f"{ORIGINS[number]}/sitemap.xml"] if site.sitemap else []
         assert list(rules.sitemaps) == sitemap
         if site.forbidden:
-            assert not rules.can_fetch(f"{ORIGINS[number]}{site.forbidden}x", "recrawl")
+            assert not rules.allows(f"{ORIGINS[number]}{site.forbidden}x")
             assert _file(number, f"{site.forbidden}unfinished").status == 200
     assert any(site.forbidden for site in SITES)
     assert any(site.crawl_delay for site in SITES)

@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING
 
 from recrawl.errors import ArgumentError
 from recrawl.hosts import host_of
+from recrawl.http.robots_rules import MAX_BYTES, MAX_WILDCARDS, RobotsFile, RobotsReader
 from recrawl.records import RobotsText
 from recrawl.urls import origin_of
 
 if TYPE_CHECKING:
-    from protego import Protego
-
     from recrawl.records import Response
-
-#: Bytes read of a robots.txt; the RFC requires at least 500 KiB.
-MAX_BYTES = 512 * 1024
 
 #: How long a robots.txt is valid, in microseconds.
 MAX_AGE = 24 * 3_600_000_000
@@ -32,13 +28,9 @@ MIN_RETRY, MAX_RETRY = 300_000_000, MAX_AGE
 #: A robots.txt that cannot be read for this long counts as missing, in microseconds.
 GIVE_UP_AFTER = 30 * MAX_AGE
 
-#: Parsed files in the cache, and the characters they have together: a parsed file takes some 60
-#: times the memory of its text.
+#: Parsed files in the cache, and the characters they have together: a parsed file takes up to a
+#: dozen times the memory of its text.
 MAX_FILES, MAX_CHARACTERS = 2_000, 2_000_000
-
-#: Wildcards per file. Real files have some hundreds. Each is matched against every address, and
-#: tens of thousands of them would block everything else for a third of a second per page.
-MAX_WILDCARDS = 5_000
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _TOO_MANY = 429
@@ -66,14 +58,13 @@ class Rules:
     permanent: bool = False
     pending: bool = False
     retry_after: float | None = None
-    _agent: str = ""
-    _file: "Protego | None" = field(default=None, repr=False, compare=False)
+    _file: RobotsFile | None = field(default=None, repr=False, compare=False)
 
     def allows(self, url: str) -> bool:
         """Whether a page of the host may be fetched."""
         if self._file is None:
             return self.problem is None
-        return self._file.can_fetch(url, self._agent)
+        return self._file.allows(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +166,7 @@ class Robots:
             # A failure due to a rule of ours is not remembered: the rule may be changed.
             if not known.permanent:
                 self._remember(origin, known)
-        return self._add(known)
+        return self._add(known, await _rules(known, self._token, self._max_delay))
 
     async def _download(self, origin: str, before: RobotsText | None) -> RobotsText:
         response = await self._fetch(f"{origin}/robots.txt", MAX_BYTES)
@@ -193,9 +184,8 @@ class Robots:
             permanent=response.permanent,
         )
 
-    def _add(self, found: RobotsText) -> Rules:
-        """Parse a file and cache its rules, evicting the least recently used."""
-        rules = _rules(found, self._token, self._max_delay)
+    def _add(self, found: RobotsText, rules: Rules) -> Rules:
+        """Cache the rules of a file, evicting the least recently used."""
         if rules.problem is not None:
             _log.warning("%s", rules.problem)
         before = self._cache.pop(found.origin, None)
@@ -235,13 +225,16 @@ def _expiry(found: RobotsText) -> int:
 
 
 def _text(body: bytes, *, truncated: bool) -> str:
-    """Decode a file; if it was truncated, without its incomplete last line."""
+    """Decode a file; if it was truncated, without its incomplete last line.
+
+    A path in another encoding than UTF-8 is matched byte by byte, so no byte may get lost.
+    """
     if truncated:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
-    return body.decode("utf-8-sig", "replace")
+    return body.decode("utf-8-sig", "surrogateescape")
 
 
-def _rules(found: RobotsText, token: str, max_delay: float) -> Rules:
+async def _rules(found: RobotsText, token: str, max_delay: float) -> Rules:
     """Return the rules in a file."""
     host = found.origin.partition("//")[2]
     if found.failing_since is not None:
@@ -253,19 +246,20 @@ def _rules(found: RobotsText, token: str, max_delay: float) -> Rules:
         return Rules(problem=problem, permanent=found.permanent)
     if not found.text:
         return Rules()
-    if found.text.count("*") + found.text.count("$") > MAX_WILDCARDS:
+    file = await _parsed(found.text, token)
+    if file.wildcards > MAX_WILDCARDS:
         return Rules(problem=f"robots.txt of {host} has more than {MAX_WILDCARDS:,} wildcards")
-    from protego import Protego
-
-    file = Protego.parse(found.text)
-    rate = file.request_rate(token)
-    delay = max(
-        file.crawl_delay(token) or 0.0, 0.0 if rate is None else rate.seconds / rate.requests
-    )
     return Rules(
-        delay=min(delay, max_delay),
-        capped=delay > max_delay,
-        sitemaps=tuple(file.sitemaps),
-        _agent=token,
+        delay=min(file.delay, max_delay),
+        capped=file.delay > max_delay,
+        sitemaps=file.sitemaps,
         _file=file,
     )
+
+
+async def _parsed(text: str, token: str) -> RobotsFile:
+    """Parse a file, some milliseconds at a time, so that everything else goes on."""
+    reader = RobotsReader(text, token)
+    for _ in reader.slices():
+        await asyncio.sleep(0)
+    return reader.file()
