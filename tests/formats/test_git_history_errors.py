@@ -103,7 +103,7 @@ def test_git_ends_when_nobody_listens(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(subprocess, "Popen", Watched)
     with pytest.raises(KeyboardInterrupt):
         trace_from_git(repository, progress=stop)
-    assert len(started) == 2
+    assert len(started) == 4
     assert all(process.returncode is not None for process in started)
     with pytest.raises(ProcessLookupError):
         os.kill(started[-1].pid, 0)

@@ -2,6 +2,10 @@
 
 One ``git log`` along the first parents of HEAD lists the files that each commit changed; its output
 is parsed as it arrives.
+
+A repository can be a stranger's, and the settings in it can name programs: for remotes, hooks,
+diffs, signatures and more. So its settings do not count: the objects are read through an empty
+repository of our own, and git may neither fetch what is missing nor talk to anybody.
 """
 
 import os
@@ -15,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, Self, cast
 
 import numpy as np
 
@@ -36,14 +40,25 @@ COMMITS_PER_REPORT = 100
 _LOG = (
     *("-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
     *("log", "--first-parent", "-m", "--reverse", "--format=%ct", "--no-show-signature"),
+    *("--no-mailmap", "--no-notes", "--no-ext-diff", "--no-textconv"),
     *("--raw", "-z", "--no-abbrev", "--no-renames", "HEAD", "--"),
 )
 _COUNT = ("rev-list", "--first-parent", "--count", "HEAD", "--")
-#: Variables that point git to another repository than the given one.
+#: Variables that point git to another repository than the given one, or to another history in it.
 _OVERRIDES = (
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"),
-    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_EXTERNAL_DIFF"),
+    *("GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE"),
 )
+#: Where the settings of the repository are in sight, what in them can name a program is replaced.
+_HARMLESS = (
+    "--no-pager",
+    *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.allow=never", "-c", "core.alternateRefsCommand=", "-c", "diff.external="),
+    *("-c", "core.sshCommand=false", "-c", "core.askPass=false", "-c", "credential.helper="),
+)
+#: The length of an identifier in a repository with SHA-256.
+_SHA256_LENGTH: Final = 64
 #: The modes of a missing file and of a submodule.
 _NO_FILE: Final = (b"000000", b"160000")
 #: Stands for no page, or no commit.
@@ -79,13 +94,13 @@ def trace_from_git(
     if not globs or not all(globs):
         raise ArgumentError(f"path: an empty pattern matches no file; write for example {_EXAMPLE}")
     report = progress or no_progress
-    git = _Git(repository)
-    commits = git.commits()
     changes = _FileChanges(page_test(globs))
-    with git.log() as stream:
-        for done in changes.follow(_tokens(stream)):
-            if done % COMMITS_PER_REPORT == 0:
-                report(done, commits)
+    with _Git(repository) as git:
+        commits = git.commits()
+        with git.log() as stream:
+            for done in changes.follow(_tokens(stream)):
+                if done % COMMITS_PER_REPORT == 0:
+                    report(done, commits)
     report(commits, commits)
     if not changes.name:
         listed = " or ".join(map(quoted, globs))
@@ -242,7 +257,7 @@ def _tokens(stream: BinaryIO) -> Iterator[bytes]:
 
 
 class _Git:
-    """The program git, run in one repository."""
+    """The program git, run on the objects of one repository; a context manager."""
 
     def __init__(self, repository: str | os.PathLike[str]) -> None:
         self.name = os.fspath(repository)
@@ -259,25 +274,65 @@ class _Git:
             raise InputError(
                 self.name, "the program git, which is needed to read it, is not installed"
             )
-        folder = folder.resolve()
-        self._command = (program, "-C", str(folder))
+        self._folder = folder.resolve()
+        self._command = (program, *_HARMLESS, "-C", str(self._folder))
         self._environment = {
             **{name: value for name, value in os.environ.items() if name not in _OVERRIDES},
             # A repository that the folder is inside of has another history.
-            "GIT_CEILING_DIRECTORIES": str(folder.parent),
+            "GIT_CEILING_DIRECTORIES": str(self._folder.parent),
             "GIT_TERMINAL_PROMPT": "0",
+            # No protocol at all, whatever the settings say; older versions know only the first.
+            "GIT_ALLOW_PROTOCOL": "",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
             "LC_ALL": "C",
         }
+        self._own = tempfile.TemporaryDirectory(prefix="recrawl-git-")
+
+    def __enter__(self) -> Self:
+        try:
+            self._adopt()
+        except BaseException:
+            self._own.cleanup()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._own.cleanup()
+
+    def _adopt(self) -> None:
+        """Make a repository with the same objects and HEAD, and with settings of our own.
+
+        Git checks here who owns the folder. Only names are asked for, so nothing can be missing.
+
+        Raises:
+            InputError: This is not a repository, or it has no commits.
+        """
+        store = self._folder / os.fsdecode(self._answer("rev-parse", "--git-common-dir"))
+        head = self._answer("rev-parse", "--verify", "HEAD").decode("ascii", "replace")
+        own = Path(self._own.name)
+        (own / "refs").mkdir()
+        (own / "HEAD").write_text(f"{head}\n", "ascii")
+        (own / "config").write_text(_settings(head), "ascii")
+        if (store / "shallow").is_file():
+            shutil.copyfile(store / "shallow", own / "shallow")
+        self._environment |= {
+            "GIT_DIR": str(own),
+            "GIT_OBJECT_DIRECTORY": str(store / "objects"),
+        }
+
+    def _answer(self, *arguments: str) -> bytes:
+        with self._running(*arguments) as stream:
+            return stream.read().removesuffix(b"\n")
 
     def commits(self) -> int:
         """Return the number of commits in the history.
 
         Raises:
-            InputError: This is not a repository, or it has no commits.
+            InputError: Git cannot read all of it.
         """
-        with self._running(*_COUNT) as stream:
-            counted = stream.read()
-        return int(counted)
+        return int(self._answer(*_COUNT))
 
     def log(self) -> AbstractContextManager[BinaryIO]:
         """Return the history as a stream.
@@ -309,6 +364,13 @@ class _Git:
                 raise InputError(self.name, _explained(complaint.read().decode(errors="replace")))
 
 
+def _settings(head: str) -> str:
+    """Return the settings of a repository whose HEAD is this commit."""
+    if len(head) == _SHA256_LENGTH:
+        return "[core]\nrepositoryFormatVersion = 1\nbare\n[extensions]\nobjectFormat = sha256\n"
+    return "[core]\nrepositoryFormatVersion = 0\nbare\n"
+
+
 def _missing(name: str) -> str:
     if re.match(r"\w+://|[\w.-]+@[\w.-]+:", name):
         clone = f"git clone --bare --filter=blob:none {name}"
@@ -326,7 +388,7 @@ def _explained(complaint: str) -> str:
         return (
             "this is not a git repository; give the folder that contains .git, or a bare repository"
         )
-    if "bad revision 'HEAD'" in complaint:
+    if "Needed a single revision" in complaint:
         return "it has no commits"
     fatal = re.search(r"^(?:fatal|error): (.+)$", complaint, re.MULTILINE)
     return (
