@@ -1,6 +1,10 @@
 """What ``recrawl export`` writes."""
 
+import gzip
 import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +12,12 @@ from cli.crawling_site import move_to, run
 from cli.refusing import left_alone
 from crawler.filled import ABOUT, BROKEN, DAY, GONE, NEWS, NEWS_BODY, fill
 from pyarrow import csv, parquet
+from store.made_up import found
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from recrawl.formats.common_crawl import COMMON_CRAWL, CRAWL_LOG
+from recrawl.records import digest_of
+from recrawl.store.sqlite import SqliteStore
 
 VISITS = [NEWS, NEWS, ABOUT, BROKEN, GONE]
 
@@ -59,6 +66,43 @@ def test_copies_are_a_warc() -> None:
             if record.rec_type == "response"
         }
     assert found == {NEWS: NEWS_BODY, ABOUT: f"<p>{ABOUT}</p>".encode()}
+
+
+def test_one_header_does_not_break_the_export_of_everything() -> None:
+    with SqliteStore.open("recrawl.db") as store:
+        page = store.page(NEWS)
+        assert page is not None
+        visit = found(page, b"new", 20_001 * DAY)
+        link = (("Link", "<\xc3\xa9>; rel=preload; title=\xff"),)
+        store.record([replace(visit, response=replace(visit.response, headers=link))])
+    assert run("export", "copies", "c.warc.gz").stdout == "c.warc.gz: 2 copies\n"
+    content = gzip.decompress(Path("c.warc.gz").read_bytes())
+    assert b"\r\nLink: <\xc3\xa9>; rel=preload; title=\xff\r\n" in content
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        ("UPDATE bodies SET deflated = x'00' WHERE digest = ?", " is damaged"),
+        (
+            "UPDATE copies SET headers = x'00' WHERE page = 0 AND ?",
+            f"headers of {NEWS} are damaged",
+        ),
+        ("DELETE FROM copies WHERE page = 0 AND ?", f"headers of {NEWS} are missing"),
+    ],
+)
+def test_a_damaged_copy_is_left_out_and_the_others_are_written(damage: str, what: str) -> None:
+    with closing(sqlite3.connect("recrawl.db")) as database:
+        changed = database.execute(damage, (digest_of(NEWS_BODY) if "digest" in damage else 1,))
+        assert changed.rowcount == 1
+        database.commit()
+    result = run("export", "copies", "c.warc.gz")
+    assert result.stdout == "c.warc.gz: 1 copy; 1 damaged, left out\n"
+    assert result.stderr.startswith("recrawl: recrawl.db: the ")
+    assert what in result.stderr
+    with Path("c.warc.gz").open("rb") as file:
+        _, record = ArchiveIterator(file)
+    assert record.rec_headers.get_header("WARC-Target-URI") == ABOUT
 
 
 @pytest.mark.parametrize(

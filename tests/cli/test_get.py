@@ -1,11 +1,15 @@
 """What ``recrawl get`` gives."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import left_alone, refused
 from crawler.filled import DAY, NEW, NEWS, NEWS_BODY, fill
+from store.made_up import found
+
+from recrawl.store.sqlite import SqliteStore
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +31,30 @@ def test_the_copy_goes_to_a_file() -> None:
 def test_headers_come_first() -> None:
     head, _, body = run("get", NEWS, "--headers").stdout_bytes.partition(b"\r\n\r\n")
     assert head.split(b"\r\n") == [
-        b"HTTP/1.1 200",
+        b"HTTP/1.1 200 OK",
         b"Content-Type: text/html; charset=latin-1",
         b'ETag: "n1"',
+        b"Content-Length: %d" % len(NEWS_BODY),
     ]
     assert body == NEWS_BODY
+
+
+def test_headers_fit_the_decoded_body() -> None:
+    """None about a compression that is no longer there, and each byte as it was received."""
+    headers = (
+        ("content-encoding", "gzip"),
+        ("Content-Length", "7"),
+        ("Transfer-Encoding", "chunked"),
+        ("Link", "<\xc3\xa9>"),
+    )
+    with SqliteStore.open("recrawl.db") as store:
+        page = store.page(NEWS)
+        assert page is not None
+        visit = found(page, b"hello", 20_001 * DAY)
+        store.record([replace(visit, response=replace(visit.response, headers=headers))])
+    assert run("get", NEWS, "--headers").stdout_bytes == (
+        b"HTTP/1.1 200 OK\r\nLink: <\xc3\xa9>\r\nContent-Length: 5\r\n\r\nhello"
+    )
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ def test_what_is_in_the_store_is_in_the_files(tmp_path: Path) -> None:
         assert write_common_crawl(store.visits(batch=3), tmp_path / "index.parquet") == 4
         assert write_crawl_log(store.visits(batch=3), tmp_path / "log.parquet") == 4
         copies = ((copy.page.url, copy.response) for copy in store.copies())
-        assert write_warc(copies, tmp_path / "copies.warc.gz", at=NOON, software="recrawl/0") == 2
+        written = write_warc(copies, tmp_path / "copies.warc.gz", at=NOON, software="recrawl/0")
+        assert written == (2, 0)
     index = parquet.read_table(tmp_path / "index.parquet").to_pylist()
     assert [row["url"] for row in index] == [address(i) for i in (0, 0, 1, 2)]
     assert [row["signal"] for row in index] == ["digest", "etag", None, "digest"]

@@ -1,20 +1,36 @@
 """Current copies as a WARC file, the format of web archives."""
 
 import os
+import re
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from http import HTTPStatus
 from io import BytesIO
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import quote
 
+from recrawl.formats.response_head import response_head
 from recrawl.formats.tables import check_target, whole_file
 from recrawl.records import Response
 
 VERSION = "WARC/1.1"
-#: Headers that no longer hold once the content was decompressed and reassembled.
-_TRANSFER_HEADERS = frozenset(["content-encoding", "transfer-encoding", "content-length"])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: The last microsecond that a date can have.
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+#: What cannot stand in the header of a record.
+_NOT_IN_URLS = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]")
+
+
+class Written(NamedTuple):
+    """What a file contains.
+
+    Attributes:
+        copies: The number of copies.
+        inexact: How many of them have a header, URL or date that could not be written as it was.
+    """
+
+    copies: int
+    inexact: int
 
 
 def write_warc(
@@ -23,12 +39,12 @@ def write_warc(
     *,
     at: int,
     software: str,
-) -> int:
-    """Write copies as gzipped WARC 1.1 response records; return their number.
+) -> Written:
+    """Write copies as gzipped WARC 1.1 response records.
 
-    A record has the status and headers as received, except those about the encoding in transfer,
-    and the date of the visit that fetched it. Its URL is where redirects ended; if that is not the
-    page's URL, ``Recrawl-Page`` is.
+    A record has the status and headers as received, byte for byte, except those about the encoding
+    in transfer, and the date of the visit that fetched it. Its URL is where redirects ended; if
+    that is not the page's URL, ``Recrawl-Page`` is. Nothing that a server sent ends the export.
 
     Args:
         copies: The URL of each page, and the response with its content.
@@ -40,14 +56,16 @@ def write_warc(
         OutputError: The file cannot be written.
     """
     check_target(target)
-    written = 0
+    written = inexact = 0
     with whole_file(target) as file:
         writer = _writer(file)
         writer.write_record(_warcinfo(writer, at, software))
         for page, response in copies:
-            writer.write_record(_response(writer, page, response))
+            record, is_exact = _response(writer, page, response)
+            writer.write_record(record)
             written += 1
-    return written
+            inexact += not is_exact
+    return Written(written, inexact)
 
 
 def _writer(file: BinaryIO) -> Any:  # noqa: ANN401 - warcio has no types
@@ -64,62 +82,49 @@ def _warcinfo(writer: Any, at: int, software: str) -> Any:  # noqa: ANN401
     )
 
 
-def _response(writer: Any, page: str, response: Response) -> Any:  # noqa: ANN401
+def _response(writer: Any, page: str, response: Response) -> tuple[Any, bool]:  # noqa: ANN401
     from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 
     content = response.body or b""
-    kept = [
-        (name, _one_line(value)) for name, value in response.headers if not _is_about_transfer(name)
-    ]
-    headers = {"WARC-Date": _iso(response.at), "WARC-Record-ID": _record_id(page, response.at)}
-    if page != response.url:
-        headers["Recrawl-Page"] = page
+    target, name = _legible(response.url), _legible(page)
+    headers = {"WARC-Date": _iso(response.at), "WARC-Record-ID": _record_id(name, response.at)}
+    if name != target:
+        headers["Recrawl-Page"] = name
     if response.truncated:
         headers["WARC-Truncated"] = "length"
-    return writer.create_warc_record(
-        response.url,
+    head, is_exact = response_head(response)
+    lines = StatusAndHeaders(str(response.status), [], protocol="HTTP/1.1")
+    lines.headers_buff = head
+    # Warcio would write headers as text, which they need not be.
+    lines.compute_headers_buffer = lambda _: None
+    record = writer.create_warc_record(
+        target,
         "response",
         payload=BytesIO(content),
         length=len(content),
-        http_headers=StatusAndHeaders(
-            _status(response.status),
-            [*kept, ("Content-Length", str(len(content)))],
-            protocol="HTTP/1.1",
-        ),
+        http_headers=lines,
         warc_headers_dict=headers,
     )
+    as_they_were = (target, name) == (response.url, page) and 0 <= response.at <= _LAST
+    return record, is_exact and as_they_were
 
 
-def _is_about_transfer(name: str) -> bool:
-    return name.lower() in _TRANSFER_HEADERS
+def _legible(url: str) -> str:
+    r"""Return a URL that can stand in a header: what cannot is percent-encoded.
 
-
-def _one_line(value: str) -> str:
-    r"""Return a header's value on one line and as valid text.
-
-    >>> _one_line("a\r\nb\udcff")
-    'a b?'
+    >>> _legible("https://example.org/a\r\nb\udcff")
+    'https://example.org/a%0D%0Ab%ED%B3%BF'
     """
-    return " ".join(value.splitlines()).encode("utf-8", "replace").decode()
-
-
-def _status(status: int) -> str:
-    """Return a status with its standard phrase, since the server's own is not kept.
-
-    >>> _status(404), _status(299)
-    ('404 Not Found', '299 ')
-    """
-    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
-    return f"{status} {phrase}"
+    return _NOT_IN_URLS.sub(lambda sign: quote(sign[0], safe="", errors="surrogatepass"), url)
 
 
 def _iso(at: int) -> str:
-    """Return a time in the format of WARC 1.1.
+    """Return a time in the format of WARC 1.1, as close as a date can be.
 
     >>> _iso(1)
     '1970-01-01T00:00:00.000001Z'
     """
-    return f"{_EPOCH + timedelta(microseconds=at):%Y-%m-%dT%H:%M:%S.%fZ}"
+    return f"{_EPOCH + timedelta(microseconds=min(max(at, 0), _LAST)):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _record_id(name: str, at: int) -> str:

@@ -1,7 +1,7 @@
 """Large reads: all pages as columns, and the log and the copies in batches."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -119,24 +119,34 @@ def copy_of(database: Database, page: Page) -> Copy | None:
     row = database.row("copy_of", page.number)
     if row is None:
         raise StoreError(f"{database.path}: the headers of {page.url} are missing")
-    url, status, at, headers, truncated = row
+    url, status, at, written, truncated = row
+    try:
+        headers = read_headers(written)
+    except (zlib.error, ValueError, TypeError):
+        raise StoreError(f"{database.path}: the headers of {page.url} are damaged") from None
     response = Response(
         url=url,
         status=status,
         at=at,
-        headers=read_headers(headers),
+        headers=headers,
         body=body(database, page.body),
         truncated=bool(truncated),
     )
     return Copy(page, response)
 
 
-def copies(database: Database) -> Iterator[Copy]:
+def copies(database: Database, skipped: Callable[[StoreError], None] | None) -> Iterator[Copy]:
     """Yield all copies; see `SqliteStore.copies`."""
     last = -1
     while rows := database.rows("pages_with_copy_after", last, COPIES_PER_BATCH):
         last = rows[-1][0]
         for row in rows:
-            found = copy_of(database, read_page(row))
+            try:
+                found = copy_of(database, read_page(row))
+            except StoreError as error:
+                if skipped is None:
+                    raise
+                skipped(error)
+                continue
             if found is not None:
                 yield found

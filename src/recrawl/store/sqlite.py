@@ -3,7 +3,7 @@
 import os
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -183,9 +183,16 @@ class SqliteStore:
         page = self.page(url)
         return None if page is None else reading.copy_of(self._database, page)
 
-    def copies(self) -> Iterator[Copy]:
-        """Yield all current copies in order of page number."""
-        return reading.copies(self._database)
+    def copies(self, skipped: Callable[[StoreError], None] | None = None) -> Iterator[Copy]:
+        """Yield all current copies in order of page number.
+
+        Args:
+            skipped: Called for a damaged copy, which is left out; without it, that is an error.
+
+        Raises:
+            StoreError: A copy is damaged.
+        """
+        return reading.copies(self._database, skipped)
 
     def history(self, number: int, limit: int) -> list[LoggedVisit]:
         """Return a page's latest visits, newest first."""
@@ -255,12 +262,16 @@ class SqliteStore:
         )
 
     def robots(self, origin: str) -> RobotsText | None:
-        """Return the saved robots.txt of an origin, however old, or None."""
+        """Return the saved robots.txt of an origin, however old; None without a legible one."""
         row = self._database.row("recall_robots", origin)
         if row is None:
             return None
         status, deflated, fetched_at, failing_since, problem, permanent = row
-        text = zlib.decompress(deflated).decode("utf-8", "surrogatepass")
+        try:
+            text = zlib.decompress(deflated).decode("utf-8", "surrogatepass")
+        except (zlib.error, UnicodeDecodeError):
+            # It is requested again; a row that cannot be read must not keep its host from a crawl.
+            return None
         return RobotsText(origin, status, text, fetched_at, failing_since, problem, bool(permanent))
 
     def add_sitemap(self, url: str) -> None:

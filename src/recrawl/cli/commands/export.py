@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, present, settings_of
-from recrawl.errors import ArgumentError
+from recrawl.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
     from recrawl.progress import Progress
@@ -15,6 +15,8 @@ export = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 LOG_ENDINGS = (".parquet", ".csv")
 COPIES_ENDINGS = (".warc.gz",)
+#: Damaged copies that are named; more are only counted.
+MAX_TOLD = 10
 
 
 @export.callback()
@@ -69,7 +71,8 @@ def copies(
 ) -> None:
     """Write the current copies as a WARC file, the format of web archives.
 
-    Each copy has the status and headers of its response. Example:
+    Each copy has the status and headers of its response, byte for byte, without those about
+    compression. A copy that is damaged is left out and reported. Example:
 
         recrawl export copies copies.warc.gz
     """
@@ -78,6 +81,7 @@ def copies(
     from importlib.metadata import version
 
     from recrawl.cli.render.progress import progress_bar
+    from recrawl.cli.render.terminal import printable
     from recrawl.formats.tables import check_target
     from recrawl.formats.warc import write_warc
     from recrawl.store.sqlite import SqliteStore
@@ -85,19 +89,36 @@ def copies(
     check_target(file)
     with SqliteStore.open(path) as opened, progress_bar("Writing") as progress:
         total = opened.totals().with_copy
+        damaged: list[StoreError] = []
 
         def walk() -> Iterator[Any]:
-            for done, copy in enumerate(opened.copies(), 1):
+            for done, copy in enumerate(opened.copies(damaged.append), 1):
                 yield copy.page.url, copy.response
                 progress(done, total)
 
         written = write_warc(walk(), file, at=present(), software=f"recrawl/{version('recrawl')}")
-    _print_summary(file, f"{written:,} {'copy' if written == 1 else 'copies'}")
+    for error in damaged[:MAX_TOLD]:
+        typer.echo(f"recrawl: {printable(str(error))}", err=True)
+    _print_summary(file, _written(*written, damaged=len(damaged)))
 
 
 def _check_ending(file: str, endings: tuple[str, ...]) -> None:
     if not file.lower().endswith(endings):
         raise ArgumentError(f"FILE: '{file}' does not end in {' or '.join(endings)}")
+
+
+def _written(copies: int, inexact: int, *, damaged: int) -> str:
+    """Return what was written in words.
+
+    >>> _written(1, 0, damaged=0), _written(2_000, 0, damaged=3)
+    ('1 copy', '2,000 copies; 3 damaged, left out')
+    >>> _written(2, 1, damaged=0)
+    '2 copies, 1 with headers that could not be written as received'
+    """
+    told = f"{copies:,} {'copy' if copies == 1 else 'copies'}"
+    if inexact:
+        told += f", {inexact:,} with headers that could not be written as received"
+    return f"{told}; {damaged:,} damaged, left out" if damaged else told
 
 
 def _counted(batches: Iterator[Any], total: int, progress: "Progress") -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """``recrawl get``: print the current copy of a page."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from recrawl.cli.crawl_options import (
     settings_of,
 )
 from recrawl.errors import OutputError, StoreError
-
-if TYPE_CHECKING:
-    from recrawl.records import Response
 
 
 def get(
@@ -32,13 +29,15 @@ def get(
 ) -> None:
     """Print the current copy of a page.
 
-    The copy is byte for byte as the server sent it, but decompressed. Examples:
+    The copy is byte for byte as the server sent it, but decompressed. Its headers fit that: those
+    about compression are left out, and Content-Length is that of the copy. Examples:
 
         recrawl get https://example.org/
         recrawl get https://example.org/logo.png -o logo.png
         recrawl get https://example.org/ --headers
     """
     path = settings_of(store, settings).store
+    from recrawl.formats.response_head import response_head
     from recrawl.formats.tables import check_target, whole_file
     from recrawl.store.sqlite import SqliteStore
 
@@ -49,7 +48,7 @@ def get(
     if copy is None:
         raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
     body = copy.response.body or b""
-    content = _head(copy.response) + body if headers else body
+    content = response_head(copy.response).content + body if headers else body
     if output != "-":
         with whole_file(output) as file:
             file.write(content)
@@ -58,12 +57,3 @@ def get(
         raise OutputError("standard output: a terminal cannot show this copy; use -o FILE")
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
-
-
-def _head(response: "Response") -> bytes:
-    """Format status and headers as in HTTP."""
-    lines = [
-        f"HTTP/1.1 {response.status}",
-        *(f"{name}: {value}" for name, value in response.headers),
-    ]
-    return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("utf-8", "surrogateescape")
