@@ -9,7 +9,15 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs", "examples")
+SOURCES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "docs",
+    "examples",
+)
 # The tests write a fence "csv visits.csv" to a file of that name. On the site the name is a title.
 NAMED_FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 

@@ -7,13 +7,14 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from store.made_up import NOON, address, found, new_pages
 
 from recrawl.errors import StoreError
-from recrawl.records import Outcome, Page, Visit
+from recrawl.records import Outcome, Page, RobotsText, Visit
 from recrawl.store import database
 from recrawl.store.queries import migrations, queries, read_queries
 from recrawl.store.sqlite import SqliteStore
@@ -45,6 +46,17 @@ def test_a_missing_store_is_created_only_on_request(tmp_path: Path) -> None:
         SqliteStore.open(path)
     SqliteStore.open(path, create=True).close()
     SqliteStore.open(path).close()
+
+
+def test_a_damaged_robots_txt_counts_as_none(path: Path) -> None:
+    origin = "https://host0.example"
+    with SqliteStore.open(path) as store:
+        store.remember_robots(RobotsText(origin, 200, "User-agent: *", NOON))
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE robots SET deflated = x'00'")
+        file.commit()
+    with SqliteStore.open(path) as store:
+        assert store.robots(origin) is None
 
 
 def test_a_closed_store_is_a_single_file(path: Path, tmp_path: Path) -> None:

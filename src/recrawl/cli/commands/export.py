@@ -16,7 +16,7 @@ export = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 LOG_ENDINGS = (".parquet", ".csv")
 COPIES_ENDINGS = (".warc.gz",)
 #: Damaged copies that are named; more are only counted.
-MAX_TOLD = 10
+MAX_LISTED = 10
 
 
 @export.callback()
@@ -97,7 +97,7 @@ def copies(
                 progress(done, total)
 
         written = write_warc(walk(), file, at=present(), software=f"recrawl/{version('recrawl')}")
-    for error in damaged[:MAX_TOLD]:
+    for error in damaged[:MAX_LISTED]:
         typer.echo(f"recrawl: {printable(str(error))}", err=True)
     _print_summary(file, _written(*written, damaged=len(damaged)))
 
@@ -115,10 +115,10 @@ def _written(copies: int, inexact: int, *, damaged: int) -> str:
     >>> _written(2, 1, damaged=0)
     '2 copies, 1 with headers that could not be written as received'
     """
-    told = f"{copies:,} {'copy' if copies == 1 else 'copies'}"
+    text = f"{copies:,} {'copy' if copies == 1 else 'copies'}"
     if inexact:
-        told += f", {inexact:,} with headers that could not be written as received"
-    return f"{told}; {damaged:,} damaged, left out" if damaged else told
+        text += f", {inexact:,} with headers that could not be written as received"
+    return f"{text}; {damaged:,} damaged, left out" if damaged else text
 
 
 def _counted(batches: Iterator[Any], total: int, progress: "Progress") -> Iterator[Any]:
