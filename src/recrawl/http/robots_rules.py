@@ -47,6 +47,8 @@ _DELAY: Final = ("crawl-delay", "crawldelay", "crawl delay")
 _REQUEST_RATE: Final = ("request-rate", "requestrate", "request rate")
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]")
+#: Escapes of : / ? @ ! ' ( ) , and ;
+_PLAIN_IN_QUERIES = re.compile("%(?:3A|2F|3F|40|21|27|28|29|2C|3B)")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -173,9 +175,15 @@ class RobotsFile:
     def allows(self, url: str) -> bool:
         """Whether a URL may be fetched; the longest rule decides, and Allow wins a tie.
 
-        ``/robots.txt`` is a path like any other here: who wants it as a page needs permission.
+        ``/robots.txt`` is a path like any other here: who wants it as a page needs permission. A
+        canonical URL has escapes that the links to it need not have, and that the rules do not
+        expect: both forms have to be allowed.
         """
-        path = normal(_path_of(url)).replace("*", "%2A").replace("$", "%24")
+        path = normal(_path_of(url))
+        return all(self._allows_path(form) for form in {path, _as_linked(path)})
+
+    def _allows_path(self, path: str) -> bool:
+        path = path.replace("*", "%2A").replace("$", "%24")
         best = self._wholes.get(path, _NO_RULE)
         # There are at most some thousand lengths, since the file is limited.
         for length in self._lengths:
@@ -326,6 +334,24 @@ def _path_of(url: str) -> str:
         return "/"
     path = rest[start.start() :]
     return path if path.startswith("/") else f"/{path}"
+
+
+def _as_linked(path: str) -> str:
+    """Return a path in normal form without the escapes that only a canonical URL has.
+
+    These are reserved characters that mean nothing in a query, and brackets anywhere.
+
+    >>> _as_linked("/a%3Ab%5Bc?d=http%3A%2F%2Fe%26f")
+    '/a%3Ab[c?d=http://e%26f'
+    """
+    if "%" not in path:
+        return path
+    before, mark, query = path.replace("%5B", "[").replace("%5D", "]").partition("?")
+    return f"{before}{mark}{_PLAIN_IN_QUERIES.sub(_decoded, query)}"
+
+
+def _decoded(found: re.Match[str]) -> str:
+    return chr(int(found[0][1:], 16))
 
 
 def _delay(name: str, value: str) -> float | None:
