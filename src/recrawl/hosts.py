@@ -47,6 +47,15 @@ def host_of(url: str) -> str:
         return authority.lower()
 
 
+def is_same_site(one: str, other: str) -> bool:
+    """Whether two hosts are the same, or differ only in a leading ``www.``.
+
+    >>> is_same_site("www.example.org", "example.org"), is_same_site("a.example", "b.example")
+    (True, False)
+    """
+    return one.removeprefix("www.") == other.removeprefix("www.")
+
+
 def number_hosts(names: Any) -> "tuple[NDArray[np.int64], list[str]]":  # noqa: ANN401 - pyarrow has no types
     """Number the hosts of pages from 0, in order of first appearance.
 

@@ -66,6 +66,52 @@ def origin_of(url: str) -> str:
     return url[: url.index("/", len("https://"))]
 
 
+def pattern_of(text: str) -> str:
+    """Return a pattern of URLs as `matches` takes it; what it says in full is made canonical.
+
+    Raises:
+        AddressError: It cannot match any page.
+
+    >>> pattern_of("HTTPS://Example.org/old/*"), pattern_of("*.pdf")
+    ('https://example.org/old/*', '*.pdf')
+    """
+    text = text.strip()
+    if text.startswith("*"):
+        return text
+    start, mark, query = text.partition("?")
+    authority = _START.match(start)
+    if authority is None or authority[1].lower() not in DEFAULT_PORTS:
+        raise _error(text, "a pattern of URLs begins with http://, https:// or *")
+    if "*" in authority[2]:
+        return authority[0].lower() + text[authority.end() :]
+    return canonical(start) + mark + query
+
+
+def matches(pattern: str, url: str) -> bool:
+    """Whether a canonical URL matches a pattern: ``*`` stands for anything, the rest for itself.
+
+    It takes time proportional to the URL's length, whatever the pattern is.
+
+    >>> matches("https://example.org/old/*", "https://example.org/old/a?b=c")
+    True
+    >>> matches("*.pdf", "https://example.org/a.pdf?b"), matches("*/a*a", "https://e.org/a")
+    (False, False)
+    """
+    first, *middle = pattern.split("*")
+    if not middle:
+        return url == pattern
+    last = middle.pop()
+    at, end = len(first), len(url) - len(last)
+    if at > end or not (url.startswith(first) and url.endswith(last)):
+        return False
+    for piece in middle:
+        found = url.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
 def _error(url: str, problem: str) -> AddressError:
     shown = url if url.isprintable() else ascii(url)[1:-1]
     return AddressError(f"{shown[:_MAX_SHOWN]}{'...' * (len(shown) > _MAX_SHOWN)}: {problem}")

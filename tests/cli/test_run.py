@@ -69,6 +69,31 @@ def test_private_addresses_are_left_alone_unless_asked_for() -> None:
         assert site.requests == []
 
 
+def test_a_sitemap_that_cannot_be_read_is_said_at_once_and_tried_again_by_the_next_run() -> None:
+    with serving(a_site()) as site:
+        sitemap = f"{site.url}/sitemap.xml"
+        run("add", "--sitemap", sitemap)
+        first = run("run", *QUICKLY, "--for", "0.5s", "--contact", "x").stdout
+        assert f"Problem with the sitemap {sitemap}: the server answered 404" in first
+        assert "the server answered 404" in run("status", "--format", "json").stdout
+        site.pages["/sitemap.xml"] = f"<urlset><url><loc>{site.url}/a</loc></url></urlset>"
+        second = run("run", *QUICKLY, "--for", "2.5s", "--contact", "x").stdout
+    assert "Problem with" not in second
+    assert "1 first" in second
+
+
+def test_an_index_does_not_make_us_attack_others() -> None:
+    with serving(a_site(), hosts=2) as site:
+        own, other = site.urls
+        rows = "".join(f"<sitemap><loc>{other}/{n}.xml</loc></sitemap>" for n in range(30))
+        site.pages["/index.xml"] = f"<sitemapindex>{rows}</sitemapindex>"
+        run("add", "--sitemap", f"{own}/index.xml")
+        ended = run("run", *QUICKLY, "--for", "2s", "--contact", "x").stdout
+        victim = [request.path for request in site.requests if request.host in other]
+    assert victim == ["/robots.txt"]
+    assert "30 of its URLs are of other hosts, which do not name it" in ended
+
+
 def test_links_are_followed_if_wanted() -> None:
     site = Site({"/": page_about("Home.", links=("/one",)), "/one": page_about("One.")})
     with serving(site):

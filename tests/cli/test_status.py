@@ -9,6 +9,7 @@ from cli.crawling_site import move_to, run
 from cli.refusing import left_alone, refused
 from crawler.filled import NEW, NEWS, PRICE, fill
 
+from recrawl.store.rows import SitemapFile
 from recrawl.store.sqlite import SqliteStore
 
 
@@ -62,6 +63,29 @@ def test_status_works_during_a_run() -> None:
     with SqliteStore.open("recrawl.db") as store, store.lock():
         printed = json.loads(run("status", "--format", "json").stdout)
     assert printed["run"] is not None
+
+
+def test_sitemaps_are_listed_with_entries_last_read_and_last_error() -> None:
+    now = time.time_ns() // 1_000
+    fill("recrawl.db", now)
+    good, bad = "https://a.example/good.xml", "https://a.example/bad.xml"
+    with SqliteStore.open("recrawl.db") as store:
+        for url in (good, bad):
+            store.add_sitemap(url)
+        store.note_sitemap(SitemapFile(good, 0, pages=1_234, next_at=now + 10**9, kind="feed"))
+        store.note_sitemap(
+            SitemapFile(bad, tried_at=0, failures=1, error="the server answered 404")
+        )
+    shown = run("status").stdout
+    assert "1,234" in shown
+    assert "1970-01-01" in shown
+    assert "never" in shown
+    assert "404" in shown
+    listed = json.loads(run("status", "--format", "json").stdout)["sitemaps"]
+    assert [one["url"] for one in listed] == [bad, good]
+    assert (listed[0]["error"], listed[0]["entries"]) == ("the server answered 404", None)
+    assert (listed[1]["last_read"], listed[1]["entries"]) == ("1970-01-01T00:00:00.000000Z", 1_234)
+    assert (listed[1]["kind"], listed[1]["error"]) == ("feed", None)
 
 
 def test_refusals(tmp_path: Path) -> None:

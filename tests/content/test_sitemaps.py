@@ -48,7 +48,8 @@ def test_a_sitemap(body: bytes) -> None:
 def test_an_index() -> None:
     index = """<sitemapindex><sitemap><loc>http://example.org/s.xml.gz</loc>
     <lastmod>2026-01</lastmod></sitemap></sitemapindex>"""
-    assert read_sitemap(index.encode()) == Sitemap((), (("http://example.org/s.xml.gz", DAY),))
+    expected = Sitemap((), (("http://example.org/s.xml.gz", DAY),), kind="index")
+    assert read_sitemap(index.encode()) == expected
 
 
 def test_feeds() -> None:
@@ -60,7 +61,8 @@ def test_feeds() -> None:
     <link rel="edit" href="http://example.org/edit"/><link href="http://example.org/a"/>
     <updated>2026-01-01T00:00:00Z</updated></entry></feed>"""
     for feed in (rss, atom):
-        assert read_sitemap(feed.encode()) == Sitemap((("http://example.org/a", DAY),))
+        expected = Sitemap((("http://example.org/a", DAY),), kind="feed")
+        assert read_sitemap(feed.encode()) == expected
 
 
 def test_a_list_of_addresses() -> None:
@@ -99,20 +101,44 @@ def test_a_sitemap_of_just_the_limits_is_whole() -> None:
     assert found == Sitemap()
 
 
+BROKEN = Sitemap(is_whole=False, problem="it is not well-formed XML")
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("<!DOCTYPE html>\n<title>Not found</title>", "it is an HTML page, not a sitemap or feed"),
+        ("<!-- hello --><HTML><body>", "it is an HTML page, not a sitemap or feed"),
+        ("<html><url><loc>http://e.org/</loc></url></html>", "it is an HTML page, not"),
+        ("<svg></svg>", "its root element is 'svg', not one of a sitemap or feed"),
+        ("<urlset><url>", "it is not well-formed XML"),
+        ('{"error": 404}', "there is no URL in it"),
+        ("", "it is empty"),
+    ],
+)
+def test_what_is_no_sitemap_is_told(body: str, problem: str) -> None:
+    assert (read_sitemap(body.encode()).problem or "").startswith(problem)
+
+
+def test_an_empty_sitemap_is_one() -> None:
+    for body in ("<urlset/>", "<sitemapindex></sitemapindex>", "<rss><channel/></rss>"):
+        assert read_sitemap(body.encode()).problem is None
+
+
 def test_bombs() -> None:
     packer = zlib.compressobj(9, wbits=31)
     bomb = packer.compress(b"<urlset>" + b" " * (4 * MAX_BYTES)) + packer.flush()
     begin = time.process_time()
-    assert read_sitemap(bomb) == Sitemap(is_whole=False)
+    assert read_sitemap(bomb) == BROKEN
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 20))
     entities = (
         f'<!DOCTYPE u [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l19;</loc></url></urlset>'
     )
-    assert read_sitemap(entities.encode()) == Sitemap(is_whole=False)
+    assert read_sitemap(entities.encode()) == BROKEN
     outside = (
         '<!DOCTYPE u [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset><url><loc>&x;</loc></url>'
     )
-    assert read_sitemap(outside.encode()) == Sitemap(is_whole=False)
+    assert read_sitemap(outside.encode()) == BROKEN
     deep = b"<url>" * 1_000_000
     assert read_sitemap(deep).entries == ()
     # Some seconds; minutes or all memory if one of them goes off.

@@ -53,6 +53,7 @@ class MemoryStore:
         self.meta: dict[str, str] = {}
         self.robots: list[RobotsText] = []
         self.maps: dict[str, SitemapFile] = {}
+        self.removed: set[str] = set()
         self._edits: list[tuple[str, int, float]] = []
         self._next = 0
         self.add((NewPage(url, host_of(url)) for url in urls), 0)
@@ -74,6 +75,7 @@ class MemoryStore:
 
     def remove(self, url: str) -> None:
         number = self.page(url).number
+        self.removed.add(url)
         del self.known[number]
         self._edits.append(("removed", number, 0.0))
 
@@ -88,6 +90,10 @@ class MemoryStore:
         del at
         by_url = {page.url: page for page in self.known.values()}
         for new in pages:
+            if new.source == "user":
+                self.removed.discard(new.url)
+            elif new.url in self.removed:
+                continue
             page = by_url.get(new.url)
             if page is None:
                 importance = 1.0 if new.importance is None else new.importance
@@ -168,14 +174,36 @@ class MemoryStore:
         self.robots.append(robots)
 
     def add_sitemap(self, url: str) -> None:
-        self.maps.setdefault(url, SitemapFile(url, None, Validators(), 0))
+        self.maps[url] = SitemapFile(url, host=host_of(url))
 
-    def sitemaps(self, before: int) -> list[SitemapFile]:
-        maps = list(self.maps.values())
-        return [one for one in maps if one.read_at is None or one.read_at <= before]
+    def name_sitemaps(
+        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
+    ) -> int:
+        del limit, is_all
+        for url in urls:
+            new = SitemapFile(url, root=by.root or by.url, host=host_of(url), depth=by.depth + 1)
+            self.maps.setdefault(url, new)
+        return 0
 
-    def note_sitemap(self, url: str, at: int, validators: Validators, pages: int) -> None:
-        self.maps[url] = SitemapFile(url, at, validators, pages)
+    def sitemaps(self) -> list[SitemapFile]:
+        return list(self.maps.values())
+
+    def sitemaps_due(self, now: int, limit: int) -> list[SitemapFile]:
+        due = [one for one in self.maps.values() if one.next_at is None or one.next_at <= now]
+        return due[:limit]
+
+    def note_sitemap(self, found: SitemapFile) -> None:
+        if found.url in self.maps:
+            self.maps[found.url] = found
+
+    def retry_sitemaps(self, scope: str) -> None:
+        for url, one in self.maps.items():
+            if one.error is not None or self.meta.get("sitemap_scope", "") != scope:
+                self.maps[url] = replace(one, next_at=None, validators=Validators())
+        self.meta["sitemap_scope"] = scope
+
+    def sitemap_requests(self, since: int) -> list[tuple[int, int]]:
+        return [(one.at, one.sitemaps) for one in self.spent if one.at >= since and one.sitemaps]
 
     def set_meta(self, key: str, value: str) -> None:
         self.meta[key] = value
@@ -239,6 +267,8 @@ class FakeWeb:
     max_in_flight: Counter[str] = field(default_factory=Counter)
     files: int = 0
     robots: int = 0
+    file_urls: list[str] = field(default_factory=list)
+    named: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     clock: Callable[[], int] = lambda: 0
 
     def times(self, url: str) -> list[float]:
@@ -259,12 +289,23 @@ class FakeWeb:
         return self._answer(page.url, page.validators if conditional else None)
 
     async def fetch_file(
-        self, url: str, max_bytes: int, validators: Validators | None = None
+        self,
+        url: str,
+        max_bytes: int,
+        validators: Validators | None = None,
+        *,
+        stay_on_site: bool = False,
     ) -> Response:
-        del max_bytes
+        del max_bytes, stay_on_site
         self.files += 1
+        self.file_urls.append(url)
         await asyncio.sleep(0.01)
         return self._answer(url, validators)
+
+    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
+        self.robots += 1
+        await asyncio.sleep(0.01)
+        return self.named.get(host_of(url), ())
 
     def _answer(self, url: str, validators: Validators | None) -> Response:
         found = self.answers.get(url) if isinstance(self.answers, dict) else self.answers(url)

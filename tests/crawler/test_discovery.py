@@ -6,6 +6,7 @@ import pytest
 from crawler.fakes import PER_SECOND, SECOND, FakeWeb, MemoryStore, crawl, failure, settings_of
 from site_server import page_about
 
+from recrawl.crawler.sitemap_limits import MAX_DEPTH, MAX_OTHER_HOSTS
 from recrawl.records import Outcome, Response
 
 A = "https://a.example"
@@ -119,17 +120,44 @@ def test_a_sitemap_of_sitemaps_brings_these() -> None:
     assert list(importance(store)) == ["/new"]
 
 
-def test_a_sitemap_that_cannot_be_read_is_logged_and_retried_sooner(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (failure("no connection: refused"), "no connection: refused"),
+        (None, "the server answered 404"),
+        (Response("", 500, 0, error="the server answered 500"), "the server answered 500"),
+        ("<!DOCTYPE html><title>Oops</title>", "it is an HTML page, not a sitemap or feed"),
+        ("<urlset><url>", "it is not well-formed XML"),
+        (failure("10.0.0.1 is not public", permanent=True), "10.0.0.1 is not public"),
+    ],
+)
+def test_a_sitemap_that_cannot_be_read_is_loud_and_tried_again_soon(
+    answer: Response | str | None, error: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = MemoryStore()
     store.add_sitemap(MAP)
-    web = FakeWeb({MAP: failure("no connection: refused")})
-    settings = settings_of(sitemap_interval=100 / 86_400, budget=PER_SECOND)
-    crawl(web, store, settings, seconds=18.0)
-    assert web.files == 2
+    web = FakeWeb({} if answer is None else {MAP: answer})
+    stats = crawl(web, store, settings_of(), seconds=130.0)
+    assert stats.failing_sitemaps == {MAP: error}
+    # At once, and after two minutes.
+    assert (web.files, store.maps[MAP].failures) == (2, 2)
+    assert (store.maps[MAP].error, store.maps[MAP].read_at) == (error, None)
     warnings = [line.getMessage() for line in caplog.records if line.levelno == logging.WARNING]
-    assert warnings == [f"cannot read the sitemap {MAP}: no connection: refused"] * 2
+    assert warnings == [f"cannot read the sitemap {MAP}: {error}"] * 2
+
+
+def test_a_sitemap_that_failed_is_tried_again_when_a_run_starts() -> None:
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    web = FakeWeb({MAP: failure("no connection: refused")})
+    crawl(web, store, settings_of(), seconds=5.0)
+    web.answers = {MAP: sitemap((f"{A}/new", "")), f"{A}/new": page_about("New.")}
+    stats = crawl(web, store, settings_of(), seconds=10.0, begin=10 * SECOND)
+    assert list(importance(store)) == ["/new"]
+    assert (stats.failing_sitemaps, store.maps[MAP].error) == ({}, None)
+    # One that was read is not read again before its interval is over.
+    crawl(web, store, settings_of(), seconds=10.0, begin=30 * SECOND)
+    assert web.files == 2
 
 
 def test_a_sitemap_that_calls_a_page_newer_brings_its_visit_forward() -> None:
@@ -172,3 +200,154 @@ def test_only_a_copy_teaches_whether_a_sitemap_was_right() -> None:
     web = FakeWeb({f"{A}/": Response("", 500, 0, error="no"), MAP: sitemap((f"{A}/", modified(2)))})
     crawl(web, store, settings_of(), begin=3 * DAY, seconds=20.0)
     assert set(store.outcomes(f"{A}/")) == {Outcome.FAILED}
+
+
+# What sitemaps may do
+
+
+def index(*urls: str) -> str:
+    rows = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
+    return f"<sitemapindex>{rows}</sitemapindex>"
+
+
+def test_an_index_does_not_have_other_hosts_asked_for_sitemaps() -> None:
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    children = [f"https://victim{n}.example/{n}.xml" for n in range(33)]
+    web = FakeWeb({MAP: index(*children, f"{A}/own.xml"), f"{A}/own.xml": sitemap()})
+    stats = crawl(web, store, settings_of(), seconds=60.0)
+    assert set(web.file_urls) == {MAP, f"{A}/own.xml"}
+    # The robots.txt of a few is asked for, whether it names the sitemap.
+    assert web.robots == MAX_OTHER_HOSTS
+    assert "33 of its URLs are of other hosts" in stats.failing_sitemaps[MAP]
+
+
+def test_hosts_that_name_an_index_in_robots_txt_may_be_in_it() -> None:
+    child, page = "https://b.example/b.xml", "https://b.example/page"
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    web = FakeWeb({MAP: index(child), child: sitemap((page, "")), page: page_about("B.")})
+    web.named = {"b.example": (f" {A.upper()}/sitemap.xml",)}
+    stats = crawl(web, store, settings_of(), seconds=20.0)
+    assert list(importance(store)) == [page]
+    assert stats.failing_sitemaps == {}
+
+
+def test_a_sitemap_lists_only_pages_of_its_own_host_and_of_hosts_that_name_it() -> None:
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    urls = [f"{A}/own", "https://www.a.example/www", "https://b.example/b", "https://c.example/c"]
+    web = FakeWeb({MAP: sitemap(*((url, "") for url in urls))})
+    web.named = {"b.example": (MAP,)}
+    stats = crawl(web, store, settings_of(), seconds=20.0)
+    assert {page.url for page in store.known.values()} == set(urls[:3])
+    assert store.maps[MAP].skipped == 1
+    assert MAP in stats.failing_sitemaps
+
+
+def test_a_feed_is_read_under_the_same_rules() -> None:
+    store = MemoryStore()
+    feed = f"{A}/feed"
+    store.add_sitemap(feed)
+    items = "".join(
+        f"<item><link>{url}</link></item>" for url in (f"{A}/news", "https://victim.example/")
+    )
+    crawl(FakeWeb({feed: f"<rss><channel>{items}</channel></rss>"}), store, settings_of())
+    assert list(importance(store)) == ["/news"]
+    assert (store.maps[feed].kind, store.maps[feed].skipped) == ("feed", 1)
+
+
+def test_a_robots_txt_that_cannot_be_read_yet_has_the_sitemap_read_again_soon() -> None:
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    web = FakeWeb({MAP: sitemap(("https://b.example/b", ""))}, etags=True)
+    web.named = {"b.example": None}
+    crawl(web, store, settings_of(), seconds=60.0)
+    assert store.maps[MAP].error == (
+        "robots.txt of b.example, whose URLs it lists, cannot be read yet"
+    )
+    web.named = {"b.example": (MAP,)}
+    crawl(web, store, settings_of(), seconds=20.0, begin=60 * SECOND)
+    assert list(importance(store)) == ["https://b.example/b"]
+
+
+def test_chains_of_indexes_end() -> None:
+    store = MemoryStore()
+    store.add_sitemap(f"{A}/0")
+    web = FakeWeb(lambda url: index(f"{A}/{int(url.rpartition('/')[2]) + 1}"))
+    stats = crawl(web, store, settings_of(), seconds=40.0)
+    assert web.file_urls == [f"{A}/{depth}" for depth in range(MAX_DEPTH + 1)]
+    assert "chain" in stats.failing_sitemaps[f"{A}/{MAX_DEPTH}"]
+
+
+def test_sitemaps_have_a_budget_of_their_own_which_outlives_a_restart(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    web = FakeWeb(
+        lambda url: index(*(f"{A}/{n}.xml" for n in range(50))) if url == MAP else sitemap()
+    )
+    settings = settings_of(sitemap_budget=8.0)
+    crawl(web, store, settings, seconds=60.0)
+    assert web.files == 8
+    web.files = 0
+    crawl(web, store, settings, seconds=60.0, begin=3_600 * SECOND)
+    assert web.files == 0
+    assert "sitemap_budget is used up" in caplog.text
+    crawl(web, store, settings, seconds=60.0, begin=DAY + 3_600 * SECOND)
+    assert web.files == 8
+
+
+def test_no_more_pages_come_from_sitemaps_than_the_limit() -> None:
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    web = FakeWeb({MAP: sitemap(*((f"{A}/{n}", "") for n in range(30)))})
+    stats = crawl(web, store, settings_of(max_sitemap_pages=7))
+    assert len(store.known) == 7
+    assert "max_sitemap_pages" in stats.failing_sitemaps[MAP]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_sitemaps_in_robots_txt_are_read_if_wanted(wanted: bool) -> None:
+    store = MemoryStore(f"{A}/")
+    web = FakeWeb({f"{A}/": page_about("Home."), MAP: sitemap((f"{A}/new", ""))})
+    web.named = {"a.example": (MAP, "no URL")}
+    crawl(web, store, settings_of(robots_sitemaps=wanted), seconds=20.0)
+    assert ("/new" in importance(store)) is wanted
+
+
+# What users do not want
+
+
+def test_a_removed_page_does_not_come_back_through_sitemaps_and_links() -> None:
+    store = MemoryStore(f"{A}/", f"{A}/one", f"{A}/two")
+    store.remove(f"{A}/one")
+    store.remove(f"{A}/two")
+    store.add_sitemap(MAP)
+    web = linked_site()
+    assert isinstance(web.answers, dict)
+    web.answers[MAP] = sitemap((f"{A}/two", modified(1)))
+    crawl(web, store, settings_of(follow=True), seconds=20.0)
+    assert list(importance(store)) == ["/"]
+
+
+def test_patterns_decide_what_sitemaps_and_links_bring_in() -> None:
+    store = MemoryStore(f"{A}/")
+    store.add_sitemap(MAP)
+    web = linked_site()
+    assert isinstance(web.answers, dict)
+    listed = (f"{A}/docs/a", f"{A}/docs/b.pdf", f"{A}/other")
+    web.answers[MAP] = sitemap(*((url, "") for url in listed))
+    settings = settings_of(follow=True, include=(f"{A}/docs/*", f"{A}/one"), exclude=("*.pdf",))
+    crawl(web, store, settings, seconds=20.0)
+    assert set(importance(store)) == {"/", "/one", "/docs/a"}
+
+
+def test_changed_patterns_have_an_unchanged_sitemap_read_anew() -> None:
+    store = MemoryStore()
+    store.add_sitemap(MAP)
+    web = FakeWeb({MAP: sitemap((f"{A}/a.pdf", ""), (f"{A}/b", ""))}, etags=True)
+    crawl(web, store, settings_of(exclude=("*.pdf",)))
+    crawl(web, store, settings_of(), begin=60 * SECOND)
+    assert list(importance(store)) == ["/b", "/a.pdf"]

@@ -97,6 +97,18 @@ def test_the_user_agent_has_the_contact() -> None:
     assert agent_of(Settings()).startswith("recrawl/")
 
 
+def test_patterns_are_lists_in_toml_and_separated_by_commas_elsewhere() -> None:
+    text = 'include = ["https://A.example/x,y/*", "*.html"]\n'
+    Path("recrawl.toml").write_text(text, encoding="utf-8")
+    found = load_settings(environ={"RECRAWL_EXCLUDE": "https://a.example/s?*, *.pdf"})
+    assert found.include == ("https://a.example/x,y/*", "*.html")
+    assert found.exclude == ("https://a.example/s?*", "*.pdf")
+    for wrong in ('["*.html", "docs"]', '"docs"', '["ftp://a.example/*"]'):
+        Path("recrawl.toml").write_text(f"exclude = {wrong}\n", encoding="utf-8")
+        with pytest.raises(SettingsError, match=r"exclude: .* is not a list of URL patterns"):
+            load_settings(environ={})
+
+
 @pytest.mark.parametrize(("old", "new"), OLD_NAMES.items())
 def test_old_names_are_refused_with_the_new_one(old: str, new: str) -> None:
     assert new in FIELDS

@@ -44,8 +44,16 @@ class Scripted:
         return next(self._responses)
 
     async def fetch_file(
-        self, url: str, max_bytes: int, validators: Validators | None = None
+        self,
+        url: str,
+        max_bytes: int,
+        validators: Validators | None = None,
+        *,
+        stay_on_site: bool = False,
     ) -> Response:
+        raise NotImplementedError
+
+    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
         raise NotImplementedError
 
 

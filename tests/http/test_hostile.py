@@ -451,7 +451,8 @@ def test_tls_with_a_plain_server_is_told() -> None:
         async with server, fetcher() as made:
             return await made.fetch_file(f"https://127.0.0.1:{port}/", 100)
 
-    assert asyncio.run(main()).error == "no secure connection: the server does not speak TLS"
+    error = asyncio.run(main()).error or ""
+    assert error.endswith("no secure connection: the server does not speak TLS")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
@@ -472,7 +473,7 @@ def test_a_certificate_that_nobody_signed_is_not_believed(tmp_path: Path) -> Non
         async with server, fetcher() as made:
             return await made.fetch_file(f"https://127.0.0.1:{port}/", 100)
 
-    assert asyncio.run(main()).error == "the certificate is not valid"
+    assert (asyncio.run(main()).error or "").endswith("the certificate is not valid")
 
 
 def test_a_whole_crawl_of_it_stays_small_and_others_are_not_slowed() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -314,18 +315,96 @@ def test_robots_txt_is_remembered(store: SqliteStore) -> None:
         assert store.robots(origin) == robots
 
 
+S = "https://s.example"
+
+
+def read(url: str, **changed: Any) -> SitemapFile:  # noqa: ANN401
+    """Return a sitemap that was read."""
+    usual = SitemapFile(f"{S}/{url}", NOON, Validators('"\udcff"', None), 12, NOON, NOON + HOUR)
+    return replace(usual, host="s.example", kind="sitemap", **changed)
+
+
 def test_sitemaps_are_due_until_they_are_read(store: SqliteStore) -> None:
-    for url in ("b", "a", "b"):
-        store.add_sitemap(url)
-    none = Validators()
-    assert store.sitemaps(NOON) == [
-        SitemapFile("a", None, none, 0),
-        SitemapFile("b", None, none, 0),
+    for name in "bab":
+        store.add_sitemap(f"{S}/{name}")
+    new = [SitemapFile(f"{S}/{name}", host="s.example") for name in "ab"]
+    assert store.sitemaps() == store.sitemaps_due(NOON, 9) == new
+    store.note_sitemap(read("a"))
+    assert store.sitemaps_due(NOON, 9) == new[1:]
+    assert store.sitemaps_due(NOON + HOUR, 9) == [new[1], read("a")]
+    assert store.sitemaps_due(NOON + HOUR, 1) == new[1:]
+
+
+def test_a_sitemap_that_fails_is_listed_first_and_tried_again_on_demand(
+    store: SqliteStore,
+) -> None:
+    for name in "ab":
+        store.add_sitemap(f"{S}/{name}")
+    failing = read("b", failures=3, error="the server answered 404", skipped=2)
+    store.note_sitemap(read("a"))
+    store.note_sitemap(failing)
+    assert store.sitemaps() == [failing, read("a")]
+    store.retry_sitemaps("")
+    assert store.sitemaps_due(NOON, 9) == [replace(failing, next_at=None)]
+    store.retry_sitemaps("other pages")
+    assert {(one.next_at, one.validators) for one in store.sitemaps()} == {(None, Validators())}
+
+
+def test_an_index_brings_in_sitemaps_up_to_a_limit_and_drops_those_it_no_longer_names(
+    store: SqliteStore,
+) -> None:
+    store.add_sitemap(f"{S}/a")
+    index = read("a")
+    urls = [f"{S}/{n}" for n in range(5)]
+    assert store.name_sitemaps(index, urls, 4) == 2
+    assert [one.url for one in store.sitemaps()] == [f"{S}/a", *urls[:3]]
+    assert store.sitemaps()[1] == SitemapFile(urls[0], root=f"{S}/a", host="s.example", depth=1)
+    assert store.name_sitemaps(index, urls[1:2], 4, is_all=True) == 0
+    assert [one.url for one in store.sitemaps()] == [f"{S}/a", urls[1]]
+
+
+def test_a_removed_sitemap_comes_back_only_when_a_user_adds_it(store: SqliteStore) -> None:
+    store.add_sitemap(f"{S}/a")
+    store.name_sitemaps(read("a"), [f"{S}/b", f"{S}/c"], 9)
+    assert store.remove_sitemaps([f"{S}/b", f"{S}/b", f"{S}/x"]) == 1
+    store.name_sitemaps(read("a"), [f"{S}/b", f"{S}/c"], 9, is_all=True)
+    store.note_sitemap(read("b"))
+    assert [one.url for one in store.sitemaps()] == [f"{S}/a", f"{S}/c"]
+    assert store.remove_sitemaps([f"{S}/a"]) == 1
+    store.name_sitemaps(read("a"), [f"{S}/d"], 9)
+    assert store.sitemaps() == []
+    store.add_sitemap(f"{S}/b")
+    assert [(one.url, one.depth) for one in store.sitemaps()] == [(f"{S}/b", 0)]
+
+
+def test_requests_for_sitemaps_are_known_by_hour(store: SqliteStore) -> None:
+    for at in (NOON - HOUR, NOON, NOON + 1):
+        store.record([], Spent(at, sitemaps=2))
+    store.record([], Spent(NOON + HOUR, robots=1))
+    assert store.sitemap_requests(NOON) == [(NOON, 4)]
+
+
+def test_a_removed_page_comes_back_only_when_a_user_adds_it(store: SqliteStore) -> None:
+    store.add(new_pages(3), at=NOON)
+    store.remove([address(1)])
+    for source in ("sitemap", "link"):
+        pages = [replace(page, source=source) for page in new_pages(4)]
+        store.add(pages, at=NOON)
+        assert store.page(address(1)) is None
+    assert store.page(address(3)) is not None
+    assert store.add(new_pages(4), at=NOON) == Added(1, 3, 0)
+    store.add([replace(page, source="link") for page in new_pages(4)], at=NOON)
+    assert store.page(address(1)) is not None
+
+
+def test_pages_are_found_by_pattern(store: SqliteStore) -> None:
+    store.add(new_pages(12), at=NOON)
+    assert store.matching("https://host1.example/page/*") == [
+        address(n) for n in (1, 10, 4, 7) if address(n).startswith("https://host1")
     ]
-    validators = Validators('"\udcff"', None)
-    store.note_sitemap("a", NOON, validators, 12)
-    assert [sitemap.url for sitemap in store.sitemaps(NOON)] == ["b"]
-    assert store.sitemaps(NOON + 1)[1] == SitemapFile("a", NOON, validators, 12)
+    assert store.matching("*/page/1") == [address(1)]
+    assert len(store.matching("*")) == 12
+    assert store.matching("https://host1.example/page/?") == []
 
 
 def test_small_values_are_remembered(store: SqliteStore) -> None:

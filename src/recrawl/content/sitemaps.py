@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 from recrawl.content.html import in_utf8
 from recrawl.errors import AddressError
-from recrawl.units import parse_http_date
+from recrawl.units import parse_http_date, quoted
 from recrawl.urls import canonical
 
 #: The protocol's limits: bytes per sitemap, uncompressed, and entries.
@@ -21,6 +21,13 @@ _PIECE = 1 << 16
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _ADDRESSES = frozenset({"loc", "link"})
 _DATES = frozenset({"lastmod", "pubdate", "updated", "date"})
+#: Root elements, and what the file is then.
+_KINDS = {
+    "urlset": "sitemap", "sitemapindex": "index", "rss": "feed", "feed": "feed", "rdf": "feed"
+}  # fmt: skip
+_HTML = re.compile(
+    rb"\s*(?:<!--.{0,2000}?-->\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
 _MONTH = re.compile(r"\d{4}(-\d{2})?")
 #: Characters read of an address or a date.
 _MAX_TEXT = 8_192
@@ -35,11 +42,15 @@ class Sitemap:
             microseconds, or None.
         sitemaps: Addresses of other sitemaps, likewise.
         is_whole: Whether it was read to the end: it is well-formed and within the limits.
+        kind: ``sitemap``, ``index``, ``feed`` or ``list``.
+        problem: Why it is none of these, in a few words; None if it is one.
     """
 
     entries: tuple[tuple[str, int | None], ...] = ()
     sitemaps: tuple[tuple[str, int | None], ...] = ()
     is_whole: bool = True
+    kind: str = "sitemap"
+    problem: str | None = None
 
 
 def read_sitemap(body: bytes) -> Sitemap:
@@ -48,8 +59,11 @@ def read_sitemap(body: bytes) -> Sitemap:
     It may be compressed with gzip. If it is broken or too long, the entries before that count.
     Reading stops at an entity declaration, as no sitemap needs one.
 
-    >>> read_sitemap(b"<urlset><url><loc>http://e.org/a</loc><lastmod>2026-01-01</lastmod></url>")
-    Sitemap(entries=(('http://e.org/a', 1767225600000000),), sitemaps=(), is_whole=False)
+    >>> page = b"<url><loc>http://e.org/a</loc><lastmod>2026-01-01</lastmod></url>"
+    >>> read_sitemap(b"<urlset>" + page).entries
+    (('http://e.org/a', 1767225600000000),)
+    >>> read_sitemap(b"<!doctype html><title>Not found</title>").problem
+    'it is an HTML page, not a sitemap or feed'
     """
     text, is_whole = _decompressed(body)
     start = text[:_PIECE].lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -59,7 +73,8 @@ def read_sitemap(body: bytes) -> Sitemap:
     found = _Found()
     for line in lines[: MAX_ENTRIES + 1]:
         found.add("url", line.strip(), None)
-    return found.sitemap(is_whole=is_whole)
+    problem = None if found.entries else "it is empty" if not start else "there is no URL in it"
+    return found.sitemap("list", problem, is_whole=is_whole)
 
 
 def _decompressed(body: bytes) -> tuple[bytes, bool]:
@@ -92,11 +107,13 @@ class _Found:
             into = self.sitemaps if tag == "sitemap" else self.entries
             into.setdefault(canonical(address), date)
 
-    def sitemap(self, *, is_whole: bool) -> Sitemap:
+    def sitemap(self, kind: str, problem: str | None, *, is_whole: bool) -> Sitemap:
         return Sitemap(
             tuple(self.entries.items()),
             tuple(self.sitemaps.items()),
             is_whole and not self.is_full,
+            kind,
+            problem,
         )
 
 
@@ -109,6 +126,7 @@ class _Handler:
 
     def __init__(self) -> None:
         self.found = _Found()
+        self.root: str | None = None
         self.entry: str | None = None
         self.depth = 0
         self.address: str | None = None
@@ -118,6 +136,7 @@ class _Handler:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = _local(tag)
+        self.root = self.root or name
         self.text, self.length = None, 0
         if self.entry is not None:
             self.depth += 1
@@ -172,7 +191,21 @@ def _read_xml(text: bytes, *, is_whole: bool) -> Sitemap:
             parser.Parse(b"", True)  # noqa: FBT003 - likewise
     except (expat.ExpatError, _EntityError, LookupError, ValueError):
         is_whole = False
-    return handler.found.sitemap(is_whole=is_whole)
+    found, root = handler.found, handler.root
+    kind = _KINDS.get(root or "")
+    is_read = root != "html" and (found.entries or found.sitemaps)
+    problem = None if is_read else _problem(text, root, is_whole=is_whole)
+    usual = "index" if found.sitemaps else "sitemap"
+    return found.sitemap(kind or usual, problem, is_whole=is_whole)
+
+
+def _problem(text: bytes, root: str | None, *, is_whole: bool) -> str | None:
+    """Return why a file without entries is not a sitemap; None for one that is merely empty."""
+    if root == "html" or _HTML.match(text[:_PIECE]):
+        return "it is an HTML page, not a sitemap or feed"
+    if root is not None and root not in _KINDS:
+        return f"its root element is {quoted(root)}, not one of a sitemap or feed"
+    return None if is_whole else "it is not well-formed XML"
 
 
 def _local(tag: str) -> str:

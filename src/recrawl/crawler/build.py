@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Self, cast, final
 
 from recrawl.content.reader import Mode, Reader
@@ -186,6 +186,15 @@ def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fet
     def remember(_origin: str, found: RobotsText) -> None:
         store.call_later(store.store.remember_robots, found)
 
+    started = system_clock()
+
+    def recall(origin: str) -> RobotsText | None:
+        # What an earlier run could not read is tried again when a run starts.
+        found = reader.robots(origin)
+        if found is None or found.failing_since is None or found.fetched_at >= started:
+            return found
+        return replace(found, fetched_at=0)
+
     pacing = HostPacing(
         settings.host_delay,
         settings.host_connections,
@@ -205,7 +214,7 @@ def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fet
         ),
         allow_private=settings.allow_private,
         max_delay=settings.max_crawl_delay,
-        recall=reader.robots,
+        recall=recall,
         remember=remember,
     )
 

@@ -1,7 +1,9 @@
 """Pages and evidence that come in while the crawl runs: edits, sitemaps, links."""
 
+import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import final
 
 from recrawl.content.links import links
@@ -9,19 +11,41 @@ from recrawl.content.sitemaps import Sitemap, read_sitemap
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Fetching
+from recrawl.crawler.scope import Scope
 from recrawl.crawler.settings import Settings
+from recrawl.crawler.sitemap_hosts import Vetted, canonical_urls, vet
+from recrawl.crawler.sitemap_limits import (
+    MAX_DEPTH,
+    MAX_SITEMAPS,
+    POSTPONED,
+    SitemapLimits,
+    next_read,
+)
 from recrawl.crawler.sitemap_trust import Trust
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.hosts import host_of
-from recrawl.records import MICROSECONDS_A_DAY, Outcome, Page, State, Validators, Visit
+from recrawl.records import (
+    MICROSECONDS_A_DAY,
+    Outcome,
+    Page,
+    Response,
+    State,
+    Validators,
+    Visit,
+)
 from recrawl.store.rows import NewPage, SitemapFile
+from recrawl.store.sitemap_files import ROBOTS
+from recrawl.urls import origin_of
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: How much of a sitemap is read; the protocol allows 50 MB.
-MAX_SITEMAP_BYTES = 50_000_000
-#: A sitemap that cannot be read is retried after this share of the usual interval.
-RETRY_SHARE = 0.1
+HOUR = 3_600_000_000
+#: Sitemaps considered in a round, those read per host in a round, and those read side by side.
+MAX_DUE, PER_ROUND, SIDE_BY_SIDE = 10_000, 5, 4
+#: Entries of a sitemap that are used in one go, so that a long one does not block the event loop.
+PIECE = 1_000
+#: Sitemaps that are used of one robots.txt.
+MAX_NAMED = 100
 
 
 @final
@@ -34,6 +58,9 @@ class Discovery:
         fetcher: The HTTP client, for sitemaps.
         settings: Whether and how far to follow links, how often to read sitemaps.
         parse_pool: Where long pages and sitemaps are parsed.
+
+    Attributes:
+        failing: Sitemaps and feeds that could not be read, or not completely, and why.
     """
 
     def __init__(
@@ -53,6 +80,14 @@ class Discovery:
         self._serial = frontier.serial
         self._removed: set[int] = set()
         self._trust = Trust()
+        self._scope = Scope(settings.include, settings.exclude)
+        self._interval = round(settings.sitemap_interval * MICROSECONDS_A_DAY)
+        self._limits: SitemapLimits | None = None
+        self._is_spent = False
+        self._slots = asyncio.Semaphore(SIDE_BY_SIDE)
+        self._origins: set[str] = set()
+        self._visited_origins: list[str] = []
+        self.failing: dict[str, str] = {}
         self._hosts = frozenset(settings.follow_hosts) or frozenset(store.store.seed_hosts())
 
     def is_removed(self, page: int) -> bool:
@@ -75,37 +110,177 @@ class Discovery:
 
     async def read_sitemaps(self, now: int) -> None:
         """Read the sitemaps that are due, for new pages and for dates of known ones."""
-        every = round(self._settings.sitemap_interval * MICROSECONDS_A_DAY)
-        for known in await self._thread.call(self._store.sitemaps, now - every):
-            await self._read_sitemap(known, now, every)
+        await self._start_sitemaps(now)
+        await self._read_robots_sitemaps()
+        due = await self._thread.call(self._store.sitemaps_due, now, MAX_DUE)
+        by_host: dict[str, list[SitemapFile]] = {}
+        for known in due:
+            by_host.setdefault(host_of(known.url), []).append(known)
+        # Hosts do not wait for one another, and none keeps a round from ending.
+        rounds = [self._read_host(files[:PER_ROUND], now) for files in by_host.values()]
+        await asyncio.gather(*rounds)
+        if self.failing:
+            known_now = await self._thread.call(self._store.sitemaps)
+            still = {one.url for one in known_now if one.error is not None}
+            self.failing = {url: why for url, why in self.failing.items() if url in still}
 
-    async def _read_sitemap(self, known: SitemapFile, now: int, every: int) -> None:
-        response = await self._fetcher.fetch_file(known.url, MAX_SITEMAP_BYTES, known.validators)
-        read_at, validators, pages = now, known.validators, known.pages
-        if response.error is not None:
-            LOGGER.warning("cannot read the sitemap %s: %s", known.url, response.error)
-            read_at = now - round(every * (1.0 - RETRY_SHARE))
-        elif response.body is not None:
-            sitemap = await self._parse_pool.run(response.body, read_sitemap, response.body)
-            await self._use(sitemap, now)
-            validators = Validators(response.header("ETag"), response.header("Last-Modified"))
-            pages = len(sitemap.entries)
-        await self._thread.call(self._store.note_sitemap, known.url, read_at, validators, pages)
+    async def _start_sitemaps(self, now: int) -> None:
+        """Try again what an earlier run could not read, and take its spending into account."""
+        if self._limits is not None:
+            return
+        await self._thread.call(self._store.retry_sitemaps, str(self._scope))
+        since = round(now - MICROSECONDS_A_DAY)
+        spent = await self._thread.call(self._store.sitemap_requests, since)
+        # Hours are counted from their end, so that never too much is spent.
+        spent = [(min(hour + HOUR, now), requests) for hour, requests in spent]
+        self._limits = SitemapLimits(self._settings.sitemap_budget, spent)
 
-    async def _use(self, sitemap: Sitemap, now: int) -> None:
-        """Add what a sitemap names, and use its dates as evidence."""
-        for url, _ in sitemap.sitemaps:
-            await self._thread.call(self._store.add_sitemap, url)
-        urls = [url for url, _ in sitemap.entries]
-        known = await self._thread.call(self._store.pages_at, urls)
-        wanted = [
-            NewPage(url, host_of(url), source="sitemap")
-            for url, modified in sitemap.entries
-            if _is_unvisited(known.get(url), modified)
+    async def _read_robots_sitemaps(self) -> None:
+        """Add the sitemaps that robots.txt of hosts names that were visited for the first time."""
+        while self._visited_origins:
+            origin = self._visited_origins.pop()
+            named = await self._fetcher.named_sitemaps(f"{origin}/")
+            urls = canonical_urls(named or ())[:MAX_NAMED]
+            robots = SitemapFile(f"{origin}/robots.txt", kind=ROBOTS)
+            if named is not None:
+                await self._thread.call(
+                    self._store.name_sitemaps, robots, urls, MAX_SITEMAPS, is_all=True
+                )
+
+    async def _read_host(self, sitemaps: Sequence[SitemapFile], now: int) -> None:
+        for known in sitemaps:
+            async with self._slots:
+                found = await self._read_sitemap(known, now)
+            if found is None:
+                return
+            await self._thread.call(self._store.note_sitemap, found)
+            self.failing.pop(known.url, None)
+            if found.error is not None:
+                what = "cannot read" if found.failures else "cannot use all of"
+                LOGGER.warning("%s the sitemap %s: %s", what, known.url, found.error)
+                self.failing[known.url] = found.error
+
+    async def _read_sitemap(self, known: SitemapFile, now: int) -> SitemapFile | None:
+        """Read a sitemap, and return what is to be noted; None if the budget is used up."""
+        limits = self._limits
+        if limits is None or not self._is_affordable(limits, now):
+            return None
+        max_bytes = limits.max_bytes(known, now)
+        if not max_bytes:
+            return self._failed(known, now, "its host or index has sent too much today", None)
+        # Spent beforehand, as others are read at the same time.
+        limits.spend(known, now, 1, 0)
+        response = await self._fetcher.fetch_file(
+            known.url, max_bytes, known.validators, stay_on_site=known.depth > 0
+        )
+        limits.spend(known, now, response.requests - 1, response.transferred)
+        return await self._found(known, response, now)
+
+    async def _found(self, known: SitemapFile, response: Response, now: int) -> SitemapFile:
+        """Use the response to a request for a sitemap, and return what is to be noted."""
+        if response.postponed:
+            wait = max(POSTPONED, round((response.retry_after or 0.0) * 1e6))
+            return replace(known, next_at=now + wait)
+        if response.error is not None or (response.body is None and not response.is_not_modified):
+            error = response.error or f"the server answered {response.status}"
+            return self._failed(known, now, error, response.retry_after)
+        if response.body is None:
+            return self._succeeded(known, now)
+        sitemap = await self._parse_pool.run(response.body, read_sitemap, response.body)
+        if sitemap.problem is not None:
+            return self._failed(known, now, sitemap.problem, None)
+        return await self._use(known, response, sitemap, now)
+
+    def _is_affordable(self, limits: SitemapLimits, now: int) -> bool:
+        is_affordable = limits.may_request(now)
+        if not is_affordable and not self._is_spent:
+            LOGGER.warning("sitemaps wait: sitemap_budget is used up for the last 24 hours")
+        self._is_spent = not is_affordable
+        return is_affordable
+
+    def _failed(
+        self, known: SitemapFile, now: int, error: str, retry_after: float | None
+    ) -> SitemapFile:
+        failures = known.failures + 1
+        at = next_read(now, self._interval, failures, retry_after)
+        return replace(known, tried_at=now, next_at=at, failures=failures, error=error)
+
+    def _succeeded(self, known: SitemapFile, now: int) -> SitemapFile:
+        at = next_read(now, self._interval, 0)
+        return replace(known, read_at=now, tried_at=now, next_at=at, failures=0, error=None)
+
+    async def _use(
+        self, known: SitemapFile, response: Response, sitemap: Sitemap, now: int
+    ) -> SitemapFile:
+        """Add what a sitemap names, use its dates as evidence, and return what is to be noted."""
+        children = await vet(
+            self._fetcher, known, response.url, [url for url, _ in sitemap.sitemaps]
+        )
+        pages = await vet(self._fetcher, known, response.url, [url for url, _ in sitemap.entries])
+        problems = [
+            *await self._name_children(known, children, is_all=sitemap.is_whole),
+            *await self._add_listed(pages.urls, dict(sitemap.entries), now),
         ]
-        await self._thread.call(self._store.add, wanted, now)
-        dated = {url: at for url, at in sitemap.entries if at is not None}
-        self.signal([(known[url], at) for url, at in dated.items() if url in known], now)
+        skipped = children.skipped + pages.skipped
+        unread = children.unread or pages.unread
+        if skipped:
+            problems.append(f"{skipped:,} of its URLs are of other hosts, which do not name it")
+        if not sitemap.is_whole or response.truncated:
+            problems.append("only its beginning could be read")
+        found = replace(
+            self._succeeded(known, now),
+            pages=len(sitemap.entries) + len(sitemap.sitemaps),
+            kind=sitemap.kind,
+            skipped=skipped,
+            error="; ".join(problems) or None,
+        )
+        if unread is not None:
+            error = f"robots.txt of {unread}, whose URLs it lists, cannot be read yet"
+            return replace(self._failed(found, now, error, None), failures=known.failures + 1)
+        if found.error is not None:
+            # Next time it may be used in full, even if it has not changed.
+            return replace(found, validators=Validators())
+        validators = Validators(response.header("ETag"), response.header("Last-Modified"))
+        return replace(found, validators=validators)
+
+    async def _name_children(
+        self, known: SitemapFile, children: Vetted, *, is_all: bool
+    ) -> list[str]:
+        """Add the sitemaps that an index names; return what is wrong."""
+        if not children.urls:
+            return []
+        if known.depth >= MAX_DEPTH:
+            return [f"it is an index at the end of a chain of {MAX_DEPTH} indexes"]
+        left_out = max(len(children.urls) - MAX_SITEMAPS, 0)
+        left_out += await self._thread.call(
+            self._store.name_sitemaps,
+            known,
+            children.urls[:MAX_SITEMAPS],
+            MAX_SITEMAPS,
+            is_all=is_all,
+        )
+        return [f"{left_out:,} sitemaps of this index are too many"] if left_out else []
+
+    async def _add_listed(
+        self, urls: Sequence[str], dates: Mapping[str, int | None], now: int
+    ) -> list[str]:
+        """Add the pages that a sitemap lists, and use their dates; return what is wrong."""
+        limit, left_out = max(self._settings.max_sitemap_pages - len(self._frontier), 0), 0
+        for start in range(0, len(urls), PIECE):
+            piece = urls[start : start + PIECE]
+            known = await self._thread.call(self._store.pages_at, piece)
+            wanted = [
+                NewPage(url, host_of(url), source="sitemap")
+                for url in piece
+                if _is_unvisited(known.get(url), dates[url]) and url in self._scope
+            ]
+            if wanted[:limit]:
+                await self._thread.call(self._store.add, wanted[:limit], now)
+            left_out += len(wanted[limit:])
+            limit -= len(wanted[:limit])
+            dated = [(known[url], dates[url]) for url in piece if url in known]
+            self.signal([(page, at) for page, at in dated if at is not None], now)
+        return [f"{left_out:,} pages are more than max_sitemap_pages"] if left_out else []
 
     def signal(self, modified: Iterable[tuple[Page, int]], now: int) -> None:
         """Use the dates on which pages are said to have changed, as far as the host is trusted.
@@ -125,16 +300,26 @@ class Discovery:
         for visit in visits:
             if visit.outcome in (Outcome.CHANGED, Outcome.UNCHANGED):
                 self._trust.found(visit.page.number, changed=visit.outcome is Outcome.CHANGED)
+            if self._settings.robots_sitemaps:
+                self._note_origin(visit.page.url)
             if self._settings.follow:
                 new += await self._parse_pool.run(visit.content, self._linked, visit)
         if new:
             await self._add_linked(new, visits[-1].response.at)
 
+    def _note_origin(self, url: str) -> None:
+        origin = origin_of(url)
+        if origin not in self._origins:
+            self._origins.add(origin)
+            self._visited_origins.append(origin)
+
     async def _add_linked(self, pages: Sequence[NewPage], at: int) -> None:
         """Add linked pages that are new; known ones keep their importance and depth."""
         known = await self._thread.call(self._store.pages_at, [page.url for page in pages])
         limit = max(self._settings.max_pages - len(self._frontier), 0)
-        new = {page.url: page for page in pages if page.url not in known}
+        new = {
+            page.url: page for page in pages if page.url not in known and page.url in self._scope
+        }
         await self._thread.call(self._store.add, list(new.values())[:limit], at)
 
     def _linked(self, visit: Visit) -> list[NewPage]:

@@ -311,4 +311,5 @@ class Crawl:
         stats.price = frontier.price
         stats.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
         stats.pages = len(frontier)
+        stats.failing_sitemaps = dict(self._discovery.failing)
         stats.closed = {host: until for host, until in stats.closed.items() if until > stats.now}

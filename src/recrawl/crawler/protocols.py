@@ -14,9 +14,17 @@ class Fetching(Protocol):
         """Fetch a page, with its validators if a 304 is welcome."""
 
     async def fetch_file(
-        self, url: str, max_bytes: int, validators: Validators | None = None
+        self,
+        url: str,
+        max_bytes: int,
+        validators: Validators | None = None,
+        *,
+        stay_on_site: bool = False,
     ) -> Response:
         """Fetch a file that is not a page, such as a sitemap."""
+
+    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
+        """Return the sitemaps that the robots.txt of a URL's host names; None if not known."""
 
 
 class Storing(Protocol):
@@ -24,9 +32,6 @@ class Storing(Protocol):
 
     def add(self, pages: Iterable[NewPage], at: int) -> Added:
         """Add pages."""
-
-    def add_sitemap(self, url: str) -> None:
-        """Add a sitemap."""
 
     def changes_since(self, serial: int) -> Edits:
         """Return what was edited since."""
@@ -37,8 +42,13 @@ class Storing(Protocol):
     def newest_visit(self) -> int | None:
         """Return when the newest visit was made."""
 
-    def note_sitemap(self, url: str, at: int, validators: Validators, pages: int) -> None:
-        """Note that a sitemap was read."""
+    def name_sitemaps(
+        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
+    ) -> int:
+        """Add the sitemaps that an index or a robots.txt names."""
+
+    def note_sitemap(self, found: SitemapFile) -> None:
+        """Note what reading a sitemap found."""
 
     def observations(self, about: int) -> Observed:
         """Return about that many observations."""
@@ -61,5 +71,14 @@ class Storing(Protocol):
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value by its name."""
 
-    def sitemaps(self, before: int) -> list[SitemapFile]:
-        """Return the sitemaps not read since."""
+    def retry_sitemaps(self, scope: str) -> None:
+        """Have sitemaps tried again that could not be read."""
+
+    def sitemap_requests(self, since: int) -> list[tuple[int, int]]:
+        """Return the requests for sitemaps by hour."""
+
+    def sitemaps(self) -> list[SitemapFile]:
+        """Return all sitemaps."""
+
+    def sitemaps_due(self, now: int, limit: int) -> list[SitemapFile]:
+        """Return the sitemaps to read now."""

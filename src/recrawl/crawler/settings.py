@@ -5,6 +5,7 @@ which takes precedence over a TOML file (``host_delay = "2s"``), and that over t
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, quoted
+from recrawl.urls import pattern_of
 
 #: The file that is read if none is named.
 FILE = "recrawl.toml"
@@ -43,6 +45,12 @@ def _bytes(text: str) -> int:
     return round(float(number) * _SIZES[text.strip().lower()[len(number) :].strip()])
 
 
+def _patterns(text: str) -> tuple[str, ...]:
+    # A comma may be part of a URL: it separates patterns only before the beginning of another.
+    parts = re.split(r"\n+|[\s,]+(?=https?:|\*)", text.strip(" \t\r\n,"), flags=re.IGNORECASE)
+    return tuple(pattern_of(part) for part in parts if part)
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
@@ -56,6 +64,7 @@ DURATION = Kind("a duration", "1s, 30d", parse_duration)
 SECONDS = Kind("a duration", "500s, 1m", _seconds)
 SIZE = Kind("a size", "10MB, 500kB", _bytes)
 NAMES = Kind("names", "example.org, example.net", _names)
+PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
 
 
 def setting(
@@ -148,7 +157,25 @@ class Settings:
         "true", BOOLEAN, "Whether a change on one page is evidence about pages near it."
     )
     sitemap_interval: float = setting(
-        "1d", DURATION, "Time between two reads of a sitemap.", minimum=1e-6
+        "1d", DURATION, "Time between two reads of a sitemap or feed.", minimum=1e-6
+    )
+    sitemap_budget: float = setting(
+        "1000/day",
+        RATE,
+        "Maximum rate of requests for sitemaps and feeds, counted over 24 hours.",
+        minimum=0,
+    )
+    max_sitemap_pages: int = setting(
+        "1000000", COUNT, "Number of pages at which sitemaps and feeds add no more.", minimum=0
+    )
+    robots_sitemaps: bool = setting(
+        "false", BOOLEAN, "Also read the sitemaps that robots.txt of crawled hosts names."
+    )
+    include: tuple[str, ...] = setting(
+        "", PATTERNS, "Only URLs like these are added by sitemaps, feeds and links; * is anything."
+    )
+    exclude: tuple[str, ...] = setting(
+        "", PATTERNS, "URLs like these are never added by sitemaps, feeds and links; * is anything."
     )
     follow: bool = setting("false", BOOLEAN, "Add the pages that crawled pages link to.")
     follow_hosts: tuple[str, ...] = setting(
@@ -259,7 +286,8 @@ def _value(name: str, given: Any, source: str) -> Any:  # noqa: ANN401
     """Parse the value of a setting; an error names the source it came from."""
     described = FIELDS[name].metadata
     kind: Kind = described["kind"]
-    text = ",".join(map(str, given)) if isinstance(given, (list, tuple)) else str(given)
+    between = "\n" if kind is PATTERNS else ","
+    text = between.join(map(str, given)) if isinstance(given, (list, tuple)) else str(given)
     try:
         value = kind.parse(text)
     except ArgumentError as error:

@@ -35,7 +35,7 @@ class Stats:
         not_modified: Unchanged pages that the server answered with 304.
         requests: Requests for pages, with redirects and second fetches: they spend the budget.
         robots: Requests for robots.txt.
-        files: Requests for sitemaps.
+        files: Requests for sitemaps and feeds.
         transferred: Bytes of bodies received.
         under_way: Visits in flight.
         next_visit: When the budget pays for the next visit, in microseconds.
@@ -44,6 +44,7 @@ class Stats:
         hosts: How long responses took, by host.
         closed: Hosts in backoff, and until when, in microseconds.
         newest: The last visit.
+        failing_sitemaps: Sitemaps and feeds that could not be read, or not completely, and why.
     """
 
     began: int
@@ -63,6 +64,7 @@ class Stats:
     hosts: dict[str, HostTimes] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
     newest: Visit | None = None
+    failing_sitemaps: dict[str, str] = field(default_factory=dict)
 
     @property
     def visits(self) -> int:

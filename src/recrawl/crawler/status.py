@@ -15,7 +15,7 @@ from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import value_of_belief
 from recrawl.store.locking import runner_of
-from recrawl.store.rows import PageTable, Spending, Totals
+from recrawl.store.rows import PageTable, SitemapFile, Spending, Totals
 from recrawl.store.sqlite import SqliteStore
 
 #: Pages and hosts that are listed.
@@ -84,6 +84,7 @@ class Status:
         due: The next pages; without a price only those without a copy.
         hosts: The hosts with the most pages.
         other_hosts: How many more hosts there are.
+        sitemaps: Sitemaps and feeds, those that cannot be read first.
         size: Bytes of the file.
         runner: The process of the present run; None if none is running.
     """
@@ -98,6 +99,7 @@ class Status:
     due: list[Due]
     hosts: list[HostPages]
     other_hosts: int
+    sitemaps: list[SitemapFile]
     size: int
     runner: int | None
 
@@ -130,6 +132,7 @@ def read_status(
         due=list(next_due(fleet, stale, price, now)),
         hosts=largest_hosts(fleet, stale),
         other_hosts=max(len(fleet.hosts) - SHOWN, 0),
+        sitemaps=store.sitemaps(),
         size=size_of(path),
         runner=runner,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from recrawl.errors import AddressError
-from recrawl.hosts import host_of
+from recrawl.hosts import host_of, is_same_site
 from recrawl.http.address_guard import connector
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
@@ -116,23 +116,40 @@ class Fetcher:
         return await _Fetch(self, page.url, headers, self.limits.max_bytes).run()
 
     async def fetch_file(
-        self, url: str, max_bytes: int, validators: Validators | None = None
+        self,
+        url: str,
+        max_bytes: int,
+        validators: Validators | None = None,
+        *,
+        stay_on_site: bool = False,
     ) -> Response:
-        """Fetch a file meant for crawlers, such as a sitemap, without consulting robots.txt.
+        """Fetch a file meant for crawlers, such as a sitemap, under the same rules as a page.
+
+        The robots.txt of each host on the way is obeyed; the fetch waits longer for its turn.
 
         Args:
             url: Its canonical address.
             max_bytes: How much to read, after decompression.
             validators: The validators of the copy, if there is one.
+            stay_on_site: Whether a redirect to the host of somebody else is an error.
         """
         headers = {} if validators is None else conditions(validators)
-        response = await _Fetch(self, url, headers, max_bytes, is_file=True).run()
+        fetch = _Fetch(self, url, headers, max_bytes, is_patient=True, stay_on_site=stay_on_site)
+        response = await fetch.run()
         self.files += response.requests
         return response
 
+    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
+        """Return the sitemaps that the robots.txt of a URL's host names, as written there.
+
+        None if the file cannot be read for now.
+        """
+        rules = await self.robots.rules(url)
+        return rules.sitemaps if rules.problem is None else None
+
     async def _fetch_robots(self, url: str, max_bytes: int) -> Response:
         async with self._robots_slots:
-            return await _Fetch(self, url, {}, max_bytes, is_file=True).run()
+            return await _Fetch(self, url, {}, max_bytes, is_patient=True, is_robots=True).run()
 
 
 class _Fetch:
@@ -141,12 +158,14 @@ class _Fetch:
     __slots__ = (
         "_conditions",
         "_fetcher",
-        "_is_file",
+        "_is_patient",
+        "_is_robots",
         "_max_bytes",
         "_requests",
         "_seconds",
         "_seen",
         "_start",
+        "_stay_on_site",
         "_transferred",
         "_url",
     )
@@ -158,13 +177,17 @@ class _Fetch:
         headers: dict[str, str],
         max_bytes: int,
         *,
-        is_file: bool = False,
+        is_patient: bool = False,
+        is_robots: bool = False,
+        stay_on_site: bool = False,
     ) -> None:
         self._fetcher = fetcher
         self._url = self._start = url
         self._conditions = headers
         self._max_bytes = max_bytes
-        self._is_file = is_file
+        self._is_patient = is_patient
+        self._is_robots = is_robots
+        self._stay_on_site = stay_on_site
         self._seen: set[str] | None = None
         self._requests = self._transferred = 0
         self._seconds = 0.0
@@ -194,7 +217,7 @@ class _Fetch:
     async def _follow(self) -> Response:
         """Make requests until one is not redirected."""
         while True:
-            if not self._is_file:
+            if not self._is_robots:
                 await self._admit()
             try:
                 response = await self._request()
@@ -223,7 +246,7 @@ class _Fetch:
     async def _request(self) -> Response:
         """Make one request when it is the host's turn."""
         # A fetch that has made requests already, or that others wait for, is more patient.
-        patience = LONG_PATIENCE if self._is_file or self._requests else None
+        patience = LONG_PATIENCE if self._is_patient or self._requests else None
         # Validators from one host are not revealed to another.
         headers = self._conditions if self._is_same_host() else {}
         async with self._fetcher.gate.turn(host_of(self._url), patience):
@@ -253,6 +276,9 @@ class _Fetch:
             canonical(target)
         except AddressError as error:
             raise FetchError(f"redirected to an invalid address: {error}", response) from None
+        host = host_of(target)
+        if self._stay_on_site and not is_same_site(host, host_of(self._start)):
+            raise FetchError(f"redirected to another host, {host}", response)
         if self._seen is None:
             self._seen = {self._url}
         if target in self._seen:

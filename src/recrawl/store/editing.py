@@ -11,6 +11,7 @@ from recrawl.records import Page, State
 from recrawl.store.database import Database
 from recrawl.store.encoding import read_page
 from recrawl.store.rows import Added, Edits, NewPage
+from recrawl.urls import matches
 
 #: Edits read in one go, so that a million new pages do not stall a run.
 EDITS_PER_BATCH = 10_000
@@ -34,6 +35,8 @@ def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
         named = _Counted(pages)
         database.execute_many("stage_page", named)
     with database.transaction():
+        database.execute("forget_removed")
+        skipped = database.execute("skip_removed")
         database.execute("add_hosts")
         database.execute("log_revived", revived=Edit.REVIVED, gone=State.GONE)
         # It was not found when last visited, which is what MISSING means.
@@ -45,7 +48,7 @@ def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
         database.execute("log_added", added=Edit.ADDED)
         database.execute("advance_next_page", new)
         database.execute("clear_incoming")
-    return Added(new=new, known=named.count - new - revived, revived=revived)
+    return Added(new=new, known=named.count - skipped - new - revived, revived=revived)
 
 
 class _Counted:
@@ -73,11 +76,20 @@ def remove(database: Database, urls: Iterable[str]) -> list[int]:
         found = database.rows("numbers_of", wanted)
         numbers = [number for number, _ in found]
         written = json.dumps(numbers)
+        database.execute("note_removed", written)
         for name in ("count_removed_visits", "remove_visits", "remove_copies", "remove_pages"):
             database.execute(name, written)
         database.execute_many("drop_body", [(body,) for _, body in found if body is not None])
         database.execute_many("log_removed", [(number, Edit.REMOVED) for number in numbers])
     return numbers
+
+
+def matching(database: Database, pattern: str) -> list[str]:
+    """Find the URLs that match a pattern; see `SqliteStore.matching`."""
+    start = pattern.partition("*")[0]
+    # The highest character ends every URL that begins like this: canonical URLs are ASCII.
+    rows = database.rows("urls_from", start, start + chr(0x10FFFF))
+    return [url for (url,) in rows if matches(pattern, url)]
 
 
 def find_pages(database: Database, numbers: Iterable[int]) -> dict[int, Page]:

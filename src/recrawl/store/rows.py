@@ -1,6 +1,6 @@
 """Records that go into the store and come out of it, beside those in `recrawl.records`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import Outcome, Page, Response, Validators
@@ -205,16 +205,34 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class SitemapFile:
-    """A sitemap, which is read at regular intervals.
+    """A sitemap or feed, which is read at regular intervals.
 
     Attributes:
         url: Its URL.
         read_at: When it was last read, in microseconds; None if never.
         validators: Validators for the next conditional request.
-        pages: Number of pages it listed.
+        pages: Number of entries when it was last read, pages or, of an index, sitemaps.
+        tried_at: When it was last requested; None if never.
+        next_at: When it is to be read next; None for at once.
+        failures: How many of the latest attempts failed in a row.
+        error: Why it could not be read, or not completely; None if all is well.
+        kind: ``sitemap``, ``index``, ``feed`` or ``list``; None if it was never read.
+        skipped: Entries that were left out because they belong to hosts that do not name it.
+        root: The first of the chain of indexes that name it; None if no index does.
+        host: Its host.
+        depth: The number of indexes in that chain.
     """
 
     url: str
-    read_at: int | None
-    validators: Validators
-    pages: int
+    read_at: int | None = None
+    validators: Validators = field(default_factory=Validators)
+    pages: int = 0
+    tried_at: int | None = None
+    next_at: int | None = None
+    failures: int = 0
+    error: str | None = None
+    kind: str | None = None
+    skipped: int = 0
+    root: str | None = None
+    host: str = ""
+    depth: int = 0

@@ -11,10 +11,11 @@ from typing import Any, Self, final
 
 from recrawl.errors import StoreError
 from recrawl.formats.common_crawl import SIGNALS
-from recrawl.records import Outcome, Page, RobotsText, Validators, Visit
-from recrawl.store import checking, editing, reading
+from recrawl.hosts import host_of
+from recrawl.records import Outcome, Page, RobotsText, Visit
+from recrawl.store import checking, editing, reading, sitemap_files
 from recrawl.store.database import MEMORY, Database
-from recrawl.store.encoding import deflate, read_page, read_verbatim, write_legible, write_verbatim
+from recrawl.store.encoding import deflate, read_page, write_legible
 from recrawl.store.locking import only_run
 from recrawl.store.recording import HOUR, record
 from recrawl.store.rows import (
@@ -110,13 +111,21 @@ class SqliteStore:
 
         A known page takes the new importance, if one is given, and the depth, if it is smaller. A
         page that is gone becomes `State.MISSING`, keeps its copy and is visited again; if it is
-        found, it has changed. A page that was removed gets a new number.
+        found, it has changed. A page that was removed comes back, with a new number, only if its
+        source is ``user``.
         """
         return editing.add(self._database, pages, at)
 
     def remove(self, urls: Iterable[str]) -> list[int]:
-        """Remove pages with their visits and copies; return their numbers, never to be reused."""
+        """Remove pages with their visits and copies; return their numbers, never to be reused.
+
+        Sitemaps and links do not bring them back; only a user does.
+        """
         return editing.remove(self._database, urls)
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the URLs of the pages that match a pattern, as `recrawl.urls.matches` has it."""
+        return editing.matching(self._database, pattern)
 
     def changes_since(self, serial: int) -> Edits:
         """Summarise what was done to pages since a `PageTable` or `Edits` with this serial.
@@ -275,25 +284,58 @@ class SqliteStore:
         return RobotsText(origin, status, text, fetched_at, failing_since, problem, bool(permanent))
 
     def add_sitemap(self, url: str) -> None:
-        """Add a sitemap to be read at regular intervals."""
-        self._database.execute("add_sitemap", url)
+        """Add a sitemap or feed to be read at regular intervals; a known one is read at once."""
+        self._database.execute("add_sitemap", url, host_of(url))
 
-    def sitemaps(self, before: int) -> list[SitemapFile]:
-        """Return sitemaps that have not been read since a time, never read ones first."""
-        return [
-            SitemapFile(
-                url, read_at, Validators(read_verbatim(etag), read_verbatim(last_modified)), pages
-            )
-            for url, read_at, etag, last_modified, pages in self._database.rows(
-                "sitemaps_due", before
-            )
-        ]
+    def name_sitemaps(
+        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
+    ) -> int:
+        """Add sitemaps that an index or a robots.txt names, unless a user removed them.
 
-    def note_sitemap(self, url: str, at: int, validators: Validators, pages: int) -> None:
-        """Save when a sitemap was read, its validators, and the number of pages it lists."""
-        etag = write_verbatim(validators.etag)
-        last_modified = write_verbatim(validators.last_modified)
-        self._database.execute("note_sitemap", at, etag, last_modified, pages, url)
+        Args:
+            by: The index, or a robots.txt, whose kind is `recrawl.store.sitemap_files.ROBOTS`.
+            urls: Their URLs.
+            limit: The most sitemaps of one index, and of one host, that are kept.
+            is_all: Whether the index names no others, so that others that it named are dropped.
+
+        Returns:
+            How many were left out because of the limit.
+        """
+        return sitemap_files.name(self._database, by, urls, limit, is_all=is_all)
+
+    def sitemaps(self) -> list[SitemapFile]:
+        """Return all sitemaps and feeds, those that cannot be read first."""
+        return [sitemap_files.read_row(row) for row in self._database.rows("sitemaps")]
+
+    def sitemaps_due(self, now: int, limit: int) -> list[SitemapFile]:
+        """Return sitemaps that are to be read now, those that a user named first."""
+        rows = self._database.rows("sitemaps_due", now, limit)
+        return [sitemap_files.read_row(row) for row in rows]
+
+    def note_sitemap(self, found: SitemapFile) -> None:
+        """Save what reading a sitemap found, unless it was removed meanwhile."""
+        sitemap_files.note(self._database, found)
+
+    def retry_sitemaps(self, scope: str) -> None:
+        """Have sitemaps that could not be read tried again at once.
+
+        Args:
+            scope: What is wanted of sitemaps, in any words. If it is not what it was the last
+                time, all of them are read anew.
+        """
+        sitemap_files.retry(self._database, scope)
+
+    def remove_sitemaps(self, urls: Iterable[str]) -> int:
+        """Remove sitemaps, with those that they brought in; return how many of them were there.
+
+        No index and no robots.txt brings them back; `add_sitemap` does. Pages stay.
+        """
+        return sitemap_files.remove(self._database, urls)
+
+    def sitemap_requests(self, since: int) -> list[tuple[int, int]]:
+        """Return the requests for sitemaps by hour: its beginning in microseconds, and how many."""
+        rows = self._database.rows("sitemap_requests", since // HOUR)
+        return [(hour * HOUR, requests) for hour, requests in rows]
 
     def meta(self, key: str) -> str | None:
         """Return the value saved under a key, or None."""

@@ -21,7 +21,8 @@ def add(
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="Sitemap, which runs read regularly to find pages; may be given several times.",
+            help="Sitemap or feed (RSS, Atom), which runs read regularly to find pages; may be "
+            "given several times.",
         ),
     ] = None,
     importance: Annotated[
@@ -38,7 +39,8 @@ def add(
     """Add pages to keep fresh, also during a run.
 
     The store is created if there is none. A known page takes the given importance; a page that is
-    no longer visited because it was not found is visited again. Examples:
+    no longer visited because it was not found is visited again, and a page that was removed comes
+    back. Examples:
 
         recrawl add https://example.org/ https://example.org/news
         recrawl add --file urls.csv

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 LOGGED_AS = ("text", "json")
 #: The exit status after a second Ctrl-C.
 INTERRUPTED = 130
-#: Later than any sitemap was read.
-EVER = 2**62
 
 
 def run(
@@ -130,7 +128,7 @@ def _check_pages(path: str) -> None:
 
     with SqliteStore.open(path) as opened:
         totals = opened.totals()
-        if totals.alive + totals.missing or opened.sitemaps(EVER):
+        if totals.alive + totals.missing or opened.sitemaps():
             return
     what = "all its pages are gone" if totals.gone else "it has no pages"
     raise StoreError(f"{path}: {what}; `recrawl add URL` adds one")

@@ -20,8 +20,8 @@ from recrawl.units import format_duration, format_rate
 
 #: Microseconds between two log lines.
 LOG_EVERY = 10_000_000
-#: Maximum number of hosts shown that the crawler backs off from.
-MAX_CLOSED = 5
+#: Maximum number of hosts shown that the crawler backs off from, and of sitemaps that fail.
+MAX_CLOSED = MAX_FAILING = 5
 
 Watch = Callable[[Stats], object]
 
@@ -60,6 +60,8 @@ def print_end(stats: Stats, *, as_json: bool) -> None:
     typer.echo(f"Ran for {ran}: {counts(stats)}")
     typer.echo(spending(stats))
     typer.echo(f"Expected freshness at the end: {percent(stats.expected_freshness)}")
+    for line in failing_sitemaps(stats):
+        typer.echo(line)
     typer.echo("`recrawl status` shows what is next, and `recrawl show URL` why.")
 
 
@@ -89,11 +91,27 @@ def spending(stats: Stats) -> str:
     )
 
 
+def failing_sitemaps(stats: Stats) -> list[str]:
+    """Return a line per sitemap that cannot be read, or not completely.
+
+    >>> failing_sitemaps(Stats(0, 1.0, failing_sitemaps={"http://e.org/s": "no connection"}))
+    ['Problem with the sitemap http://e.org/s: no connection']
+    """
+    failing = list(stats.failing_sitemaps.items())
+    lines = [
+        printable(f"Problem with the sitemap {url}: {why}") for url, why in failing[:MAX_FAILING]
+    ]
+    more = len(failing) - MAX_FAILING
+    return [*lines, f"and {count(more, 'more sitemap')} with problems"] if more > 0 else lines
+
+
 def log_line(stats: Stats) -> str:
     """Return a log line."""
     parts = [counts(stats), spending(stats), f"{percent(stats.expected_freshness)} expected fresh"]
     if stats.closed:
         parts.append(f"{count(len(stats.closed), 'host')} backing off")
+    if stats.failing_sitemaps:
+        parts.append(f"{count(len(stats.failing_sitemaps), 'sitemap')} with problems")
     if stats.newest is not None and stats.newest.outcome is Outcome.FAILED:
         parts.append(f"newest: {newest(stats.newest)}")
     return f"{second(stats.now)} {'; '.join(parts)}"
@@ -136,6 +154,7 @@ def as_object(stats: Stats) -> dict[str, Any]:
         "expected_freshness": stats.expected_freshness,
         "price": stats.price,
         "closed": {host: iso(at) for host, at in stats.closed.items()},
+        "failing_sitemaps": stats.failing_sitemaps,
     }
 
 
@@ -148,6 +167,9 @@ def dashboard(stats: Stats, path: str) -> RenderableType:
         parts += [Text(), _slowest(stats)]
     if stats.closed:
         parts += [Text(), _closed(stats)]
+    if stats.failing_sitemaps:
+        lines = failing_sitemaps(stats)
+        parts += [Text(), *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines)]
     if stats.newest is not None:
         line = Text(f"newest: {newest(stats.newest)}", no_wrap=True, overflow="ellipsis")
         parts += [Text(), line]

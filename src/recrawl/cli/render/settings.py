@@ -17,6 +17,7 @@ from recrawl.crawler.settings import (
     FIELDS,
     FILE,
     NAMES,
+    PATTERNS,
     SHARE,
     Kind,
     load_settings,
@@ -107,4 +108,4 @@ def example_file() -> str:
 def _toml(typed: str, kind: Kind) -> str:
     if kind in (COUNT, SHARE, BOOLEAN):
         return typed
-    return json.dumps(list(NAMES.parse(typed)) if kind is NAMES else typed)
+    return json.dumps(list(kind.parse(typed)) if kind in (NAMES, PATTERNS) else typed)

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from recrawl.cli.render.terminal import add_page, count, page_table, percent, printable, show
-from recrawl.cli.render.units import finite, iso, print_facts, size, until
+from recrawl.cli.render.units import finite, iso, print_facts, second, size, until
 from recrawl.crawler.explain import how_often, percent_sign
-from recrawl.crawler.status import Due, Status
+from recrawl.crawler.status import SHOWN, Due, Status
 from recrawl.records import Outcome
 from recrawl.store.rows import Spending
 
@@ -30,6 +30,11 @@ def print_status(status: Status, path: str) -> None:
         show(host_table(status))
     if status.other_hosts:
         typer.echo(f"and {count(status.other_hosts, 'more host')}")
+    if status.sitemaps:
+        typer.echo()
+        show(sitemap_table(status))
+    if len(status.sitemaps) > SHOWN:
+        typer.echo(f"and {count(len(status.sitemaps) - SHOWN, 'more sitemap')}")
 
 
 def overview(status: Status, path: str) -> list[tuple[str, str]]:
@@ -114,6 +119,25 @@ def host_table(status: Status) -> Table:
     return table
 
 
+def sitemap_table(status: Status) -> Table:
+    """Return sitemaps and feeds: what they listed, when they were read, and what is wrong."""
+    table = Table()
+    table.add_column("sitemap or feed", overflow="fold")
+    table.add_column("entries", justify="right", no_wrap=True)
+    for heading in ("last read", "next"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("last error", overflow="fold")
+    for one in status.sitemaps[:SHOWN]:
+        table.add_row(
+            Text(printable(one.url)),
+            UNKNOWN if one.read_at is None else f"{one.pages:,}",
+            "never" if one.read_at is None else second(one.read_at),
+            "now" if one.next_at is None else until(one.next_at, status.now),
+            Text(printable(one.error or "")),
+        )
+    return table
+
+
 def as_json(status: Status) -> str:
     """Return the status as a JSON object."""
     totals = status.totals
@@ -155,6 +179,20 @@ def as_json(status: Status) -> str:
             for host in status.hosts
         ],
         "other_hosts": status.other_hosts,
+        "sitemaps": [
+            {
+                "url": one.url,
+                "kind": one.kind,
+                "entries": None if one.read_at is None else one.pages,
+                "skipped": one.skipped,
+                "last_read": iso(one.read_at),
+                "last_try": iso(one.tried_at),
+                "next_read": iso(one.next_at),
+                "failures": one.failures,
+                "error": one.error,
+            }
+            for one in status.sitemaps
+        ],
     }
     return json.dumps(found, ensure_ascii=False, indent=2)
 

@@ -87,6 +87,14 @@ ON CONFLICT (url) DO UPDATE SET
 -- Empty the staging table.
 DELETE FROM incoming;
 
+-- name: forget_removed
+-- Let pages come back that a user adds again.
+DELETE FROM removed WHERE url IN (SELECT url FROM incoming WHERE source = 'user');
+
+-- name: skip_removed
+-- Leave out removed pages that only a sitemap or a link brings back.
+DELETE FROM incoming WHERE source <> 'user' AND url IN (SELECT url FROM removed);
+
 -- name: add_hosts
 -- Number new hosts in the order in which they are listed.
 INSERT INTO hosts (name)
@@ -143,6 +151,16 @@ UPDATE counters SET value = value + ? WHERE name = 'next_page';
 -- name: numbers_of
 -- Find the pages to remove and their bodies; the URLs are passed as JSON.
 SELECT number, body FROM pages WHERE url IN (SELECT value FROM json_each(?)) ORDER BY number;
+
+-- name: urls_from
+-- Find the pages whose URL begins with a text, to compare them with a pattern.
+SELECT url FROM pages WHERE url >= ?1 AND url < ?2 ORDER BY url;
+
+-- name: note_removed
+-- Note the pages to remove, so that sitemaps and links do not bring them back.
+INSERT INTO removed (url)
+SELECT url FROM pages WHERE number IN (SELECT value FROM json_each(?))
+ON CONFLICT (url) DO NOTHING;
 
 -- name: count_removed_visits
 -- Count the requests and visits that the log will no longer show.
@@ -314,20 +332,70 @@ SELECT status, deflated, fetched_at, failing_since, problem, permanent
 FROM robots WHERE origin = ?;
 
 -- name: add_sitemap
--- Add a sitemap; adding it twice changes nothing.
-INSERT INTO sitemaps (url) VALUES (?) ON CONFLICT (url) DO NOTHING;
+-- Add a sitemap that a user names, or have a known or removed one read at once.
+INSERT INTO sitemaps (url, host) VALUES (?, ?)
+ON CONFLICT (url) DO UPDATE SET
+    next_at = NULL, removed = 0, parent = NULL, root = NULL, depth = 0, host = excluded.host;
+
+-- name: name_sitemap
+-- Add a sitemap that an index or a robots.txt names; a known or removed one stays as it is.
+INSERT INTO sitemaps (url, host, parent, root, depth) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (url) DO NOTHING;
+
+-- name: sitemap_counts
+-- Count sitemaps by host and by the index they came in through, to limit both.
+SELECT host, root, count(*) FROM sitemaps WHERE removed = 0 GROUP BY host, root;
+
+-- name: has_sitemap
+-- Check that nobody removed a sitemap while it was read.
+SELECT 1 FROM sitemaps WHERE url = ? AND removed = 0;
+
+-- name: drop_unnamed_sitemaps
+-- Delete sitemaps that their index no longer names; the URLs are passed as JSON.
+DELETE FROM sitemaps
+WHERE parent = ? AND removed = 0 AND url NOT IN (SELECT value FROM json_each(?));
 
 -- name: sitemaps_due
--- Find sitemaps that were never read or not for a while, the longest first.
-SELECT url, read_at, etag, last_modified, pages FROM sitemaps
-WHERE read_at IS NULL OR read_at < ? ORDER BY read_at, url;
+-- Find sitemaps to read: those that users named first, and then the longest due.
+SELECT
+    url, read_at, etag, last_modified, pages, tried_at, next_at, failures, error, kind, skipped,
+    root, host, depth
+FROM sitemaps
+WHERE removed = 0 AND (next_at IS NULL OR next_at <= ?) ORDER BY depth, next_at, url LIMIT ?;
+
+-- name: sitemaps
+-- List sitemaps, those that cannot be read first.
+SELECT
+    url, read_at, etag, last_modified, pages, tried_at, next_at, failures, error, kind, skipped,
+    root, host, depth
+FROM sitemaps WHERE removed = 0 ORDER BY error IS NULL, depth, url;
 
 -- name: note_sitemap
--- Save a sitemap's validators, so that it can be requested conditionally.
-INSERT INTO sitemaps (read_at, etag, last_modified, pages, url) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (url) DO UPDATE SET
-    read_at = excluded.read_at, etag = excluded.etag, last_modified = excluded.last_modified,
-    pages = excluded.pages;
+-- Save what reading a sitemap found, unless it was removed meanwhile.
+UPDATE sitemaps SET
+    read_at = ?, etag = ?, last_modified = ?, pages = ?, tried_at = ?, next_at = ?, failures = ?,
+    error = ?, kind = ?, skipped = ?
+WHERE url = ? AND removed = 0;
+
+-- name: retry_sitemaps
+-- Have sitemaps that cannot be read tried again when a run starts.
+UPDATE sitemaps SET next_at = NULL WHERE error IS NOT NULL;
+
+-- name: reread_sitemaps
+-- Have all sitemaps read anew, and in full, when other pages are wanted of them.
+UPDATE sitemaps SET next_at = NULL, etag = NULL, last_modified = NULL;
+
+-- name: remove_sitemap
+-- Mark a sitemap as removed.
+UPDATE sitemaps SET removed = 1 WHERE url = ? AND removed = 0;
+
+-- name: remove_sitemaps_of
+-- Delete the sitemaps that came in through a removed one.
+DELETE FROM sitemaps WHERE root = ?1 OR parent = ?1;
+
+-- name: sitemap_requests
+-- Find in which hours sitemaps were requested, to limit their number per day.
+SELECT hour, sitemaps FROM spending WHERE hour >= ? AND sitemaps > 0 ORDER BY hour;
 
 -- name: meta
 -- Find a small value, such as the price of a visit.
