@@ -60,13 +60,21 @@ NO_TIME = np.iinfo(np.int64).min
 
 
 class State(IntEnum):
-    """Whether a page still exists."""
+    """Whether a page still exists, and may be visited."""
 
     ALIVE = 0
-    #: Not found at the last visit; another visit confirms it.
+    #: Not found at the last visit; further visits confirm it.
     MISSING = 1
-    #: Not found repeatedly, and no longer visited.
+    #: Not found repeatedly over some time, and looked at only now and then.
     GONE = 2
+    #: Not to be had: robots.txt, the server or a rule of ours refuses it. Looked at now and then.
+    REFUSED = 3
+
+
+#: States of pages that are not visited until `Page.retry_at`.
+RESTING = (State.GONE, State.REFUSED)
+#: Why a page that robots.txt forbids is refused; a new robots.txt has it visited again.
+DISALLOWED = "disallowed by robots.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,9 @@ class Page:
         streak: How many of the last visits in a row found a change.
         not_modified: How many of the last visits in a row were answered "not modified".
         failures: How many of the last visits in a row failed.
+        missing_since: Since when it is not found, in microseconds; None if it was found last.
+        retry_at: When a page that is gone or refused is looked at again, in microseconds.
+        reason: Why it is refused.
     """
 
     number: int
@@ -131,6 +142,9 @@ class Page:
     streak: int = 0
     not_modified: int = 0
     failures: int = 0
+    missing_since: int | None = None
+    retry_at: int | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +223,11 @@ class Visit:
     belief: tuple[float, float] | None = None
     content: bytes | None = None
     last_modified: int | None = None
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the page was refused: no visit at all, though requests may have been made."""
+        return self.page.state is State.REFUSED
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,15 +171,16 @@ def test_a_terminal_shows_it_live() -> None:
     assert re.search(r"Ran for [0-9.]+ s", shown)
 
 
-def test_a_store_whose_pages_are_all_gone_is_refused() -> None:
+def test_a_page_that_was_never_found_is_told_at_the_end_and_is_no_freshness() -> None:
     with serving(Site()) as site:
         run("add", f"{site.url}/nothing")
-        run("run", *QUICKLY, "--for", "3s", "--contact", "x")
+        ended = run("run", *QUICKLY, "--for", "2s", "--contact", "x").stdout
     with SqliteStore.open("recrawl.db") as store:
         page = store.page(f"{site.url}/nothing")
     assert page is not None
-    assert page.state is State.GONE
-    assert refused("run").startswith("recrawl.db: all its pages are gone; ")
+    assert page.state is State.MISSING
+    assert "Expected freshness at the end: no copies yet" in ended
+    assert "not well: 1 page not found" in ended
 
 
 def test_a_second_signal_ends_it_at_once() -> None:

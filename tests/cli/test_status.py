@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from cli.crawling_site import move_to, run
 from cli.refusing import left_alone, refused
 from crawler.filled import NEW, NEWS, PRICE, fill
 
-from recrawl.store.rows import SitemapFile
+from recrawl.records import Outcome, Response, State, Visit
+from recrawl.store.rows import NewPage, SitemapFile
 from recrawl.store.sqlite import SqliteStore
 
 
@@ -21,18 +23,26 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_tables_show_the_status() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
     shown = " ".join(run("status").stdout.split())
-    assert "pages 5: 4 alive, 1 gone, 3 without a copy" in shown
+    assert "pages 5: 4 alive, 1 gone, 1 failing, 3 without a copy" in shown
     assert "run none" in shown
     assert f"{NEW} now no copy yet" in shown
     assert f"{NEWS} " in shown
     assert "price of a visit 0.05 (importance × days), in the last run" in shown
-    assert "b.example 1 1 1 0.0 %" in shown
+    assert "b.example 1 1 1 1 0 –" in shown
 
 
 def test_json_has_the_same() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
     printed = json.loads(run("status", "--format", "json").stdout)
-    assert printed["pages"] == {"all": 5, "alive": 4, "missing": 0, "gone": 1, "with_copy": 2}
+    assert printed["pages"] == {
+        "all": 5,
+        "alive": 4,
+        "missing": 0,
+        "gone": 1,
+        "refused": 0,
+        "failing": 1,
+        "with_copy": 2,
+    }
     assert printed["price"] == PRICE
     assert printed["run"] is None
     assert printed["due"][0] == {
@@ -50,6 +60,34 @@ def test_the_budget_is_the_settings() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
     Path("recrawl.toml").write_text('budget = "48/h"\n', encoding="utf-8")
     assert json.loads(run("status", "--format", "json").stdout)["budget"] == 48 * 24
+
+
+def test_the_budget_of_the_run_is_what_spending_is_measured_against() -> None:
+    fill("recrawl.db", time.time_ns() // 1_000)
+    with SqliteStore.open("recrawl.db") as store:
+        store.set_meta("budget", "20.0")
+    assert json.loads(run("status", "--format", "json").stdout)["budget"] == 20.0
+    assert "share of the budget 25.0 %" in " ".join(run("status").stdout.split())
+
+
+def test_a_store_without_a_copy_has_no_freshness_to_boast_of() -> None:
+    with SqliteStore.open("recrawl.db", create=True) as store:
+        store.add([NewPage(NEW, "a.example")], at=0)
+    assert "expected fresh no copies yet" in " ".join(run("status").stdout.split())
+    assert json.loads(run("status", "--format", "json").stdout)["expected_freshness"] is None
+
+
+def test_refused_pages_are_shown_with_their_reason() -> None:
+    with SqliteStore.open("recrawl.db", create=True) as store:
+        store.add([NewPage(NEW, "a.example")], at=0)
+        page = replace(store.pages([0])[0], state=State.REFUSED, reason="the server answered 403")
+        store.record([Visit(page, Outcome.FAILED, Response(NEW, 403, 1, error=page.reason))])
+    shown = " ".join(run("status").stdout.split())
+    assert "1: 0 alive, 1 refused" in shown
+    assert "refused 1: the server answered 403" in shown
+    assert "state refused: the server answered 403" in " ".join(run("show", NEW).stdout.split())
+    printed = json.loads(run("show", NEW, "--format", "json").stdout)
+    assert (printed["state"], printed["reason"]) == ("refused", "the server answered 403")
 
 
 def test_an_empty_store_has_a_status_too() -> None:

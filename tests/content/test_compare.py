@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from recrawl.content.compare import (
     MAX_IGNORED,
     Comparison,
+    Patience,
     compare,
     compare_twice,
     learn_noise,
@@ -136,7 +137,7 @@ def test_a_page_is_gone_when_confirmed_and_a_change_when_it_comes_back(status: i
     page = replace(first().page, failures=7)
     states = []
     for _ in range(3):
-        found = compare(page, answer(None, status), READER)
+        found = compare(page, answer(None, status), READER, patience=Patience(gone_time=0))
         assert found.outcome is Outcome.GONE
         page = found.page
         states.append(page.state)
@@ -153,8 +154,8 @@ def test_a_page_that_was_never_there_is_first_when_it_comes() -> None:
     assert compare(page, answer(), READER).outcome is Outcome.FIRST
 
 
-def test_confirmations_can_be_chosen() -> None:
-    gone = compare(first().page, answer(None, 404), READER, confirmations=0)
+def test_how_often_a_page_must_not_be_found_can_be_chosen() -> None:
+    gone = compare(first().page, answer(None, 404), READER, patience=Patience(1, 0))
     assert gone.page.state is State.GONE
 
 

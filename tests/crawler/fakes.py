@@ -12,7 +12,7 @@ import numpy as np
 from virtual_time import run as run_in_virtual_time
 
 from recrawl.content.reader import Reader
-from recrawl.crawler.build import load
+from recrawl.crawler.build import load, patience_of
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import Crawl
@@ -27,6 +27,7 @@ from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import (
     NO_TIME,
+    RESTING,
     Outcome,
     Page,
     Response,
@@ -35,7 +36,16 @@ from recrawl.records import (
     Validators,
     Visit,
 )
-from recrawl.store.rows import Added, Edits, NewPage, Observed, PageTable, SitemapFile, Spent
+from recrawl.store.rows import (
+    Added,
+    Edits,
+    NewPage,
+    Observed,
+    PageTable,
+    SitemapFile,
+    Spent,
+    Trouble,
+)
 
 SECOND = 1_000_000
 PER_SECOND = 86_400.0
@@ -100,8 +110,11 @@ class MemoryStore:
                 page = Page(self._next, new.url, new.host, importance, new.depth)
                 self._edits.append(("added", self._next, 0.0))
                 self._next += 1
-            elif page.state is State.GONE:
-                page = replace(page, state=State.MISSING, failures=0)
+            elif page.state in RESTING:
+                state = State.MISSING if page.state is State.GONE else State.ALIVE
+                page = replace(
+                    page, state=state, failures=0, missing_since=None, retry_at=None, reason=None
+                )
                 self._edits.append(("revived", page.number, 0.0))
             self.known[page.number] = by_url[page.url] = page
         return Added(0, 0, 0)
@@ -118,7 +131,7 @@ class MemoryStore:
         )
 
     def fleet(self) -> PageTable:
-        pages = [page for page in self.known.values() if page.state is not State.GONE]
+        pages = [page for page in self.known.values() if page.state not in RESTING]
         hosts = sorted({page.host for page in pages})
         nothing = (math.nan, math.nan)
         beliefs = np.array([self.beliefs.get(page.number, nothing) for page in pages])
@@ -162,7 +175,7 @@ class MemoryStore:
                 self.beliefs[visit.page.number] = visit.belief
             if visit.content is not None and visit.page.body is not None:
                 self.bodies[visit.page.body] = visit.content
-        self.log += visits
+        self.log += [visit for visit in visits if not visit.is_refusal]
         self.spent += [] if spent is None else [spent]
 
     def body(self, digest: bytes) -> bytes:
@@ -172,6 +185,27 @@ class MemoryStore:
 
     def remember_robots(self, robots: RobotsText) -> None:
         self.robots.append(robots)
+
+    def trouble(self) -> Trouble:
+        states = Counter(page.state for page in self.known.values())
+        failing = sum(
+            page.failures > 0 and page.state is State.ALIVE for page in self.known.values()
+        )
+        return Trouble(states[State.MISSING], states[State.GONE], states[State.REFUSED], failing)
+
+    def wake(self, now: int, again: int, limit: int) -> list[Page]:
+        due = [
+            page
+            for page in self.known.values()
+            if page.retry_at is not None and page.retry_at <= now
+        ]
+        due.sort(key=lambda page: page.retry_at or 0)
+        after = {State.GONE: State.MISSING, State.REFUSED: State.ALIVE}
+        for page in due[:limit]:
+            self.known[page.number] = replace(
+                page, state=after.get(page.state, page.state), retry_at=again, reason=None
+            )
+        return [self.known[page.number] for page in due[:limit]]
 
     def add_sitemap(self, url: str) -> None:
         self.maps[url] = SitemapFile(url, host=host_of(url))
@@ -376,7 +410,7 @@ def crawl(
         running = Crawl(
             frontier,
             Visitor(
-                web, Reader(), store.body, settings.full_fetch_every, settings.gone_after, pool
+                web, Reader(), store.body, settings.full_fetch_every, patience_of(settings), pool
             ),
             thread,
             settings,

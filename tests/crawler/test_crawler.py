@@ -16,7 +16,7 @@ from site_server import Site, page_about, serving
 from recrawl.crawler.build import Crawler
 from recrawl.crawler.stats import Stats
 from recrawl.errors import AddressError, ArgumentError, SettingsError, StoreError
-from recrawl.records import Outcome
+from recrawl.records import DISALLOWED, Outcome, State
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "crawl-from-python.md"
 #: What the clocks of client and server may differ by, in seconds.
@@ -89,16 +89,17 @@ def test_what_robots_txt_forbids_is_never_fetched_and_it_is_remembered(tmp_path:
 
         def refused() -> bool:
             page = crawler.store.page(secret)
-            return page is not None and page.failures > 0 and bool(site.asked("/a"))
+            is_refused = page is not None and page.state is State.REFUSED
+            return is_refused and bool(site.asked("/a"))
 
         assert run_until(crawler, refused).robots == 1
         before = len(site.asked("/a"))
         assert run_until(crawler, lambda: len(site.asked("/a")) > before).robots == 0
         page = crawler.store.page(secret)
         assert page is not None
-        visit = crawler.store.history(page.number, 1)[0]
-    assert (visit.outcome, visit.requests) == (Outcome.FAILED, 0)
-    assert "robots.txt" in (visit.error or "")
+        assert crawler.store.history(page.number, 1) == []
+        assert crawler.store.check() == []
+    assert page.reason == DISALLOWED
     assert site.asked("/secret/b") == []
     assert len(site.asked("/robots.txt")) == 1
 

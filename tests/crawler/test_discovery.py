@@ -182,7 +182,7 @@ def test_a_retired_page_comes_back_only_with_a_newer_date() -> None:
     def alive_after(date: str) -> bool:
         store = MemoryStore(f"{A}/")
         web = FakeWeb({f"{A}/": page_about("A page.")})
-        settings = settings_of(gone_after=1)
+        settings = settings_of(gone_after=1, gone_after_time=0.0)
         crawl(web, store, settings, seconds=5.0, begin=4 * DAY)
         web.answers = {}
         crawl(web, store, settings, seconds=10.0, begin=4 * DAY + 10 * SECOND)

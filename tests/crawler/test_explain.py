@@ -1,6 +1,7 @@
 """Why a page is visited when it is."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,6 +106,29 @@ def test_words_for_a_page_that_is_known_too_well() -> None:
     assert sure.due is None
     assert sure.crawl_rate == 0.0
     assert sure.why().endswith("before some of what was learned is forgotten.")
+
+
+def test_a_page_that_changes_too_often_is_not_told_to_change_seldom() -> None:
+    """However long it waits, a copy stays fresh for 8/(9 − 1) days on average: less than 5."""
+    why = explained(belief=(9.0, 8.0), price=Price(5.0, is_now=True)).why()
+    assert "It changes too often for that" in why
+    assert "seldom" not in why
+
+
+def test_a_belief_that_is_only_the_prior_is_called_a_guess() -> None:
+    once = explain(page(visits=1), (1.0, 5.0), PRICE, NOW)
+    assert once.is_guess
+    assert "the guess is that it changes" in once.why()
+    assert not explained().is_guess
+
+
+def test_words_for_pages_that_are_refused_or_away() -> None:
+    no = replace(page(state=State.REFUSED), reason="disallowed by robots.txt", retry_at=NOW + DAY)
+    refused = explain(no, (1.0, 5.0), PRICE, NOW)
+    assert refused.why().startswith("It is refused: disallowed by robots.txt. ")
+    assert (refused.due, refused.crawl_rate) == (NOW + DAY, 0.0)
+    away = explain(replace(page(failures=3), missing_since=NOW - DAY), (1.0, 5.0), PRICE, NOW)
+    assert away.why().startswith("It is not found, like most pages around it")
 
 
 def test_words_without_a_price_or_importance() -> None:

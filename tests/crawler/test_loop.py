@@ -56,7 +56,7 @@ def test_pages_are_fetched_and_their_copies_kept() -> None:
     assert stats.outcomes[Outcome.UNCHANGED] == stats.visits - 3 > 20
     assert stats.requests == stats.visits == len(web.fetched) == len(store.log)
     assert (stats.pages, stats.under_way, stats.began, stats.now) == (3, 0, 0, 10 * SECOND + 5_000)
-    assert 0.9 < stats.expected_freshness <= 1.0
+    assert 0.9 < (stats.expected_freshness or 0.0) <= 1.0
     for url in urls(A, 3):
         copy = store.page(url).body
         assert copy is not None
@@ -118,7 +118,7 @@ def test_a_page_that_is_gone_is_retired_and_comes_back_as_a_change() -> None:
     store = MemoryStore(*urls(A, 2))
     gone, other = urls(A, 2)
     web = FakeWeb({gone: TEXT, other: TEXT})
-    settings = settings_of(gone_after=2)
+    settings = settings_of(gone_after=2, gone_after_time=0.0)
     crawl(web, store, settings)
     del web.answers[gone]  # type: ignore[union-attr]
     crawl(web, store, settings, seconds=20.0, begin=20 * SECOND)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from site_server import page_about
 
+from recrawl.content.compare import Patience
 from recrawl.content.reader import Reader
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.visit import Visitor
@@ -24,6 +25,7 @@ COPY = Page(
     body=digest_of(OLD),
     validators=Validators('"v1"'),
 )
+PATIENCE = Patience(3, 0)
 HTML = (("Content-Type", "text/html"),)
 
 
@@ -64,7 +66,7 @@ def visit(page: Page, web: Scripted, copy: bytes | None = OLD) -> Visit:
         assert digest == page.body
         return copy
 
-    return asyncio.run(Visitor(web, Reader(), stored_body, 20, 3, ParsePool()).visit(page))
+    return asyncio.run(Visitor(web, Reader(), stored_body, 20, PATIENCE, ParsePool()).visit(page))
 
 
 def test_the_first_change_is_confirmed_by_a_second_fetch() -> None:

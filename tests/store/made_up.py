@@ -59,6 +59,13 @@ def failed(page: Page, at: int) -> Visit:
     return Visit(after, Outcome.FAILED, response, page.last_visit)
 
 
+def refused(page: Page, at: int, reason: str, requests: int = 0) -> Visit:
+    """Make what comes of a page that is refused."""
+    after = replace(page, state=State.REFUSED, reason=reason, retry_at=at + HOUR)
+    response = Response(page.url, 0, at, error=reason, requests=requests)
+    return Visit(after, Outcome.FAILED, response, page.last_visit)
+
+
 def gone(page: Page, at: int) -> Visit:
     """Make a visit after which the page is gone."""
     return Visit(replace(page, state=State.GONE), Outcome.GONE, Response(page.url, 404, at))

@@ -16,14 +16,25 @@ from recrawl.records import (
 )
 from recrawl.units import parse_http_date
 
-#: How many more times in a row a missing page must not be found before it is gone.
-CONFIRMATIONS = 2
 #: How many "not modified" in a row are trusted before the page is fetched in full.
 FULL_EVERY = 20
 #: Keys of ignored blocks per page. A page that needs more is all noise and is compared as it is.
 MAX_IGNORED = 500
 
+_DAY = 86_400_000_000
+#: A page that is gone is looked at again after as long as it has been missing, within these.
+MIN_REST, MAX_REST = 14 * _DAY, 182 * _DAY
+#: How long pages that are not found all at once are taken for an outage.
+MAX_OUTAGE = 14 * _DAY
+
 _NOT_FOUND = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+_REFUSED = frozenset(
+    {
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS,
+    }
+)
 _SUCCESS = range(200, 300)
 #: Failures in a row after which an empty response is trusted.
 _EMPTY_TRUSTED = 3
@@ -32,6 +43,21 @@ _SUSPICIOUS = 3
 _DEEP = 2
 #: 1990 in microseconds; an earlier date comes from a clock that was never set.
 _BEFORE_THE_WEB = 631_152_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When a page that is not found, or is refused, is left alone.
+
+    Attributes:
+        gone_after: A page is gone when it was not found this many times in a row...
+        gone_time: ...over this many microseconds.
+        refused_time: A refused page is looked at again after this many microseconds.
+    """
+
+    gone_after: int = 3
+    gone_time: int = _DAY
+    refused_time: int = 3 * _DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +85,18 @@ def compare(
     reader: Reader,
     previous: Content | bytes | None = None,
     *,
-    confirmations: int = CONFIRMATIONS,
+    patience: Patience = Patience(),  # noqa: B008 - frozen
+    outage: str | None = None,
 ) -> Comparison:
     """Compare a response with the stored copy of a page.
 
+    - A refusal (401, 403, 451, robots.txt, an address that is not public) teaches nothing either,
+      and is no visit: the state is REFUSED, with the reason.
     - An error teaches nothing: FAILED, one more failure in a row, everything else unchanged.
     - Not found (404, 410, or a redirect from deep inside the site to its front page): GONE. The
-      state is MISSING until this is confirmed, then GONE. Failures in between do not decide.
+      state is MISSING until this is confirmed several times and over some time, then GONE. Failures
+      in between do not decide. During an outage, when the pages around are not found either, it is
+      FAILED, and the state stays as it is.
     - Not modified: UNCHANGED, with new validators if the response has any.
     - A body: FIRST without a copy to compare with; CHANGED if the fingerprints differ, or if the
       page had been missing; otherwise UNCHANGED. A body identical to the copy is not even parsed,
@@ -79,17 +110,32 @@ def compare(
         reader: Makes fingerprints. If that of the copy is missing or of another kind, it is made
             now, so that changing the kind is not a change of the page.
         previous: The copy, needed only for that (`wants_copy`); without it the outcome is FIRST.
-        confirmations: How many more times in a row a missing page must not be found to be gone.
+        patience: When a page that is not found, or is refused, is left alone.
+        outage: The host or folder whose pages are all not found, if the page's is one.
     """
+    if is_refused(response):
+        return _refused(page, response, patience)
     if response.error is not None:
         return _failed(page, response.error)
-    if response.status in _NOT_FOUND or _is_redirected_home(page.url, response.url):
-        return _not_found(page, confirmations)
+    if is_not_found(page, response):
+        return _not_found(page, response.at, patience, outage)
     if response.is_not_modified:
         return _not_modified(page, response)
     if response.status not in _SUCCESS or response.body is None:
         return _failed(page, f"the server answered {response.status} without a page")
     return _compare_body(page, response, response.body, reader, previous)
+
+
+def is_refused(response: Response) -> bool:
+    """Whether the page may not be had: a retry within seconds is pointless, and impolite."""
+    return response.permanent or response.status in _REFUSED
+
+
+def is_not_found(page: Page, response: Response) -> bool:
+    """Whether a response says that there is no such page."""
+    if response.error is not None or is_refused(response):
+        return False
+    return response.status in _NOT_FOUND or _is_redirected_home(page.url, response.url)
 
 
 def wants_copy(page: Page, response: Response, reader: Reader) -> bool:
@@ -131,7 +177,7 @@ def compare_twice(
     reader: Reader,
     previous: Content | bytes | None = None,
     *,
-    confirmations: int = CONFIRMATIONS,
+    patience: Patience = Patience(),  # noqa: B008 - frozen
 ) -> Comparison:
     """Compare two responses fetched in a row with the copy: what differs between them is noise.
 
@@ -144,10 +190,10 @@ def compare_twice(
         second: The response to an unconditional request right after it.
         reader: Makes fingerprints.
         previous: The copy. Without it, the change stands.
-        confirmations: As for `compare`.
+        patience: As for `compare`.
     """
-    found = compare(page, first, reader, previous, confirmations=confirmations)
-    again = compare(page, second, reader, previous, confirmations=confirmations)
+    found = compare(page, first, reader, previous, patience=patience)
+    again = compare(page, second, reader, previous, patience=patience)
     if Outcome.CHANGED not in {found.outcome, again.outcome} or not (first.body and second.body):
         return found
     if again.page.fingerprint is None or again.outcome in {Outcome.FAILED, Outcome.GONE}:
@@ -215,15 +261,35 @@ def _outcome(page: Page, *, is_first: bool, is_same: bool) -> Outcome:
     return Outcome.UNCHANGED if is_same and page.state is State.ALIVE else Outcome.CHANGED
 
 
-def _failed(page: Page, problem: str) -> Comparison:
-    return Comparison(replace(page, failures=page.failures + 1), Outcome.FAILED, problem=problem)
+def _failed(page: Page, problem: str, missing_since: int | None = None) -> Comparison:
+    since = page.missing_since if missing_since is None else missing_since
+    after = replace(page, failures=page.failures + 1, missing_since=since)
+    return Comparison(after, Outcome.FAILED, problem=problem)
 
 
-def _not_found(page: Page, confirmations: int) -> Comparison:
-    """Count how often in a row; failures in between count as well, but never decide."""
+def _refused(page: Page, response: Response, patience: Patience) -> Comparison:
+    reason = response.error or f"the server answered {response.status}"
+    retry_at = response.at + patience.refused_time
+    after = replace(page, state=State.REFUSED, reason=reason, retry_at=retry_at)
+    return Comparison(after, Outcome.FAILED, problem=reason)
+
+
+def _not_found(page: Page, at: int, patience: Patience, outage: str | None) -> Comparison:
+    """Count how often in a row, and for how long; failures in between count, but never decide."""
+    since = at if page.missing_since is None else page.missing_since
+    is_short = at - since < MAX_OUTAGE
+    if outage is not None and is_short and page.state is not State.GONE:
+        problem = f"not found, like most pages of {outage}"
+        return _failed(page, problem, since)
+    if page.state is State.ALIVE and is_short:
+        # An outage may have been before; from here on the page alone is missing.
+        since = at
     times = page.failures + 1 if page.state is not State.ALIVE else 1
-    state = State.GONE if times > confirmations else State.MISSING
-    return Comparison(replace(page, state=state, failures=times, streak=0), Outcome.GONE)
+    after = replace(page, failures=times, streak=0, missing_since=since, retry_at=None)
+    if times < patience.gone_after or at - since < patience.gone_time:
+        return Comparison(replace(after, state=State.MISSING), Outcome.GONE)
+    retry_at = at + min(max(at - since, MIN_REST), MAX_REST)
+    return Comparison(replace(after, state=State.GONE, retry_at=retry_at), Outcome.GONE)
 
 
 def _not_modified(page: Page, response: Response) -> Comparison:
@@ -272,6 +338,9 @@ def _visited(
         streak=page.streak + 1 if changed else 0,
         not_modified=not_modified,
         failures=0,
+        missing_since=None,
+        retry_at=None,
+        reason=None,
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any, Self, cast, final
 
+from recrawl.content.compare import Patience
 from recrawl.content.reader import Mode, Reader
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
@@ -145,7 +146,7 @@ async def _crawl(
 ) -> Stats:
     thread, parse_pool = StoreThread(store), ParsePool()
     fingerprints = Reader(cast("Mode", settings.fingerprint), settings.selector or None)
-    visits = settings.full_fetch_every, settings.gone_after
+    visits = settings.full_fetch_every, patience_of(settings)
     async with _fetcher(settings, thread, reader) as fetcher:
         crawl = Crawl(
             frontier,
@@ -178,6 +179,15 @@ def load(store: Storing, settings: Settings, now: int) -> CrawlFrontier:
     if days * settings.budget >= 1.0:
         frontier.frontier.spend(-1)
     return frontier
+
+
+def patience_of(settings: Settings) -> Patience:
+    """Return when pages that are not found, or refused, are left alone."""
+    return Patience(
+        settings.gone_after,
+        round(settings.gone_after_time * MICROSECONDS_A_DAY),
+        round(settings.refused_retry * MICROSECONDS_A_DAY),
+    )
 
 
 def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fetcher:

@@ -12,13 +12,15 @@ import numpy as np
 
 from recrawl.estimation.belief import Belief, staleness
 from recrawl.kernels.jit import Floats, compiled
-from recrawl.records import MICROSECONDS_A_DAY, Page, State
+from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, State
 from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
 from recrawl.units import format_duration, format_rate
 
 LEVEL = 0.95
 #: The store's name for what a visit must be worth, importance times days.
 PRICE = "price"
+#: The store's name for the requests per day of the present or the last run.
+BUDGET = "budget"
 
 
 @final
@@ -65,9 +67,14 @@ class Explanation:
     visit_after: float | None = None
 
     @property
+    def is_guess(self) -> bool:
+        """Whether the belief comes from other pages alone: no two visits could be compared."""
+        return self.page.visits <= 1
+
+    @property
     def crawl_rate(self) -> float | None:
         """Visits per day that the page gets at the price."""
-        if self.page.state is State.GONE:
+        if self.page.state in RESTING:
             return 0.0
         return None if self.visit_after is None else _inverse(self.visit_after)
 
@@ -75,7 +82,9 @@ class Explanation:
     def due(self) -> int | None:
         """When a visit is worth its price, in microseconds; None for never or unknown."""
         last, after = self.page.last_visit, self.visit_after
-        if last is None or after is None or math.isinf(after) or self.page.state is State.GONE:
+        if self.page.state in RESTING:
+            return self.page.retry_at
+        if last is None or after is None or math.isinf(after):
             return None
         return last + round(after * MICROSECONDS_A_DAY)
 
@@ -94,19 +103,35 @@ class Explanation:
 
     def _sentences(self) -> list[str]:
         page = self.page
-        if page.state is State.GONE:
-            return [
-                "It was not found several times in a row and is no longer visited.",
-                f"`recrawl add {page.url}` has it visited again.",
-            ]
+        if page.state in RESTING:
+            return [self._rest(), f"`recrawl add {page.url}` has it visited again."]
         if page.last_visit is None:
             return [self._trouble(), "There is no copy yet; pages without a copy come first."]
         return [self._trouble(), self._copy(), self._believed(), self._worth()]
 
+    def _rest(self) -> str:
+        if self.page.state is State.REFUSED:
+            reason = self.page.reason or "nobody said why"
+            when = "when robots.txt changes, or later"
+            return f"It is refused: {reason}. It is looked at again {when}{self._next_look()}."
+        often = "It was not found several times in a row and is no longer visited"
+        return f"{often}, but for a look now and then{self._next_look()}."
+
+    def _next_look(self) -> str:
+        at = self.page.retry_at
+        if at is None:
+            return ""
+        ahead = max(at - self.now, 0) / MICROSECONDS_A_DAY
+        return f", next in {format_duration(ahead)}" if ahead > 0.0 else ", next as soon as it fits"
+
     def _trouble(self) -> str:
         page = self.page
+        if page.missing_since is not None and page.state is State.ALIVE:
+            return (
+                "It is not found, like most pages around it: they are taken to be away, not gone."
+            )
         if page.state is State.MISSING:
-            return "It was not found at the last visit; another visit confirms that it is gone."
+            return "It was not found at the last visit; further visits confirm that it is gone."
         if page.failures == 1:
             return "The last visit failed; it is retried soon."
         if page.failures:
@@ -120,9 +145,9 @@ class Explanation:
         if self.change_rate is None or self.stale is None or self.low is None or self.high is None:
             return ""
         rate, chance = how_often(self.change_rate), percent_sign(self.stale)
-        if self.page.visits <= 1:
+        if self.is_guess:
             return (
-                "It was visited only once; going by pages like it, it is believed to change "
+                "It was visited only once; going by pages like it, the guess is that it changes "
                 f"{rate}, so that the chance that the copy is stale is {chance}."
             )
         ends = f"between {how_often(self.low)} and {how_often(self.high)}"
@@ -143,8 +168,8 @@ class Explanation:
         price = f"the price of a visit {verb} {self.price.value:.2g}"
         if math.isinf(self.visit_after):
             return (
-                f"{worth}, and {price}. It is known to change so seldom that no visit is worth "
-                "that before some of what was learned is forgotten."
+                f"{worth}, and {price}. It changes too often for that: a copy would not stay fresh "
+                "long enough, whenever it is visited, before some of what was learned is forgotten."
             )
         ahead = self.visit_after - (self.elapsed or 0.0)
         if ahead > 0.0:

@@ -11,7 +11,7 @@ from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Observations, Prior, fit_host_priors, fit_prior
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page, State
 from recrawl.scheduling.frontier import Frontier
 from recrawl.store.rows import PageTable
 
@@ -112,8 +112,15 @@ class CrawlFrontier:
     def __contains__(self, page: int) -> bool:
         return page in self.frontier
 
-    def add(self, pages: Sequence[Page], now: int) -> None:
-        """Add pages that were named while the crawl runs."""
+    def add(self, pages: Sequence[Page], now: int, *, first: bool = False) -> None:
+        """Add pages while the crawl runs.
+
+        Args:
+            pages: The pages, none of them in the frontier.
+            now: The present, in microseconds.
+            first: Whether to visit them as early as those without a copy. A page that was not
+                found comes first in any case: one look tells.
+        """
         hosts = [self._ids.host(page.host) for page in pages]
         present = days(now)
         self.frontier.add(
@@ -123,7 +130,9 @@ class CrawlFrontier:
             host=hosts,
             section=[self._ids.section(page.url) for page in pages],
             last_visit=[
-                -math.inf if page.last_visit is None else min(days(page.last_visit), present)
+                -math.inf
+                if first or _comes_first(page)
+                else min(days(page.last_visit or 0), present)
                 for page in pages
             ],
             prior=self._priors.of(hosts),
@@ -141,10 +150,10 @@ class CrawlFrontier:
         return taken
 
     def give_back(self, pages: Iterable[int], now: int) -> None:
-        """Return pages that were taken but not fetched; they are retried later and cost nothing."""
+        """Return pages that were taken but not fetched; they cost nothing."""
         present = [page for page in pages if page in self.frontier]
         if present:
-            self.frontier.report(present, days(now), changed=False, failed=True)
+            self.frontier.put_back(present, days(now))
             self.frontier.spend(-len(present))
 
     def defer(self, host: str, now: int, seconds: float) -> int:
@@ -158,6 +167,11 @@ class CrawlFrontier:
         if delay > self._delays.get(host, self._host_delay):
             self._delays[host] = delay
             self.frontier.limit_host(self._ids.host(host), delay=delay / SECONDS_A_DAY)
+
+
+def _comes_first(page: Page) -> bool:
+    """Whether a page has no copy, or was not there when it was last asked for."""
+    return page.last_visit is None or page.state is State.MISSING
 
 
 def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier:
@@ -200,6 +214,7 @@ def warm_up(settings: Settings) -> None:
     later = 4.0 / settings.budget
     taken = frontier.take(later, 4)
     frontier.report(taken, later, changed=True, age=0.5 * later)
+    frontier.put_back(taken, later)
     frontier.signal([0], later, 0.5)
     frontier.limit_host([0], delay=0.0)
     frontier.defer([0], later)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import final
 
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.explain import PRICE
+from recrawl.crawler.explain import BUDGET, PRICE
 from recrawl.crawler.host_queues import FULL_PAUSE, HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
@@ -16,10 +16,11 @@ from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.visit import Visitor
+from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, Page, State, Visit
+from recrawl.records import MICROSECONDS_A_DAY, RESTING, SECONDS_A_DAY, Page, Visit
 from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.crawler")
@@ -31,6 +32,7 @@ MIN_NAP, MAX_NAP = 0.005, 1.0
 GRACE = 5.0
 #: Seconds between two runs of each periodic task.
 EDITS_EVERY, SITEMAPS_EVERY, PRICE_EVERY, WATCH_EVERY = 1.0, 5.0, 5.0, 0.5
+WAKING_EVERY, TROUBLE_EVERY = 60.0, 10.0
 
 
 def system_clock() -> int:
@@ -63,6 +65,7 @@ class Crawl:
         Discovery.apply_edits    what other processes changed in the store        store thread
         Discovery.read_sitemaps  new pages, and dates as evidence                 event loop, parse
                                                                                   pool, store thread
+        Waking.wake              pages that are gone or refused, to look at again store thread
         Storing.set_meta         the price of a visit, for `recrawl status`       store thread
 
     Visits run side by side; what they found is written in order, by one thread. Killed at any
@@ -107,7 +110,8 @@ class Crawl:
         self._other_requests = other_requests
         self._clock = clock
         self._watch = watch
-        self._recorder = Recorder(frontier, store, memory)
+        self._recorder = Recorder(frontier, store, memory, visitor.patience.gone_time)
+        self._waking = Waking(frontier, store, settings.budget)
         self._queues = HostQueues(pacing, settings.connections, settings.host_connections)
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed: BaseException | None = None
@@ -130,6 +134,7 @@ class Crawl:
 
     async def run(self, seconds: float | None = None) -> Stats:
         """Crawl until stopped, or for some seconds."""
+        await self._store.call(self._store.store.set_meta, BUDGET, repr(self.stats.budget))
         LOGGER.info("start: %d pages, %g requests per day", len(self._frontier), self.stats.budget)
         loop = asyncio.get_running_loop()
         timer = None if seconds is None else loop.call_later(seconds, self.stop)
@@ -139,6 +144,8 @@ class Crawl:
                 group.create_task(self._record())
                 group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
                 group.create_task(self._every(SITEMAPS_EVERY, self._discovery.read_sitemaps))
+                group.create_task(self._every(WAKING_EVERY, self._waking.wake))
+                group.create_task(self._every(TROUBLE_EVERY, self._count_trouble))
                 group.create_task(self._every(PRICE_EVERY, self._publish_price))
                 group.create_task(self._show())
         except* RecrawlError as failed:
@@ -188,7 +195,7 @@ class Crawl:
         pages = await self._store.call(self._store.store.pages, taken)
         for number in taken:
             page = pages.get(number)
-            if page is None or page.state is State.GONE:
+            if page is None or page.state in RESTING:
                 self._frontier.remove([number])
                 continue
             self._queues.add(page)
@@ -250,6 +257,7 @@ class Crawl:
                 await self._record_batch()
         # Requests for files, and for pages that did not come in time, are spent all the same.
         await self._recorder.write([], self._spent())
+        await self._count_trouble(self._clock())
 
     async def _record_batch(self) -> None:
         batch = self._recorder.take_batch()
@@ -257,6 +265,7 @@ class Crawl:
         written = await self._recorder.write(known, self._spent())
         for visit in written:
             self.stats.count(visit)
+        self._waking.settle(written)
         await self._discovery.learn(written)
         self._recorder.release(batch)
         self._wake.set()
@@ -283,6 +292,11 @@ class Crawl:
             running.result()
             await self._sleep(seconds)
 
+    async def _count_trouble(self, now: int) -> None:
+        """Count the pages that are not well, and the outages."""
+        self.stats.trouble = await self._store.call(self._store.store.trouble)
+        self.stats.outages = self._visitor.outages.current(now)
+
     async def _publish_price(self, _now: int) -> None:
         """Let other processes know what a visit must be worth."""
         price = self._frontier.frontier.price
@@ -307,7 +321,9 @@ class Crawl:
         stats, frontier = self.stats, self._frontier.frontier
         stats.now = self._clock()
         stats.under_way = len(self._tasks)
-        stats.expected_freshness = frontier.expected_freshness(days(stats.now))
+        # Nothing is fresh without a copy, and no pages at all are no reason to boast.
+        fresh = frontier.expected_freshness(days(stats.now)) if len(frontier) else 0.0
+        stats.expected_freshness = fresh or None
         stats.price = frontier.price
         stats.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
         stats.pages = len(frontier)

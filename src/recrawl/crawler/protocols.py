@@ -4,7 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
-from recrawl.store.rows import Added, Edits, NewPage, Observed, PageTable, SitemapFile, Spent
+from recrawl.store.rows import (
+    Added,
+    Edits,
+    NewPage,
+    Observed,
+    PageTable,
+    SitemapFile,
+    Spent,
+    Trouble,
+)
 
 
 class Fetching(Protocol):
@@ -61,6 +70,12 @@ class Storing(Protocol):
 
     def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
         """Write visits in one transaction."""
+
+    def trouble(self) -> Trouble:
+        """Return how many pages are not well."""
+
+    def wake(self, now: int, again: int, limit: int) -> list[Page]:
+        """Return gone and refused pages to look at again."""
 
     def remember_robots(self, robots: RobotsText) -> None:
         """Keep a robots.txt."""

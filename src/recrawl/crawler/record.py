@@ -8,9 +8,10 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.load import CrawlFrontier, days
+from recrawl.crawler.retries import pause_after
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import MICROSECONDS_A_DAY, Outcome, State, Visit
+from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, Visit
 from recrawl.store.rows import Spent
 
 #: Visits are written together: this many, or those of this many seconds.
@@ -34,12 +35,20 @@ class Recorder:
         frontier: What learns.
         store: Where visits are recorded.
         memory: Accounts for the bodies that wait to be written.
+        gone_time: How long a page must be missing to be gone, in microseconds.
     """
 
-    def __init__(self, frontier: CrawlFrontier, store: StoreThread, memory: MemoryBudget) -> None:
+    def __init__(
+        self,
+        frontier: CrawlFrontier,
+        store: StoreThread,
+        memory: MemoryBudget,
+        gone_time: int = round(MICROSECONDS_A_DAY),
+    ) -> None:
         self._frontier = frontier.frontier
         self._store = store
         self._memory = memory
+        self._gone_time = gone_time
         self._waiting: list[Visit] = []
         self._unwritten = 0
 
@@ -89,13 +98,16 @@ class Recorder:
         failed = np.array([visit.outcome in (Outcome.FAILED, Outcome.GONE) for visit in visits])
         changed = np.array([visit.outcome is Outcome.CHANGED for visit in visits])
         age = np.array([credible_age(visit) for visit in visits])
-        self._frontier.report(pages, now, changed, failed=failed, age=age)
+        pause = np.array([pause_after(visit, self._gone_time) for visit in visits])
+        self._frontier.report(
+            pages, now, changed, failed=failed, age=age, pause=pause / MICROSECONDS_A_DAY
+        )
         # A visit is paid for when it is taken; robots.txt may have made it cost nothing.
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)
-        gone = pages[[visit.page.state is State.GONE for visit in visits]]
-        if gone.size:
-            self._frontier.remove(gone)
+        resting = pages[[visit.page.state in RESTING for visit in visits]]
+        if resting.size:
+            self._frontier.remove(resting)
         return [
             replace(visit, belief=(float(shape[row]), float(time[row])))
             for row, visit in enumerate(visits)

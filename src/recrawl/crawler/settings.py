@@ -145,7 +145,19 @@ class Settings:
         minimum=1,
     )
     gone_after: int = setting(
-        "3", COUNT, "After this many 404 or 410 responses in a row, stop visiting.", minimum=1
+        "3",
+        COUNT,
+        "After this many 404 or 410 responses in a row over gone_after_time, a page is gone.",
+        minimum=1,
+    )
+    gone_after_time: float = setting(
+        "1d", DURATION, "Minimum time for which a page is not found before it is gone.", minimum=0
+    )
+    refused_retry: float = setting(
+        "3d",
+        DURATION,
+        "Time after which a page that robots.txt or its server refused is looked at again.",
+        minimum=1e-6,
     )
     half_life: float = setting(
         "365d",

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
+from recrawl.store.rows import Trouble
 
 #: How many of the slowest hosts are listed.
 SLOWEST = 5
@@ -39,10 +40,14 @@ class Stats:
         transferred: Bytes of bodies received.
         under_way: Visits in flight.
         next_visit: When the budget pays for the next visit, in microseconds.
-        expected_freshness: The share of importance whose copies are believed to be current.
+        expected_freshness: The share of importance whose copies are believed to be current; None
+            without a copy.
         price: What a visit is worth now, importance times days.
         hosts: How long responses took, by host.
         closed: Hosts in backoff, and until when, in microseconds.
+        refused: Pages that this run was refused.
+        trouble: How many pages of the store are not well.
+        outages: Hosts and folders whose pages are all not found, and how many of them lately.
         newest: The last visit.
         failing_sitemaps: Sitemaps and feeds that could not be read, or not completely, and why.
     """
@@ -59,12 +64,15 @@ class Stats:
     transferred: int = 0
     under_way: int = 0
     next_visit: int = 0
-    expected_freshness: float = 0.0
+    expected_freshness: float | None = None
     price: float = 0.0
     hosts: dict[str, HostTimes] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
     newest: Visit | None = None
     failing_sitemaps: dict[str, str] = field(default_factory=dict)
+    refused: int = 0
+    trouble: Trouble = field(default_factory=Trouble)
+    outages: dict[str, int] = field(default_factory=dict)
 
     @property
     def visits(self) -> int:
@@ -80,7 +88,10 @@ class Stats:
     def count(self, visit: Visit) -> None:
         """Count a visit."""
         response = visit.response
-        self.outcomes[visit.outcome] += 1
+        if visit.is_refusal:
+            self.refused += 1
+        else:
+            self.outcomes[visit.outcome] += 1
         self.not_modified += response.is_not_modified
         self.requests += response.requests
         self.transferred += response.transferred

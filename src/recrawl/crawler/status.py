@@ -1,7 +1,7 @@
 """The status of a crawl, from the store alone: during a run and after it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +9,13 @@ from typing import final
 
 import numpy as np
 
-from recrawl.crawler.explain import PRICE, Price, due_after
+from recrawl.crawler.explain import BUDGET, PRICE, Price, due_after
 from recrawl.estimation.belief import staleness
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import value_of_belief
 from recrawl.store.locking import runner_of
-from recrawl.store.rows import PageTable, SitemapFile, Spending, Totals
+from recrawl.store.rows import PageTable, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore
 
 #: Pages and hosts that are listed.
@@ -56,6 +56,8 @@ class HostPages:
         pages: How many of its pages are kept fresh.
         without_copy: Pages without a copy yet.
         failing: Pages whose last visit failed.
+        gone: Pages that are gone.
+        refused: Pages that are refused.
         expected_freshness: The share of their importance whose copies are believed to be current;
             NaN where they have none.
     """
@@ -64,6 +66,8 @@ class HostPages:
     pages: int
     without_copy: int
     failing: int
+    gone: int
+    refused: int
     expected_freshness: float
 
 
@@ -74,12 +78,15 @@ class Status:
 
     Attributes:
         now: The present, in microseconds.
-        budget: Requests per day that the settings allow.
+        budget: Requests per day of the present or the last run; before the first, those of the
+            settings.
         totals: Pages, visits and copies.
         last_day: What was spent in the last 24 hours, in whole hours.
         ever: What was spent since the store was made.
         expected_freshness: The share of importance whose copies are believed to be current; None
-            without pages.
+            without a copy.
+        trouble: How many pages are not well.
+        reasons: Why pages are refused, and how many for each reason, the most frequent first.
         price: What a visit must be worth; None before the first run has found out.
         due: The next pages; without a price only those without a copy.
         hosts: The hosts with the most pages.
@@ -95,6 +102,8 @@ class Status:
     last_day: Spending
     ever: Spending
     expected_freshness: float | None
+    trouble: Trouble
+    reasons: list[tuple[str, int]]
     price: Price | None
     due: list[Due]
     hosts: list[HostPages]
@@ -112,25 +121,28 @@ def read_status(
     Args:
         store: The store.
         path: Its file.
-        budget: Requests per day.
+        budget: Requests per day to measure by, if there was no run yet.
         now: The present, in microseconds.
     """
     fleet = store.fleet()
     stale = stale_chances(fleet, now)
     runner = runner_of(path)
     price = price_of(store, is_now=runner is not None)
+    ran_with = store.meta(BUDGET)
     weight = float(fleet.importance.sum())
     fresh = float((fleet.importance * (1.0 - stale)).sum())
     return Status(
         now=now,
-        budget=budget,
+        budget=budget if ran_with is None else float(ran_with),
         totals=store.totals(),
         last_day=store.spent(now - DAY + HOUR),
         ever=store.spent(0),
-        expected_freshness=fresh / weight if weight > 0.0 else None,
+        expected_freshness=fresh / weight if weight > 0.0 and fresh > 0.0 else None,
+        trouble=store.trouble(),
+        reasons=store.reasons(SHOWN),
         price=price,
         due=list(next_due(fleet, stale, price, now)),
-        hosts=largest_hosts(fleet, stale),
+        hosts=largest_hosts(fleet, stale, store.resting()),
         other_hosts=max(len(fleet.hosts) - SHOWN, 0),
         sitemaps=store.sitemaps(),
         size=size_of(path),
@@ -145,24 +157,38 @@ def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
     return Price(value, is_now=is_now) if value > 0.0 else None
 
 
-def largest_hosts(fleet: PageTable, stale: Floats) -> list[HostPages]:
-    """Return the hosts with the most pages."""
+def largest_hosts(
+    fleet: PageTable, stale: Floats, resting: Mapping[str, tuple[int, int]]
+) -> list[HostPages]:
+    """Return the hosts with the most pages, then those whose pages are all gone or refused.
+
+    Args:
+        fleet: The pages that are visited.
+        stale: The chance that each is stale.
+        resting: By host, how many pages are gone, and how many are refused.
+    """
     hosts = len(fleet.hosts)
     pages = np.bincount(fleet.host, minlength=hosts)
     without = np.bincount(fleet.host, fleet.last_visit == NO_TIME, hosts)
     failing = np.bincount(fleet.host, fleet.failures > 0, hosts)
     weight = np.bincount(fleet.host, fleet.importance, hosts)
     fresh = np.bincount(fleet.host, fleet.importance * (1.0 - stale), hosts)
-    return [
+    found = [
         HostPages(
             fleet.hosts[host],
             int(pages[host]),
             int(without[host]),
             int(failing[host]),
-            float(fresh[host] / weight[host]) if weight[host] > 0.0 else float("nan"),
+            *resting.get(fleet.hosts[host], (0, 0)),
+            float(fresh[host] / weight[host]) if fresh[host] > 0.0 else float("nan"),
         )
         for host in np.argsort(-pages, kind="stable")[:SHOWN].tolist()
     ]
+    visited = set(fleet.hosts)
+    others = [(name, counts) for name, counts in resting.items() if name not in visited]
+    others.sort(key=lambda item: -sum(item[1]))
+    found += [HostPages(name, 0, 0, 0, *counts, float("nan")) for name, counts in others]
+    return found[:SHOWN]
 
 
 def stale_chances(fleet: PageTable, now: int) -> Floats:

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from recrawl.content.compare import (
     Comparison,
+    Patience,
     compare,
     compare_twice,
+    is_not_found,
     wants_copy,
     wants_full,
     wants_second_fetch,
 )
 from recrawl.content.reader import Reader
+from recrawl.crawler.outages import Outages
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Fetching
 from recrawl.errors import StoreError
@@ -30,25 +33,33 @@ class Visitor:
         reader: Makes fingerprints.
         stored_body: Returns the copy that is stored under a digest.
         full_every: After this many 304 responses in a row a page is fetched without conditions.
-        gone_after: A page is retired after this many 404 or 410 responses in a row.
+        patience: When pages that are not found, or refused, are left alone.
         parse_pool: Where long pages are parsed.
+        outages: Hosts and folders whose pages are all not found.
     """
 
     fetcher: Fetching
     reader: Reader
     stored_body: Callable[[bytes], bytes]
     full_every: int
-    gone_after: int
+    patience: Patience
     parse_pool: ParsePool
+    outages: Outages = field(default_factory=Outages)
 
     async def visit(self, page: Page) -> Visit:
         """Visit a page and return what was found; nothing is recorded yet."""
         conditional = not wants_full(page, self.full_every)
         response = await self.fetcher.fetch(page, conditional=conditional)
         previous = self._copy(page) if wants_copy(page, response, self.reader) else None
-        times = self.gone_after - 1
         found = await self.parse_pool.run(
-            response.body, compare, page, response, self.reader, previous, confirmations=times
+            response.body,
+            compare,
+            page,
+            response,
+            self.reader,
+            previous,
+            patience=self.patience,
+            outage=self._outage(page, response),
         )
         if found.outcome is Outcome.CHANGED and wants_second_fetch(page, found.page):
             return await self._fetch_again(page, response, found)
@@ -69,6 +80,14 @@ class Visitor:
             second.body, compare_twice, page, first, second, self.reader, self._copy(page)
         )
         return _visit(page, both, found)
+
+    def _outage(self, page: Page, response: Response) -> str | None:
+        """Return the host or folder that is away, if the page is not found because of that."""
+        if page.last_visit is None or response.error is not None:
+            return None
+        missing = is_not_found(page, response)
+        self.outages.note(page, response.at, missing=missing)
+        return self.outages.around(page, response.at) if missing else None
 
     def _copy(self, page: Page) -> bytes | None:
         """Return the copy; None if it is damaged, or was just removed with its page."""

@@ -15,7 +15,7 @@ from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.http.request import DROPPED, DroppedError, FetchError, HttpClient
 from recrawl.http.robots import Robots
-from recrawl.records import Page, Response, RobotsText, Validators
+from recrawl.records import DISALLOWED, Page, Response, RobotsText, Validators
 from recrawl.urls import canonical, redirected
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class _Fetch:
                 postponed=rules.pending and not self._requests,
             )
         if not rules.allows(self._url):
-            raise FetchError("disallowed by robots.txt", permanent=True)
+            raise FetchError(DISALLOWED, permanent=True)
         self._fetcher.gate.pacing.set_delay(host_of(self._url), rules.delay)
 
     async def _request(self) -> Response:

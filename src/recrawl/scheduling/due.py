@@ -24,6 +24,8 @@ from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
 
 #: The value of pages without a copy, in units of the belief's time: they come first.
 WITHOUT_COPY = 1e12
+#: The same after a failed visit: a page that fails stands behind those that were not tried yet.
+FAILED_WITHOUT_COPY = 1e6
 #: Evidence can make a page look older by this factor at most, e^60.
 MAX_EVIDENCE = 60.0
 #: Steps and factor of the search for the time when forgetting has made a visit worth its price.
@@ -68,7 +70,8 @@ def worth_after(pages: Rows, page: int, elapsed: float) -> float:
     """Return the value of a visit ``elapsed`` days of effective time after the last one."""
     time = pages["time"][page]
     if pages["last_visit"][page] == -math.inf:
-        return float(pages["importance"][page] * time * WITHOUT_COPY)
+        first = WITHOUT_COPY if pages["failures"][page] == 0 else FAILED_WITHOUT_COPY
+        return float(pages["importance"][page] * time * first)
     seen = (time + elapsed) * _evidence(pages, page) - time
     return float(pages["importance"][page] * value_of_belief(pages["shape"][page], time, seen))
 

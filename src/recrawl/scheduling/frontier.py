@@ -19,7 +19,13 @@ from recrawl.scheduling.due import (
     schedule_each,
 )
 from recrawl.scheduling.neighbours import BINS_PER_GAP
-from recrawl.scheduling.report import FIRST_RETRY, remove_pages, report_visits, reschedule
+from recrawl.scheduling.report import (
+    FIRST_RETRY,
+    put_back_pages,
+    remove_pages,
+    report_visits,
+    reschedule,
+)
 from recrawl.scheduling.state import (
     ABSENT,
     FINE,
@@ -203,6 +209,7 @@ class Frontier:
         *,
         failed: ArrayLike = False,
         age: ArrayLike | None = None,
+        pause: ArrayLike = 0.0,
     ) -> None:
         """Report the outcomes of visits, of pages that were not taken too.
 
@@ -213,6 +220,7 @@ class Frontier:
             failed: Whether the visit failed. A failed visit teaches nothing, and is retried with a
                 backoff that doubles with each failure.
             age: Days since the page last changed, if the server dates it; NaN if not.
+            pause: Days to leave a page alone at least whose visit failed.
         """
         pages = self._present("page", page)
         self._pass_time(now)
@@ -224,7 +232,18 @@ class Frontier:
             inputs.flags("failed", failed, pages.size),
             inputs.ages(age, pages.size),
             FIRST_RETRY * self._mean_gap,
+            inputs.pauses(pause, pages.size),
         )
+
+    def put_back(self, page: ArrayLike, now: float) -> None:
+        """Put back pages that were taken and not visited, as if they had not been taken.
+
+        Unlike a failed visit, this puts nobody behind others. The budget that `take` charged is
+        refunded with `spend`.
+        """
+        pages = self._present("page", page)
+        self._pass_time(now)
+        put_back_pages(self._tables, pages, self._now)
 
     def signal(self, page: ArrayLike, now: float, keep: ArrayLike) -> None:
         """Multiply the pages' chance of being fresh by ``keep``, on evidence other than a visit.

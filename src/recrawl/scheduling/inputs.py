@@ -120,6 +120,15 @@ def ages(values: ArrayLike | None, size: int) -> Floats:
     return np.maximum(_column("age", values, size), 0.0)
 
 
+def pauses(values: ArrayLike, size: int) -> Floats:
+    """Return pauses in days: finite and not negative."""
+    column = _column("pause", values, size)
+    wrong = column[~((column >= 0.0) & (column < math.inf))]
+    if wrong.size:
+        raise ArgumentError(f"pause: {wrong[0]} cannot be used; it must be 0 or more days")
+    return column
+
+
 def flags(name: str, values: ArrayLike, size: int) -> Bools:
     """Return bools; 0 and 1 count as such."""
     column = _column(name, values, size)

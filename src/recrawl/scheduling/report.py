@@ -61,7 +61,14 @@ def reschedule(tables: Tables, page: Ints, now: float) -> None:
 
 @compiled
 def report_visits(
-    tables: Tables, page: Ints, now: float, changed: Bools, failed: Bools, age: Floats, retry: float
+    tables: Tables,
+    page: Ints,
+    now: float,
+    changed: Bools,
+    failed: Bools,
+    age: Floats,
+    retry: float,
+    pause: Floats,
 ) -> None:
     """Learn from visits and schedule their pages again.
 
@@ -73,13 +80,14 @@ def report_visits(
         failed: Whether the visit failed; a failed visit teaches nothing.
         age: Days since the page last changed, if the server dates it; NaN if not.
         retry: Days to back off after a first failure.
+        pause: Days to leave each page alone at least, if its visit failed.
     """
     for row in range(page.size):
         ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
         prefetch(tables.sections, tables.pages["section"][ahead])
         prefetch(tables.hosts, tables.pages["host"][ahead])
         dequeue(tables, page[row])
-        _record(tables, page[row], now, changed[row], failed[row], age[row], retry)
+        _record(tables, page[row], now, changed[row], failed[row], age[row], retry, pause[row])
     for row in range(page.size):
         if not failed[row]:
             tables.hosts["learned"][tables.pages["host"][page[row]]] += 1
@@ -97,13 +105,14 @@ def _record(
     failed: bool,  # noqa: FBT001
     age: float,
     retry: float,
+    pause: float,
 ) -> None:
     """Record the outcome of one visit."""
     pages = tables.pages
     if failed:
         doublings = min(pages["failures"][page], MAX_DOUBLINGS)
         pages["failures"][page] = doublings + 1
-        pages["due"][page] = now + retry * 2.0**doublings
+        pages["due"][page] = now + max(retry * 2.0**doublings, pause)
         return
     pages["failures"][page] = 0
     if pages["last_visit"][page] < now:
@@ -184,6 +193,14 @@ def _reschedule_section(tables: Tables, section: int, now: float) -> None:
                 ready_or_enqueue(tables, page, now)
         page = pages["sibling"][page]
     note_schedule(tables.sections, section, tables.shared["bin_width"][0], now)
+
+
+@compiled
+def put_back_pages(tables: Tables, page: Ints, now: float) -> None:
+    """Schedule pages that were taken but not visited as they were before."""
+    for row in range(page.size):
+        dequeue(tables, page[row])
+        schedule(tables, page[row], now, tables.shared["schedule_price"][0])
 
 
 @compiled

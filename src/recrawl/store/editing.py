@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from recrawl.errors import ArgumentError
-from recrawl.records import Page, State
+from recrawl.records import DISALLOWED, Page, State
 from recrawl.store.database import Database
 from recrawl.store.encoding import read_page
 from recrawl.store.rows import Added, Edits, NewPage
@@ -15,6 +15,16 @@ from recrawl.urls import matches
 
 #: Edits read in one go, so that a million new pages do not stall a run.
 EDITS_PER_BATCH = 10_000
+
+
+#: Which states become which when a page is visited again: one that was gone was not found at its
+#: last visit, which is what MISSING means.
+_WOKEN = {
+    "gone": State.GONE,
+    "missing": State.MISSING,
+    "refused": State.REFUSED,
+    "alive": State.ALIVE,
+}
 
 
 class Edit(IntEnum):
@@ -38,9 +48,10 @@ def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
         database.execute("forget_removed")
         skipped = database.execute("skip_removed")
         database.execute("add_hosts")
-        database.execute("log_revived", revived=Edit.REVIVED, gone=State.GONE)
-        # It was not found when last visited, which is what MISSING means.
-        revived = database.execute("revive", back=State.MISSING, gone=State.GONE)
+        database.execute(
+            "log_revived", revived=Edit.REVIVED, gone=State.GONE, refused=State.REFUSED
+        )
+        revived = database.execute("revive", **_WOKEN)
         database.execute("log_importance", importance=Edit.IMPORTANCE)
         database.execute("change_importance")
         database.execute("lower_depth")
@@ -90,6 +101,23 @@ def matching(database: Database, pattern: str) -> list[str]:
     # The highest character ends every URL that begins like this: canonical URLs are ASCII.
     rows = database.rows("urls_from", start, start + chr(0x10FFFF))
     return [url for (url,) in rows if matches(pattern, url)]
+
+
+def wake(database: Database, now: int, again: int, limit: int) -> list[Page]:
+    """Return pages that are to be looked at again; see `SqliteStore.wake`."""
+    with database.transaction():
+        numbers = [number for (number,) in database.rows("resting_until", now, limit)]
+        database.execute("wake", pages=json.dumps(numbers), again=again, **_WOKEN)
+        return list(find_pages(database, numbers).values())
+
+
+def allow(database: Database, origin: str) -> None:
+    """Let pages of an origin be visited again that its last robots.txt refused."""
+    # A slash follows the origin in every URL, and a 0 follows the slash in ASCII.
+    named: dict[str, Any] = {"first": f"{origin}/", "end": f"{origin}0"}
+    named |= {"reason": DISALLOWED, "refused": State.REFUSED}
+    database.execute("log_allowed", revived=Edit.REVIVED, **named)
+    database.execute("allow", alive=State.ALIVE, **named)
 
 
 def find_pages(database: Database, numbers: Iterable[int]) -> dict[int, Page]:

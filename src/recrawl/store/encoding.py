@@ -82,7 +82,7 @@ def read_page(row: Sequence[Any]) -> Page:
     """Decode a row of the view ``known_pages``."""
     number, url, host, importance, depth, state, last_visit, *rest = row
     etag, last_modified, kind, fingerprint, ignored, body, *counts = rest
-    visits, changes, streak, not_modified, failures = counts
+    visits, changes, streak, not_modified, failures, missing_since, retry_at, reason = counts
     return Page(
         number=number,
         url=url,
@@ -100,4 +100,7 @@ def read_page(row: Sequence[Any]) -> Page:
         streak=streak,
         not_modified=not_modified,
         failures=failures,
+        missing_since=missing_since,
+        retry_at=retry_at,
+        reason=reason,
     )

@@ -25,11 +25,12 @@ def fleet(database: Database) -> PageTable:
     """Read every page that is to be visited; see `SqliteStore.fleet`."""
     with database.transaction("begin_read"):
         serial = last_serial(database)
-        (pages,) = database.rows("count_fleet", State.GONE)[0]
+        resting = {"gone": State.GONE, "refused": State.REFUSED}
+        (pages,) = database.rows("count_fleet", *resting.values())[0]
         ints = np.empty((4, pages), np.int64)
         floats = np.empty((3, pages))
         url: list[str] = []
-        values = {"no_time": NO_TIME, "gone": State.GONE}
+        values = {"no_time": NO_TIME, **resting}
         for rows in database.batches("fleet", values, ROWS_PER_BATCH):
             number, host, urls, importance, shape, time, last_visit, failures = zip(
                 *rows, strict=True

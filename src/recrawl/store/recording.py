@@ -46,6 +46,10 @@ def record(database: Database, visits: Sequence[Visit], spent: Spent | None) -> 
             if found is None:
                 # The page was removed while it was visited: its requests count all the same.
                 count[1] += response.requests
+            elif each.visit.is_refusal:
+                # What is refused is no visit; what was asked for in vain counts all the same.
+                count[1] += response.requests
+                _write(database, each, found[0])
             elif database.execute("add_visit", *each.logged):
                 count[0] += response.requests
                 count[_OUTCOMES + each.visit.outcome] += 1
@@ -126,6 +130,9 @@ def _page_values(page: Page, belief: tuple[float, float] | None) -> tuple[Any, .
         page.streak,
         page.not_modified,
         page.failures,
+        page.missing_since,
+        page.retry_at,
+        write_legible(page.reason),
         *(belief or (None, None)),
         page.number,
     )

@@ -140,7 +140,8 @@ class Totals:
         pages: Number of pages.
         alive: Pages that were found at the last visit, or were never visited.
         missing: Pages that were not found at the last visit.
-        gone: Pages that are no longer visited.
+        gone: Pages that were not found for so long that they are looked at only now and then.
+        refused: Pages that may not be visited.
         with_copy: Pages with a current copy.
         visits: Rows in the log.
         bodies: Distinct bodies.
@@ -152,11 +153,29 @@ class Totals:
     alive: int
     missing: int
     gone: int
+    refused: int
     with_copy: int
     visits: int
     bodies: int
     content_bytes: int
     stored_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Pages that are not well.
+
+    Attributes:
+        missing: Not found at the last visit.
+        gone: Not found for so long that they are looked at only now and then.
+        refused: Refused by robots.txt, the server or a rule of ours.
+        failing: The others whose last visit failed.
+    """
+
+    missing: int = 0
+    gone: int = 0
+    refused: int = 0
+    failing: int = 0
 
 
 @dataclass(frozen=True, slots=True)

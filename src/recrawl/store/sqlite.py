@@ -30,6 +30,7 @@ from recrawl.store.rows import (
     Spending,
     Spent,
     Totals,
+    Trouble,
 )
 
 
@@ -127,6 +128,18 @@ class SqliteStore:
         """Return the URLs of the pages that match a pattern, as `recrawl.urls.matches` has it."""
         return editing.matching(self._database, pattern)
 
+    def wake(self, now: int, again: int, limit: int) -> list[Page]:
+        """Return pages that are gone or refused and are to be looked at again now.
+
+        Gone pages become `State.MISSING`, refused ones `State.ALIVE`. A visit decides further.
+
+        Args:
+            now: The present, in microseconds.
+            again: When they are returned again if no visit is recorded before.
+            limit: How many to return at most, the longest overdue first.
+        """
+        return editing.wake(self._database, now, again, limit)
+
     def changes_since(self, serial: int) -> Edits:
         """Summarise what was done to pages since a `PageTable` or `Edits` with this serial.
 
@@ -167,7 +180,7 @@ class SqliteStore:
         return reading.observations(self._database, about)
 
     def fleet(self) -> PageTable:
-        """Return every page that is not `State.GONE`, as columns."""
+        """Return every page that is neither `State.GONE` nor `State.REFUSED`, as columns."""
         return reading.fleet(self._database)
 
     def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
@@ -256,11 +269,26 @@ class SqliteStore:
         ]
         return Totals(*counts)
 
+    def trouble(self) -> Trouble:
+        """Return how many pages are not well, without reading the others."""
+        return Trouble(*self._database.rows("count_trouble")[0])
+
+    def resting(self) -> dict[str, tuple[int, int]]:
+        """Return by host how many of its pages are gone, and how many are refused."""
+        return {host: (gone, no) for host, gone, no in self._database.rows("count_resting")}
+
+    def reasons(self, limit: int) -> list[tuple[str, int]]:
+        """Return why pages are refused, and how many for each reason, the most frequent first."""
+        return [(reason, pages) for reason, pages in self._database.rows("count_reasons", limit)]
+
     def remember_robots(self, robots: RobotsText) -> None:
-        """Save a robots.txt, replacing an older one."""
+        """Save a robots.txt, replacing an older one.
+
+        If it says something else, the pages that the older one refused are visited again.
+        """
+        before = self.robots(robots.origin)
         deflated = deflate(robots.text.encode("utf-8", "surrogatepass"))
-        self._database.execute(
-            "remember_robots",
+        values = (
             robots.origin,
             robots.status,
             deflated,
@@ -269,6 +297,10 @@ class SqliteStore:
             write_legible(robots.problem),
             robots.permanent,
         )
+        with self._database.transaction():
+            self._database.execute("remember_robots", *values)
+            if before is not None and before.text != robots.text and robots.failing_since is None:
+                editing.allow(self._database, robots.origin)
 
     def robots(self, origin: str) -> RobotsText | None:
         """Return the saved robots.txt of an origin, however old; None without a legible one."""

@@ -128,10 +128,9 @@ def _check_pages(path: str) -> None:
 
     with SqliteStore.open(path) as opened:
         totals = opened.totals()
-        if totals.alive + totals.missing or opened.sitemaps():
+        if totals.pages or opened.sitemaps():
             return
-    what = "all its pages are gone" if totals.gone else "it has no pages"
-    raise StoreError(f"{path}: {what}; `recrawl add URL` adds one")
+    raise StoreError(f"{path}: it has no pages; `recrawl add URL` adds one")
 
 
 def _crawl(settings: "Settings", seconds: float | None, *, as_json: bool) -> None:

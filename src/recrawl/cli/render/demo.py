@@ -27,8 +27,9 @@ def picture(sight: Snapshot) -> RenderableType:
         (f"Keeping {count(view.pages, 'page')} of a small web fresh. ", "bold"),
         f"Second {sight.seconds:.0f} of {sight.duration:.0f}; Ctrl-C to stop.",
     )
+    expected = percent(view.expected_freshness or 0.0)
     believed = Text(
-        f"recrawl does not know the truth; it expects {percent(view.expected_freshness)} now.",
+        f"recrawl does not know the truth; it expects {expected} now.",
         style="dim",
     )
     return Group(title, Text(), curves(sight), Text(), _counts(sight), Text(), believed)

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -22,6 +23,8 @@ from recrawl.units import format_duration, format_rate
 LOG_EVERY = 10_000_000
 #: Maximum number of hosts shown that the crawler backs off from, and of sitemaps that fail.
 MAX_CLOSED = MAX_FAILING = 5
+#: Said instead of a freshness where there is nothing that could be fresh.
+NO_COPIES = "no copies yet"
 
 Watch = Callable[[Stats], object]
 
@@ -59,8 +62,8 @@ def print_end(stats: Stats, *, as_json: bool) -> None:
     ran = format_duration((stats.now - stats.began) / MICROSECONDS_A_DAY)
     typer.echo(f"Ran for {ran}: {counts(stats)}")
     typer.echo(spending(stats))
-    typer.echo(f"Expected freshness at the end: {percent(stats.expected_freshness)}")
-    for line in failing_sitemaps(stats):
+    typer.echo(f"Expected freshness at the end: {fresh(stats)}")
+    for line in (*trouble(stats), *failing_sitemaps(stats)):
         typer.echo(line)
     typer.echo("`recrawl status` shows what is next, and `recrawl show URL` why.")
 
@@ -105,9 +108,43 @@ def failing_sitemaps(stats: Stats) -> list[str]:
     return [*lines, f"and {count(more, 'more sitemap')} with problems"] if more > 0 else lines
 
 
+def fresh(stats: Stats) -> str:
+    """Return how fresh the copies are expected to be.
+
+    >>> fresh(Stats(0, 1.0)), fresh(Stats(0, 1.0, expected_freshness=0.5))
+    ('no copies yet', '50.0 %')
+    """
+    value = stats.expected_freshness
+    return NO_COPIES if value is None else percent(value)
+
+
+def trouble(stats: Stats) -> list[str]:
+    """Return which pages are not well, and which hosts and folders are away.
+
+    >>> from recrawl.store.rows import Trouble
+    >>> trouble(Stats(0, 1.0, trouble=Trouble(1, 20), outages={"https://a.example/x/": 3}))
+    ['not well: 1 page not found, 20 gone', 'away: https://a.example/x/ (3 pages not found)']
+    """
+    found = stats.trouble
+    kinds = [(found.failing, "failing"), (found.missing, "not found"), (found.gone, "gone")]
+    kinds.append((found.refused, "refused"))
+    counted = [(pages, kind) for pages, kind in kinds if pages]
+    lines = []
+    if counted:
+        (first, kind), *rest = counted
+        parts = [f"{count(first, 'page')} {kind}", *(f"{pages:,} {one}" for pages, one in rest)]
+        lines.append(f"not well: {', '.join(parts)}")
+    shown = list(stats.outages.items())[:MAX_CLOSED]
+    lines += [f"away: {printable(name)} ({count(n, 'page')} not found)" for name, n in shown]
+    if len(stats.outages) > MAX_CLOSED:
+        lines.append(f"and {len(stats.outages) - MAX_CLOSED:,} more away")
+    return lines
+
+
 def log_line(stats: Stats) -> str:
     """Return a log line."""
-    parts = [counts(stats), spending(stats), f"{percent(stats.expected_freshness)} expected fresh"]
+    parts = [counts(stats), spending(stats), f"{fresh(stats)} expected fresh"]
+    parts += trouble(stats)
     if stats.closed:
         parts.append(f"{count(len(stats.closed), 'host')} backing off")
     if stats.failing_sitemaps:
@@ -152,6 +189,9 @@ def as_object(stats: Stats) -> dict[str, Any]:
         "budget": stats.budget,
         "budget_used": stats.budget_used,
         "expected_freshness": stats.expected_freshness,
+        "refused": stats.refused,
+        "not_well": asdict(stats.trouble),
+        "away": stats.outages,
         "price": stats.price,
         "closed": {host: iso(at) for host, at in stats.closed.items()},
         "failing_sitemaps": stats.failing_sitemaps,
@@ -167,9 +207,8 @@ def dashboard(stats: Stats, path: str) -> RenderableType:
         parts += [Text(), _slowest(stats)]
     if stats.closed:
         parts += [Text(), _closed(stats)]
-    if stats.failing_sitemaps:
-        lines = failing_sitemaps(stats)
-        parts += [Text(), *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines)]
+    lines = [*trouble(stats), *failing_sitemaps(stats)]
+    parts += [Text(line, no_wrap=True, overflow="ellipsis") for line in lines]
     if stats.newest is not None:
         line = Text(f"newest: {newest(stats.newest)}", no_wrap=True, overflow="ellipsis")
         parts += [Text(), line]
@@ -187,7 +226,7 @@ def _numbers(stats: Stats) -> Table:
     left += [("not modified", stats.not_modified), ("in flight", stats.under_way)]
     middle = [("failed", f"{found[Outcome.FAILED]:,}"), ("gone", f"{found[Outcome.GONE]:,}")]
     middle += [("received", size(stats.transferred)), ("price of a visit", number(stats.price))]
-    middle += [("expected fresh", percent(stats.expected_freshness))]
+    middle += [("expected fresh", fresh(stats))]
     middle += [("next due", until(stats.next_visit, stats.now))]
     right = [("requests", f"{stats.requests:,}"), ("robots.txt", f"{stats.robots:,}")]
     right += [("sitemaps", f"{stats.files:,}"), ("budget", format_rate(stats.budget))]

@@ -11,7 +11,7 @@ from rich.text import Text
 from recrawl.cli.render.terminal import count, number, printable, show
 from recrawl.cli.render.units import finite, iso, minute, print_facts, second, size, until
 from recrawl.crawler.explain import Explanation, how_often
-from recrawl.records import State
+from recrawl.records import Page, State
 from recrawl.store.rows import LoggedVisit
 from recrawl.units import format_duration
 
@@ -19,6 +19,7 @@ STATES = {
     State.ALIVE: "alive",
     State.MISSING: "not found at the last visit",
     State.GONE: "gone",
+    State.REFUSED: "refused",
 }
 SIGNALS = {"etag": "same ETag", "lastmod": "same Last-Modified", "digest": "compared"}
 
@@ -42,7 +43,7 @@ def print_page(
 def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
     """Return what is known and believed about a page."""
     page = explanation.page
-    rows = [("state", STATES[page.state]), ("importance", number(page.importance))]
+    rows = [("state", _state(page)), ("importance", number(page.importance))]
     if visits:
         rows.append(("first visit", f"{minute(visits[-1].at)} UTC"))
         rows.append(("visits", f"{len(visits):,}, {count(page.changes, 'change')} found"))
@@ -55,7 +56,9 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
     ):
         low, high = how_often(explanation.low), how_often(explanation.high)
         rate = how_often(explanation.change_rate)
-        rows.append(("changes", f"{rate} (95 % sure: {low} – {high})"))
+        sure = f"{rate} (95 % sure: {low} – {high})"
+        guess = f"{rate}, a guess: no two visits could be compared yet"
+        rows.append(("changes", guess if explanation.is_guess else sure))
     if explanation.crawl_rate:
         rows.append(("visited", f"every {format_duration(1.0 / explanation.crawl_rate)}"))
     if explanation.due is not None:
@@ -66,6 +69,14 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
             )
         )
     return rows
+
+
+def _state(page: Page) -> str:
+    if page.state is State.REFUSED:
+        return f"refused: {printable(page.reason or 'nobody said why')}"
+    if page.state is State.ALIVE and page.missing_since is not None:
+        return "not found, like most pages around it"
+    return STATES[page.state]
 
 
 def visits_table(visits: Sequence[LoggedVisit]) -> Table:
@@ -104,6 +115,8 @@ def as_json(
     found: dict[str, Any] = {
         "page": page.url,
         "state": page.state.name.lower(),
+        "reason": page.reason,
+        "missing_since": iso(page.missing_since),
         "importance": page.importance,
         "depth": page.depth,
         "first_visit": iso(visits[-1].at) if visits else None,
@@ -112,6 +125,7 @@ def as_json(
         "changes": page.changes,
         "failures": page.failures,
         "change_rate": explanation.change_rate,
+        "is_guess": explanation.is_guess,
         "low": explanation.low,
         "high": explanation.high,
         "stale": explanation.stale,

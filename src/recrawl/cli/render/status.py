@@ -7,12 +7,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from recrawl.cli.render.run import NO_COPIES
 from recrawl.cli.render.terminal import add_page, count, page_table, percent, printable, show
 from recrawl.cli.render.units import finite, iso, print_facts, second, size, until
 from recrawl.crawler.explain import how_often, percent_sign
 from recrawl.crawler.status import SHOWN, Due, Status
 from recrawl.records import Outcome
 from recrawl.store.rows import Spending
+from recrawl.units import format_rate
 
 UNKNOWN = "–"
 
@@ -46,8 +48,13 @@ def overview(status: Status, path: str) -> list[tuple[str, str]]:
         ("run", running),
         ("pages", f"{totals.pages:,}: {_states(status)}"),
         ("copies", f"{totals.with_copy:,}, {size(totals.content_bytes)} of content"),
-        ("expected fresh", UNKNOWN if fresh is None else percent(fresh)),
+        ("expected fresh", NO_COPIES if fresh is None else percent(fresh)),
         ("price of a visit", _price(status)),
+        ("budget", format_rate(status.budget)),
+        *(
+            ("refused" if not row else "", f"{pages:,}: {printable(reason)}")
+            for row, (reason, pages) in enumerate(status.reasons)
+        ),
     ]
 
 
@@ -56,6 +63,9 @@ def _states(status: Status) -> str:
     parts = [f"{totals.alive:,} alive"]
     parts += [f"{totals.missing:,} not found at the last visit"] if totals.missing else []
     parts += [f"{totals.gone:,} gone"] if totals.gone else []
+    parts += [f"{totals.refused:,} refused"] if totals.refused else []
+    failing = status.trouble.failing
+    parts += [f"{failing:,} failing"] if failing else []
     without = totals.pages - totals.with_copy
     parts += [f"{without:,} without a copy"] if without else []
     return ", ".join(parts)
@@ -105,7 +115,7 @@ def host_table(status: Status) -> Table:
     """Return the hosts with the most pages."""
     table = Table()
     table.add_column("host", overflow="fold")
-    for heading in ("pages", "without a copy", "failing", "expected fresh"):
+    for heading in ("pages", "without a copy", "failing", "gone", "refused", "expected fresh"):
         table.add_column(heading, justify="right", no_wrap=True)
     for host in status.hosts:
         fresh = finite(host.expected_freshness)
@@ -114,6 +124,8 @@ def host_table(status: Status) -> Table:
             f"{host.pages:,}",
             f"{host.without_copy:,}",
             f"{host.failing:,}",
+            f"{host.gone:,}",
+            f"{host.refused:,}",
             UNKNOWN if fresh is None else percent(fresh),
         )
     return table
@@ -150,6 +162,8 @@ def as_json(status: Status) -> str:
             "alive": totals.alive,
             "missing": totals.missing,
             "gone": totals.gone,
+            "refused": totals.refused,
+            "failing": status.trouble.failing,
             "with_copy": totals.with_copy,
         },
         "content_bytes": totals.content_bytes,
@@ -157,6 +171,7 @@ def as_json(status: Status) -> str:
         "last_day": _spent(status.last_day),
         "all_time": _spent(status.ever),
         "expected_freshness": status.expected_freshness,
+        "refused": [{"reason": reason, "pages": pages} for reason, pages in status.reasons],
         "price": None if status.price is None else status.price.value,
         "due": [
             {
@@ -174,6 +189,8 @@ def as_json(status: Status) -> str:
                 "pages": host.pages,
                 "without_copy": host.without_copy,
                 "failing": host.failing,
+                "gone": host.gone,
+                "refused": host.refused,
                 "expected_freshness": finite(host.expected_freshness),
             }
             for host in status.hosts

@@ -102,14 +102,17 @@ SELECT host FROM incoming WHERE host NOT IN (SELECT name FROM hosts)
 GROUP BY host ORDER BY min(position);
 
 -- name: log_revived
--- Let a run know of pages that were gone and are wanted again.
+-- Let a run know of pages that were gone or refused and are wanted again.
 INSERT INTO edits (page, kind)
-SELECT number, :revived FROM incoming JOIN pages USING (url) WHERE state = :gone ORDER BY position;
+SELECT number, :revived FROM incoming JOIN pages USING (url)
+WHERE state IN (:gone, :refused) ORDER BY position;
 
 -- name: revive
--- Let a page that was gone be visited again; its copy is kept.
-UPDATE pages SET state = :back, failures = 0
-FROM incoming WHERE incoming.url = pages.url AND pages.state = :gone;
+-- Let a page that was gone or refused be visited again; its copy is kept.
+UPDATE pages SET
+    state = CASE state WHEN :gone THEN :missing ELSE :alive END,
+    failures = 0, missing_since = NULL, retry_at = NULL, reason = NULL
+FROM incoming WHERE incoming.url = pages.url AND pages.state IN (:gone, :refused);
 
 -- name: log_importance
 -- Let a run know of pages whose importance changes.
@@ -216,6 +219,7 @@ ON CONFLICT (page, at) DO NOTHING;
 UPDATE pages SET
     state = ?, last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
     ignored = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?, failures = ?,
+    missing_since = ?, retry_at = ?, reason = ?,
     shape = coalesce(?, shape), time = coalesce(?, time)
 WHERE number = ?;
 
@@ -290,12 +294,12 @@ WHERE (page, at) > (?, ?) ORDER BY page, at LIMIT ?;
 
 -- name: count_fleet
 -- Count the pages to visit, to allocate arrays for them.
-SELECT count(*) FROM pages WHERE state <> ?;
+SELECT count(*) FROM pages WHERE state NOT IN (?, ?);
 
 -- name: fleet
 -- Read what a run needs to know of every page to visit.
 SELECT number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures
-FROM pages WHERE state <> :gone ORDER BY number;
+FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: hosts
 -- Find the names of hosts.
@@ -305,8 +309,48 @@ SELECT number, name FROM hosts ORDER BY number;
 -- Count pages by state, and those with a copy.
 SELECT
     count(*), coalesce(sum(state = 0), 0), coalesce(sum(state = 1), 0), coalesce(sum(state = 2), 0),
-    count(body)
+    coalesce(sum(state = 3), 0), count(body)
 FROM pages;
+
+-- name: count_trouble
+-- Count pages that are missing, gone, refused or failing, from their index alone.
+SELECT
+    coalesce(sum(state = 1), 0), coalesce(sum(state = 2), 0), coalesce(sum(state = 3), 0),
+    coalesce(sum(state = 0), 0)
+FROM pages WHERE state <> 0 OR failures > 0;
+
+-- name: count_resting
+-- Count the gone and the refused pages of each host, from their index alone.
+SELECT hosts.name, sum(state = 2), sum(state = 3) FROM pages
+JOIN hosts ON hosts.number = pages.host
+WHERE (state <> 0 OR failures > 0) AND state IN (2, 3) GROUP BY pages.host ORDER BY 1;
+
+-- name: count_reasons
+-- Count refused pages by the reason.
+SELECT coalesce(reason, ''), count(*) FROM pages WHERE state = 3
+GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?;
+
+-- name: resting_until
+-- Find pages that are to be looked at again, the longest overdue first.
+SELECT number FROM pages WHERE retry_at <= ? ORDER BY retry_at, number LIMIT ?;
+
+-- name: wake
+-- Let pages be visited again. Should the run end before, they are looked at again later.
+UPDATE pages SET
+    state = CASE state WHEN :gone THEN :missing WHEN :refused THEN :alive ELSE state END,
+    retry_at = :again, reason = NULL
+WHERE number IN (SELECT value FROM json_each(:pages));
+
+-- name: log_allowed
+-- Let a run know of pages that robots.txt refused, now that it is another one.
+INSERT INTO edits (page, kind)
+SELECT number, :revived FROM pages
+WHERE state = :refused AND reason = :reason AND url >= :first AND url < :end ORDER BY number;
+
+-- name: allow
+-- Let pages be visited again that the last robots.txt refused.
+UPDATE pages SET state = :alive, retry_at = NULL, reason = NULL
+WHERE state = :refused AND reason = :reason AND url >= :first AND url < :end;
 
 -- name: count_visits
 -- Count the log without reading it.

@@ -1,0 +1,56 @@
+"""Pages that are gone or refused are looked at again now and then, for little of the budget."""
+
+from collections.abc import Iterable
+from typing import final
+
+from recrawl.crawler.load import CrawlFrontier
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.records import MICROSECONDS_A_DAY, Visit
+
+#: The share of the budget for looking at pages that are gone or refused.
+WAKING_SHARE = 0.05
+#: How many of them are looked at together.
+MAX_WOKEN = 100
+#: A page whose look did not come about is looked at a day later.
+AGAIN = 86_400_000_000
+
+
+@final
+class Waking:
+    """Brings pages back to the frontier whose time to be looked at has come.
+
+    Args:
+        frontier: Where they are scheduled.
+        store: Knows when that is.
+        budget: Requests per day, of which a small share is for this.
+    """
+
+    def __init__(self, frontier: CrawlFrontier, store: StoreThread, budget: float) -> None:
+        self._frontier = frontier
+        self._store = store
+        self._budget = WAKING_SHARE * budget
+        self._credit = 0.0
+        self._until = frontier.loaded_at
+        self._woken: set[int] = set()
+
+    async def wake(self, now: int) -> None:
+        """Bring back the pages that are due, as many as the share of the budget pays for."""
+        passed = max(now - self._until, 0) / MICROSECONDS_A_DAY
+        self._until = now
+        self._credit = min(self._credit + self._budget * passed, MAX_WOKEN)
+        if self._credit < 1.0:
+            return
+        store = self._store.store
+        pages = await self._store.call(store.wake, now, now + AGAIN, int(self._credit))
+        self._credit -= len(pages)
+        self._woken.update(page.number for page in pages)
+        self._frontier.remove(page.number for page in pages)
+        if pages:
+            self._frontier.add(pages, now, first=True)
+
+    def settle(self, visits: Iterable[Visit]) -> None:
+        """Take back what looks did not cost: what robots.txt refuses is not requested."""
+        for visit in visits:
+            if visit.page.number in self._woken:
+                self._woken.discard(visit.page.number)
+                self._credit += not visit.response.requests
