@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import recrawl
 from recrawl.cli.app import app
 from recrawl.crawler.settings import FIELDS
+from recrawl.crawler.site_tables import SITE_FIELDS
 from recrawl.store.queries import migrations
 
 ROOT = Path(__file__).parents[1]
@@ -157,6 +158,16 @@ def test_every_setting_is_in_the_reference() -> None:
     prose = SETTINGS.sub("", reference)
     missing = [name for name in FIELDS if f"`{name}`" not in prose]
     assert not missing, f"settings without a word beside the table: {missing}"
+
+
+def test_every_setting_of_a_site_is_in_the_reference() -> None:
+    reference = TEXTS["docs/reference/settings.md"]
+    table = reference.partition("<!-- site settings -->")[2].partition("<!-- /site settings -->")[0]
+    rows = re.findall(r"^\| `(\w+)` \| [\w, ]+ \| (.+) \| (.+) \|$", table, re.MULTILINE)
+    described = [(name, one["kind"].name, one["meaning"]) for name, one in SITE_FIELDS.items()]
+    assert rows == described
+    example = TEXTS["docs/how-to/settings-per-site.md"]
+    assert all(re.search(rf"^{name} = ", example, re.MULTILINE) for name in SITE_FIELDS)
 
 
 def test_every_table_of_the_store_is_in_the_reference() -> None:

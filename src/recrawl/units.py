@@ -20,14 +20,19 @@ DURATION_EXAMPLES = "30d, 6h or 1h30m"
 TIME_EXAMPLES = "2026-01-31, 2026-01-31T12:30:00Z or Unix seconds"
 
 _SECOND, _MINUTE, _HOUR, _DAY, _WEEK, _YEAR = 1 / SECONDS_A_DAY, 1 / 1440, 1 / 24, 1.0, 7.0, 365.25
+#: A month is a twelfth of a year: 30.44 days.
+_MONTH = _YEAR / 12
 _DAYS_IN = {
     name: days
     for names, days in [
+        (("ms", "millisecond", "milliseconds"), _SECOND / 1000),
         (("s", "sec", "second", "seconds"), _SECOND),
         (("m", "min", "minute", "minutes"), _MINUTE),
         (("h", "hour", "hours"), _HOUR),
         (("d", "day", "days"), _DAY),
         (("w", "week", "weeks"), _WEEK),
+        (("month", "months"), _MONTH),
+        (("y", "year", "years"), _YEAR),
     ]
     for name in names
 }
@@ -57,8 +62,8 @@ def quoted(text: str) -> str:
 def parse_rate(text: str) -> float:
     """Return the rate per day that a text such as ``500/h`` means.
 
-    >>> parse_rate("500/h"), parse_rate("10k / day")
-    (12000.0, 10000.0)
+    >>> parse_rate("500/h"), parse_rate("10k / day"), parse_rate("14/week")
+    (12000.0, 10000.0, 2.0)
     """
     match = _RATE.fullmatch(text.strip().lower())
     if match is None or match[3] not in _DAYS_IN:

@@ -49,3 +49,57 @@ def test_a_bad_setting_is_refused() -> None:
     Path("mine.toml").write_text("connections = 0", encoding="utf-8")
     sentence = refused("settings", "--settings", "mine.toml")
     assert sentence == "mine.toml, connections: '0' is too small; the minimum is 1"
+
+
+SITES = """
+host_delay = "3s"
+proxy = "http://me:sesame@proxy.example:3128"
+[host."a.example"]
+budget = "10/month"
+auth = "me:sesame"
+headers = { Accept-Language = "de", X-Key = "sesame" }
+[url."https://a.example/news/*"]
+selector = "article"
+max_interval = "50ms"
+headers = { X-Other = "env:KEY" }
+"""
+
+
+def test_what_applies_to_a_url_is_shown_with_where_it_was_set_and_without_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("recrawl.toml").write_text(SITES, encoding="utf-8")
+    url = "https://A.example/news/1"
+    shown = run("settings", "--for", url, "--format", "json").stdout
+    found = {one["name"]: (one["value"], one["set_by"]) for one in json.loads(shown)}
+    host, pattern = '[host."a.example"]', '[url."https://a.example/news/*"]'
+    assert found == {
+        "delay": ("3s", "recrawl.toml, host_delay"),
+        "budget": ("10/month", f"recrawl.toml, {host}"),
+        "fingerprint": ("selector", f"recrawl.toml, {pattern}"),
+        "selector": ("article", f"recrawl.toml, {pattern}"),
+        "headers": (
+            "Accept-Language: de, X-Key: ••••, X-Other: env:KEY",
+            f"recrawl.toml, {pattern}",
+        ),
+        "cookies": ("", "default"),
+        "auth": ("••••", f"recrawl.toml, {host}"),
+        "proxy": ("http://••••@proxy.example:3128", "recrawl.toml"),
+        "importance": ("1", "default"),
+        "min_interval": ("0s", "default"),
+        "max_interval": ("50ms", f"recrawl.toml, {pattern}"),
+    }
+    monkeypatch.setenv("RECRAWL_MAX_INTERVAL", "7d")
+    by_variable = json.loads(run("settings", "--for", url, "--format", "json").stdout)
+    assert by_variable[-1]["set_by"] == "RECRAWL_MAX_INTERVAL"
+    for printed in (shown, run("settings").stdout, run("settings", "--for", url).stdout):
+        assert "sesame" not in printed
+
+
+def test_the_tables_for_sites_are_named_below_the_settings() -> None:
+    Path("recrawl.toml").write_text(SITES, encoding="utf-8")
+    assert '[host."a.example"], [url."https://a.example/news/*"]' in run("settings").stdout
+
+
+def test_a_url_that_cannot_be_crawled_has_no_settings() -> None:
+    assert refused("settings", "--for", "ftp://a.example/").endswith("http and https are")

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from virtual_time import run as run_in_virtual_time
 
-from recrawl.content.reader import Reader
 from recrawl.crawler.build import load, patience_of
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.settings import Settings
+from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.visit import Visitor
@@ -106,7 +106,8 @@ class MemoryStore:
                 continue
             page = by_url.get(new.url)
             if page is None:
-                importance = 1.0 if new.importance is None else new.importance
+                given = (new.importance, new.initial_importance, 1.0)
+                importance = next(one for one in given if one is not None)
                 page = Page(self._next, new.url, new.host, importance, new.depth)
                 self._edits.append(("added", self._next, 0.0))
                 self._next += 1
@@ -404,13 +405,18 @@ def crawl(
         thread = StoreThread(store, VirtualExecutor(store_seconds or {}))
         pool = ParsePool()
         pacing = HostPacing(
-            settings.host_delay, settings.host_connections, connections=settings.connections
+            settings.delay_of, settings.host_connections, connections=settings.connections
         )
         discovery = Discovery(frontier, thread, web, settings, pool)
         running = Crawl(
             frontier,
             Visitor(
-                web, Reader(), store.body, settings.full_fetch_every, patience_of(settings), pool
+                web,
+                site_readers(settings),
+                store.body,
+                settings.full_fetch_every,
+                patience_of(settings),
+                pool,
             ),
             thread,
             settings,

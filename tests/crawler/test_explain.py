@@ -151,3 +151,20 @@ def test_words_for_pages_that_are_not_well() -> None:
     assert missing.why().startswith("It was not found at the last visit")
     once = explain(page(visits=1), (1.0, 5.0), PRICE, NOW)
     assert "It was visited only once; going by pages like it" in once.why()
+
+
+def test_the_limits_of_the_settings_move_the_next_visit_and_are_named() -> None:
+    belief = (6.0, 30.0)
+    usual = explain(page(), belief, PRICE, NOW)
+    assert usual.visit_after is not None
+    assert usual.due == NOW - 3 * DAY + round(usual.visit_after * DAY)
+    later = explain(page(), belief, PRICE, NOW, (50.0, math.inf))
+    assert later.due == NOW + 47 * DAY
+    assert "By min_interval, there is no visit within 50 days of the last one." in later.why()
+    sooner = explain(page(), (1.0, 4000.0), PRICE, NOW, (0.0, 4.0))
+    assert sooner.due == NOW + DAY
+    assert sooner.crawl_rate == pytest.approx(0.25)
+    assert "it is visited 4 days after the last visit at the latest." in sooner.why()
+    unimportant = explain(page(importance=0.0), belief, PRICE, NOW, (0.0, 4.0))
+    assert unimportant.due is None
+    assert "_interval" not in usual.why() + unimportant.why()

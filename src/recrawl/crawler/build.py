@@ -9,23 +9,27 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
-from typing import Any, Self, cast, final
+from dataclasses import replace
+from typing import Any, Self, final
 
 from recrawl.content.compare import Patience
-from recrawl.content.reader import Mode, Reader
+from recrawl.content.reader import Reader
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl, system_clock
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Storing
-from recrawl.crawler.seeds import checked_importance, named_page
-from recrawl.crawler.settings import Settings, agent_of, load_settings
+from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
+from recrawl.crawler.settings import FIELDS, Settings, agent_of, load_settings
+from recrawl.crawler.site_access import site_access
+from recrawl.crawler.site_readers import site_readers
+from recrawl.crawler.site_tables import TABLES, read_sites
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import Status, read_status
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import ArgumentError, SettingsError
+from recrawl.http.access import Access
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
@@ -44,7 +48,9 @@ class Crawler:
     Args:
         store: The store's file, which is created if there is none.
         settings: Any of the crawler's settings, as people type them: ``budget="2000/day"``,
-            ``host_delay="2s"``. Environment and settings file are not read.
+            ``host_delay="2s"``. ``host`` and ``url`` are dictionaries of settings for sites, as
+            the tables in a settings file: ``host={"example.org": {"delay": "5s"}}``. Environment
+            and settings file are not read.
 
     Raises:
         SettingsError: A setting cannot be used.
@@ -52,11 +58,13 @@ class Crawler:
     """
 
     def __init__(self, store: str | os.PathLike[str] = "recrawl.db", **settings: Any) -> None:  # noqa: ANN401
-        unknown = settings.keys() - {one.name for one in fields(Settings)}
+        unknown = settings.keys() - {*FIELDS, *TABLES}
         if unknown:
             raise SettingsError(f"there is no setting '{min(unknown)}'")
-        given = {**settings, "store": os.fspath(store)}
-        self.settings = load_settings(given, environ={}, file=os.devnull)
+        named = {name: value for name, value in settings.items() if name not in TABLES}
+        given = {**named, "store": os.fspath(store)}
+        for_all = load_settings(given, environ={}, file=os.devnull)
+        self.settings = replace(for_all, sites=read_sites(settings))
         self._store: SqliteStore | None = None
         self._crawl: Crawl | None = None
 
@@ -82,7 +90,8 @@ class Crawler:
             AddressError: A URL cannot be crawled; no page is added.
         """
         weight = None if importance is None else checked_importance(importance)
-        return self.store.add([named_page(url, weight) for url in urls], system_clock())
+        pages = [named_page(url, weight) for url in urls]
+        return self.store.add(with_initial_importance(pages, self.settings), system_clock())
 
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
         """Crawl for some seconds, or until `stop`, SIGINT or SIGTERM; a second signal ends it hard.
@@ -117,6 +126,8 @@ def run_crawl(
     on_start: Callable[[Crawl], object] = lambda _crawl: None,
 ) -> Stats:
     """Crawl the pages of a store that is there already; see `Crawler.run`."""
+    # Whatever is wrong with the settings of sites is said before anything is loaded.
+    access, readers = site_access(settings), site_readers(settings)
     with SqliteStore.open(settings.store) as store, store.lock():
         warm_up(settings)
         frontier = load(store, settings, system_clock())
@@ -129,7 +140,9 @@ def run_crawl(
                 asyncio.Runner(loop_factory=_loop_factory()) as runner,
             ):
                 return runner.run(
-                    _crawl(frontier, store, reader, settings, seconds, watch, on_start)
+                    _crawl(
+                        frontier, store, reader, settings, seconds, watch, on_start, access, readers
+                    )
                 )
         finally:
             gc.unfreeze()
@@ -143,14 +156,15 @@ async def _crawl(
     seconds: float | None,
     watch: Watch | None,
     on_start: Callable[[Crawl], object],
+    access: Callable[[str], Access],
+    readers: Callable[[str], Reader],
 ) -> Stats:
     thread, parse_pool = StoreThread(store), ParsePool()
-    fingerprints = Reader(cast("Mode", settings.fingerprint), settings.selector or None)
     visits = settings.full_fetch_every, patience_of(settings)
-    async with _fetcher(settings, thread, reader) as fetcher:
+    async with _fetcher(settings, thread, reader, access) as fetcher:
         crawl = Crawl(
             frontier,
-            Visitor(fetcher, fingerprints, reader.body, *visits, parse_pool),
+            Visitor(fetcher, readers, reader.body, *visits, parse_pool),
             thread,
             settings,
             pacing=fetcher.gate.pacing,
@@ -190,7 +204,9 @@ def patience_of(settings: Settings) -> Patience:
     )
 
 
-def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fetcher:
+def _fetcher(
+    settings: Settings, store: StoreThread, reader: SqliteStore, access: Callable[[str], Access]
+) -> Fetcher:
     """Make the HTTP client that the settings describe."""
 
     def remember(_origin: str, found: RobotsText) -> None:
@@ -206,7 +222,7 @@ def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fet
         return replace(found, fetched_at=0)
 
     pacing = HostPacing(
-        settings.host_delay,
+        settings.delay_of,
         settings.host_connections,
         connections=settings.connections,
         asked_at=_last_asked(settings, reader),
@@ -223,6 +239,7 @@ def _fetcher(settings: Settings, store: StoreThread, reader: SqliteStore) -> Fet
             max_redirects=settings.max_redirects,
         ),
         allow_private=settings.allow_private,
+        access=access,
         max_delay=settings.max_crawl_delay,
         recall=recall,
         remember=remember,
@@ -235,7 +252,8 @@ def _last_asked(settings: Settings, reader: SqliteStore) -> float:
     A run that was killed had asked hosts that the store does not know about.
     """
     newest = reader.newest_visit()
-    longest = max(settings.max_crawl_delay, settings.host_delay) * 1e6
+    delays = settings.host_delay, *settings.sites.values("delay")
+    longest = max(settings.max_crawl_delay, *delays) * 1e6
     return -math.inf if newest is None or system_clock() - newest > longest else time.monotonic()
 
 

@@ -270,7 +270,12 @@ class Discovery:
             piece = urls[start : start + PIECE]
             known = await self._thread.call(self._store.pages_at, piece)
             wanted = [
-                NewPage(url, host_of(url), source="sitemap")
+                NewPage(
+                    url,
+                    host_of(url),
+                    source="sitemap",
+                    initial_importance=self._settings.site_of(url).importance,
+                )
                 for url in piece
                 if _is_unvisited(known.get(url), dates[url]) and url in self._scope
             ]
@@ -330,7 +335,13 @@ class Discovery:
         kind = visit.response.header("Content-Type") or ""
         importance = page.importance * self._settings.link_importance
         return [
-            NewPage(url, host_of(url), importance, page.depth + 1, "link")
+            NewPage(
+                url,
+                host_of(url),
+                importance if (own := self._settings.site_of(url).importance) is None else own,
+                page.depth + 1,
+                "link",
+            )
             for url in links(body, kind, visit.response.url, visit.response.headers)
             if host_of(url) in self._hosts
         ]

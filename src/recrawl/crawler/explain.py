@@ -53,6 +53,7 @@ class Explanation:
         stale: The chance that the copy is stale.
         value: What a visit now is worth, importance times days.
         visit_after: Days after which a visit is worth its price, infinity for never.
+        limits: Days after a visit before which, and from which, the settings want the next one.
     """
 
     page: Page
@@ -65,6 +66,7 @@ class Explanation:
     stale: float | None = None
     value: float | None = None
     visit_after: float | None = None
+    limits: tuple[float, float] = (0.0, math.inf)
 
     @property
     def is_guess(self) -> bool:
@@ -76,17 +78,34 @@ class Explanation:
         """Visits per day that the page gets at the price."""
         if self.page.state in RESTING:
             return 0.0
-        return None if self.visit_after is None else _inverse(self.visit_after)
+        return None if self.visit_after is None else _inverse(self._within(self.visit_after))
 
     @property
     def due(self) -> int | None:
         """When a visit is worth its price, in microseconds; None for never or unknown."""
-        last, after = self.page.last_visit, self.visit_after
+        last, needed = self.page.last_visit, self.visit_after
         if self.page.state in RESTING:
             return self.page.retry_at
-        if last is None or after is None or math.isinf(after):
+        if last is None or needed is None:
             return None
-        return last + round(after * MICROSECONDS_A_DAY)
+        after = self._within(needed)
+        return None if math.isinf(after) else last + round(after * MICROSECONDS_A_DAY)
+
+    def _within(self, after: float) -> float:
+        """Return when the next visit comes, by the settings; a page without importance has none."""
+        if self.page.importance <= 0.0:
+            return after
+        return max(min(after, self.limits[1]), self.limits[0])
+
+    def _limited(self) -> str:
+        """Return what the settings have to do with the next visit, if anything."""
+        needed = self.visit_after
+        if needed is None or self._within(needed) == needed:
+            return ""
+        limit = format_duration(self._within(needed))
+        if needed < self.limits[0]:
+            return f"By min_interval, there is no visit within {limit} of the last one."
+        return f"By max_interval, it is visited {limit} after the last visit at the latest."
 
     def why(self) -> str:
         """Return in words when the page is visited next, and why.
@@ -107,7 +126,8 @@ class Explanation:
             return [self._rest(), f"`recrawl add {page.url}` has it visited again."]
         if page.last_visit is None:
             return [self._trouble(), "There is no copy yet; pages without a copy come first."]
-        return [self._trouble(), self._copy(), self._believed(), self._worth()]
+        sentences = [self._trouble(), self._copy(), self._believed(), self._worth()]
+        return [*sentences, self._limited()]
 
     def _rest(self) -> str:
         if self.page.state is State.REFUSED:
@@ -179,7 +199,11 @@ class Explanation:
 
 
 def explain(
-    page: Page, belief: tuple[float, float] | None, price: Price | None, now: int
+    page: Page,
+    belief: tuple[float, float] | None,
+    price: Price | None,
+    now: int,
+    limits: tuple[float, float] = (0.0, math.inf),
 ) -> Explanation:
     """Explain when a page is visited next.
 
@@ -188,6 +212,7 @@ def explain(
         belief: Shape and time of the belief about its change rate, if there is one.
         price: What a visit must be worth, if known.
         now: The present, in microseconds.
+        limits: The minimum and maximum interval between two visits, in days.
     """
     if belief is None or page.last_visit is None:
         return Explanation(page, now, price)
@@ -206,6 +231,7 @@ def explain(
         stale=float(staleness(shape, time, elapsed)),
         value=page.importance * value_of_belief(shape, time, elapsed),
         visit_after=needed,
+        limits=limits,
     )
 
 

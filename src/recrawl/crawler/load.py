@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import TypedDict, final
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class CrawlFrontier:
 
     Args:
         frontier: The frontier of the store's pages.
-        host_delay: Seconds between two visits to a host that the frontier was made with.
+        settings: Delays and budgets of hosts, and intervals of pages.
         ids: The numbers by which it knows hosts and sections.
         priors: For new pages.
         serial: What to ask the store with for edits made since.
@@ -91,7 +91,7 @@ class CrawlFrontier:
     def __init__(
         self,
         frontier: Frontier,
-        host_delay: float,
+        settings: Settings,
         ids: FrontierIds,
         priors: "Priors",
         serial: int,
@@ -102,7 +102,7 @@ class CrawlFrontier:
         self.loaded_at = loaded_at
         self._ids = ids
         self._priors = priors
-        self._host_delay = host_delay
+        self._settings = settings
         self._delays: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -136,7 +136,9 @@ class CrawlFrontier:
                 for page in pages
             ],
             prior=self._priors.of(hosts),
+            **_intervals(self._settings, [page.url for page in pages]),
         )
+        self.limit_hosts({page.host for page in pages})
 
     def remove(self, pages: Iterable[int]) -> None:
         """Remove those of the pages that are there."""
@@ -162,9 +164,25 @@ class CrawlFrontier:
         self.frontier.defer(self._ids.host(host), days(until))
         return until
 
+    def limit_hosts(self, hosts: Iterable[str]) -> None:
+        """Set the delays and budgets that the settings have for these hosts, if not done yet."""
+        if not self._settings.sites.sets("delay", "budget"):
+            return
+        for host in hosts:
+            if host in self._delays:
+                continue
+            site = self._settings.site_of(f"https://{host}/")
+            self._delays[host] = site.delay
+            is_usual = site.budget == self._settings.host_budget
+            self.frontier.limit_host(
+                self._ids.host(host),
+                delay=site.delay / SECONDS_A_DAY,
+                budget=None if is_usual else site.budget or math.inf,
+            )
+
     def limit_host(self, host: str, delay: float) -> None:
         """Slow a host down to a delay that is longer than the one in force."""
-        if delay > self._delays.get(host, self._host_delay):
+        if delay > self._delays.get(host, self._settings.host_delay):
             self._delays[host] = delay
             self.frontier.limit_host(self._ids.host(host), delay=delay / SECONDS_A_DAY)
 
@@ -186,7 +204,7 @@ def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier
     ids = FrontierIds()
     fleet = store.fleet()
     if not fleet.number.size:
-        return CrawlFrontier(frontier, settings.host_delay, ids, Priors(), fleet.serial, now)
+        return CrawlFrontier(frontier, settings, ids, Priors(), fleet.serial, now)
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
     prior, priors = learn_priors(store, fleet, hosts)
@@ -199,9 +217,26 @@ def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier
         last_visit=_last_visits(fleet, now),
         prior=prior,
         belief=_beliefs(fleet, prior or Prior(1.0, fleet.number.size / settings.budget)),
+        **_intervals(settings, fleet.url),
     )
+    loaded = CrawlFrontier(frontier, settings, ids, priors, fleet.serial, now)
+    loaded.limit_hosts(fleet.hosts)
     frontier.settle(days(now))
-    return CrawlFrontier(frontier, settings.host_delay, ids, priors, fleet.serial, now)
+    return loaded
+
+
+class _Intervals(TypedDict):
+    min_interval: Floats | float
+    max_interval: Floats | float
+
+
+def _intervals(settings: Settings, urls: Sequence[str]) -> _Intervals:
+    """Return the limits on the time between two visits to each page, in days."""
+    if not settings.sites.sets("min_interval", "max_interval"):
+        low, high = settings.min_interval, settings.max_interval
+        return {"min_interval": low, "max_interval": high or math.inf}
+    limits = np.array([settings.site_of(url).limits for url in urls]).reshape(-1, 2)
+    return {"min_interval": limits[:, 0], "max_interval": limits[:, 1]}
 
 
 def warm_up(settings: Settings) -> None:

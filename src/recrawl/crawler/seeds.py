@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TextIO
 
+from recrawl.crawler.settings import Settings
 from recrawl.errors import AddressError, ArgumentError, InputError
 from recrawl.formats.source import Source, opened
 from recrawl.hosts import host_of
@@ -47,6 +48,13 @@ def with_importance(pages: Iterable[NewPage], importance: float | None) -> Itera
     for page in pages:
         has_own = page.importance is not None or importance is None
         yield page if has_own else replace(page, importance=importance)
+
+
+def with_initial_importance(pages: Iterable[NewPage], settings: Settings) -> Iterator[NewPage]:
+    """Set the importance that pages get by their site, in case they are new and have none."""
+    for page in pages:
+        own = settings.site_of(page.url).importance
+        yield page if own is None else replace(page, initial_importance=own)
 
 
 def checked_importance(importance: float) -> float:

@@ -1,82 +1,41 @@
 """The crawler's settings: their defaults, units and meanings, and where they can be set.
 
 An option on the command line takes precedence over the environment (``RECRAWL_HOST_DELAY=2s``),
-which takes precedence over a TOML file (``host_delay = "2s"``), and that over the default.
+which takes precedence over a TOML file (``host_delay = "2s"``), and that over the default. In the
+file, tables for URLs and hosts take precedence over the rest (`recrawl.crawler.sites`).
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from recrawl.errors import ArgumentError, SettingsError
-from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, quoted
-from recrawl.urls import pattern_of
+from recrawl.crawler.secrets import Secret
+from recrawl.crawler.setting_kinds import (
+    BOOLEAN,
+    COUNT,
+    DURATION,
+    NAMES,
+    PATTERNS,
+    PROXY,
+    RATE,
+    SECONDS,
+    SHARE,
+    SIZE,
+    TEXT,
+    parsed,
+    setting,
+)
+from recrawl.crawler.site_tables import FINGERPRINTS, TABLES, check_intervals, read_sites
+from recrawl.crawler.sites import GLOBAL_NAMES, Site, Sites
+from recrawl.errors import SettingsError
+from recrawl.units import quoted
 
 #: The file that is read if none is named.
 FILE = "recrawl.toml"
-_SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-class Kind(NamedTuple):
-    """The type of a setting's values.
-
-    Attributes:
-        name: What it is called in messages and tables.
-        examples: Some values.
-        parse: Parses text, or raises ArgumentError, ValueError, KeyError or OverflowError.
-    """
-
-    name: str
-    examples: str
-    parse: Callable[[str], Any]
-
-
-def _seconds(text: str) -> float:
-    return parse_duration(text) * SECONDS_A_DAY
-
-
-def _bytes(text: str) -> int:
-    number = text.strip().lower().rstrip("bkmg")
-    return round(float(number) * _SIZES[text.strip().lower()[len(number) :].strip()])
-
-
-def _patterns(text: str) -> tuple[str, ...]:
-    # A comma may be part of a URL: it separates patterns only before the beginning of another.
-    parts = re.split(r"\n+|[\s,]+(?=https?:|\*)", text.strip(" \t\r\n,"), flags=re.IGNORECASE)
-    return tuple(pattern_of(part) for part in parts if part)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-TEXT = Kind("text", "recrawl.db", str)
-BOOLEAN = Kind("true or false", "true, false", lambda text: _BOOLEANS[text.strip().lower()])
-COUNT = Kind("a number", "1, 20", int)
-SHARE = Kind("a share", "0, 0.5, 1", float)
-RATE = Kind("a rate", "2000/day, 5/min", parse_rate)
-DURATION = Kind("a duration", "1s, 30d", parse_duration)
-SECONDS = Kind("a duration", "500s, 1m", _seconds)
-SIZE = Kind("a size", "10MB, 500kB", _bytes)
-NAMES = Kind("names", "example.org, example.net", _names)
-PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
-
-
-def setting(
-    default: str,
-    kind: Kind,
-    meaning: str,
-    *,
-    minimum: float | None = None,
-) -> Any:  # noqa: ANN401 - as dataclasses.field
-    """Describe a field of `Settings`; the default is written as a user would type it."""
-    described = {"kind": kind, "meaning": meaning, "minimum": minimum, "typed": default}
-    return field(default=kind.parse(default), metadata=described)
 
 
 @dataclass(frozen=True)
@@ -93,6 +52,7 @@ class Settings:
         RATE,
         "Maximum rate of requests for pages: first fetches, revisits, redirects and retries.",
         minimum=1e-9,
+        maximum="1000000M/day",
     )
     contact: str = setting(
         "", TEXT, "URL or email address for site owners to write to; sent in the User-Agent."
@@ -100,37 +60,71 @@ class Settings:
     user_agent: str = setting(
         "", TEXT, "Complete User-Agent to send instead of recrawl/VERSION with the contact."
     )
-    connections: int = setting("64", COUNT, "Maximum number of concurrent requests.", minimum=1)
+    connections: int = setting(
+        "64", COUNT, "Maximum number of concurrent requests.", minimum=1, maximum="10000"
+    )
     host_connections: int = setting(
-        "1", COUNT, "Maximum number of concurrent requests to one host.", minimum=1
+        "1", COUNT, "Maximum number of concurrent requests to one host.", minimum=1, maximum="1000"
     )
     host_delay: float = setting(
         "1s",
         SECONDS,
         "Minimum delay between two requests to a host; robots.txt may ask for more.",
         minimum=0,
+        maximum="30d",
     )
     host_budget: float = setting(
-        "0/day", RATE, "Maximum rate of visits to one host; 0 for no limit.", minimum=0
+        "0/day",
+        RATE,
+        "Maximum rate of visits to one host; 0 for no limit.",
+        minimum=0,
+        maximum="1000000M/day",
     )
     max_crawl_delay: float = setting(
-        "30s", SECONDS, "Longest Crawl-delay in robots.txt that is honoured.", minimum=0
+        "30s",
+        SECONDS,
+        "Longest Crawl-delay in robots.txt that is honoured.",
+        minimum=0,
+        maximum="30d",
     )
     connect_timeout: float = setting(
-        "10s", SECONDS, "Time limit for opening a connection.", minimum=0.001
+        "10s", SECONDS, "Time limit for opening a connection.", minimum=0.001, maximum="1d"
     )
     read_timeout: float = setting(
-        "15s", SECONDS, "Time limit for a server to send the next byte.", minimum=0.001
+        "15s",
+        SECONDS,
+        "Time limit for a server to send the next byte.",
+        minimum=0.001,
+        maximum="1d",
     )
     total_timeout: float = setting(
-        "60s", SECONDS, "Time limit for a request and its response.", minimum=0.001
+        "60s", SECONDS, "Time limit for a request and its response.", minimum=0.001, maximum="1d"
     )
     max_bytes: int = setting(
-        "10MB", SIZE, "Maximum size of a page, decompressed; the rest is not read.", minimum=1
+        "10MB",
+        SIZE,
+        "Maximum size of a page, decompressed; the rest is not read.",
+        minimum=1,
+        maximum="1GB",
     )
-    max_redirects: int = setting("5", COUNT, "Maximum number of redirects to follow.", minimum=0)
+    max_redirects: int = setting(
+        "5", COUNT, "Maximum number of redirects to follow.", minimum=0, maximum="100"
+    )
     allow_private: bool = setting(
         "false", BOOLEAN, "Also crawl private, loopback and link-local addresses (intranets)."
+    )
+    proxy: Secret | None = setting(  # noqa: RUF009 - a description, as the others
+        "", PROXY, "Proxy for all requests: its URL, or env:NAME or file:PATH, which hold it."
+    )
+    min_interval: float = setting(
+        "0s", DURATION, "Minimum time between two visits to a page.", minimum=0, maximum="10000y"
+    )
+    max_interval: float = setting(
+        "0s",
+        DURATION,
+        "Maximum time between two visits to a page, as far as the budget allows; 0 for no limit.",
+        minimum=0,
+        maximum="10000y",
     )
     fingerprint: str = setting(
         "text", TEXT, "What is compared to detect changes: bytes, text, main or selector."
@@ -143,42 +137,55 @@ class Settings:
         COUNT,
         "After this many 304 responses in a row, request the page unconditionally.",
         minimum=1,
+        maximum="1000000",
     )
     gone_after: int = setting(
         "3",
         COUNT,
         "After this many 404 or 410 responses in a row over gone_after_time, a page is gone.",
         minimum=1,
+        maximum="1000",
     )
     gone_after_time: float = setting(
-        "1d", DURATION, "Minimum time for which a page is not found before it is gone.", minimum=0
+        "1d",
+        DURATION,
+        "Minimum time for which a page is not found before it is gone.",
+        minimum=0,
+        maximum="10y",
     )
     refused_retry: float = setting(
         "3d",
         DURATION,
         "Time after which a page that robots.txt or its server refused is looked at again.",
         minimum=1e-6,
+        maximum="10y",
     )
     half_life: float = setting(
         "365d",
         DURATION,
         "Time after which half of what was learned about a page is forgotten.",
         minimum=1e-9,
+        maximum="10000y",
     )
     neighbours: bool = setting(
         "true", BOOLEAN, "Whether a change on one page is evidence about pages near it."
     )
     sitemap_interval: float = setting(
-        "1d", DURATION, "Time between two reads of a sitemap or feed.", minimum=1e-6
+        "1d", DURATION, "Time between two reads of a sitemap or feed.", minimum=1e-6, maximum="10y"
     )
     sitemap_budget: float = setting(
         "1000/day",
         RATE,
         "Maximum rate of requests for sitemaps and feeds, counted over 24 hours.",
         minimum=0,
+        maximum="1000000M/day",
     )
     max_sitemap_pages: int = setting(
-        "1000000", COUNT, "Number of pages at which sitemaps and feeds add no more.", minimum=0
+        "1000000",
+        COUNT,
+        "Number of pages at which sitemaps and feeds add no more.",
+        minimum=0,
+        maximum="1000000000",
     )
     robots_sitemaps: bool = setting(
         "false", BOOLEAN, "Also read the sitemaps that robots.txt of crawled hosts names."
@@ -194,21 +201,50 @@ class Settings:
         "", NAMES, "With follow: hosts to stay within; by default, those of the pages you added."
     )
     max_depth: int = setting(
-        "3", COUNT, "With follow: maximum number of links from a page you added.", minimum=0
+        "3",
+        COUNT,
+        "With follow: maximum number of links from a page you added.",
+        minimum=0,
+        maximum="1000000",
     )
     max_pages: int = setting(
-        "100000", COUNT, "With follow: number of pages at which no more are added.", minimum=0
+        "100000",
+        COUNT,
+        "With follow: number of pages at which no more are added.",
+        minimum=0,
+        maximum="2000000000",
     )
     link_importance: float = setting(
         "0.5",
         SHARE,
         "With follow: importance of a linked page, as a share of the linking page's.",
         minimum=0,
+        maximum="1",
     )
+    sites: Sites = field(default=Sites(), compare=False)
+
+    def site_of(self, url: str) -> Site:
+        """Return what applies to a canonical URL, or to a URL of a host.
+
+        >>> Settings().site_of("https://example.org/").delay
+        1.0
+        """
+        numbers = self.sites.sections_of(url)
+        if numbers not in self._merged:
+            self._merged[numbers] = self.sites.merged(numbers, self)
+        return self._merged[numbers]
+
+    def delay_of(self, host: str) -> float:
+        """Return the seconds between two requests to a host, by what is set for it."""
+        return self.site_of(f"https://{host}/").delay if self.sites.sections else self.host_delay
+
+    @cached_property
+    def _merged(self) -> dict[tuple[int, ...], Site]:
+        return {}
 
 
-FIELDS = {one.name: one for one in fields(Settings)}
-FINGERPRINTS = ("bytes", "text", "main", "selector")
+#: The settings with a name of their own, which is all but the tables for sites.
+FIELDS = {one.name: one for one in fields(Settings) if one.metadata}
 #: Former names of settings, which are refused with the current name.
 OLD_NAMES = {
     "most_bytes": "max_bytes",
@@ -261,30 +297,43 @@ def load_settings(
     """
     given: dict[str, Any] = {}
     path = Path(file) if file is not None else Path(FILE)
+    tables: dict[str, Any] = {}
     if file is not None or path.is_file():
-        given |= _from_file(path)
+        tables = read_table(path)
+        given |= _from_file(path, tables)
+    in_file, given = given, {}
     env = os.environ if environ is None else environ
     for name in (*OLD_NAMES, *FIELDS):
         if variable(name) in env:
             _check_name(name, "", variable)
-            given[name] = _value(name, env[variable(name)], variable(name))
+            given[name] = parsed(FIELDS[name].metadata, env[variable(name)], variable(name))
     for name, value in (options or {}).items():
         _check_name(name, "", option)
         if value is not None:
-            given[name] = _value(name, value, option(name))
-    return _consistent(Settings(**given))
+            given[name] = parsed(FIELDS[name].metadata, value, option(name))
+    overridden = frozenset(name for name, known in GLOBAL_NAMES.items() if known in given)
+    sites = read_sites(tables, str(path), overridden)
+    return _consistent(Settings(**{**in_file, **given}, sites=sites))
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def read_table(path: Path) -> dict[str, Any]:
+    """Read a settings file."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: invalid TOML: {error}") from error
-    for name in table:
+
+
+def _from_file(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+    named = {name: value for name, value in table.items() if name not in TABLES}
+    for name in named:
         _check_name(name, f"{path}: ")
-    return {name: _value(name, value, f"{path}, {name}") for name, value in table.items()}
+    return {
+        name: parsed(FIELDS[name].metadata, value, f"{path}, {name}")
+        for name, value in named.items()
+    }
 
 
 def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> None:
@@ -294,33 +343,14 @@ def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> 
         raise SettingsError(f"{before}there is no setting '{name}'; `recrawl settings` lists them")
 
 
-def _value(name: str, given: Any, source: str) -> Any:  # noqa: ANN401
-    """Parse the value of a setting; an error names the source it came from."""
-    described = FIELDS[name].metadata
-    kind: Kind = described["kind"]
-    between = "\n" if kind is PATTERNS else ","
-    text = between.join(map(str, given)) if isinstance(given, (list, tuple)) else str(given)
-    try:
-        value = kind.parse(text)
-    except ArgumentError as error:
-        raise SettingsError(f"{source}: {error}") from error
-    except (ValueError, KeyError, OverflowError):
-        raise SettingsError(
-            f"{source}: {quoted(text)} is not {kind.name}; write for example {kind.examples}"
-        ) from None
-    minimum = described["minimum"]
-    if minimum is not None and not value >= minimum:
-        raise SettingsError(f"{source}: {quoted(text)} is too small; the minimum is {minimum:g}")
-    return value
-
-
 def _consistent(settings: Settings) -> Settings:
     if settings.fingerprint not in FINGERPRINTS:
         raise SettingsError(
-            f"fingerprint: '{settings.fingerprint}' is not one of {', '.join(FINGERPRINTS)}"
+            f"fingerprint: {quoted(settings.fingerprint)} is not one of {', '.join(FINGERPRINTS)}"
         )
     if (settings.fingerprint == "selector") != bool(settings.selector):
         raise SettingsError("selector: give it with fingerprint = selector, and only then")
+    check_intervals(settings.min_interval, settings.max_interval, "")
     return settings
 
 

@@ -30,7 +30,7 @@ class Visitor:
 
     Attributes:
         fetcher: The HTTP client.
-        reader: Makes fingerprints.
+        reader: Makes fingerprints, of all pages or as a function of the URL.
         stored_body: Returns the copy that is stored under a digest.
         full_every: After this many 304 responses in a row a page is fetched without conditions.
         patience: When pages that are not found, or refused, are left alone.
@@ -39,7 +39,7 @@ class Visitor:
     """
 
     fetcher: Fetching
-    reader: Reader
+    reader: Reader | Callable[[str], Reader]
     stored_body: Callable[[bytes], bytes]
     full_every: int
     patience: Patience
@@ -50,13 +50,14 @@ class Visitor:
         """Visit a page and return what was found; nothing is recorded yet."""
         conditional = not wants_full(page, self.full_every)
         response = await self.fetcher.fetch(page, conditional=conditional)
-        previous = self._copy(page) if wants_copy(page, response, self.reader) else None
+        reader = self._reader_of(page)
+        previous = self._copy(page) if wants_copy(page, response, reader) else None
         found = await self.parse_pool.run(
             response.body,
             compare,
             page,
             response,
-            self.reader,
+            reader,
             previous,
             patience=self.patience,
             outage=self._outage(page, response),
@@ -77,7 +78,13 @@ class Visitor:
         if second.error is not None or second.body is None:
             return _visit(page, replace(first, requests=both.requests), found)
         found = await self.parse_pool.run(
-            second.body, compare_twice, page, first, second, self.reader, self._copy(page)
+            second.body,
+            compare_twice,
+            page,
+            first,
+            second,
+            self._reader_of(page),
+            self._copy(page),
         )
         return _visit(page, both, found)
 
@@ -88,6 +95,9 @@ class Visitor:
         missing = is_not_found(page, response)
         self.outages.note(page, response.at, missing=missing)
         return self.outages.around(page, response.at) if missing else None
+
+    def _reader_of(self, page: Page) -> Reader:
+        return self.reader if isinstance(self.reader, Reader) else self.reader(page.url)
 
     def _copy(self, page: Page) -> bytes | None:
         """Return the copy; None if it is damaged, or was just removed with its page."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
+from recrawl.http.access import NO_ACCESS, SESSION_HEADERS, Access, is_private_name
 from recrawl.http.address_guard import connector
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
@@ -38,7 +39,7 @@ class Fetcher:
           does robots.txt allow it?      robots         no, or not known yet: an error
           is it the host's turn?         gate           not soon: an error, with the delay
           may we connect there?          address_guard  checked as the socket is created
-          request, with validators       request        no cookies, credentials or referrer
+          request, with validators       request        cookies and credentials: to the page's host
           read up to the limit           bodies         decompressed here, a piece at a time
           a redirect?                    urls           start over with the next hop
 
@@ -53,6 +54,8 @@ class Fetcher:
         max_delay: The longest delay honoured from a robots.txt, in seconds.
         recall: Returns the robots.txt that an earlier run found.
         remember: Called with each robots.txt found.
+        access: Returns the headers, cookies, credentials and proxy for a URL. Redirects to another
+            host, or from https to http, are followed without them, by the proxy of their own URL.
         connect: Returns a connector, if not `recrawl.http.address_guard.connector`.
 
     Attributes:
@@ -63,6 +66,8 @@ class Fetcher:
         memory: The memory budget of long bodies while they are read. Callers that keep bodies
             longer should count them, with `MemoryBudget.hold`.
         client: Makes the requests while the fetcher is open.
+        access: As given.
+        allow_private: As given.
     """
 
     def __init__(
@@ -75,9 +80,12 @@ class Fetcher:
         max_delay: float = 30.0,
         recall: Callable[[str], RobotsText | None] = lambda _: None,
         remember: Callable[[str, RobotsText], None] = lambda *_: None,
+        access: Callable[[str], Access] = lambda _: NO_ACCESS,
         connect: "Callable[[], TCPConnector] | None" = None,
     ) -> None:
         self.gate = gate
+        self.access = access
+        self.allow_private = allow_private
         self.limits = limits
         self.files = 0
         self.memory = MemoryBudget()
@@ -160,6 +168,7 @@ class _Fetch:
         "_fetcher",
         "_is_patient",
         "_is_robots",
+        "_is_trusted",
         "_max_bytes",
         "_requests",
         "_seconds",
@@ -187,6 +196,7 @@ class _Fetch:
         self._max_bytes = max_bytes
         self._is_patient = is_patient
         self._is_robots = is_robots
+        self._is_trusted = True
         self._stay_on_site = stay_on_site
         self._seen: set[str] | None = None
         self._requests = self._transferred = 0
@@ -249,17 +259,30 @@ class _Fetch:
         patience = LONG_PATIENCE if self._is_patient or self._requests else None
         # Validators from one host are not revealed to another.
         headers = self._conditions if self._is_same_host() else {}
+        access = self._fetcher.access(self._url)
+        extra = access.headers_for(self._url, time.time()) if self._is_trusted else {}
+        self._check_proxied(access)
         async with self._fetcher.gate.turn(host_of(self._url), patience):
             start = time.perf_counter()
             self._requests += 1
             try:
-                return await self._fetcher.client.get(self._url, headers, self._max_bytes)
+                response = await self._fetcher.client.get(
+                    self._url, {**extra, **headers}, self._max_bytes, access.proxy
+                )
+                return _without_session(response) if extra else response
             except FetchError as error:
                 # An address that we refuse to connect to was not requested.
                 self._requests -= error.response.permanent
                 raise
             finally:
                 self._seconds += time.perf_counter() - start
+
+    def _check_proxied(self, access: Access) -> None:
+        """Refuse what a proxy would be asked to connect to though we would not."""
+        if access.proxy is None or self._fetcher.allow_private or not is_private_name(self._url):
+            return
+        problem = f"the address {host_of(self._url)} is private; use --allow-private to crawl it"
+        raise FetchError(problem, permanent=True)
 
     def _is_same_host(self) -> bool:
         """Whether redirects have not led to another host."""
@@ -286,6 +309,9 @@ class _Fetch:
         if len(self._seen) > self._fetcher.limits.max_redirects:
             raise FetchError(f"redirected more than {len(self._seen) - 1} times", response)
         self._seen.add(target)
+        # What was meant for a host is sent to no other, and not in the clear; nor after a detour.
+        is_downgrade = self._url.startswith("https:") and target.startswith("http:")
+        self._is_trusted &= host_of(target) == host_of(self._start) and not is_downgrade
         self._url = target
 
     def _check(self, response: Response) -> None:
@@ -299,3 +325,9 @@ class _Fetch:
             requested = retry_after(response.header("retry-after"), time.time())
             backoff = self._fetcher.gate.refuse(host_of(self._url), response.status, requested)
         raise FetchError(f"the server answered {response.status}", response, retry_after=backoff)
+
+
+def _without_session(response: Response) -> Response:
+    """Return a response to a request with secrets, without headers that may hold others."""
+    kept = tuple(one for one in response.headers if one[0].lower() not in SESSION_HEADERS)
+    return response if len(kept) == len(response.headers) else replace(response, headers=kept)

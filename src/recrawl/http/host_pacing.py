@@ -1,6 +1,7 @@
 """May this host be asked now? Every decision about the pace of requests to a host, and no I/O."""
 
 import math
+from collections.abc import Callable
 from typing import final
 
 from recrawl.records import Response
@@ -40,7 +41,8 @@ class HostPacing:
       loop asks for it after each visit, and defers the host in the frontier.
 
     Args:
-        delay: Seconds between two requests to a host; robots.txt may ask for more.
+        delay: Seconds between two requests to a host, or a function of the host; robots.txt may
+            ask for more.
         host_connections: Visits in flight per host, and requests in flight where the delay is 0.
         connections: Visits in flight to all hosts together.
         asked_at: When hosts that nothing is known about may last have been asked.
@@ -59,13 +61,13 @@ class HostPacing:
 
     def __init__(
         self,
-        delay: float = 1.0,
+        delay: float | Callable[[str], float] = 1.0,
         host_connections: int = 1,
         *,
         connections: int = 1,
         asked_at: float = -math.inf,
     ) -> None:
-        self._delay = delay
+        self._usual_delay = delay if callable(delay) else lambda _host: delay
         self._host_connections = host_connections
         self._max_suspects = max(round(SUSPECT_SHARE * connections), 1)
         self._asked_at = asked_at
@@ -81,14 +83,15 @@ class HostPacing:
     # Requests
 
     def set_delay(self, host: str, delay: float) -> None:
-        """Set the delay that a host's robots.txt asks for; the default delay is the minimum."""
-        if host in self._hosts or delay > self._delay:
-            self._host(host).delay = max(delay, self._delay)
+        """Set the delay that a host's robots.txt asks for; the usual delay is the minimum."""
+        usual = self._usual_delay(host)
+        if host in self._hosts or delay > usual:
+            self._host(host).delay = max(delay, usual)
 
     def delay_of(self, host: str) -> float:
         """Return the seconds between two requests to a host."""
         known = self._hosts.get(host)
-        return self._delay if known is None else known.delay
+        return self._usual_delay(host) if known is None else known.delay
 
     def opens_at(self, host: str) -> float:
         """Return when a host may be asked next, if nothing is in flight then."""
@@ -184,7 +187,7 @@ class HostPacing:
     def _host(self, host: str) -> "_Host":
         known = self._hosts.get(host)
         if known is None:
-            known = self._hosts[host] = _Host(self._delay, self._asked_at)
+            known = self._hosts[host] = _Host(self._usual_delay(host), self._asked_at)
         return known
 
     def _forget(self, now: float) -> None:

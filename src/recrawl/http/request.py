@@ -5,13 +5,14 @@ import logging
 import time
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import aiohttp
 from aiohttp import ClientTimeout, DummyCookieJar
 from yarl import URL
 
 from recrawl.hosts import host_of
+from recrawl.http.access import Proxy, basic_auth
 from recrawl.http.address_guard import ATTEMPT, KEEP_ALIVE, Attempt
 from recrawl.http.bodies import BrokenBodyError, read_body
 from recrawl.http.headers import decoded
@@ -79,7 +80,7 @@ class DroppedError(aiohttp.ClientError):
 
 
 class HttpClient:
-    """Makes requests, without cookies, credentials, a referrer or automatic retries.
+    """Makes requests, with no cookies, credentials or referrer but those given, and no retries.
 
     Args:
         agent: The User-Agent.
@@ -121,13 +122,16 @@ class HttpClient:
         """Close all connections."""
         await self._session.close()
 
-    async def get(self, url: str, headers: dict[str, str], max_bytes: int) -> Response:
+    async def get(
+        self, url: str, headers: dict[str, str], max_bytes: int, proxy: Proxy | None = None
+    ) -> Response:
         """Make one request and read the response.
 
         Args:
             url: The address; its host must be canonical.
             headers: Headers in addition to the usual ones.
             max_bytes: How much of the body to read, after decompression.
+            proxy: Makes the connection; None to connect directly.
 
         Raises:
             FetchError: There was no response, or it could not be read.
@@ -136,24 +140,47 @@ class HttpClient:
         attempt = Attempt()
         ATTEMPT.set(attempt)
         async with self._slots:
+            login, arguments = _by(proxy, url)
+            headers = {**headers, **login}
             if not self._idle.may_keep(host_of(url)):
-                headers = {**headers, "Connection": "close"}
+                headers["Connection"] = "close"
             try:
                 async with (
                     asyncio.timeout(self._limits.total_timeout),
                     self._session.get(
-                        URL(url, encoded=True), headers=headers or None, allow_redirects=False
+                        URL(url, encoded=True),
+                        headers=headers or None,
+                        allow_redirects=False,
+                        **arguments,
                     ) as answer,
                 ):
                     response = await _read(url, answer, max_bytes, self._memory)
             except _FAILURES as error:
                 if isinstance(error, DroppedError) and not attempt.connected:
                     raise
-                problem = _as_fetch_error(error, attempt, self._limits)
+                problem = _as_fetch_error(error, attempt, self._limits, proxy)
                 _log.debug("GET %s failed: %s", url, problem)
                 raise problem from None
         _log.debug("GET %s: %d, %d bytes", url, response.status, response.transferred)
         return response
+
+
+class _ProxyArguments(TypedDict, total=False):
+    proxy: str
+    proxy_headers: dict[str, str]
+
+
+def _by(proxy: Proxy | None, url: str) -> tuple[dict[str, str], _ProxyArguments]:
+    """Return the headers and arguments that a request by a proxy has in addition."""
+    if proxy is None:
+        return {}, {}
+    if not proxy.user:
+        return {}, {"proxy": proxy.url}
+    login = {"Proxy-Authorization": basic_auth(f"{proxy.user}:{proxy.password}")}
+    # A request over https is for the site; only the one that opens the tunnel is for the proxy.
+    if url.startswith("https:"):
+        return {}, {"proxy": proxy.url, "proxy_headers": login}
+    return login, {"proxy": proxy.url}
 
 
 class _IdleConnections:
@@ -233,15 +260,21 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-def _as_fetch_error(error: Exception, attempt: Attempt, limits: Limits) -> FetchError:
+def _as_fetch_error(
+    error: Exception, attempt: Attempt, limits: Limits, proxy: Proxy | None
+) -> FetchError:
     """Describe why a request failed."""
     if attempt.refused is not None and not attempt.connected:
+        which, use = ("the address", "crawl") if proxy is None else ("the proxy's address", "use")
         return FetchError(
-            f"the address {attempt.refused} is private; use --allow-private to crawl it",
+            f"{which} {attempt.refused} is private; use --allow-private to {use} it",
             permanent=True,
         )
-    if isinstance(error, BrokenBodyError):
-        return FetchError(str(error))
+    known = str(error) if isinstance(error, BrokenBodyError) else None
+    if proxy is not None:
+        known = known or _proxy_trouble(error)
+    if known is not None:
+        return FetchError(known)
     for kind, words in _WORDS:
         if isinstance(error, kind):
             return FetchError(words.format(limits=limits))
@@ -250,6 +283,17 @@ def _as_fetch_error(error: Exception, attempt: Attempt, limits: Limits) -> Fetch
     if isinstance(error, (DroppedError, OSError)):
         return FetchError(DROPPED)
     return FetchError("the request cannot be made")
+
+
+def _proxy_trouble(error: Exception) -> str | None:
+    """Describe an error of a proxy; None if it is none."""
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy answered {error.status}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "no connection to the proxy: unknown host"
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"no connection to the proxy: {_reason(error.os_error)}"
+    return None
 
 
 def _reason(error: OSError) -> str:

@@ -26,6 +26,9 @@ from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
 WITHOUT_COPY = 1e12
 #: The same after a failed visit: a page that fails stands behind those that were not tried yet.
 FAILED_WITHOUT_COPY = 1e6
+#: The value of overdue pages, in units of importance and of their maximum interval: they come
+#: after pages without a copy, and before all others.
+OVERDUE = 1e9
 #: Evidence can make a page look older by this factor at most, e^60.
 MAX_EVIDENCE = 60.0
 #: Steps and factor of the search for the time when forgetting has made a visit worth its price.
@@ -62,13 +65,31 @@ def _evidence(pages: Rows, page: int) -> float:
 @step
 def worth(tables: Tables, page: int, now: float) -> float:
     """Return the value of a visit now: importance times days."""
-    return worth_after(tables.pages, page, effective_elapsed(tables, page, now))
+    return worth_after(tables.pages, page, now, effective_elapsed(tables, page, now))
+
+
+@small_step
+def is_overdue(pages: Rows, page: int, now: float) -> bool:
+    """Whether a page's copy is older than its maximum interval."""
+    return bool(now - pages["last_visit"][page] >= pages["max_interval"][page]) and bool(
+        pages["last_visit"][page] > -math.inf
+    )
+
+
+@small_step
+def allowed_at(pages: Rows, page: int) -> float:
+    """Return when a page may be visited by its minimum interval."""
+    return float(pages["last_visit"][page] + pages["min_interval"][page])
 
 
 @step
-def worth_after(pages: Rows, page: int, elapsed: float) -> float:
-    """Return the value of a visit ``elapsed`` days of effective time after the last one."""
+def worth_after(pages: Rows, page: int, now: float, elapsed: float) -> float:
+    """Return the value of a visit now, ``elapsed`` days of effective time after the last one."""
     time = pages["time"][page]
+    if is_overdue(pages, page, now):
+        # The longer a page is overdue, by its own measure, the sooner it is visited.
+        late = (now - pages["last_visit"][page]) / pages["max_interval"][page]
+        return float(pages["importance"][page] * late * OVERDUE)
     if pages["last_visit"][page] == -math.inf:
         first = WITHOUT_COPY if pages["failures"][page] == 0 else FAILED_WITHOUT_COPY
         return float(pages["importance"][page] * time * first)
@@ -118,9 +139,18 @@ def due_at(tables: Tables, page: int, now: float, price: float) -> tuple[float, 
         return 0.0, now
     seen = elapsed_worth_of_belief(pages["shape"][page], time, price / weight)
     if seen == math.inf:
-        return math.inf, _after_forgetting(tables, page, now, price / weight)
+        forgotten = _after_forgetting(tables, page, now, price / weight)
+        return math.inf, within_interval(pages, page, forgotten)
     needed = max((time + seen) / _evidence(pages, page) - time, 0.0)
-    return needed, now + needed - effective_elapsed(tables, page, now)
+    due = now + needed - effective_elapsed(tables, page, now)
+    return needed, within_interval(pages, page, due)
+
+
+@small_step
+def within_interval(pages: Rows, page: int, due: float) -> float:
+    """Return when a page with a copy is due, moved into its interval."""
+    latest = pages["last_visit"][page] + pages["max_interval"][page]
+    return float(max(min(due, latest), allowed_at(pages, page)))
 
 
 @step
@@ -143,12 +173,16 @@ def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     """Schedule a page that is in no list for when a visit will be worth a price."""
     pages = tables.pages
     needed, due = due_at(tables, page, now, price)
-    if needed < math.inf:
-        early = tables.shared["early"][0]
+    early = tables.shared["early"][0]
+    # A page that only its maximum interval makes due is worth nothing earlier.
+    is_forced = due == pages["last_visit"][page] + pages["max_interval"][page] and early > 0.0
+    if needed < math.inf and not is_forced:
         if needed > tables.shared["slot_width"][0] * SLOTS_PER_GAP:
             early = min(early, EARLY)
         due -= (1.0 - early) * needed
         needed *= early
+        if pages["last_visit"][page] > -math.inf:
+            due = within_interval(pages, page, due)
     pages["needed"][page] = needed
     if pages["failures"][page] == 0:
         pages["due"][page] = due

@@ -130,6 +130,8 @@ class Frontier:
         last_visit: ArrayLike | None = None,
         prior: Prior | None = None,
         belief: Prior | None = None,
+        min_interval: ArrayLike = 0.0,
+        max_interval: ArrayLike = math.inf,
     ) -> None:
         """Add pages.
 
@@ -144,10 +146,16 @@ class Frontier:
                 first. In an array, -inf means no copy.
             prior: The belief that forgetting returns to; the frontier's by default.
             belief: What earlier visits have taught about these pages; the prior by default.
+            min_interval: Days after a visit before which the page is not taken again; after a
+                visit that failed, its backoff decides.
+            max_interval: Days after a visit from which the page is overdue, and goes before pages
+                that are not, as far as budget and hosts allow.
         """
         pages = inputs.pages("page", page)
         self._pass_time(now)
-        columns = inputs.NewPages.of(pages, importance, host, section, last_visit, self._now)
+        columns = inputs.NewPages.of(
+            pages, importance, host, section, last_visit, (min_interval, max_interval), self._now
+        )
         known = pages[pages < self._tables.pages.size]
         there = known[self._tables.pages["status"][known] != ABSENT]
         if there.size:
@@ -267,10 +275,13 @@ class Frontier:
     def limit_host(
         self, host: ArrayLike, *, delay: float | None = None, budget: float | None = None
     ) -> None:
-        """Set limits for these hosts, for example from robots.txt; None leaves a limit as it is."""
+        """Set limits for these hosts, for example from robots.txt; None leaves a limit as it is.
+
+        An infinite budget is none.
+        """
         hosts = inputs.hosts("host", host, self._tables.hosts.size)
         days = None if delay is None else inputs.not_negative("delay", delay)
-        spacing = inputs.spacing("budget", budget)
+        spacing = 0.0 if budget == math.inf else inputs.spacing("budget", budget)
         if days is not None:
             self._tables.hosts["delay"][hosts] = days
         if budget is not None:

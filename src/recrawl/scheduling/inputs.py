@@ -146,6 +146,8 @@ class NewPages:
     host: Ints
     section: Ints
     last_visit: Floats
+    min_interval: Floats
+    max_interval: Floats
 
     @classmethod
     def of(
@@ -155,6 +157,7 @@ class NewPages:
         host: ArrayLike,
         section: ArrayLike | None,
         last_visit: ArrayLike | None,
+        intervals: tuple[ArrayLike, ArrayLike],
         now: float,
     ) -> Self:
         """Check the columns of new pages."""
@@ -173,7 +176,27 @@ class NewPages:
                 raise ArgumentError("last_visit: expected times, or -inf for none")
             if size and visits.max() > now:
                 raise ArgumentError(f"last_visit: {visits.max()} is after now, {now}")
-        return cls(page, importances(importance, size), hosts, sections, visits)
+        return cls(
+            page,
+            importances(importance, size),
+            hosts,
+            sections,
+            visits,
+            *_intervals(intervals, size),
+        )
+
+
+def _intervals(intervals: tuple[ArrayLike, ArrayLike], size: int) -> tuple[Floats, Floats]:
+    """Return the limits on days between two visits; the maximum may be infinite."""
+    low, high = (
+        _column(name, values, size)
+        for name, values in zip(("min_interval", "max_interval"), intervals, strict=True)
+    )
+    if not ((low >= 0.0) & (low < math.inf)).all():
+        raise ArgumentError("min_interval: expected days, 0 or more")
+    if not ((high > 0.0) & (high >= low)).all():
+        raise ArgumentError("max_interval: expected days, above 0 and no less than min_interval")
+    return low, high
 
 
 def _broadcast(name: str, numbers: Ints, size: int) -> Ints:

@@ -23,7 +23,7 @@ from recrawl.scheduling.state import (
 )
 
 KIND = "frontier"
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,6 +58,8 @@ PAGE = np.dtype(
         ("keep", np.float64),  # share of the chance of being fresh that evidence has left
         ("needed", np.float64),  # effective time after which a visit is worth its price
         ("due", np.float64),  # when that will be; after a failure, when to retry
+        ("min_interval", np.float64),  # days after a visit before which there is no other
+        ("max_interval", np.float64),  # days after a visit from which the page is overdue
         ("host", np.int32),
         ("section", np.int32),
         ("next", np.int32),  # next page in the list
@@ -282,6 +284,7 @@ def fill(
     pages["last_visit"][at] = new.last_visit
     pages["forgotten_until"][at] = np.where(np.isfinite(new.last_visit), new.last_visit, now)
     pages["keep"][at] = 1.0
+    pages["min_interval"][at], pages["max_interval"][at] = new.min_interval, new.max_interval
     pages["host"][at] = new.host
     pages["status"][at] = NEW
     pages["failures"][at] = 0

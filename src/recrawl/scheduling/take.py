@@ -6,11 +6,14 @@ import numpy as np
 
 from recrawl.kernels.jit import Floats, Ints, compiled, prefetch, small_step, step
 from recrawl.scheduling.due import (
+    allowed_at,
     apply_forgetting,
     effective_elapsed,
+    is_overdue,
     make_ready,
     remove_ready,
     schedule,
+    within_interval,
     worth,
     worth_after,
 )
@@ -82,7 +85,9 @@ def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -
             if _take_one(tables, ready[rest], now, gap, values[rest]):
                 taken[size] = ready[rest]
                 size += 1
-                if tables.pages["last_visit"][ready[rest]] > -math.inf:
+                if tables.pages["last_visit"][ready[rest]] > -math.inf and not is_overdue(
+                    tables.pages, ready[rest], now
+                ):
                     marginal = values[rest]
         for index in range(rest):
             make_ready(tables, ready[index], values[index])
@@ -145,11 +150,11 @@ def _arrive(tables: Tables, page: int, now: float) -> None:
     elapsed = effective_elapsed(tables, page, now)
     ahead = pages["needed"][page] - elapsed
     too_early = ahead > max(tables.shared["slot_width"][0], NEAR * pages["needed"][page])
-    if too_early and not waited and not failed:
-        pages["due"][page] = now + ahead
+    if too_early and not (waited or failed or is_overdue(pages, page, now)):
+        pages["due"][page] = within_interval(pages, page, now + ahead)
         enqueue(tables, page)
         return
-    value = worth_after(pages, page, elapsed)
+    value = worth_after(pages, page, now, elapsed)
     if hosts["waiting"][host] == 0:
         hosts["price"][host] *= IDLE_FACTOR
     elif value < hosts["price"][host] and not waited:
@@ -267,14 +272,19 @@ def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
 
 @step
 def _take_one(tables: Tables, page: int, now: float, gap: float, value: float) -> bool:
-    """Take a page that is in no list, or queue it until its host may be visited."""
+    """Take a page that is in no list, or queue it until it, and its host, may be visited."""
     pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
+    if allowed_at(pages, page) > now:
+        pages["due"][page] = allowed_at(pages, page)
+        enqueue(tables, page)
+        return False
     if is_open(hosts, host, now, gap):
         count_visit(hosts, host, now, gap)
         pages["status"][page] = TAKEN
         return True
     at_once = gap / hosts["spacing"][host] if hosts["spacing"][host] > 0.0 else 0.0
-    if hosts["waiting"][host] >= MIN_WAITING + WAITING_TAKES * at_once:
+    is_full = hosts["waiting"][host] >= MIN_WAITING + WAITING_TAKES * at_once
+    if is_full and not is_overdue(pages, page, now):
         # Pages arrive in order of value, so this is the value that was too low to wait.
         hosts["price"][host] = max(hosts["price"][host], value)
         _postpone(tables, page, now, value)
@@ -313,6 +323,7 @@ def _pull_bucket(tables: Tables, now: float, bucket: int, wanted: int) -> int:
             and pages["failures"][page] == 0
             and pages["importance"][page] > 0.0
             and pages["last_visit"][page] < now
+            and allowed_at(pages, page) <= now
         ):
             unlink(tables, page)
             make_ready(tables, page, worth(tables, page, now))

@@ -71,13 +71,13 @@ class _Counted:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for page in self._pages:
-            importance = page.importance
-            if importance is not None and not 0 <= importance < math.inf:
-                raise ArgumentError(
-                    f"pages: the importance of {page.url} is {importance}, not a number from 0 up"
-                )
+            for given in (page.importance, page.initial_importance):
+                if given is not None and not 0 <= given < math.inf:
+                    problem = f"the importance of {page.url} is {given}, not a number from 0 up"
+                    raise ArgumentError(f"pages: {problem}")
             self.count += 1
-            yield (page.url, page.host, importance, page.depth, page.source)
+            initial = 1.0 if page.initial_importance is None else page.initial_importance
+            yield (page.url, page.host, page.importance, initial, page.depth, page.source)
 
 
 def remove(database: Database, urls: Iterable[str]) -> list[int]:

@@ -17,6 +17,7 @@ class NewPage:
             unchanged, and means 1 for a new one.
         depth: Number of links between it and a page that the user added.
         source: Where it was found: ``user``, ``sitemap`` or ``link``.
+        initial_importance: The importance of a new page that has none given, instead of 1.
     """
 
     url: str
@@ -24,6 +25,7 @@ class NewPage:
     importance: float | None = None
     depth: int = 0
     source: str = "user"
+    initial_importance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,15 +48,17 @@ def add(
     """
     if not (urls or file or sitemap):
         raise ArgumentError("URL: give a page, as in `recrawl add https://example.org/`")
-    path = settings_of(store, settings).store
+    known = settings_of(store, settings)
+    path = known.store
     from recrawl.cli.render.progress import progress_bar
+    from recrawl.crawler.seeds import with_initial_importance
     from recrawl.store.sqlite import SqliteStore
     from recrawl.urls import canonical
 
     sitemaps = [canonical(url) for url in sitemap or []]
     pages = named_pages(urls or [], file, importance)
     with progress_bar("Adding"), SqliteStore.open(path, create=True) as opened:
-        added = opened.add(pages, at=present())
+        added = opened.add(with_initial_importance(pages, known), at=present())
         for url in sitemaps:
             opened.add_sitemap(url)
     _print_summary(added, len(sitemaps), path)

@@ -15,13 +15,21 @@ def settings(
         bool,
         typer.Option("--example", help="Print an example of recrawl.toml with every setting."),
     ] = False,
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="URL", help="Show what applies to a URL: settings of its site."
+        ),
+    ] = None,
     file: SettingsFile = None,
 ) -> None:
     """List the crawler's settings: their values, where these were set, and what they mean.
 
-    Options of `recrawl run` override the environment, and that overrides the file. Examples:
+    Options of `recrawl run` override the environment, and that overrides the file. In the file,
+    tables for URLs override those for hosts, and these the rest. Secrets are masked. Examples:
 
         recrawl settings
+        recrawl settings --for https://example.org/news/today
         recrawl settings --example > recrawl.toml
         RECRAWL_BUDGET=5/min recrawl settings --format json
     """
@@ -30,14 +38,21 @@ def settings(
         as_json,
         current_settings,
         example_file,
+        print_for_url,
         print_settings,
+        settings_for,
+        tables_line,
     )
 
     if example:
         typer.echo(example_file(), nl=False)
         return
-    current = current_settings(file)
+    current = current_settings(file) if for_ is None else settings_for(for_, file)
     if format_ == "json":
         typer.echo(as_json(current))
+    elif for_ is not None:
+        print_for_url(current)
     else:
         print_settings(current)
+        if line := tables_line(file):
+            typer.echo(line)

@@ -40,7 +40,8 @@ def show(
         recrawl show https://example.org/ --all --format json
     """
     check_choice("--format", format_, SHOWN_AS)
-    path = settings_of(store, settings).store
+    known = settings_of(store, settings)
+    path = known.store
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.show import as_json, print_page
     from recrawl.crawler.explain import explain
@@ -52,7 +53,8 @@ def show(
         page = known_page(opened, path, url)
         visits = opened.history(page.number, ALL_VISITS)
         price = price_of(opened, is_now=runner_of(path) is not None)
-        explanation = explain(page, opened.belief(page.number), price, present())
+        limits = known.site_of(page.url).limits
+        explanation = explain(page, opened.belief(page.number), price, present(), limits)
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
         typer.echo(as_json(explanation, visits, shown))

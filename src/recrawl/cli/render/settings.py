@@ -3,7 +3,7 @@
 import json
 import os
 import tomllib
-from dataclasses import Field, asdict, dataclass
+from dataclasses import Field, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,25 @@ from rich.table import Table
 from rich.text import Text
 
 from recrawl.cli.render.terminal import printable, show
-from recrawl.crawler.settings import (
-    BOOLEAN,
-    COUNT,
-    FIELDS,
-    FILE,
-    NAMES,
-    PATTERNS,
-    SHARE,
-    Kind,
-    load_settings,
-    variable,
-)
+from recrawl.crawler.setting_kinds import BOOLEAN, COUNT, NAMES, PATTERNS, PROXY, SHARE, Kind
+from recrawl.crawler.settings import FIELDS, FILE, load_settings, variable
+from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
+from recrawl.crawler.sites import GLOBAL_NAMES
+from recrawl.urls import canonical
 
 DEFAULT = "default"
+#: Defaults of settings that only sites have.
+SITE_DEFAULTS = {"importance": "1"}
 EMPTY = "–"
+EXAMPLE_TABLES = (
+    "# Tables for hosts and for URLs come last, and precede what is set above.",
+    '# [host."example.org"]',
+    '# delay = "5s"',
+    '# auth = "env:EXAMPLE_LOGIN"',
+    "#",
+    '# [url."https://example.org/news/*"]',
+    "# importance = 10",
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,39 @@ def _setting(name: str, field: "Field[Any]", path: Path, table: dict[str, Any]) 
         value, set_by = os.environ[variable(name)], variable(name)
     elif name in table:
         value, set_by = _typed(table[name]), str(path)
+    if described["kind"] is PROXY:
+        value = shown_proxy(PROXY.parse(value))
     return Setting(name, value, set_by, default, described["kind"].name, described["meaning"])
+
+
+def settings_for(url: str, file: str | None) -> list[Setting]:
+    """Return what applies to a URL, and where that was set; secrets are masked."""
+    known = load_settings(file=file)
+    path = Path(FILE if file is None else file)
+    address = canonical(url)
+    tables = [known.sites.sections[number] for number in known.sites.sections_of(address)]
+    site = known.site_of(address)
+    for_all = {one.name: one for one in current_settings(file)}
+    found = []
+    for name, described in SITE_FIELDS.items():
+        one = _usual(name, for_all.get(GLOBAL_NAMES.get(name, "")), path)
+        table = next((table for table in tables if name in table.values), None)
+        if table is not None and name in site.set_by:
+            typed = table.typed.get(name, str(table.values[name]))
+            value = shown_headers(site.headers) if name == "headers" else typed
+            one = replace(one, value=value, set_by=f"{path}, {table.title}")
+        found.append(replace(one, kind=described["kind"].name, meaning=described["meaning"]))
+    return found
+
+
+def _usual(name: str, for_all: Setting | None, path: Path) -> Setting:
+    """Return a setting of a site that no table sets."""
+    if for_all is None:
+        default = SITE_DEFAULTS.get(name, "")
+        return Setting(name, default, DEFAULT, default, "", "")
+    is_renamed = for_all.name != name and for_all.set_by == str(path)
+    set_by = f"{path}, {for_all.name}" if is_renamed else for_all.set_by
+    return replace(for_all, name=name, set_by=set_by)
 
 
 def _typed(value: object) -> str:
@@ -73,6 +109,17 @@ def _typed(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def print_for_url(settings: list[Setting]) -> None:
+    """Print what applies to a URL as a table."""
+    table = Table()
+    for heading in ("setting", "value", "set by"):
+        table.add_column(heading, no_wrap=True)
+    for one in settings:
+        cells = (one.name, one.value or EMPTY, one.set_by)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    show(table)
 
 
 def print_settings(settings: list[Setting]) -> None:
@@ -85,6 +132,14 @@ def print_settings(settings: list[Setting]) -> None:
         cells = (one.name, one.value or EMPTY, one.set_by, one.default or EMPTY, one.meaning)
         table.add_row(*(Text(printable(cell)) for cell in cells))
     show(table)
+
+
+def tables_line(file: str | None) -> str:
+    """Return a line that names the tables for sites; "" without any."""
+    sections = sorted(load_settings(file=file).sites.sections, key=lambda section: section.order)
+    titles = ", ".join(section.title for section in sections)
+    line = f"Tables for sites, which `recrawl settings --for URL` applies: {titles}"
+    return printable(line) if sections else ""
 
 
 def as_json(settings: list[Setting]) -> str:
@@ -102,6 +157,7 @@ def example_file() -> str:
         described = field.metadata
         written = _toml(described["typed"], described["kind"])
         lines += ["", f"# {described['meaning']}", f"# {name} = {written}"]
+    lines += ["", *EXAMPLE_TABLES]
     return "\n".join([*lines, ""])
 
 

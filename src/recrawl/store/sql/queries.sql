@@ -72,13 +72,15 @@ CREATE TEMP TABLE IF NOT EXISTS incoming (
     url TEXT NOT NULL UNIQUE,
     host TEXT NOT NULL,
     importance REAL,
+    initial_importance REAL NOT NULL,
     depth INTEGER NOT NULL,
     source TEXT NOT NULL
 );
 
 -- name: stage_page
 -- Merge a page that is listed twice, keeping the last importance given.
-INSERT INTO incoming (url, host, importance, depth, source) VALUES (?, ?, ?, ?, ?)
+INSERT INTO incoming (url, host, importance, initial_importance, depth, source)
+VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (url) DO UPDATE SET
     importance = coalesce(excluded.importance, importance),
     depth = min(depth, excluded.depth);
@@ -136,7 +138,7 @@ INSERT INTO pages (number, url, host, importance, depth, source, added_at)
 SELECT
     (SELECT value FROM counters WHERE name = 'next_page') - 1
         + row_number() OVER (ORDER BY position),
-    url, hosts.number, coalesce(importance, 1.0), depth, source, :at
+    url, hosts.number, coalesce(importance, initial_importance), depth, source, :at
 FROM incoming JOIN hosts ON hosts.name = incoming.host
 WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.url = incoming.url)
 ORDER BY position;

@@ -1,0 +1,105 @@
+"""Types of settings: how their values are typed, parsed and bounded."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, NamedTuple
+
+from recrawl.crawler.secrets import Secret
+from recrawl.errors import ArgumentError, SettingsError
+from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, quoted
+from recrawl.urls import pattern_of
+
+_SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class Kind(NamedTuple):
+    """The type of a setting's values.
+
+    Attributes:
+        name: What it is called in messages and tables.
+        examples: Some values.
+        parse: Parses text, or raises ArgumentError, ValueError, KeyError or OverflowError.
+    """
+
+    name: str
+    examples: str
+    parse: Callable[[str], Any]
+
+
+def _seconds(text: str) -> float:
+    return parse_duration(text) * SECONDS_A_DAY
+
+
+def _bytes(text: str) -> int:
+    number = text.strip().lower().rstrip("bkmg")
+    return round(float(number) * _SIZES[text.strip().lower()[len(number) :].strip()])
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    # A comma may be part of a URL: it separates patterns only before the beginning of another.
+    parts = re.split(r"\n+|[\s,]+(?=https?:|\*)", text.strip(" \t\r\n,"), flags=re.IGNORECASE)
+    return tuple(pattern_of(part) for part in parts if part)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+TEXT = Kind("text", "recrawl.db", str)
+BOOLEAN = Kind("true or false", "true, false", lambda text: _BOOLEANS[text.strip().lower()])
+COUNT = Kind("a number", "1, 20", int)
+SHARE = Kind("a share", "0, 0.5, 1", float)
+RATE = Kind("a rate", "2000/day, 5/min", parse_rate)
+DURATION = Kind("a duration", "1s, 30d", parse_duration)
+SECONDS = Kind("a duration", "500s, 1m", _seconds)
+SIZE = Kind("a size", "10MB, 500kB", _bytes)
+NAMES = Kind("names", "example.org, example.net", _names)
+PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
+NUMBER = Kind("a number", "0.5, 2, 10", float)
+PROXY = Kind(
+    "a proxy",
+    "http://proxy.example:3128, env:MY_PROXY",
+    lambda text: Secret(text) if text.strip() else None,
+)
+
+
+def setting(
+    default: str,
+    kind: Kind,
+    meaning: str,
+    *,
+    minimum: float | None = None,
+    maximum: str | None = None,
+) -> Any:  # noqa: ANN401 - as dataclasses.field
+    """Describe a field of `Settings`; default and maximum are written as a user would type them."""
+    described = {
+        "kind": kind,
+        "meaning": meaning,
+        "minimum": minimum,
+        "maximum": maximum,
+        "typed": default,
+    }
+    return field(default=kind.parse(default), metadata=described)
+
+
+def parsed(described: Mapping[str, Any], given: Any, source: str) -> Any:  # noqa: ANN401
+    """Parse the value of a setting; an error names the source it came from."""
+    kind: Kind = described["kind"]
+    between = "\n" if kind is PATTERNS else ","
+    text = between.join(map(str, given)) if isinstance(given, (list, tuple)) else str(given)
+    try:
+        value = kind.parse(text)
+    except ArgumentError as error:
+        raise SettingsError(f"{source}: {error}") from error
+    except (ValueError, KeyError, OverflowError):
+        raise SettingsError(
+            f"{source}: {quoted(text)} is not {kind.name}; write for example {kind.examples}"
+        ) from None
+    minimum, maximum = described["minimum"], described["maximum"]
+    if minimum is not None and not value >= minimum:
+        raise SettingsError(f"{source}: {quoted(text)} is too small; the minimum is {minimum:g}")
+    if maximum is not None and not value <= kind.parse(maximum):
+        raise SettingsError(f"{source}: {quoted(text)} is too large; the maximum is {maximum}")
+    return value
