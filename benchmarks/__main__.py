@@ -1,4 +1,7 @@
-"""Run every benchmark, or those named: ``python -m benchmarks accuracy speed …``."""
+"""Run every benchmark, or those named: ``python -m benchmarks accuracy speed …``.
+
+``python -m benchmarks fuzz --help`` lists the options of the fuzzer.
+"""
 
 import sys
 
@@ -8,6 +11,7 @@ from benchmarks import (
     estimation_accuracy,
     estimation_speed,
     frontier,
+    fuzz,
     html_pairs,
     killing,
     paper,
@@ -25,11 +29,14 @@ ALL = {
     "html-pairs": html_pairs.run,
     "crawling": crawling.run,
     "killing": killing.run,
+    "fuzz": fuzz.run,
 }
 
 
 def main(names: list[str]) -> int:
     """Run the benchmarks; return 0 if every bar was met."""
+    if names[:1] == ["fuzz"]:
+        return print_verdict(fuzz.run(names[1:]))
     unknown = [name for name in names if name not in ALL]
     if unknown:
         print(f"no benchmark '{unknown[0]}'; there are: {', '.join(ALL)}", file=sys.stderr)

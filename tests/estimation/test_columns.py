@@ -93,7 +93,7 @@ def test_memory_is_at_most_three_times_the_columns() -> None:
         (([0, 0], [1.0, np.nan], [1, 1]), "elapsed: row 1 is nan"),
         (([0], [np.inf], [1]), "elapsed: row 0 is inf"),
         (([0], [0.0], [1]), "elapsed: row 0 is 0.0"),
-        (([0], ["x"], [1]), "elapsed: not a column of numbers"),
+        (([0], ["x"], [1]), "elapsed: 'x' is not a duration"),
         (([0], [1.0], [2]), "changed: row 0 is 2"),
         (([0], [1.0], ["yes"]), "changed: not a column"),
         (([0, 1], [1.0], [1]), "elapsed: has 1 rows; page has 2"),

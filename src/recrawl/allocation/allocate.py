@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.allocation import hosts, one_budget
 from recrawl.allocation.freshness import marginal, mean_freshness
-from recrawl.allocation.inputs import as_column, as_hosts, as_number, as_rates, kind_of
+from recrawl.allocation.inputs import as_budget, as_column, as_hosts, as_rates, kind_of
 from recrawl.allocation.price_search import PricePair
 from recrawl.allocation.problem import Problem
 from recrawl.errors import ArgumentError
@@ -88,7 +88,7 @@ def allocate(
         as_column("min_rate", min_rate, size),
         as_column("max_rate", max_rate, size, infinite=True),
     )
-    total = as_number("budget", budget)
+    total = as_budget("budget", budget)
     _check_limits(problem, total)
     grouped = as_hosts(host, host_budget, size)
     if not size:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.allocation.allocate import Allocation
 from recrawl.allocation.freshness import mean_freshness
-from recrawl.allocation.inputs import as_column, as_number, as_rates, kind_of
+from recrawl.allocation.inputs import as_budget, as_column, as_rates, kind_of
 from recrawl.kernels.jit import Floats
 
 
@@ -48,7 +48,7 @@ def _spread(
 ) -> Allocation:
     kind = kind_of(visits, "freshness")
     weight = as_column("importance", 1.0 if importance is None else importance, shares.size)
-    total, whole = as_number("budget", budget), float(shares.sum())
+    total, whole = as_budget("budget", budget), float(shares.sum())
     crawl = shares * (total / whole) if whole > 0.0 else np.zeros(shares.size)
     fresh = mean_freshness(kind, crawl, change_rate, weight)
     return Allocation(crawl, 0.0, fresh, float(crawl.sum()))

@@ -8,8 +8,10 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from recrawl.allocation.allocate import Allocation, allocate
+from recrawl.allocation.inputs import as_column, as_rates
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats
+from recrawl.quantities import number, rates
 
 #: The relative precision of a budget.
 PRECISION = 1e-13
@@ -23,7 +25,7 @@ def freshness_curve(change_rate: ArrayLike, budgets: ArrayLike, **limits: Any) -
     >>> freshness_curve([1.0, 4.0], [0.0, 1.0, 10.0]).round(3)
     array([0.  , 0.25, 0.7 ])
     """
-    column = np.asarray(budgets, np.float64)
+    column = rates("budgets", budgets)
     found = [allocate(change_rate, float(budget), **limits).freshness for budget in column.ravel()]
     return np.array(found).reshape(column.shape)
 
@@ -37,9 +39,11 @@ def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float
     >>> round(budget_for(0.7, [1.0, 4.0]), 2)
     10.0
     """
+    freshness = number("freshness", freshness)
     if not 0.0 <= freshness <= 1.0:
         raise ArgumentError(f"freshness: {freshness} is not a share between 0 and 1")
-    min_budget = _min_budget(limits, np.size(change_rate))
+    change_rate = as_rates("change_rate", change_rate)
+    min_budget = _min_budget(limits, change_rate.size)
 
     def plan_for(budget: float) -> Allocation:
         return allocate(change_rate, budget, **limits)
@@ -60,7 +64,9 @@ def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float
 def _min_budget(limits: dict[str, Any], pages: int) -> float:
     """Return the cost of the lowest rates allowed."""
     rate, cost = limits.get("min_rate", 0.0), limits.get("cost")
-    costs = np.multiply(rate, 1.0 if cost is None else cost)
+    costs = as_column("min_rate", rate, pages) * as_column(
+        "cost", 1.0 if cost is None else cost, pages, positive=True
+    )
     return float(np.broadcast_to(costs, pages).sum())
 
 

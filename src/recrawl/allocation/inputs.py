@@ -1,11 +1,13 @@
 """Checked arguments: errors name the argument, and the page or value that cannot be used."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from recrawl.allocation.formulas import HARMONIC, PERIODIC, POISSON
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats, Ints, extremes, read_only
+from recrawl.quantities import as_array, rate, rates
+from recrawl.quantities import numbers as as_numbers
 
 #: Beyond these limits, products of two numbers could overflow or underflow.
 SMALLEST, LARGEST = 1e-120, 1e120
@@ -25,8 +27,8 @@ def kind_of(visits: str, objective: str) -> int:
 
 
 def as_rates(name: str, values: ArrayLike) -> Floats:
-    """Return a column of finite, non-negative numbers."""
-    column = _numbers(name, values)
+    """Return a column of finite, non-negative rates per day."""
+    column = rates(name, values)
     if column.ndim != 1:
         raise ArgumentError(f"{name}: has shape {column.shape}; expected one number per page")
     return _checked(name, column)
@@ -36,7 +38,8 @@ def as_column(
     name: str, values: ArrayLike, pages: int, *, infinite: bool = False, positive: bool = False
 ) -> Floats:
     """Return a column of one number per page, or of a single one that applies to all."""
-    column = _numbers(name, values)
+    read = rates if name.endswith("_rate") else as_numbers
+    column = read(name, values)
     if column.ndim == 0:
         column = column.reshape(1)
     elif column.shape != (pages,):
@@ -46,12 +49,9 @@ def as_column(
     return _checked(name, column, infinite=infinite, positive=positive)
 
 
-def as_number(name: str, value: float) -> float:
-    """Return a finite, non-negative number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}: {value!r} is not a number") from error
+def as_budget(name: str, value: float) -> float:
+    """Return a finite, non-negative rate per day."""
+    number = rate(name, value)
     if number != 0.0 and not SMALLEST <= number <= LARGEST:
         raise ArgumentError(
             f"{name}: {number} cannot be used; it must be 0, or {SMALLEST:g} to {LARGEST:g}"
@@ -68,7 +68,7 @@ def as_hosts(
     if host is None or host_budget is None:
         missing = "host" if host is None else "host_budget"
         raise ArgumentError(f"{missing}: host and host_budget go together; this one is missing")
-    raw = np.asarray(host)
+    raw = as_array("host", host)
     if raw.shape != (pages,) or (raw.dtype.kind not in "iu" and pages):
         raise ArgumentError(f"host: expected {pages} whole numbers from 0, one per page")
     numbers = read_only(np.ascontiguousarray(raw, np.int64))
@@ -78,7 +78,7 @@ def as_hosts(
             f"host: page {page} has host {numbers[page]}; hosts are numbered from 0"
         )
     hosts = int(numbers.max(initial=-1)) + 1
-    budget = _numbers("host_budget", host_budget)
+    budget = rates("host_budget", host_budget)
     if budget.ndim == 0:
         budget = np.full(hosts, budget)
     elif budget.ndim != 1 or budget.size < hosts:
@@ -87,13 +87,6 @@ def as_hosts(
             f"host_budget: has shape {budget.shape}; host {numbers[page]} of page {page} has none"
         )
     return numbers, _checked("host_budget", budget, infinite=True, item="host")
-
-
-def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        return np.asarray(values, np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}: not numbers") from error
 
 
 def _checked(

@@ -1,7 +1,7 @@
 """Beliefs about change rates, Δ ~ Gamma(shape, time), and the priors they start from."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +13,13 @@ from recrawl.estimation.estimator import checked_level, checked_pages, copied
 from recrawl.estimation.gamma import N, hazard
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats, Ints, cut, in_parallel
+from recrawl.quantities import duration, durations, numbers
 
 #: A page without a prior starts from Gamma(½, ½ mean gap): half a change in half a gap.
 ALONE_SHAPE = 0.5
 ALONE_GAPS = 0.5
+#: With a smaller shape, a page's chance of no change differs from 1 by less than floats can tell.
+MIN_SHAPE = 1e-12
 #: Stands in for a page's mean gap before its first visit, in days.
 GAP_BEFORE_VISITS = 1.0
 #: Computing two quantiles takes about as long as reading this many rows.
@@ -38,9 +41,13 @@ class Prior:
 
     def __post_init__(self) -> None:
         for name in ("shape", "time"):
-            values = np.asarray(getattr(self, name), np.float64)
+            read = durations if name == "time" else numbers
+            values = read(name, getattr(self, name))
             if not ((values > 0) & (values < np.inf)).all():
                 raise ArgumentError(f"{name}: a prior's numbers are positive and finite")
+            object.__setattr__(self, name, values if values.ndim else float(values))
+        if (np.asarray(self.shape) < MIN_SHAPE).any():
+            raise ArgumentError(f"shape: a prior knows of at least {MIN_SHAPE:g} changes")
 
     @property
     def rate(self) -> float | Floats:
@@ -103,7 +110,7 @@ def survival(shape: N, time: N, elapsed: N) -> N:
     >>> float(survival(2.0, 4.0, 4.0))
     0.25
     """
-    fresh: N = np.exp(-hazard(shape, time, elapsed))
+    fresh: N = np.exp(-_hazard(shape, time, elapsed))
     return fresh
 
 
@@ -113,8 +120,13 @@ def staleness(shape: N, time: N, elapsed: N) -> N:
     >>> float(staleness(2.0, 4.0, 4.0))
     0.75
     """
-    stale: N = -np.expm1(-hazard(shape, time, elapsed))
+    stale: N = -np.expm1(-_hazard(shape, time, elapsed))
     return stale
+
+
+def _hazard(shape: N, time: N, elapsed: N) -> Any:  # noqa: ANN401 - a number, or a column
+    days = (durations("time", time), durations("elapsed", elapsed))
+    return hazard(numbers("shape", shape), *days)
 
 
 def start(prior: Prior | None, pages: int) -> Belief:
@@ -152,10 +164,14 @@ def update(
     return new
 
 
-def check_half_life(half_life: float | None) -> None:
-    """Raise `ArgumentError` unless a half-life is None, or positive and finite."""
-    if half_life is not None and not 0.0 < half_life < np.inf:
-        raise ArgumentError(f"half_life: {half_life} is not a positive number of days")
+def checked_half_life(half_life: float | None) -> float | None:
+    """Return a half-life in days, positive and finite, or None."""
+    if half_life is None:
+        return None
+    days = duration("half_life", half_life)
+    if not 0.0 < days < np.inf:
+        raise ArgumentError(f"half_life: {days} is not a positive number of days")
+    return days
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +184,7 @@ class BeliefEstimator:
     dated: ClassVar[bool]
 
     def __post_init__(self) -> None:
-        check_half_life(self.half_life)
+        object.__setattr__(self, "half_life", checked_half_life(self.half_life))
 
     def start(self, pages: int) -> Belief:
         """Return the prior for every page."""

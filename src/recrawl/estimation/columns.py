@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl.errors import ArgumentError
 from recrawl.estimation.estimator import Estimator
 from recrawl.estimation.gamma_filter import GammaFilter
 from recrawl.estimation.observations import assemble
 from recrawl.kernels.jit import Floats, Ints, extremes
+from recrawl.quantities import as_array
 
 #: Integer pages are used as page numbers if the largest is at most about this many times the rows.
 MAX_SPARSITY = 4
@@ -100,13 +102,26 @@ def estimate(
 
 def _numbered(page: ArrayLike) -> tuple[Ints, int, NDArray[Any] | None]:
     """Number the pages from 0; return their names too, unless they are page numbers already."""
-    pages = np.ravel(page)
+    pages = np.ravel(as_array("page", page))
     if pages.dtype.kind in "iu":
         low, high = (int(end) for end in extremes(pages)) if pages.size else (0, -1)
         if low >= 0 and high < MAX_SPARSITY * pages.size + FEW_PAGES:
             return np.ascontiguousarray(pages, np.int64), high + 1, None
+    # NumPy writes what is not a text as one, such as a missing name as 'nan'.
+    is_list = isinstance(page, list | tuple) and pages.dtype.kind == "U"
+    _check_names(np.array(page, np.object_).ravel() if is_list else pages)
     distinct, first, inverse = np.unique(pages, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
     return rank[inverse], order.size, distinct[order]
+
+
+def _check_names(pages: NDArray[Any]) -> None:
+    """Raise `ArgumentError` unless every page is a name, or every page is a number."""
+    if pages.dtype.kind in "biuUST":
+        return
+    kinds = (str, bytes) if pages.size and isinstance(pages[0], str | bytes) else (int, np.integer)
+    for row, name in enumerate(pages):
+        if pages.dtype.kind != "O" or not isinstance(name, kinds):
+            raise ArgumentError(f"page: row {row} is {name!r}; pages are all names or all integers")

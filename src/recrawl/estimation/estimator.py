@@ -1,5 +1,6 @@
 """The estimator interface: a fold over observations, with settings separate from state."""
 
+from operator import index
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from scipy import special
@@ -7,6 +8,7 @@ from scipy import special
 from recrawl.errors import ArgumentError
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats, Ints
+from recrawl.quantities import number
 
 #: The upper end of an interval without data: the largest float, as results are finite.
 ANYTHING = 1.7976931348623157e308
@@ -69,13 +71,18 @@ def normal_quantile(level: float) -> float:
 
 def checked_level(level: float) -> float:
     """Return the level, or raise `ArgumentError`."""
-    if not 0.0 < level < 1.0:
+    share = number("level", level)
+    if not 0.0 < share < 1.0:
         raise ArgumentError(f"level: {level} is not between 0 and 1; 0.95 is usual")
-    return level
+    return share
 
 
 def checked_pages(pages: int) -> int:
     """Return the number of pages, or raise `ArgumentError`."""
-    if pages < 0:
-        raise ArgumentError(f"pages: {pages} is negative")
-    return pages
+    try:
+        count = index(pages)
+    except TypeError:
+        raise ArgumentError(f"pages: {pages!r} is not a whole number") from None
+    if count < 0:
+        raise ArgumentError(f"pages: {count} is negative")
+    return count

@@ -8,6 +8,7 @@ from recrawl.estimation.belief import ALONE_GAPS, ALONE_SHAPE, Belief, Prior
 from recrawl.estimation.gamma_filter import GammaFilter
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.quantities import as_array
 
 #: With a shape above 1, a page unchanged for long would never be visited again.
 MAX_SHAPE = 1.0
@@ -53,8 +54,11 @@ def fit_host_priors(observations: Observations, host: Ints) -> Prior:
     The fleet's prior counts as much as twenty of a host's pages: a host with many pages gets its
     own prior, one with few stays close to the fleet's, and one without pages gets exactly that.
     """
-    if host.shape != (observations.pages,) or (host.size and host.min() < 0):
+    numbers = as_array("host", host)
+    is_whole = numbers.dtype.kind in "iu" or not numbers.size
+    if not is_whole or numbers.shape != (observations.pages,) or numbers.min(initial=0) < 0:
         raise ArgumentError(f"host: expected {observations.pages} numbers from 0, one per page")
+    host = np.asarray(numbers, np.int64)
     fleet = fit_prior(observations)
     hosts = _fit(_sample(observations, host), host, fleet)
     return Prior(hosts.shape[host], hosts.time[host])

@@ -11,6 +11,7 @@ from recrawl.errors import ArgumentError
 from recrawl.estimation.counts import CountEstimator, Counts
 from recrawl.estimation.estimator import ANYTHING
 from recrawl.kernels.jit import Floats
+from recrawl.quantities import number
 
 Sequence = Callable[[Floats], Floats]
 POWER = re.compile(r"k\^(\d*\.?\d+)")
@@ -81,7 +82,7 @@ class LLN(CountEstimator):
             return alpha
         if isinstance(alpha, str):
             return _named_sequence(alpha)
-        constant = float(alpha)
+        constant = number("alpha", alpha)
         return lambda _: np.asarray(constant)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ArgumentError
 from recrawl.kernels.grouping import group_rows, starts_if_grouped
 from recrawl.kernels.jit import Bools, Floats, Ints, extremes, read_only
+from recrawl.quantities import LARGEST, SMALLEST, as_array, durations, rates
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, CrawlLog, Outcome
 
 
@@ -70,9 +71,9 @@ class Observations:
         Traceback (most recent call last):
         recrawl.errors.ArgumentError: elapsed: row 1 is -2.0; a gap is a positive number of days
         """
-        rows = np.size(elapsed)
-        numbers, count = _page_numbers(page, rows, pages)
-        return assemble(numbers, count, elapsed, changed, crawl_rate, age)
+        gaps = durations("elapsed", elapsed)
+        numbers, count = _page_numbers(page, gaps.size, pages)
+        return assemble(numbers, count, gaps, changed, crawl_rate, age)
 
     @property
     def rows(self) -> int:
@@ -104,17 +105,19 @@ def assemble(
     age: ArrayLike | None,
 ) -> Observations:
     """Combine columns whose page numbers have been checked, and check the others."""
-    gaps = _column("elapsed", elapsed)
+    gaps = _column("elapsed", durations("elapsed", elapsed))
     if gaps.size != page.size:
         raise ArgumentError(f"elapsed: has {gaps.size} rows; page has {page.size}")
     _check_gaps(gaps)
-    rates = None if crawl_rate is None else _column("crawl_rate", crawl_rate, gaps.size)
-    if rates is not None:
-        _refuse("crawl_rate", rates, (rates <= 0) | np.isinf(rates), "a rate is positive")
-    ages = None if age is None else np.maximum(_column("age", age, gaps.size), 0.0)
-    if ages is not None:
-        _refuse("age", ages, np.isinf(ages), "an age is a number of days")
-    return Observations(pages, page, gaps, _flags(changed, gaps.size), rates, ages)
+    crawl_rates = ages = None
+    if crawl_rate is not None:
+        crawl_rates = _column("crawl_rate", rates("crawl_rate", crawl_rate), gaps.size)
+        bad = (crawl_rates < SMALLEST) | (crawl_rates > LARGEST)
+        _refuse("crawl_rate", crawl_rates, bad, "a rate is positive")
+    if age is not None:
+        ages = np.maximum(_column("age", durations("age", age), gaps.size), 0.0)
+        _refuse("age", ages, ages > LARGEST, "an age is a number of days")
+    return Observations(pages, page, gaps, _flags(changed, gaps.size), crawl_rates, ages)
 
 
 def observe(log: CrawlLog) -> Observations:
@@ -144,11 +147,7 @@ def observe(log: CrawlLog) -> Observations:
     )
 
 
-def _column(name: str, values: ArrayLike, rows: int | None = None) -> Floats:
-    try:
-        column = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}: not a column of numbers") from error
+def _column(name: str, column: Floats, rows: int | None = None) -> Floats:
     if column.ndim == 0 and rows is not None:
         column = np.full(rows, column)
     column = np.ascontiguousarray(column)
@@ -164,7 +163,7 @@ def _page_numbers(page: ArrayLike | None, rows: int, pages: int | None) -> tuple
         if pages is not None and pages != rows:
             raise ArgumentError(f"elapsed: has {rows} rows for {pages} pages; say which with page")
         return np.arange(rows), rows
-    raw = np.atleast_1d(np.asarray(page))
+    raw = np.atleast_1d(as_array("page", page))
     if raw.dtype.kind not in "iu" and raw.size:
         raise ArgumentError("page: page numbers are integers from 0")
     numbers = np.ascontiguousarray(raw, np.int64)
@@ -178,7 +177,7 @@ def _page_numbers(page: ArrayLike | None, rows: int, pages: int | None) -> tuple
 
 
 def _flags(changed: ArrayLike, rows: int) -> Bools:
-    raw = np.atleast_1d(np.asarray(changed))
+    raw = np.atleast_1d(as_array("changed", changed))
     if raw.shape != (rows,):
         raise ArgumentError(f"changed: has shape {raw.shape}; expected {rows} rows, as elapsed has")
     if raw.dtype != np.bool_:
@@ -191,11 +190,13 @@ def _flags(changed: ArrayLike, rows: int) -> Bools:
 def _refuse(name: str, column: NDArray[Any], bad: Bools, rule: str) -> None:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise ArgumentError(f"{name}: row {row} is {column[row]}; {rule}")
+        is_extreme = 0.0 < column[row] < np.inf and column.dtype == np.float64
+        limits = f", {SMALLEST:g} to {LARGEST:g}" if is_extreme else ""
+        raise ArgumentError(f"{name}: row {row} is {column[row]}; {rule}{limits}")
 
 
 def _check_gaps(elapsed: Floats) -> None:
     low, high = extremes(elapsed)
-    if elapsed.size and not (low > 0.0 and high < np.inf):
-        bad = ~((elapsed > 0.0) & (elapsed < np.inf))
+    if elapsed.size and not (low >= SMALLEST and high <= LARGEST):
+        bad = ~((elapsed >= SMALLEST) & (elapsed <= LARGEST))
         _refuse("elapsed", elapsed, bad, "a gap is a positive number of days")

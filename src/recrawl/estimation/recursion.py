@@ -14,6 +14,7 @@ from recrawl.errors import ArgumentError
 from recrawl.estimation.estimator import ANYTHING, checked_pages, copied, normal_quantile
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel, read_only
+from recrawl.quantities import LARGEST, rate
 
 
 class Iterate(NamedTuple):
@@ -42,10 +43,11 @@ class Iterate(NamedTuple):
 
 def start(pages: int, value: float) -> Iterate:
     """Return the state of pages without visits."""
-    if not 0.0 <= value < np.inf:
-        raise ArgumentError(f"start_value: {value} is not a rate")
+    per_day = rate("start_value", value)
+    if not 0.0 <= per_day <= LARGEST:
+        raise ArgumentError(f"start_value: {per_day} is not a rate")
     zeros = np.zeros(checked_pages(pages))
-    at = np.full(pages, float(value))
+    at = np.full(pages, per_day)
     return Iterate(np.zeros(pages, np.int64), zeros, at, zeros, at, zeros, zeros, zeros)
 
 
@@ -66,11 +68,11 @@ def update(
     """Fold observations; ``step`` and ``momentum`` are η_k and ζ_k for the numbers ``k``."""
     new = copied(state)
     rows = observations.grouped
-    rate = read_only(np.empty(0)) if rows.crawl_rate is None else rows.crawl_rate
+    rates = read_only(np.empty(0)) if rows.crawl_rate is None else rows.crawl_rate
     start = int(k[0]) if k.size else 0
     in_parallel(
         lambda first, last: _iterate(
-            *new, rows.starts, first, last, rows.elapsed, rows.changed, rate, start, step, momentum
+            *new, rows.starts, first, last, rows.elapsed, rows.changed, rates, start, step, momentum
         ),
         cut(new.visits.size, observations.rows, rows.starts),
     )

@@ -11,6 +11,7 @@ from recrawl.estimation import recursion
 from recrawl.estimation.observations import Observations
 from recrawl.estimation.recursion import Iterate
 from recrawl.kernels.jit import Floats
+from recrawl.quantities import number
 
 
 @final
@@ -55,7 +56,7 @@ class SA:
     state_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.gamma <= 1.0:
+        if not 0.0 < number("gamma", self.gamma) <= 1.0:
             raise ArgumentError(f"gamma: {self.gamma} is not in (0, 1]")
         self.start(0)
 

@@ -10,6 +10,7 @@ from recrawl.estimation import recursion
 from recrawl.estimation.observations import Observations
 from recrawl.estimation.recursion import Iterate
 from recrawl.kernels.jit import Floats
+from recrawl.quantities import number
 
 
 @final
@@ -48,11 +49,11 @@ class SAM:
     state_version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.beta < self.gamma <= 1.0:
+        if not 0.0 < number("beta", self.beta) < number("gamma", self.gamma) <= 1.0:
             raise ArgumentError(
                 f"beta: {self.beta} and gamma: {self.gamma} must have 0 < beta < gamma <= 1"
             )
-        if not 0.0 < self.c <= 1.0:
+        if not 0.0 < number("c", self.c) <= 1.0:
             raise ArgumentError(f"c: {self.c} is not in (0, 1]")
         self.start(0)
 

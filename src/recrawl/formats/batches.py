@@ -1,8 +1,8 @@
 """The rows of a table, one batch at a time: CSV as columns of bytes, Parquet as typed columns."""
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,14 @@ FIRST_CSV_ROW, FIRST_PARQUET_ROW = 2, 1
 #: Few enough rows to bound memory, and enough to make the overhead per batch negligible.
 PARQUET_BATCH_ROWS = 2**18
 
+#: What Arrow raises for a damaged file: names and messages may not be text, and sizes may be beyond
+#: any memory.
+UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
+
 _TOO_LONG = f"the row is longer than {MAX_ROW_BYTES >> 20} MB (is a quotation mark left open?)"
+
+
+_FIELDS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
 def read_header(source: Source) -> list[str]:
@@ -55,13 +62,7 @@ def csv_batches(
     Raises:
         InputError: A row has too many or too few fields, or is too long.
     """
-    invalid: list[Any] = []
     row = FIRST_CSV_ROW
-
-    def note(found: Any) -> str:  # noqa: ANN401 - pyarrow has no types
-        invalid.append(found)
-        return "error"
-
     try:
         reader = arrow_csv.open_csv(
             source.stream,
@@ -74,9 +75,7 @@ def csv_batches(
                 ],
             ),
             # Empty lines are kept, so that rows can be counted.
-            arrow_csv.ParseOptions(
-                newlines_in_values=True, ignore_empty_lines=False, invalid_row_handler=note
-            ),
+            arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(columns, pa.binary()),
                 include_columns=columns,
@@ -87,23 +86,24 @@ def csv_batches(
         for batch in reader:
             row += len(batch)
             yield batch
+    except UnicodeDecodeError:
+        raise source.error("it cannot be read as CSV") from None
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
             return
-        raise _explained(source, error, invalid, row) from None
+        raise _explained(source, str(error), row) from None
 
 
-def _explained(
-    source: Source, error: pa.ArrowInvalid, invalid: Sequence[Any], row: int
-) -> InputError:
-    if invalid:
-        first = invalid[0]
-        fields = f"{first.actual_columns} field{'s' if first.actual_columns != 1 else ''}"
-        problem = f"the row has {fields}, the header has {first.expected_columns}"
-        return source.error(problem, row=first.number + FIRST_CSV_ROW - 1)
-    if "straddling" in str(error):
+def _explained(source: Source, message: str, row: int) -> InputError:
+    # Arrow would tell a handler of invalid rows the same, but not of one that is not UTF-8.
+    if found := _FIELDS.search(message):
+        number, expected, actual = map(int, found.groups())
+        fields = f"{actual} field{'s' if actual != 1 else ''}"
+        problem = f"the row has {fields}, the header has {expected}"
+        return source.error(problem, row=number + FIRST_CSV_ROW - 1)
+    if "straddling" in message:
         return source.error(_TOO_LONG, row=row)
-    return source.error(f"it cannot be read as CSV: {error}")
+    return source.error(f"it cannot be read as CSV: {message.splitlines()[0]}")
 
 
 def nonempty_rows(batch: pa.RecordBatch) -> pa.Array:
@@ -124,7 +124,19 @@ def open_parquet(source: Source) -> parquet.ParquetFile:
         if source.file.seekable():
             return parquet.ParquetFile(source.file)
         return parquet.ParquetFile(pa.BufferReader(source.stream.read()))
-    except (pa.ArrowException, OSError):
+    except UNREADABLE:
+        raise _damaged(source) from None
+
+
+def parquet_columns(source: Source, file: parquet.ParquetFile) -> list[str]:
+    """Return the names of a Parquet file's columns.
+
+    Raises:
+        InputError: The file is damaged.
+    """
+    try:
+        return list(file.schema_arrow.names)
+    except UNREADABLE:
         raise _damaged(source) from None
 
 
@@ -138,7 +150,7 @@ def parquet_batches(
     """
     try:
         yield from file.iter_batches(PARQUET_BATCH_ROWS, columns=list(columns), use_threads=False)
-    except (pa.ArrowException, OSError):
+    except UNREADABLE:
         raise _damaged(source) from None
 
 

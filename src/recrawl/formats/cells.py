@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.quantities import LARGEST, SMALLEST
 from recrawl.records import NO_TIME, Outcome
 from recrawl.units import SECONDS_A_DAY, TIME_EXAMPLES, quoted
 
@@ -40,7 +41,14 @@ _NOT_A_TIME = f"is not a time; write {TIME_EXAMPLES}"
 #: Unix seconds, times with a zone, times without one.
 _TIME_TYPES = (pa.float64(), pa.timestamp("us", "UTC"), pa.timestamp("us"))
 _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+#: The longest name of a type that is quoted whole.
+_MAX_TYPE = 60
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
+
+
+#: What Arrow raises for cells that it cannot convert. Its message quotes the cell, and is itself
+#: not text if the cell is not; a number may also be too large for Python or NumPy.
+UNREADABLE = (pa.ArrowException, UnicodeDecodeError, OverflowError)
 
 
 class BadCell(Exception):  # noqa: N818 - the reader turns it into an error with file and row
@@ -74,6 +82,15 @@ def is_text(kind: pa.DataType) -> bool:
     )
 
 
+def type_name(kind: pa.DataType) -> str:
+    """Return what messages call a type; one with fields has names of any length in it."""
+    try:
+        name = str(kind)
+    except UnicodeDecodeError:
+        return "fields whose names are not UTF-8"
+    return name if name.isprintable() and len(name) <= _MAX_TYPE else quoted(name)
+
+
 def read_text(column: pa.Array) -> pa.Array:
     """Return a column of text as valid UTF-8 strings."""
     if pa.types.is_dictionary(column.type):
@@ -90,10 +107,10 @@ def read_times(column: pa.Array) -> Ints:
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("ms"))
     elif pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
+        column = column.cast(pa.float64(), safe=False)
     if any(is_kind(column.type) for is_kind in (pa.types.is_timestamp, *_NUMERIC)):
         return _times_of_numbers(column, column)
-    raise BadCell(f"the column holds {column.type}, not times")
+    raise BadCell(f"the column holds {type_name(column.type)}, not times")
 
 
 def read_changed(column: pa.Array) -> Outcomes:
@@ -106,7 +123,7 @@ def read_changed(column: pa.Array) -> Outcomes:
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise BadCell(f"the column holds {kind}, not 0 and 1")
+        raise BadCell(f"the column holds {type_name(kind)}, not 0 and 1")
     filled = _filled(column)
     wrong = (filled != 0) & (filled != 1)
     if pa.types.is_floating(kind):
@@ -123,13 +140,17 @@ def read_outcomes(column: pa.Array) -> Outcomes:
     if pa.types.is_null(column.type):
         return np.full(len(column), EMPTY, np.int8)
     if not is_text(column.type):
-        raise BadCell(f"the column holds {column.type}, not words")
+        raise BadCell(f"the column holds {type_name(column.type)}, not words")
     return _looked_up(read_text(column), OUTCOMES, f"is none of {', '.join(OUTCOMES)}")
 
 
 def read_rates(column: pa.Array) -> Floats:
     """Return numbers above 0, NaN for empty cells."""
-    return _numbers(column, lambda number: number > 0, "is not a number above 0")
+    return _numbers(
+        column,
+        lambda number: (number >= SMALLEST) & (number <= LARGEST),
+        f"is not a number above 0, {SMALLEST:g} to {LARGEST:g}",
+    )
 
 
 def read_importances(column: pa.Array) -> Floats:
@@ -144,9 +165,10 @@ def _numbers(column: pa.Array, is_good: Callable[[Floats], Bools], problem: str)
         column = _tidied(read_text(column))
         numbers = _cast(column, pa.float64(), lambda cell: f"{quoted(cell)} {problem}")
     elif any(is_kind(column.type) for is_kind in _NUMERIC):
-        numbers = column.cast(pa.float64())
+        # Not safe, in Arrow's words: large whole numbers are rounded, as those of a CSV file are.
+        numbers = column.cast(pa.float64(), safe=False)
     else:
-        raise BadCell(f"the column holds {column.type}, not numbers")
+        raise BadCell(f"the column holds {type_name(column.type)}, not numbers")
     found = _filled(numbers)
     wrong = ~(is_good(found) & np.isfinite(found))
     empty = numbers.is_null().to_numpy(zero_copy_only=False)
@@ -161,7 +183,7 @@ def _times_of_text(column: pa.Array) -> Ints:
         try:
             first.cast(kind)
             return _times_of_numbers(column.cast(kind), column)
-        except pa.ArrowInvalid:
+        except UNREADABLE:
             continue
     return _mixed_times(column)
 
@@ -230,21 +252,21 @@ def _cast(column: pa.Array, kind: pa.DataType, problem: Callable[[str], str]) ->
     """Cast a column of text, or raise `BadCell` for the first cell that cannot be cast."""
     try:
         return column.cast(kind)
-    except pa.ArrowInvalid:
-        index = _first_bad(column, kind)
+    except UNREADABLE:
+        index = first_bad(column, lambda part: part.cast(kind))
     cell = column[index].as_py()
     raise BadCell(problem(cell if isinstance(cell, str) else ""), index)
 
 
-def _first_bad(column: pa.Array, kind: pa.DataType) -> int:
-    """Find the first cell that a cast rejects, by bisection."""
+def first_bad(column: pa.Array, convert: Callable[[pa.Array], object]) -> int:
+    """Find the first cell that cannot be converted, by bisection."""
     first, last = 0, len(column)
     while last - first > 1:
         middle = (first + last) // 2
         try:
-            column.slice(first, middle - first).cast(kind)
+            convert(column.slice(first, middle - first))
             first = middle
-        except pa.ArrowInvalid:
+        except (*UNREADABLE, BadCell):
             last = middle
     return first
 

@@ -102,7 +102,9 @@ def page_names(column: pa.Array) -> pa.Array:
         return cells.read_text(column)
     if pa.types.is_integer(column.type):
         return column
-    raise cells.BadCell(f"the column holds {column.type}, not text or whole numbers")
+    raise cells.BadCell(
+        f"the column holds {cells.type_name(column.type)}, not text or whole numbers"
+    )
 
 
 def _read_csv(source: Source, layout: Layout, progress: Progress, *, ignore_unknown: bool) -> Rows:
@@ -125,12 +127,13 @@ def _read_parquet(
     source: Source, layout: Layout, progress: Progress, *, ignore_unknown: bool
 ) -> Rows:
     file = batches.open_parquet(source)
-    found = file.schema_arrow.names
+    found = batches.parquet_columns(source, file)
     columns = _chosen_columns(source, found, layout, ignore_unknown=ignore_unknown)
     rows = Rows(source, batches.FIRST_PARQUET_ROW)
     for batch in _one_ahead(batches.parquet_batches(source, file, columns)):
         _add(rows, layout, batch)
-        done = None if source.size is None else source.size * rows.count // file.metadata.num_rows
+        total = max(file.metadata.num_rows, rows.count, 1)
+        done = None if source.size is None else source.size * rows.count // total
         progress(done or 0, source.size)
     return rows
 
@@ -151,11 +154,20 @@ def _one_ahead(items: Iterator[T]) -> Iterator[T]:
 def _add(rows: Rows, layout: Layout, batch: pa.RecordBatch) -> None:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
-            rows.columns.setdefault(name, []).append(layout.readers[name](column))
+            rows.columns.setdefault(name, []).append(_converted(layout.readers[name], column))
         except cells.BadCell as bad:
             row = None if bad.index is None else rows.count + bad.index
             raise rows.error(bad.problem, row, name) from None
     rows.count += len(batch)
+
+
+def _converted(read: Callable[[pa.Array], Any], column: pa.Array) -> Any:  # noqa: ANN401
+    """Return a column as values; what its reader did not foresee is a bad cell, too."""
+    try:
+        return read(column)
+    except cells.UNREADABLE:
+        problem = f"the cell cannot be read as {cells.type_name(column.type)}"
+        raise cells.BadCell(problem, cells.first_bad(column, read)) from None
 
 
 def _chosen_columns(

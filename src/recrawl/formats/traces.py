@@ -225,7 +225,7 @@ def _numbers(column: pa.Array) -> Numbers:
         is_number = pc.match_substring_regex(written, r"^-?\d{1,10}$")
         column = pc.if_else(is_number, written, str(_NUMBERS.max + 1)).cast(pa.int64())
     elif not pa.types.is_integer(column.type) and len(column):
-        raise cells.BadCell(f"the column holds {column.type}, not whole numbers")
+        raise cells.BadCell(f"the column holds {cells.type_name(column.type)}, not whole numbers")
     numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero((numbers < _NUMBERS.min) | (numbers > _NUMBERS.max))
     if wrong.size:

@@ -21,6 +21,7 @@ from recrawl.planning.beliefs import (
     no_progress,
 )
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
+from recrawl.quantities import rate
 from recrawl.records import CrawlLog, Outcome
 from recrawl.units import MICROSECONDS_A_DAY, MICROSECONDS_A_SECOND, SECONDS_A_DAY, quoted
 
@@ -140,6 +141,8 @@ def plan(
         InputError: A file is invalid; the message says where and why.
     """
     check_choice("visits", visits, SPACINGS)
+    budget = rate("budget", budget)
+    host_budget = None if host_budget is None else rate("host_budget", host_budget)
     beliefs, weights = learn_weighted(
         log,
         importance,
@@ -150,11 +153,11 @@ def plan(
     )
     with progress("Planning"):
         host = None if host_budget is None else _hosts(beliefs.log)
-        rate = beliefs.change_rate
+        changes = beliefs.change_rate
         best = allocate(
-            rate, budget, importance=weights, visits=visits, host=host, host_budget=host_budget
+            changes, budget, importance=weights, visits=visits, host=host, host_budget=host_budget
         )
-        alike = uniform(rate, budget, importance=weights, visits=visits)
+        alike = uniform(changes, budget, importance=weights, visits=visits)
         return Plan(
             beliefs,
             weights,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
 from recrawl.kernels.jit import Floats, Ints
+from recrawl.quantities import number as as_number
 from recrawl.scheduling import inputs, saving
 from recrawl.scheduling.due import (
     balanced_price,
@@ -57,6 +58,8 @@ NEW_SCALE = 2.0
 LONG_PAUSE = 64 * FINE
 #: Evidence leaves at least this share of the chance of being fresh.
 MIN_KEEP = 1e-12
+#: Visits from the origin of time to now; slots of time are numbered, and more have no numbers.
+MAX_VISITS = 1e15
 
 
 @final
@@ -101,12 +104,12 @@ class Frontier:
         catch_up: float = 0.25,
     ) -> None:
         self._settings = FrontierSettings(
-            budget=inputs.positive("budget", budget),
-            half_life=math.inf if half_life is None else inputs.positive("half_life", half_life),
-            host_delay=inputs.not_negative("host_delay", host_delay),
+            budget=inputs.rate("budget", budget),
+            half_life=math.inf if half_life is None else inputs.duration("half_life", half_life),
+            host_delay=inputs.delay("host_delay", host_delay),
             host_spacing=inputs.spacing("host_budget", host_budget),
             neighbours=bool(neighbours),
-            catch_up=inputs.positive("catch_up", catch_up),
+            catch_up=inputs.duration("catch_up", catch_up),
         )
         self._prior = prior
         self._tables = empty_tables(self._settings)
@@ -280,7 +283,7 @@ class Frontier:
         An infinite budget is none.
         """
         hosts = inputs.hosts("host", host, self._tables.hosts.size)
-        days = None if delay is None else inputs.not_negative("delay", delay)
+        days = None if delay is None else inputs.delay("delay", delay)
         spacing = 0.0 if budget == math.inf else inputs.spacing("budget", budget)
         if days is not None:
             self._tables.hosts["delay"][hosts] = days
@@ -293,16 +296,18 @@ class Frontier:
         An overdraft is paid off before the next visits. A negative number refunds visits that were
         taken but not made.
         """
-        self._credit -= math.copysign(inputs.whole("visits", abs(visits)), visits)
+        number = as_number("visits", visits)
+        self._credit -= math.copysign(inputs.whole("visits", abs(number)), number)
 
     # Queries
 
     def __len__(self) -> int:
         return self._known
 
-    def __contains__(self, page: int) -> bool:
+    def __contains__(self, page: object) -> bool:
         status = self._tables.pages["status"]
-        return 0 <= page < status.size and bool(status[page] != ABSENT)
+        is_number = isinstance(page, int | np.integer) and 0 <= page < status.size
+        return bool(is_number and status[page] != ABSENT)
 
     @property
     def affordable_at(self) -> float:
@@ -364,6 +369,8 @@ class Frontier:
     def _pass_time(self, now: float) -> None:
         """Credit the budget for the time since the last call; time never runs backwards."""
         time = inputs.time("now", now)
+        if abs(time) * self._settings.budget > MAX_VISITS:
+            raise ArgumentError(f"now: {time} is too far from 0 for the budget; move the origin")
         if self._now == -math.inf:
             self._now = self._taken_at = time
         budget, catch_up = self._settings.budget, self._settings.catch_up

@@ -9,45 +9,64 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.quantities import LARGEST, SMALLEST, as_array
+from recrawl.quantities import duration as as_duration
+from recrawl.quantities import durations as as_durations
+from recrawl.quantities import number as as_number
+from recrawl.quantities import numbers as as_numbers
+from recrawl.quantities import rate as as_rate
+from recrawl.quantities import time as as_time
+from recrawl.quantities import times as as_times
 
 #: Pages, hosts and sections are stored as 32-bit numbers.
 MAX_NUMBER = 2**31 - 2
+#: Days from the origin of time; with more, a float has no room for the minutes.
+MAX_TIME = 1e12
 
 
 def time(name: str, value: float) -> float:
-    """Return a time: a finite number."""
-    number = float(value)
-    if not math.isfinite(number):
-        raise ArgumentError(f"{name}: {number} is not a time")
+    """Return a time in days: a finite number."""
+    number = as_time(name, value)
+    if not abs(number) <= MAX_TIME:
+        raise ArgumentError(f"{name}: {number} is not a time in days")
     return number
 
 
-def positive(name: str, value: float) -> float:
-    """Return a finite number above 0."""
-    number = float(value)
-    if not 0.0 < number < math.inf:
+def rate(name: str, value: float) -> float:
+    """Return a finite rate per day above 0."""
+    return _positive(name, as_rate(name, value))
+
+
+def duration(name: str, value: float) -> float:
+    """Return a finite number of days above 0."""
+    return _positive(name, as_duration(name, value))
+
+
+def _positive(name: str, number: float) -> float:
+    if not SMALLEST <= number <= LARGEST:
         raise ArgumentError(f"{name}: {number} cannot be used; it must be above 0 and finite")
     return number
 
 
-def not_negative(name: str, value: float) -> float:
-    """Return a finite number, at least 0."""
-    number = float(value)
-    if not 0.0 <= number < math.inf:
+def delay(name: str, value: float) -> float:
+    """Return a finite number of days, at least 0."""
+    number = as_duration(name, value)
+    if not 0.0 <= number <= MAX_TIME:
         raise ArgumentError(f"{name}: {number} cannot be used; it must be 0 or more, and finite")
     return number
 
 
 def spacing(name: str, budget: float | None) -> float:
     """Return the days of a host's budget that one visit uses; 0 without a budget."""
-    return 0.0 if budget is None else 1.0 / positive(name, budget)
+    return 0.0 if budget is None else 1.0 / rate(name, budget)
 
 
-def whole(name: str, value: int) -> int:
+def whole(name: str, value: float) -> int:
     """Return a whole number, at least 0."""
-    if not (0 <= value < math.inf and value == int(value)):
-        raise ArgumentError(f"{name}: {value} cannot be used; it must be a whole number from 0")
-    return int(value)
+    number = as_number(name, value)
+    if not (0 <= number < math.inf and number == int(number)):
+        raise ArgumentError(f"{name}: {number} cannot be used; it must be a whole number from 0")
+    return int(number)
 
 
 def pages(name: str, values: ArrayLike) -> Ints:
@@ -70,7 +89,7 @@ def hosts(name: str, values: ArrayLike, known: int) -> Ints:
 
 
 def _numbers_from_0(name: str, values: ArrayLike) -> Ints:
-    raw = np.asarray(values)
+    raw = as_array(name, values)
     if raw.ndim > 1 or (raw.size and raw.dtype.kind not in "iu"):
         raise ArgumentError(f"{name}: expected whole numbers from 0")
     numbers = np.ascontiguousarray(raw, np.int64)
@@ -80,17 +99,17 @@ def _numbers_from_0(name: str, values: ArrayLike) -> Ints:
     return numbers
 
 
-def _column(name: str, values: ArrayLike, size: int) -> Floats:
+def _column(name: str, column: Floats, size: int) -> Floats:
     try:
-        return np.array(np.broadcast_to(np.asarray(values, np.float64), size))
-    except (TypeError, ValueError) as error:
+        return np.array(np.broadcast_to(column, size))
+    except ValueError as error:
         raise ArgumentError(f"{name}: expected one number, or {size}, one per page") from error
 
 
 def importances(values: ArrayLike, size: int) -> Floats:
     """Return importances: finite and not negative."""
-    column = _column("importance", values, size)
-    wrong = column[~((column >= 0.0) & (column < math.inf))]
+    column = _column("importance", as_numbers("importance", values), size)
+    wrong = column[~((column >= 0.0) & (column <= LARGEST))]
     if wrong.size:
         raise ArgumentError(f"importance: {wrong[0]} cannot be used; it must be 0 or more")
     return column
@@ -98,7 +117,7 @@ def importances(values: ArrayLike, size: int) -> Floats:
 
 def shares(name: str, values: ArrayLike, size: int) -> Floats:
     """Return shares between 0 and 1."""
-    column = _column(name, values, size)
+    column = _column(name, as_numbers(name, values), size)
     wrong = column[~((column >= 0.0) & (column <= 1.0))]
     if wrong.size:
         raise ArgumentError(f"{name}: {wrong[0]} is not a share, 0 to 1")
@@ -107,8 +126,8 @@ def shares(name: str, values: ArrayLike, size: int) -> Floats:
 
 def times(name: str, values: ArrayLike, size: int) -> Floats:
     """Return times: finite numbers."""
-    column = _column(name, values, size)
-    if not np.isfinite(column).all():
+    column = _column(name, as_times(name, values), size)
+    if not (np.abs(column) <= MAX_TIME).all():
         raise ArgumentError(f"{name}: expected finite times")
     return column
 
@@ -117,12 +136,15 @@ def ages(values: ArrayLike | None, size: int) -> Floats:
     """Return ages in days, NaN for unknown; a date in the future counts as now."""
     if values is None:
         return np.full(size, math.nan)
-    return np.maximum(_column("age", values, size), 0.0)
+    column = _column("age", as_durations("age", values), size)
+    if (column > MAX_TIME).any():
+        raise ArgumentError(f"age: {np.nanmax(column)} is not a number of days")
+    return np.maximum(column, 0.0)
 
 
 def pauses(values: ArrayLike, size: int) -> Floats:
     """Return pauses in days: finite and not negative."""
-    column = _column("pause", values, size)
+    column = _column("pause", as_durations("pause", values), size)
     wrong = column[~((column >= 0.0) & (column < math.inf))]
     if wrong.size:
         raise ArgumentError(f"pause: {wrong[0]} cannot be used; it must be 0 or more days")
@@ -131,7 +153,7 @@ def pauses(values: ArrayLike, size: int) -> Floats:
 
 def flags(name: str, values: ArrayLike, size: int) -> Bools:
     """Return bools; 0 and 1 count as such."""
-    column = _column(name, values, size)
+    column = _column(name, as_numbers(name, values), size)
     if not np.isin(column, (0.0, 1.0)).all():
         raise ArgumentError(f"{name}: expected true or false, one per page")
     return column.astype(np.bool_)
@@ -171,8 +193,8 @@ class NewPages:
         if last_visit is None:
             visits = np.full(size, -math.inf)
         else:
-            visits = _column("last_visit", last_visit, size)
-            if np.isnan(visits).any():
+            visits = _column("last_visit", as_times("last_visit", last_visit), size)
+            if not ((visits == -math.inf) | (np.abs(visits) <= MAX_TIME) | (visits > now)).all():
                 raise ArgumentError("last_visit: expected times, or -inf for none")
             if size and visits.max() > now:
                 raise ArgumentError(f"last_visit: {visits.max()} is after now, {now}")
@@ -189,7 +211,7 @@ class NewPages:
 def _intervals(intervals: tuple[ArrayLike, ArrayLike], size: int) -> tuple[Floats, Floats]:
     """Return the limits on days between two visits; the maximum may be infinite."""
     low, high = (
-        _column(name, values, size)
+        _column(name, as_durations(name, values), size)
         for name, values in zip(("min_interval", "max_interval"), intervals, strict=True)
     )
     if not ((low >= 0.0) & (low < math.inf)).all():

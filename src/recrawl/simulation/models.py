@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats, Ints
+from recrawl.quantities import duration, rates
 
 #: The mean time between two changes of a burst, as a share of the page's mean gap.
 GAP_IN_BURST = 0.05
@@ -26,10 +27,7 @@ class Changes(NamedTuple):
 
 def checked_rates(change_rate: ArrayLike) -> Floats:
     """Return an array of change rates, or raise `ArgumentError`."""
-    try:
-        rate = np.array(change_rate, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError("change_rate: not a column of numbers") from error
+    rate = np.array(rates("change_rate", change_rate))
     if rate.ndim != 1 or not rate.size:
         raise ArgumentError(f"change_rate: has shape {rate.shape}; expected one number per page")
     bad = ~((rate >= 0.0) & (rate < np.inf))
@@ -41,9 +39,10 @@ def checked_rates(change_rate: ArrayLike) -> Floats:
 
 def checked_days(days: float) -> float:
     """Return the length of a window, or raise `ArgumentError`."""
-    if not 0.0 < days < np.inf:
-        raise ArgumentError(f"days: {days} is not a positive number of days")
-    return float(days)
+    length = duration("days", days)
+    if not 0.0 < length < np.inf:
+        raise ArgumentError(f"days: {length} is not a positive number of days")
+    return length
 
 
 def poisson(change_rate: Floats, days: float, rng: np.random.Generator) -> Changes:

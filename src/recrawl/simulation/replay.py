@@ -8,6 +8,7 @@ import numpy as np
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Ints, read_only
 from recrawl.progress import Progress, no_progress
+from recrawl.quantities import duration, rate
 from recrawl.simulation.ledger import Ledger
 from recrawl.simulation.policy import PageSet, Policy, Scaled
 from recrawl.simulation.score import Score
@@ -62,11 +63,12 @@ def replay(
     >>> round(score.freshness, 2), score.visits, round(score.budget_used, 3)
     (0.64, 20000, 1.0)
     """
+    budget = rate("budget", budget)
     if not 0.0 < budget < np.inf:
         raise ArgumentError(f"budget: {budget} is not a positive number of visits per day")
-    step = _tick(world, budget) if tick is None else tick
+    step = _tick(world, budget) if tick is None else duration("tick", tick)
     if not 0.0 < step <= world.days:
-        raise ArgumentError(f"tick: {tick} days is not above 0 and within {world.days:g} days")
+        raise ArgumentError(f"tick: {step} days is not above 0 and within {world.days:g} days")
     notify = progress or no_progress
     if isinstance(policy, Scaled) and policy.stretch is None:
         return _replay_scaled(world, policy, budget, step, seed, notify)

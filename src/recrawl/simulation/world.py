@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats, Ints, read_only
+from recrawl.quantities import duration, number
 from recrawl.simulation import models, recorded
 
 
@@ -92,6 +93,7 @@ class World:
         one before, a twentieth of 1/Δ on average. ``burst=1`` is the Poisson world.
         """
         rate = models.checked_rates(change_rate)
+        burst = number("burst", burst)
         if not 1.0 <= burst < np.inf:
             raise ArgumentError(f"burst: {burst} is not a number of changes; it must be at least 1")
         rng = np.random.default_rng(seed)
@@ -117,6 +119,7 @@ class World:
         at a time, during which changes are Poisson; the mean rate is ``change_rate``.
         """
         rate = models.checked_rates(change_rate)
+        half_life = duration("half_life", half_life)
         if not 0.0 < half_life < np.inf:
             raise ArgumentError(f"half_life: {half_life} is not a positive number of days")
         rng = np.random.default_rng(seed)
@@ -165,7 +168,7 @@ class World:
         pages = change_rate.size
         weight = np.ones(pages) if importance is None else np.asarray(importance, np.float64)
         return cls(
-            float(days),
+            models.checked_days(days),
             changes.starts,
             changes.change,
             weight,
