@@ -13,12 +13,19 @@
     ├── StoreError                          a store that cannot be opened, read or written
     └── ConformanceError (also an AssertionError)   a check_… suite found a broken promise
 
-A page that fails to load is a row in a log, never an exception.
+A page that fails to load is a row in a log, never an exception. Messages quote what came from
+outside, so their text is escaped here, in one place.
 """
+
+from recrawl.escaping import printable
 
 
 class RecrawlError(Exception):
     """Base of all errors that recrawl raises on purpose; the message is one sentence."""
+
+    def __str__(self) -> str:
+        """Return the message, with control characters escaped."""
+        return printable(super().__str__())
 
 
 class ArgumentError(RecrawlError, ValueError):

@@ -102,3 +102,11 @@ def test_a_hundred_thousand_pages_take_seconds_of_cpu_time() -> None:
     begin = time.process_time()
     assert "100,000 new pages" in run("add", "--file", "urls.txt").stdout
     assert time.process_time() - begin < 20.0
+
+
+def test_a_changed_importance_is_said() -> None:
+    run("add", "https://a.example/", "https://b.example/")
+    said = run("add", "https://a.example/", "https://b.example/", "--importance", "9").stdout
+    assert "2 pages already known, the importance of 2 pages changed" in said
+    again = run("add", "https://a.example/", "--importance", "9").stdout
+    assert "importance" not in again

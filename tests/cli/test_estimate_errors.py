@@ -425,5 +425,7 @@ def test_last_modified_needs_its_column(tmp_path: Path) -> None:
 def test_usage_errors_exit_with_2_and_no_trace(arguments: list[str]) -> None:
     result = CliRunner().invoke(app, ["estimate", *arguments])
     assert result.exit_code == 2
-    assert "Usage: " in result.stderr
+    assert result.stderr.startswith("recrawl: ")
+    assert result.stderr.endswith("`recrawl estimate --help` shows how it is used\n")
+    assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.output

@@ -182,5 +182,7 @@ def test_a_full_disk_is_told_in_one_sentence(command: tuple[str, ...]) -> None:
 def test_usage_errors_exit_with_2_and_no_trace(arguments: list[str]) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
-    assert "Usage: " in result.stderr
+    assert result.stderr.startswith("recrawl: ")
+    assert result.stderr.endswith(f"`recrawl {arguments[0]} --help` shows how it is used\n")
+    assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.output

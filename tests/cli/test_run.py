@@ -1,9 +1,11 @@
 """What ``recrawl run`` does on a real web server, and how it ends."""
 
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -19,6 +21,11 @@ from recrawl.records import State
 from recrawl.store.sqlite import SqliteStore
 
 QUICKLY = ["--budget", "50/s", "--allow-private", "--host-delay", "0s"]
+#: What is said where there is no terminal, so that nobody waits in silence.
+LOADING = (
+    "recrawl: loading recrawl.db; on the first run, kernels are compiled, which takes some "
+    "seconds\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +42,7 @@ def test_pages_are_crawled_and_a_summary_ends_it() -> None:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
         ended = run("run", *QUICKLY, "--for", "1s", "--contact", "me@a.example")
         assert site.asked("/a")[0].headers["User-Agent"].endswith("(+me@a.example)")
-    assert ended.stderr == ""
+    assert ended.stderr == LOADING
     assert "3 first, 0 changed" in ended.stdout
     assert "Expected freshness at the end: " in ended.stdout
     assert run("get", f"{site.url}/a").stdout == site.pages["/a"]
@@ -48,7 +55,8 @@ def test_without_a_contact_one_line_says_how_to_set_it() -> None:
     assert ended.stderr.startswith(
         "recrawl: site owners cannot see who is crawling; set --contact URL"
     )
-    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.endswith(f"recrawl.toml\n{LOADING}")
+    assert ended.stderr.count("\n") == 2
 
 
 def test_a_json_log_has_one_object_per_line() -> None:
@@ -136,7 +144,7 @@ def test_a_second_run_is_refused() -> None:
     assert "another recrawl run" in ended.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
@@ -147,7 +155,7 @@ def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
             printed, complaints = process.communicate(timeout=30)
     assert process.returncode == 0, complaints
     assert b"Ran for " in printed
-    assert complaints == b""
+    assert complaints.decode() == LOADING
     with SqliteStore.open("recrawl.db") as store:
         assert store.check() == []
 
@@ -197,4 +205,80 @@ def test_a_second_signal_ends_it_at_once() -> None:
             process.send_signal(signal.SIGINT)
             _, complaints = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert complaints == b""
+    assert complaints.decode() == LOADING
+
+
+def test_a_run_goes_on_when_nobody_reads_its_log() -> None:
+    """As with ``| head -1``, or a log reader that dies: one line says so, and no visit is lost."""
+    script = (
+        "import sys, recrawl.cli.render.run as r; r.LOG_EVERY = 0\n"
+        "from recrawl.cli.app import main\n"
+        "sys.argv[0] = 'recrawl'; main()"
+    )
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        command = [sys.executable, "-c", script, "run", *QUICKLY, "--contact", "x", "--for", "3s"]
+        reading, writing = os.pipe()
+        os.close(reading)
+        ended = subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+        )
+        os.close(writing)
+    assert ended.returncode == 0, ended.stderr
+    gone = "recrawl: standard output: nobody reads it any more; the run goes on without it\n"
+    assert ended.stderr == LOADING + gone
+    with SqliteStore.open("recrawl.db") as store:
+        assert store.totals().with_copy == 3
+
+
+@pytest.mark.parametrize("kind", ["text", "json"])
+def test_a_run_goes_on_when_the_disk_of_its_log_is_full(kind: str) -> None:
+    script = (
+        "import sys, recrawl.cli.render.run as r; r.LOG_EVERY = 0\n"
+        "from recrawl.cli.app import main\n"
+        "sys.argv[0] = 'recrawl'; main()"
+    )
+    with serving(a_site()) as site, Path("/dev/full").open("w", encoding="utf-8") as full:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        command = [sys.executable, "-c", script, "run", *QUICKLY, "--contact", "x", "--for", "3s"]
+        ended = subprocess.run(
+            [*command, "--format", kind],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert "Traceback" not in ended.stderr
+    said = ended.stderr.removeprefix(LOADING)
+    assert said.startswith(
+        "recrawl: standard output: No space left on device; the run goes on without it\n"
+    )
+    with SqliteStore.open("recrawl.db") as store:
+        assert store.totals().with_copy == 3
+
+
+def test_a_closed_terminal_is_ignored_under_nohup() -> None:
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *PROGRAM, "run", *QUICKLY]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            wait_for_copies(3)
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+            assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            printed, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert b"Ran for " in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (["--fingerprint", "selector"], "selector is missing"),
+        (["--selector", "main"], "add --fingerprint selector"),
+    ],
+)
+def test_what_is_missing_for_a_selector_is_named(options: list[str], missing: str) -> None:
+    run("add", "https://a.example/")
+    assert missing in refused("run", *options)

@@ -75,3 +75,16 @@ def test_the_readers_own_settings_are_neither_used_nor_changed() -> None:
         figure = freshness_figure(BUDGETS, SHARES)
         assert mpl.rcParams["font.size"] == 30
     assert figure.axes[0].xaxis.label.get_fontsize() == 11
+
+
+def test_no_box_hides_the_curve() -> None:
+    budgets = np.geomspace(1.0, 1000.0, 20)
+    figure = freshness_figure(budgets, budgets / (budgets + 30.0), now=(40.0, 0.57))
+    (label,) = [one for one in figure.axes[0].texts if one.get_text() == "as in the log"]
+    assert label.get_bbox_patch() is None
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    box = label.get_window_extent()
+    curve = axes.transData.transform(axes.lines[0].get_xydata())
+    inside = [box.contains(x, y) for x, y in curve]
+    assert not any(inside)

@@ -80,16 +80,14 @@ def test_only_notable_policies_and_the_best_have_curves_and_names() -> None:
     assert sorted(line.get_linestyle() for line in right.lines) == ["-", "-", "--", "--", ":"]
 
 
-def test_a_bar_far_longer_than_others_is_cut_and_says_so() -> None:
+def test_a_bar_is_as_long_as_its_number_however_long_that_is() -> None:
     figure = drawn([score("index", 0.02), score("uniform", 0.03), score("nutch", 0.9)])
-    assert bars(figure) == pytest.approx([0.02, 0.03, 0.09])
+    assert bars(figure) == pytest.approx([0.02, 0.03, 0.9])
     left, right = figure.axes
+    assert left.get_xlim()[1] > 0.9
     assert "90.0 %" in [text.get_text() for text in left.texts]
-    assert len(left.lines) == 1
+    # A curve far above the others would press them flat, so it is left out.
     assert [text.get_text() for text in right.texts] == ["index", "uniform"]
-    near = drawn([score("index", 0.02), score("uniform", 0.03), score("nutch", 0.08)])
-    assert bars(near) == pytest.approx([0.02, 0.03, 0.08])
-    assert len(near.axes[0].lines) == 0
 
 
 def boxes(figure: Figure, side: int) -> list[Bbox]:

@@ -84,6 +84,7 @@ def test_a_visit_is_told_in_common_crawls_words(tmp_path: Path) -> None:
         "fetch_ms": 250,
         "not_modified": False,
         "last_modified": None,
+        "error": None,
     }
     told = {"changed": False, "outcome": "unchanged", "signal": "etag", "not_modified": True}
     assert told.items() <= two.items()

@@ -6,11 +6,12 @@ Commands import what they need when they run, so that ``recrawl --help`` is fast
 import io
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer import BadParameter
 
 from recrawl.cli.commands.add import add
 from recrawl.cli.commands.budget import budget
@@ -18,6 +19,7 @@ from recrawl.cli.commands.demo import demo
 from recrawl.cli.commands.estimate import estimate
 from recrawl.cli.commands.export import export
 from recrawl.cli.commands.get import get
+from recrawl.cli.commands.pages import pages
 from recrawl.cli.commands.paper import paper
 from recrawl.cli.commands.plan import plan
 from recrawl.cli.commands.remove import remove
@@ -28,13 +30,21 @@ from recrawl.cli.commands.show import show
 from recrawl.cli.commands.simulate import simulate
 from recrawl.cli.commands.status import status
 from recrawl.cli.commands.trace import trace
+from recrawl.cli.help import Command, Group
+from recrawl.cli.output import complain, discard_output, output_problem, say_as_is
 from recrawl.errors import RecrawlError
 
 #: The exit status if something given to the program cannot be used.
 USAGE_ERROR = 2
+#: The exit status if the reader of the output is gone.
+FAILED = 1
 
 
-class Commands(TyperGroup):
+#: What typer raises for a wrong command line; it has no public name.
+UsageError: type[Any] = BadParameter.__mro__[1]
+
+
+class Commands(Group):
     """Commands whose errors are one sentence on standard error, without a traceback."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
@@ -44,59 +54,93 @@ class Commands(TyperGroup):
         renamed = {option(old): option(new) for old, new in OLD_NAMES.items()}
         for name in (arg.partition("=")[0] for arg in args):
             if name in renamed:
-                typer.echo(f"recrawl: {name} is now {renamed[name]}", err=True)
+                complain(f"{name} is now {renamed[name]}")
                 raise typer.Exit(USAGE_ERROR)
-        return super().parse_args(ctx, args)
+        with one_sentence(), usage_errors(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer keeps the type to itself
         """Run the chosen command."""
-        try:
+        with one_sentence(), usage_errors(ctx):
             returned = super().invoke(ctx)
             sys.stdout.flush()
-        except RecrawlError as error:
-            problem = str(error)
-        except BrokenPipeError:
-            # The reader of our output has closed the pipe; typer exits quietly.
-            raise
-        except OSError as error:
-            problem = f"{error.filename or 'standard output'}: {error.strerror or error}"
-        else:
             return returned
-        typer.echo(f"recrawl: {problem}", err=True)
-        raise typer.Exit(USAGE_ERROR)
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Turn errors into one sentence on standard error, and end the program."""
+    try:
+        yield
+    except RecrawlError as error:
+        complain(str(error))
+    except BrokenPipeError:
+        # The reader of our output has closed the pipe, which is no news to whoever closed it.
+        discard_output()
+        raise typer.Exit(FAILED) from None
+    except OSError as error:
+        if error.filename is None:
+            discard_output()
+        complain(output_problem(error))
+    else:
+        return
+    raise typer.Exit(USAGE_ERROR)
+
+
+@contextmanager
+def usage_errors(ctx: Any) -> Iterator[None]:  # noqa: ANN401
+    """Say in one sentence what is wrong with a command line, and end the program."""
+    try:
+        yield
+    except UsageError as error:
+        _explain_usage(error, ctx)
+        raise typer.Exit(USAGE_ERROR) from None
+
+
+def _explain_usage(error: Any, ctx: Any) -> None:  # noqa: ANN401
+    """Say what is wrong with a command line; without any arguments, show the help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        say_as_is(error.format_message())
+        return
+    asked = ctx.invoked_subcommand
+    path = error.ctx.command_path if error.ctx else ctx.command_path
+    if asked and path == ctx.command_path:
+        path = f"{path} {asked}"
+    problem = " ".join(error.format_message().split()).rstrip(".")
+    complain(f"{problem}; `{path} --help` shows how it is used")
 
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(add)
-app.command()(run)
-app.command()(status)
-app.command()(show)
-app.command()(get)
+app.command(cls=Command)(add)
+app.command(cls=Command)(run)
+app.command(cls=Command)(status)
+app.command(cls=Command)(pages)
+app.command(cls=Command)(show)
+app.command(cls=Command)(get)
 app.add_typer(export, name="export")
-app.command()(remove)
-app.command()(settings)
-app.command()(estimate)
-app.command()(plan)
-app.command()(budget)
-app.command()(replay)
-app.command()(simulate)
-app.command()(paper)
+app.command(cls=Command)(remove)
+app.command(cls=Command)(settings)
+app.command(cls=Command)(estimate)
+app.command(cls=Command)(plan)
+app.command(cls=Command)(budget)
+app.command(cls=Command)(replay)
+app.command(cls=Command)(simulate)
+app.command(cls=Command)(paper)
 app.add_typer(trace, name="trace")
-app.command()(demo)
+app.command(cls=Command)(demo)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer passes the option so
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"recrawl {version('recrawl')}")
+        say_as_is(f"recrawl {version('recrawl')}")
         raise typer.Exit
 
 
@@ -138,9 +182,16 @@ def main() -> None:
     try:
         app(prog_name="recrawl")
     except SystemExit as end:
-        if not isinstance(end.code, int) or not end.code:
-            raise
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):
-                stream.flush()
-        os._exit(end.code)
+        code = end.code if isinstance(end.code, int) else 0
+    try:
+        # What help or a version left in the buffer; Python would end in a traceback.
+        sys.stdout.flush()
+    except OSError as error:
+        discard_output()
+        if not isinstance(error, BrokenPipeError):
+            complain(output_problem(error))
+        code = code or (FAILED if isinstance(error, BrokenPipeError) else USAGE_ERROR)
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    if code:
+        os._exit(code)

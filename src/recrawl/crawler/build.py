@@ -94,7 +94,9 @@ class Crawler:
         return self.store.add(with_initial_importance(pages, self.settings), system_clock())
 
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
-        """Crawl for some seconds, or until `stop`, SIGINT or SIGTERM; a second signal ends it hard.
+        """Crawl for some seconds, or until `stop` or a signal; a second signal ends it hard.
+
+        The signals are SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under nohup.
 
         Args:
             seconds: How long to crawl; None for no limit.
@@ -276,5 +278,7 @@ def _stop_on_signals(crawl: Crawl) -> None:
 
     in_main_thread = threading.current_thread() is threading.main_thread()
     if sys.platform != "win32" and in_main_thread:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # Under nohup, a terminal that is closed is to be ignored, and stays so.
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, stop)

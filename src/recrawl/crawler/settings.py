@@ -348,8 +348,16 @@ def _consistent(settings: Settings) -> Settings:
         raise SettingsError(
             f"fingerprint: {quoted(settings.fingerprint)} is not one of {', '.join(FINGERPRINTS)}"
         )
-    if (settings.fingerprint == "selector") != bool(settings.selector):
-        raise SettingsError("selector: give it with fingerprint = selector, and only then")
+    if settings.fingerprint == "selector" and not settings.selector:
+        raise SettingsError(
+            "selector is missing: fingerprint = selector compares the elements that a CSS "
+            "selector matches; give one, such as --selector 'main article'"
+        )
+    if settings.selector and settings.fingerprint != "selector":
+        raise SettingsError(
+            "selector is given, but fingerprint is "
+            f"{settings.fingerprint}; add --fingerprint selector, or leave the selector out"
+        )
     check_intervals(settings.min_interval, settings.max_interval, "")
     return settings
 

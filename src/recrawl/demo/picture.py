@@ -39,7 +39,7 @@ def demo_figure(snapshot: Snapshot) -> "Figure":
             means = [curve.mean(a, b) for a, b in pairwise(edges.tolist())]
             line = smooth(np.array(means))
             axes.plot((edges[1:] + edges[:-1]) / 2, line, color=colour, linestyle=dashes, lw=2.0)
-            label = f"{name}\n{100 * curve.mean(0.0, snapshot.seconds):.1f} %"
+            label = f"{name}\nmean {100 * curve.mean(0.0, snapshot.seconds):.1f} %"
             ends[name] = (label, colour, float(line[-1]))
         _set_axes(axes, snapshot)
         _name_curves(axes, list(ends.values()))
@@ -67,11 +67,14 @@ def _set_axes(axes: "Axes", snapshot: Snapshot) -> None:
 def _name_curves(axes: "Axes", ends: list[tuple[str, str, float]]) -> None:
     bottom, top = axes.get_ylim()
     heights = spread_out([(end - bottom) / (top - bottom) for _, _, end in ends], 2 * LABEL_GAP)
-    for (label, colour, _), height in zip(ends, heights, strict=True):
+    for (label, colour, end), height in zip(ends, heights, strict=True):
         axes.annotate(
             label,
-            (1.01, height),
-            xycoords="axes fraction",
+            (axes.get_xlim()[1], end),
+            (1.03, height),
+            xycoords="data",
+            textcoords="axes fraction",
+            arrowprops={"arrowstyle": "-", "color": colour, "relpos": (0.0, 0.5)},
             color=colour,
             fontweight="bold",
             fontsize=10,

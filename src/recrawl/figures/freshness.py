@@ -115,12 +115,12 @@ def _mark_now(axes: "Axes", now: Point) -> None:
     axes.annotate(
         "as in the log",
         now,
-        (0, -9),
+        # Below the best curve and to the right of the point, where no curve can be.
+        (9, -5),
         textcoords="offset points",
         color=style.INK,
-        horizontalalignment="center",
+        horizontalalignment="left",
         verticalalignment="top",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
         zorder=4,
     )
 

@@ -51,7 +51,8 @@ NOTABLE: dict[str, Look] = {
 #: The look of the best policy's curve if it is none of these.
 BEST: Look = ("#E69F00", "-")
 OTHER = "#BDBDBD"
-#: A bar is cut at this multiple of the median, and its curve left out, so that others stay visible.
+#: A curve above this multiple of the median is left out, so that others stay visible. Its bar is
+#: drawn in full: a bar that is cut looks like a smaller number.
 MAX_OVER_MEDIAN = 3.0
 #: Slices averaged per point of a curve.
 SMOOTH = 5
@@ -95,7 +96,7 @@ def replay_figure(
         bars, curves = (style.plain_axes(figure, grid[column]) for column in (0, 1))
         looks = _looks(ranked)
         end = _end(ranked)
-        _draw_bars(bars, ranked, end, looks, notes or {})
+        _draw_bars(bars, ranked, looks, notes or {})
         _set_times(curves, days, start)
         near = [score for score in ranked if score.policy in looks and score.staleness <= end]
         _draw_curves(curves, near, looks, LABEL_GAP / (height - MARGINS))
@@ -116,7 +117,7 @@ def _write_heading(figure: "Figure", height: float, subtitle: str) -> None:
 
 
 def _end(ranked: Sequence[Scored]) -> float:
-    """Return where the longest bar ends."""
+    """Return the staleness up to which curves are drawn."""
     staleness = [score.staleness for score in ranked]
     cut = MAX_OVER_MEDIAN * float(np.median(staleness))
     return min(max(staleness), cut) or max(staleness) or 1.0
@@ -125,21 +126,16 @@ def _end(ranked: Sequence[Scored]) -> float:
 def _draw_bars(
     axes: "Axes",
     ranked: Sequence[Scored],
-    end: float,
     looks: Mapping[str, Look],
     notes: Mapping[str, str],
 ) -> None:
     for row, score in enumerate(ranked):
         name, share = score.policy, score.staleness
         colour = looks[name][0] if name in looks else OTHER
-        axes.barh(row, min(share, end), color=colour, height=0.72)
-        if share > end:
-            # A slanted cut: the bar continues.
-            cut = [(-0.4, -1.0), (0.4, 1.0)]
-            axes.plot(0.96 * end, row, marker=cut, color="white", markersize=17, mew=3)
+        axes.barh(row, share, color=colour, height=0.72)
         number = axes.annotate(
             f"{100 * share:#.3g}".rstrip(".") + " %",
-            (min(share, end), row),
+            (share, row),
             (5, 0),
             textcoords="offset points",
             verticalalignment="center",
@@ -160,7 +156,7 @@ def _draw_bars(
         )
     axes.set_yticks(range(len(ranked)), [score.policy for score in ranked])
     axes.set_ylim(max(len(ranked), MIN_BARS) - 0.4, -0.6)
-    _set_bars(axes, end)
+    _set_bars(axes, ranked[-1].staleness or 1.0)
 
 
 def _set_bars(axes: "Axes", end: float) -> None:

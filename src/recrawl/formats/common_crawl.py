@@ -68,6 +68,7 @@ COMMON_CRAWL = pa.schema(
         ("fetch_ms", pa.int64()),
         ("not_modified", pa.bool_()),
         ("last_modified", _TIME),
+        ("error", pa.string()),
     ]
 )
 
@@ -168,6 +169,7 @@ def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401
         "fetch_bytes": batch["bytes"],
         "fetch_ms": batch["ms"],
         "not_modified": pc.equal(batch["status"], HTTPStatus.NOT_MODIFIED),
+        "error": batch["error"],
     }
 
 

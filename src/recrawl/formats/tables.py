@@ -15,6 +15,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from recrawl.errors import OutputError
+from recrawl.escaping import json_printable, printable
 from recrawl.files import atomic_file
 from recrawl.formats.source import STANDARD
 
@@ -44,7 +45,8 @@ def write_table(
     table = pa.table({name: pa.array(column) for name, column in columns.items()})
     if os.fspath(target) == STANDARD:
         with _disk_errors("standard output"):
-            _WRITERS[kind](table, sys.stdout.buffer)
+            shown = _escaped(table) if kind == "csv" and sys.stdout.isatty() else table
+            _WRITERS[kind](shown, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
     with whole_file(target) as file:
@@ -92,6 +94,17 @@ def _disk_errors(target: object) -> Iterator[None]:
         raise OutputError(f"{target}: it cannot be written: {error.strerror or error}") from None
 
 
+def _escaped(table: pa.Table) -> pa.Table:
+    """Return a table for a terminal: names and texts cannot act on it."""
+    columns = [
+        pa.array([None if text is None else printable(text) for text in column.to_pylist()])
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=list(map(printable, table.column_names)))
+
+
 def _write_csv(table: pa.Table, file: BinaryIO) -> None:
     for i, column in enumerate(table.columns):
         if pa.types.is_timestamp(column.type):
@@ -104,7 +117,7 @@ def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
 
 
 def _write_json(table: pa.Table, file: BinaryIO) -> None:
-    names = [encode_basestring(name).replace("%", "%%") for name in table.column_names]
+    names = [_json_string(name).replace("%", "%%") for name in table.column_names]
     row = "{" + ", ".join(f"{name}: %s" for name in names) + "}"
     separator = "[\n"
     for batch in table.to_batches(JSON_BATCH_ROWS):
@@ -113,6 +126,10 @@ def _write_json(table: pa.Table, file: BinaryIO) -> None:
         file.write(f"{separator}{lines}".encode())
         separator = ",\n"
     file.write(b"\n]\n" if table.num_rows else b"[]\n")
+
+
+def _json_string(text: str | None) -> str:
+    return "null" if text is None else json_printable(encode_basestring(text))
 
 
 def _iso_times(column: pa.Array) -> pa.Array:
@@ -130,7 +147,7 @@ def _json_cells(column: pa.Array) -> Iterable[str]:
         times = _iso_times(column).to_pylist()
         return ("null" if time is None else f'"{time}"' for time in times)
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        return map(encode_basestring, column.to_pylist())
+        return map(_json_string, column.to_pylist())
     numbers = column.to_numpy(zero_copy_only=False)
     written = list(map(repr, numbers.tolist()))
     for i in np.flatnonzero(~np.isfinite(numbers)):

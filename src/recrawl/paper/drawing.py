@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.figures import style
 from recrawl.kernels.jit import Floats
+from recrawl.paper.typesetting import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,14 +49,16 @@ SERIES = (
 )
 #: The minimum distance between two labels, as a share of the axes' height.
 LABEL_GAP = 0.062
+#: The lowest that a label may stand, so that it does not touch the numbers of the axis below.
+LOWEST_LABEL = 0.03
 
 
 def panel(figure: "Figure", cell: "SubplotSpec", title: str, x: str, y: str) -> "Axes":
     """Return axes with a left-aligned title and both axes labelled."""
     axes = style.plain_axes(figure, cell)
-    axes.set_title(title, loc="left", fontsize=11.5, fontweight="bold")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set_title(picture(title), loc="left", fontsize=11.5, fontweight="bold")
+    axes.set_xlabel(picture(x))
+    axes.set_ylabel(picture(y))
     return axes
 
 
@@ -102,7 +105,7 @@ def name_ends(axes: "Axes", ends: Mapping[str, float], looks: Mapping[str, Look]
         axes.text(
             1.015,
             position,
-            name,
+            picture(name),
             transform=axes.transAxes,
             color=looks[name].colour,
             fontweight="bold",
@@ -124,9 +127,13 @@ def _spread(positions: Floats) -> Floats:
         while len(merged) > 1 and _touch(merged[-2], merged[-1]):
             (left, few), (right, more) = merged[-2:]
             merged[-2:] = [((left * few + right * more) / (few + more), few + more)]
-    return np.concatenate(
+    apart = np.concatenate(
         [middle + LABEL_GAP * (np.arange(size) - 0.5 * (size - 1)) for middle, size in merged]
     )
+    # Below the axis stand its ticks, and above it the title.
+    steps = LABEL_GAP * np.arange(positions.size)
+    inside: Floats = np.maximum(np.minimum(apart, 1.0 - steps[::-1]), LOWEST_LABEL + steps)
+    return inside
 
 
 def _touch(left: tuple[float, int], right: tuple[float, int]) -> bool:

@@ -14,6 +14,7 @@ from recrawl.errors import OutputError
 from recrawl.formats.tables import write_table
 from recrawl.paper.report import CLAIMS, TIMINGS, Origin, report_html
 from recrawl.paper.section import Section, Table, claims_of
+from recrawl.paper.typesetting import plain
 
 REPORT = "report.html"
 
@@ -90,8 +91,8 @@ def _claims_table(sections: Mapping[str, Section]) -> Table:
     claims = claims_of(sections.values())
     columns = {
         "place": [claim.section for claim in claims],
-        "claim": [claim.says for claim in claims],
-        "measured": [claim.measured for claim in claims],
+        "claim": [plain(claim.says) for claim in claims],
+        "measured": [plain(claim.measured) for claim in claims],
         "verdict": [claim.verdict for claim in claims],
     }
     return Table(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.paper.section import Claim, Picture, Section, Table, Verdict, claims_of, counted
+from recrawl.paper.typesetting import html, plain
 
 TITLE = "Change rates and freshness: the paper, reproduced"
 PAPER = (
@@ -112,7 +113,7 @@ def _contents(sections: Mapping[str, Section], *, has_claims: bool) -> str:
 def _part(name: str, section: Section) -> str:
     pieces = [
         f"<h2>{escape(section.title)}</h2>",
-        *(f"<p>{escape(paragraph)}</p>" for paragraph in section.text),
+        *(f"<p>{html(paragraph)}</p>" for paragraph in section.text),
         *(_figure(picture) for picture in section.pictures),
         *(_numbers(table) for table in section.tables),
     ]
@@ -121,11 +122,11 @@ def _part(name: str, section: Section) -> str:
 
 def _figure(picture: Picture) -> str:
     """Return a picture as a separate image, so that its ids cannot clash with other pictures'."""
-    name, caption = escape(picture.name), escape(picture.caption)
+    name, alt = escape(picture.name), escape(plain(picture.caption))
     inside = base64.b64encode(picture.svg).decode("ascii")
     return (
-        f'<figure>\n<img src="data:image/svg+xml;base64,{inside}" alt="{caption}">\n'
-        f"<figcaption>{caption} "
+        f'<figure>\n<img src="data:image/svg+xml;base64,{inside}" alt="{alt}">\n'
+        f"<figcaption>{html(picture.caption)} "
         f'<span class="files"><a href="{name}.png">PNG</a> <a href="{name}.svg">SVG</a></span>'
         "</figcaption>\n</figure>"
     )
@@ -136,7 +137,7 @@ def _numbers(table: Table) -> str:
     rows = max((column.size for column in table.columns.values()), default=0)
     file = escape(f"{table.name}.csv")
     shown = f"the first {ROWS_SHOWN} of {rows:,} rows" if rows > ROWS_SHOWN else _rows(rows)
-    heads = [f'<th scope="col">{escape(name)}</th>' for name in table.columns]
+    heads = [f'<th scope="col">{html(name)}</th>' for name in table.columns]
     columns = [_cells(column[:ROWS_SHOWN]) for column in table.columns.values()]
     lines = ["".join(row) for row in zip(*columns, strict=True)]
     return (
@@ -157,10 +158,10 @@ def _cells(column: NDArray[np.generic]) -> list[str]:
     (['<td class="number">0.12346</td>', '<td class="number">2</td>'], ['<td>a&lt;b</td>'])
     """
     if column.dtype.kind == "f":
-        return [f'<td class="number">{value:.5g}</td>' for value in column.tolist()]
+        return [f'<td class="number">{html(f"{value:.5g}")}</td>' for value in column.tolist()]
     if column.dtype.kind in "iu":
-        return [f'<td class="number">{value}</td>' for value in column.tolist()]
-    return [f"<td>{escape(str(value))}</td>" for value in column.tolist()]
+        return [f'<td class="number">{html(str(value))}</td>' for value in column.tolist()]
+    return [f"<td>{html(str(value))}</td>" for value in column.tolist()]
 
 
 def _claims(claims: list[Claim]) -> str:
@@ -179,8 +180,8 @@ def _claims(claims: list[Claim]) -> str:
 def _claim(claim: Claim) -> str:
     mark, kind = MARKS[claim.verdict]
     return (
-        f"<tr><td>{escape(claim.section)}</td><td>{escape(claim.says)}</td>"
-        f"<td>{escape(claim.measured)}</td>"
+        f"<tr><td>{escape(claim.section)}</td><td>{html(claim.says)}</td>"
+        f"<td>{html(claim.measured)}</td>"
         f'<td><span class="verdict {kind}">{mark} {escape(claim.verdict)}</span></td></tr>'
     )
 

@@ -306,8 +306,9 @@ class Frontier:
 
     def __contains__(self, page: object) -> bool:
         status = self._tables.pages["status"]
-        is_number = isinstance(page, int | np.integer) and 0 <= page < status.size
-        return bool(is_number and status[page] != ABSENT)
+        if not isinstance(page, int | np.integer) or not 0 <= page < status.size:
+            return False
+        return bool(status[page] != ABSENT)
 
     @property
     def affordable_at(self) -> float:

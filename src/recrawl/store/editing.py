@@ -53,13 +53,14 @@ def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
         )
         revived = database.execute("revive", **_WOKEN)
         database.execute("log_importance", importance=Edit.IMPORTANCE)
-        database.execute("change_importance")
+        changed = database.execute("change_importance")
         database.execute("lower_depth")
         new = database.execute("add_pages", at=at)
         database.execute("log_added", added=Edit.ADDED)
         database.execute("advance_next_page", new)
         database.execute("clear_incoming")
-    return Added(new=new, known=named.count - skipped - new - revived, revived=revived)
+    known = named.count - skipped - new - revived
+    return Added(new=new, known=known, revived=revived, importance=changed)
 
 
 class _Counted:

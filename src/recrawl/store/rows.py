@@ -30,11 +30,19 @@ class NewPage:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """How many of the pages to add were new, already known, or gone and are now revived."""
+    """What became of the pages to add.
+
+    Attributes:
+        new: Pages that were not known.
+        known: Pages that were known already.
+        revived: Pages that were gone and are to be visited again.
+        importance: Pages, known or revived, whose importance changed.
+    """
 
     new: int
     known: int
     revived: int
+    importance: int = 0
 
 
 @dataclass(frozen=True, slots=True)

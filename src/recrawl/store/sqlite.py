@@ -12,8 +12,9 @@ from typing import Any, Self, final
 from recrawl.errors import StoreError
 from recrawl.formats.common_crawl import SIGNALS
 from recrawl.hosts import host_of
+from recrawl.kernels.jit import Ints
 from recrawl.records import Outcome, Page, RobotsText, Visit
-from recrawl.store import checking, editing, reading, sitemap_files
+from recrawl.store import checking, editing, listing, reading, sitemap_files
 from recrawl.store.database import MEMORY, Database
 from recrawl.store.encoding import deflate, read_page, write_legible
 from recrawl.store.locking import only_run
@@ -49,7 +50,7 @@ class SqliteStore:
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
     ...     store.page("https://example.org/").number
-    Added(new=1, known=0, revived=0)
+    Added(new=1, known=0, revived=0, importance=0)
     0
     """
 
@@ -182,6 +183,22 @@ class SqliteStore:
     def fleet(self) -> PageTable:
         """Return every page that is neither `State.GONE` nor `State.REFUSED`, as columns."""
         return reading.fleet(self._database)
+
+    def page_columns(self) -> listing.PageColumns:
+        """Return the numbers of every page, those that are gone included, to filter and sort."""
+        return listing.page_columns(self._database)
+
+    def numbers_by_url(self) -> Ints:
+        """Return the numbers of all pages in order of URL."""
+        return listing.numbers_by_url(self._database)
+
+    def last_answers(self, numbers: Ints) -> Iterator[tuple[int, listing.Answer]]:
+        """Yield page number, and status and error of the last visit, where there was one."""
+        return listing.last_answers(self._database, numbers)
+
+    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, listing.Answer | None]]:
+        """Yield number, URL and last answer of some pages, in this order."""
+        return listing.page_texts(self._database, numbers)
 
     def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
         """Write visits and everything they change, in one transaction.

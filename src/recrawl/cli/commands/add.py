@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, UrlFile, present, settings_of
+from recrawl.cli.output import say
 from recrawl.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
@@ -100,8 +101,10 @@ def _print_summary(added: "Added", sitemaps: int, path: str) -> None:
         parts.append(f"{count(added.new, 'new page')}")
     if added.known:
         parts.append(f"{count(added.known, 'page')} already known")
+    if added.importance:
+        parts.append(f"the importance of {count(added.importance, 'page')} changed")
     if added.revived:
         parts.append(f"{count(added.revived, 'page')} to be visited again")
     if sitemaps:
         parts.append(f"{count(sitemaps, 'sitemap')} to be read")
-    typer.echo(f"{printable(path)}: {', '.join(parts)}. `recrawl run` keeps them fresh.")
+    say(f"{printable(path)}: {', '.join(parts)}. `recrawl run` keeps them fresh.")

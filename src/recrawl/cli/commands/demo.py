@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def _play(pages: int, seconds: float, seed: int, store: Path) -> "DemoResult":
 def _screen(pages: int) -> "Iterator[Callable[[Snapshot], object] | None]":
     """Yield a function that shows the demo live; None where there is no terminal."""
     if not sys.stdout.isatty():
+        complain(f"starting a small web of {pages:,} pages, and crawling it; this takes a while")
         yield None
         return
     from rich.console import Console
@@ -128,14 +130,14 @@ def _print_result(played: "DemoResult", folder: Path | None) -> None:
     if sys.stdout.isatty():
         Console(highlight=False).print(curves(played.final))
     show(results(played.final))
-    typer.echo(findings(played))
+    say(findings(played))
     if folder is None:
-        typer.echo("Next: `recrawl demo --keep demo` saves the store and a figure. With your own")
-        typer.echo("pages: `recrawl add URL`, and then `recrawl run --budget 1000/day`.")
+        say("Next: `recrawl demo --keep demo` saves the store and a figure. With your own")
+        say("pages: `recrawl add URL`, and then `recrawl run --budget 1000/day`.")
         return
     store, picture = printable(str(folder / STORE)), printable(str(folder / PICTURE))
     busiest = played.urls[int(played.visits.argmax())]
-    typer.echo(f"The figure is {picture}. Next:")
-    typer.echo(f"  recrawl status --store {store}")
-    typer.echo(f"  recrawl show {busiest} --store {store}")
-    typer.echo("With your own pages: recrawl add URL, and then recrawl run --budget 1000/day")
+    say(f"The figure is {picture}. Next:")
+    say(f"  recrawl status --store {store}")
+    say(f"  recrawl show {busiest} --store {store}")
+    say("With your own pages: recrawl add URL, and then recrawl run --budget 1000/day")

@@ -15,6 +15,7 @@ from recrawl.cli.options import (
     errors_name_options,
     output_format,
 )
+from recrawl.cli.output import say
 from recrawl.errors import ArgumentError
 
 
@@ -63,4 +64,4 @@ def estimate(
         print_estimates(beliefs, level)
     else:
         write_table(estimate_columns(beliefs, level), kind, output or "-")
-    typer.echo(log_summary(beliefs.log, unknown=beliefs.unknown), err=kind != "table")
+    say(log_summary(beliefs.log, unknown=beliefs.unknown), err=kind != "table")

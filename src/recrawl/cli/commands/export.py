@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, present, settings_of
+from recrawl.cli.help import Command, Group
+from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
     from recrawl.progress import Progress
 
-export = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+export = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
 
 LOG_ENDINGS = (".parquet", ".csv")
 COPIES_ENDINGS = (".warc.gz",)
@@ -24,7 +26,7 @@ def group() -> None:
     """Write the log or the copies to a file, also during a run."""
 
 
-@export.command()
+@export.command(cls=Command)
 def log(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Output file: .parquet or .csv.")],
     *,
@@ -62,7 +64,7 @@ def log(
     _print_summary(file, count(rows, "visit"))
 
 
-@export.command()
+@export.command(cls=Command)
 def copies(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Output file: .warc.gz.")],
     *,
@@ -81,7 +83,6 @@ def copies(
     from importlib.metadata import version
 
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.terminal import printable
     from recrawl.formats.tables import check_target
     from recrawl.formats.warc import write_warc
     from recrawl.store.sqlite import SqliteStore
@@ -98,7 +99,7 @@ def copies(
 
         written = write_warc(walk(), file, at=present(), software=f"recrawl/{version('recrawl')}")
     for error in damaged[:MAX_LISTED]:
-        typer.echo(f"recrawl: {printable(str(error))}", err=True)
+        complain(f"recrawl: {error}")
     _print_summary(file, _written(*written, damaged=len(damaged)))
 
 
@@ -132,4 +133,4 @@ def _counted(batches: Iterator[Any], total: int, progress: "Progress") -> Iterat
 def _print_summary(file: str, what: str) -> None:
     from recrawl.cli.render.terminal import printable
 
-    typer.echo(f"{printable(file)}: {what}")
+    say(f"{printable(file)}: {what}")

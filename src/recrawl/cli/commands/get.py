@@ -12,7 +12,9 @@ from recrawl.cli.crawl_options import (
     known_page,
     settings_of,
 )
+from recrawl.cli.output import say_as_is
 from recrawl.errors import OutputError, StoreError
+from recrawl.escaping import printable
 
 
 def get(
@@ -30,7 +32,8 @@ def get(
     """Print the current copy of a page.
 
     The copy is byte for byte as the server sent it, but decompressed. Its headers fit that: those
-    about compression are left out, and Content-Length is that of the copy. Examples:
+    about compression are left out, and Content-Length is that of the copy. On a terminal, control
+    characters are escaped. Examples:
 
         recrawl get https://example.org/
         recrawl get https://example.org/logo.png -o logo.png
@@ -55,5 +58,10 @@ def get(
         return
     if sys.stdout.isatty() and b"\0" in body:
         raise OutputError("standard output: a terminal cannot show this copy; use -o FILE")
+    if sys.stdout.isatty():
+        # What a page says is not to move the cursor or set the title of somebody's terminal.
+        text = content.decode("utf-8", "replace").replace("\r\n", "\n")
+        say_as_is(printable(text, lines=True), nl=False)
+        return
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()

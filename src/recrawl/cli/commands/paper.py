@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.options import option_errors
+from recrawl.cli.output import say
 from recrawl.cli.replay_options import Seed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rich.table import Table
-
+    from recrawl.cli.render.terminal import Table
     from recrawl.paper.section import Claim
 
 
@@ -68,14 +68,15 @@ def _print_claims(claims: "list[Claim]", report: "Path") -> None:
 
     if claims:
         show(_verdicts(claims))
-    typer.echo(counted(claims).capitalize())
-    typer.echo(f"The report is {printable(str(report))}; open it in a browser")
+    say(counted(claims).capitalize())
+    say(f"The report is {printable(str(report))}; open it in a browser")
 
 
 def _verdicts(claims: "list[Claim]") -> "Table":
     """Return the claims as a table; measurements would not fit, and are in the report."""
-    from rich.table import Table
     from rich.text import Text
+
+    from recrawl.cli.render.terminal import Table
 
     colours = {"holds": "green", "holds with a remark": "yellow", "does not hold": "red"}
     table = Table()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, UrlFile, settings_of
+from recrawl.cli.output import say
 from recrawl.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def remove(
     if patterns and not dry_run:
         lines.append("New pages like these may still be found; `exclude` keeps them out.")
     for line in lines:
-        typer.echo(line)
+        say(line)
 
 
 def _would_remove(

@@ -7,6 +7,7 @@ import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.options import check_choice, parse_days
+from recrawl.cli.output import Lasting, complain
 from recrawl.errors import StoreError
 from recrawl.units import SECONDS_A_DAY
 
@@ -114,10 +115,8 @@ def run(
     seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
     _check_pages(known.store)
     if not known.contact and not known.user_agent:
-        typer.echo(
-            "recrawl: site owners cannot see who is crawling; set --contact URL, or contact in "
-            "recrawl.toml",
-            err=True,
+        complain(
+            "site owners cannot see who is crawling; set --contact URL, or contact in recrawl.toml"
         )
     _crawl(known, seconds, as_json=format_ == "json")
 
@@ -141,13 +140,16 @@ def _crawl(settings: "Settings", seconds: float | None, *, as_json: bool) -> Non
     from recrawl.cli.render.run import log_watch, print_end, screen_watch
     from recrawl.crawler.build import run_crawl
 
+    lasting = Lasting()
     try:
         if sys.stdout.isatty() and not as_json:
             with screen_watch(Console(highlight=False), settings.store) as watch:
                 stats = run_crawl(settings, seconds=seconds, watch=watch)
         else:
-            stats = run_crawl(settings, seconds=seconds, watch=log_watch(as_json=as_json))
+            stats = run_crawl(
+                settings, seconds=seconds, watch=log_watch(settings.store, lasting, as_json=as_json)
+            )
     except asyncio.CancelledError:
         # The second Ctrl-C: requests in flight are dropped, what was written is safe.
         raise typer.Exit(INTERRUPTED) from None
-    print_end(stats, as_json=as_json)
+    lasting.write(lambda: print_end(stats, as_json=as_json))

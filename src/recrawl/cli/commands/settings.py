@@ -6,6 +6,7 @@ import typer
 
 from recrawl.cli.crawl_options import SHOWN_AS, SettingsFile, ShownAs
 from recrawl.cli.options import check_choice
+from recrawl.cli.output import say, say_as_is
 
 
 def settings(
@@ -45,14 +46,14 @@ def settings(
     )
 
     if example:
-        typer.echo(example_file(), nl=False)
+        say_as_is(example_file(), nl=False)
         return
     current = current_settings(file) if for_ is None else settings_for(for_, file)
     if format_ == "json":
-        typer.echo(as_json(current))
+        say_as_is(as_json(current))
     elif for_ is not None:
         print_for_url(current)
     else:
         print_settings(current)
         if line := tables_line(file):
-            typer.echo(line)
+            say(line)

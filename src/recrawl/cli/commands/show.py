@@ -15,6 +15,7 @@ from recrawl.cli.crawl_options import (
     settings_of,
 )
 from recrawl.cli.options import check_choice
+from recrawl.cli.output import say_as_is
 
 #: Visits that are shown by default.
 LAST_VISITS = 20
@@ -57,6 +58,6 @@ def show(
         explanation = explain(page, opened.belief(page.number), price, present(), limits)
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
-        typer.echo(as_json(explanation, visits, shown))
+        say_as_is(as_json(explanation, visits, shown))
     else:
         print_page(explanation, visits, shown)

@@ -1,7 +1,5 @@
 """``recrawl status``: an overview of the store and of what is next."""
 
-import typer
-
 from recrawl.cli.crawl_options import (
     SHOWN_AS,
     SettingsFile,
@@ -11,6 +9,7 @@ from recrawl.cli.crawl_options import (
     settings_of,
 )
 from recrawl.cli.options import check_choice
+from recrawl.cli.output import say_as_is
 
 
 def status(
@@ -36,6 +35,6 @@ def status(
     with SqliteStore.open(known.store) as opened, progress_bar("Reading"):
         found = read_status(opened, known.store, known.budget, present())
     if format_ == "json":
-        typer.echo(as_json(found))
+        say_as_is(as_json(found))
     else:
         print_status(found, known.store)

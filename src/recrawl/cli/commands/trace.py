@@ -4,13 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from recrawl.cli.help import Command, Group
 from recrawl.cli.options import IgnoreUnknown, OutputFormat, output_format
+from recrawl.cli.output import say
 
 if TYPE_CHECKING:
     from recrawl.formats.tables import Format
     from recrawl.formats.traces import Trace
 
-trace = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+trace = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
 
 
 @trace.callback()
@@ -18,7 +20,7 @@ def group() -> None:
     """Make a trace: what really happened to pages, so that policies can be compared on it."""
 
 
-@trace.command()
+@trace.command(cls=Command)
 def git(
     repository: Annotated[
         str,
@@ -118,7 +120,7 @@ def _print_summary(made: "Trace", kind: "Format | Literal['table']", folder: str
         facts |= {"first": first, "last": last}
         write_table({name: pa.array([value]) for name, value in facts.items()}, kind, "-")
     shown = printable(shlex.quote(folder))
-    typer.echo(
+    say(
         f"{count(pages, 'page')}, {alive:,} alive, {count(changes, 'change')} "
         f"from {first.as_py():%Y-%m-%d} to {last.as_py():%Y-%m-%d}\n"
         f"The trace is in {shown}. Next: recrawl replay {shown} --every 30d",

@@ -4,10 +4,10 @@ import math
 import sys
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.text import Text
 
+from recrawl.cli.output import say
 from recrawl.cli.render.terminal import ANY_WIDTH, log_summary, number, per_day, percent
 from recrawl.kernels.jit import Floats
 from recrawl.planning.cost import FreshnessCost
@@ -30,7 +30,7 @@ def print_summary(cost: FreshnessCost, *, err: bool) -> None:
         compared(cost),
         log_summary(cost.beliefs.log, unknown=cost.beliefs.unknown),
     ):
-        typer.echo(line, err=err)
+        say(line, err=err)
 
 
 def in_words(cost: FreshnessCost) -> str:

@@ -3,10 +3,9 @@
 import math
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from recrawl.cli.render.terminal import count, percent
+from recrawl.cli.render.terminal import Table, count, percent
 from recrawl.demo.ground_truth import ENOUGH_VISITS, Curve
 from recrawl.demo.run import DemoResult, Snapshot
 from recrawl.records import Outcome

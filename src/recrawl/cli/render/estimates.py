@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import typer
 
+from recrawl.cli.output import say
 from recrawl.cli.render.terminal import SHOWN, add_page, page_table, show
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.planning.beliefs import Beliefs
@@ -36,9 +36,7 @@ def print_estimates(beliefs: Beliefs, level: float) -> None:
         )
     show(table)
     if beliefs.log.pages > table.row_count:
-        typer.echo(
-            f"These {table.row_count} change most often; --format csv or -o FILE lists all pages."
-        )
+        say(f"These {table.row_count} change most often; --format csv or -o FILE lists all pages.")
 
 
 def fastest(rate: Floats, visits: Ints) -> Ints:

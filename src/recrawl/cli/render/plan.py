@@ -2,11 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
-import typer
-from rich.table import Table
 
+from recrawl.cli.output import say
 from recrawl.cli.render.terminal import (
     SHOWN,
+    Table,
     add_page,
     count,
     log_summary,
@@ -41,8 +41,8 @@ def print_pages(plan: Plan) -> None:
         add_page(table, plan.page[page], cells)
     show(table)
     if len(plan.page) > table.row_count:
-        typer.echo(f"These {table.row_count} get the most visits; -o FILE lists all pages.")
-    typer.echo()
+        say(f"These {table.row_count} get the most visits; -o FILE lists all pages.")
+    say()
 
 
 def most_visited(plan: Plan) -> Ints:
@@ -65,7 +65,7 @@ def print_summary(plan: Plan, *, err: bool) -> None:
         table.add_row(name, number(visits), percent(share))
     show(table, err=err)
     for line in (*remarks(plan), log_summary(plan.beliefs.log, unknown=plan.beliefs.unknown)):
-        typer.echo(line, err=err)
+        say(line, err=err)
 
 
 def remarks(plan: Plan) -> list[str]:

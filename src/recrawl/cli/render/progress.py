@@ -1,17 +1,23 @@
-"""A progress bar on terminals; files and pipes do not get one."""
+"""A progress bar on terminals; elsewhere a line about what takes long."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 
+from recrawl.cli.output import complain
 from recrawl.progress import Progress, no_progress
+
+#: Seconds of silence, where there is no terminal, before a line says what is going on.
+PATIENCE = 10.0
 
 
 @contextmanager
 def progress_bar(task: str) -> Iterator[Progress]:
-    """Show the progress of the block on standard error, if that is a terminal."""
+    """Show the progress of the block on standard error; without a terminal, only if it is long."""
     if not sys.stderr.isatty():
-        yield no_progress
+        with note_if_long(task):
+            yield no_progress
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -21,3 +27,17 @@ def progress_bar(task: str) -> Iterator[Progress]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         number = bar.add_task(task, total=None)
         yield lambda done, total: bar.update(number, completed=done, total=total)
+
+
+@contextmanager
+def note_if_long(task: str) -> Iterator[None]:
+    """Say what is going on, once, if the block has not ended after some seconds."""
+    note = Timer(
+        PATIENCE, complain, [f"{task} takes a while; the first time, kernels are compiled"]
+    )
+    note.daemon = True
+    note.start()
+    try:
+        yield
+    finally:
+        note.cancel()

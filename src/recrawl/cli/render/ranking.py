@@ -2,10 +2,8 @@
 
 import math
 
-import typer
-from rich.table import Table
-
-from recrawl.cli.render.terminal import count, per_day, show
+from recrawl.cli.output import say
+from recrawl.cli.render.terminal import Table, count, per_day, show
 from recrawl.simulation.ranking import Ranking
 from recrawl.units import format_duration
 
@@ -23,14 +21,14 @@ def print_ranking(ranking: Ranking, description: str, *, table: bool) -> None:
         description: How the pages were made up; empty if they are recorded.
         table: Whether to print the scores, rather than leave them to a file.
     """
-    typer.echo(summary(ranking), err=not table)
+    say(summary(ranking), err=not table)
     if description:
-        typer.echo(description, err=not table)
+        say(description, err=not table)
     if table:
-        typer.echo()
+        say()
         show(scores(ranking))
     for line in footnotes(ranking):
-        typer.echo(line, err=not table)
+        say(line, err=not table)
 
 
 def summary(ranking: Ranking) -> str:

@@ -1,19 +1,16 @@
 """A run shown live on a terminal or as log lines, and its summary."""
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from recrawl.cli.render.terminal import count, number, percent, printable
+from recrawl.cli.output import Lasting, complain, say, say_json
+from recrawl.cli.render.terminal import Table, count, number, percent, printable
 from recrawl.cli.render.units import iso, second, size, until
 from recrawl.crawler.stats import Stats
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
@@ -33,13 +30,21 @@ Watch = Callable[[Stats], object]
 def screen_watch(console: Console, path: str) -> Iterator[Watch]:
     """Show a run live on a terminal until it ends."""
     waiting = Text("Loading. On the first run, kernels are compiled, which takes some seconds.")
-    with Live(waiting, console=console, auto_refresh=False, transient=True) as live:
-        live.refresh()
-        yield lambda stats: live.update(dashboard(stats, path), refresh=True)
+    lasting = Lasting()
+    live = Live(waiting, console=console, auto_refresh=False, transient=True)
+    with lasting.guard():
+        live.start(refresh=True)
+    try:
+        yield lambda stats: lasting.write(lambda: live.update(dashboard(stats, path), refresh=True))
+    finally:
+        # The terminal may be gone by now.
+        with lasting.guard():
+            live.stop()
 
 
-def log_watch(*, as_json: bool) -> Watch:
-    """Return a function that writes a log line every ten seconds."""
+def log_watch(path: str, lasting: Lasting, *, as_json: bool) -> Watch:
+    """Say that the run is loading; return a function that writes a log line every ten seconds."""
+    complain(f"loading {path}; on the first run, kernels are compiled, which takes some seconds")
     last = 0
 
     def watch(stats: Stats) -> None:
@@ -47,9 +52,10 @@ def log_watch(*, as_json: bool) -> Watch:
         if stats.now - max(last, stats.began) < LOG_EVERY:
             return
         last = stats.now
-        typer.echo(json.dumps(as_object(stats)) if as_json else log_line(stats))
-        # Through a pipe as well, lines are to be seen at once.
-        sys.stdout.flush()
+        if as_json:
+            lasting.write(lambda: say_json(as_object(stats), indent=None))
+        else:
+            lasting.write(say, log_line(stats))
 
     return watch
 
@@ -57,15 +63,15 @@ def log_watch(*, as_json: bool) -> Watch:
 def print_end(stats: Stats, *, as_json: bool) -> None:
     """Print the summary of a run."""
     if as_json:
-        typer.echo(json.dumps({**as_object(stats), "end": True}))
+        say_json({**as_object(stats), "end": True}, indent=None)
         return
     ran = format_duration((stats.now - stats.began) / MICROSECONDS_A_DAY)
-    typer.echo(f"Ran for {ran}: {counts(stats)}")
-    typer.echo(spending(stats))
-    typer.echo(f"Expected freshness at the end: {fresh(stats)}")
+    say(f"Ran for {ran}: {counts(stats)}")
+    say(spending(stats))
+    say(f"Expected freshness at the end: {fresh(stats)}")
     for line in (*trouble(stats), *failing_sitemaps(stats)):
-        typer.echo(line)
-    typer.echo("`recrawl status` shows what is next, and `recrawl show URL` why.")
+        say(line)
+    say("`recrawl status` shows what is next, and `recrawl show URL` why.")
 
 
 def counts(stats: Stats) -> str:
@@ -215,7 +221,7 @@ def dashboard(stats: Stats, path: str) -> RenderableType:
     return Group(*parts)
 
 
-def _numbers(stats: Stats) -> Table:
+def _numbers(stats: Stats) -> RenderableType:
     found = stats.outcomes
     table = Table.grid(padding=(0, 3))
     for _ in range(3):

@@ -7,10 +7,10 @@ from dataclasses import Field, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
-from recrawl.cli.render.terminal import printable, show
+from recrawl.cli.output import json_text
+from recrawl.cli.render.terminal import Table, printable, show
 from recrawl.crawler.setting_kinds import BOOLEAN, COUNT, NAMES, PATTERNS, PROXY, SHARE, Kind
 from recrawl.crawler.settings import FIELDS, FILE, load_settings, variable
 from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
@@ -144,7 +144,7 @@ def tables_line(file: str | None) -> str:
 
 def as_json(settings: list[Setting]) -> str:
     """Return settings as a JSON list of objects."""
-    return json.dumps([asdict(one) for one in settings], ensure_ascii=False, indent=2)
+    return json_text([asdict(one) for one in settings])
 
 
 def example_file() -> str:

@@ -1,14 +1,12 @@
 """A page and its visits as tables and as JSON."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-import typer
-from rich.table import Table
 from rich.text import Text
 
-from recrawl.cli.render.terminal import count, number, printable, show
+from recrawl.cli.output import json_text, say
+from recrawl.cli.render.terminal import Table, count, number, printable, show
 from recrawl.cli.render.units import finite, iso, minute, print_facts, second, size, until
 from recrawl.crawler.explain import Explanation, how_often
 from recrawl.records import Page, State
@@ -28,16 +26,16 @@ def print_page(
     explanation: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]
 ) -> None:
     """Print a page, when and why it is visited next, and its visits."""
-    typer.echo(printable(explanation.page.url))
+    say(printable(explanation.page.url))
     print_facts(overview(explanation, visits))
-    typer.echo()
-    typer.echo(explanation.why())
+    say()
+    say(explanation.why())
     if not shown:
         return
-    typer.echo()
+    say()
     show(visits_table(shown))
     if len(shown) < len(visits):
-        typer.echo(f"These are the last {len(shown)} of {len(visits):,}; --all shows them all.")
+        say(f"These are the last {len(shown)} of {len(visits):,}; --all shows them all.")
 
 
 def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
@@ -136,7 +134,7 @@ def as_json(
         "why": explanation.why(),
         "history": [_visit(visit) for visit in shown],
     }
-    return json.dumps(found, ensure_ascii=False, indent=2)
+    return json_text(found)
 
 
 def _visit(visit: LoggedVisit) -> dict[str, Any]:

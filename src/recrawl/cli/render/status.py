@@ -1,14 +1,12 @@
 """The status of a store as tables and as JSON."""
 
-import json
 from typing import Any
 
-import typer
-from rich.table import Table
 from rich.text import Text
 
+from recrawl.cli.output import json_text, say
 from recrawl.cli.render.run import NO_COPIES
-from recrawl.cli.render.terminal import add_page, count, page_table, percent, printable, show
+from recrawl.cli.render.terminal import Table, add_page, count, page_table, percent, printable, show
 from recrawl.cli.render.units import finite, iso, print_facts, second, size, until
 from recrawl.crawler.explain import how_often, percent_sign
 from recrawl.crawler.status import SHOWN, Due, Status
@@ -22,21 +20,21 @@ UNKNOWN = "–"
 def print_status(status: Status, path: str) -> None:
     """Print the status of a store."""
     print_facts(overview(status, path))
-    typer.echo()
+    say()
     show(spending_table(status))
     if status.due:
-        typer.echo()
+        say()
         show(due_table(status))
     if status.hosts:
-        typer.echo()
+        say()
         show(host_table(status))
     if status.other_hosts:
-        typer.echo(f"and {count(status.other_hosts, 'more host')}")
+        say(f"and {count(status.other_hosts, 'more host')}")
     if status.sitemaps:
-        typer.echo()
+        say("")
         show(sitemap_table(status))
     if len(status.sitemaps) > SHOWN:
-        typer.echo(f"and {count(len(status.sitemaps) - SHOWN, 'more sitemap')}")
+        say(f"and {count(len(status.sitemaps) - SHOWN, 'more sitemap')}")
 
 
 def overview(status: Status, path: str) -> list[tuple[str, str]]:
@@ -211,7 +209,7 @@ def as_json(status: Status) -> str:
             for one in status.sitemaps
         ],
     }
-    return json.dumps(found, ensure_ascii=False, indent=2)
+    return json_text(found)
 
 
 def _spent(spending: Spending) -> dict[str, Any]:

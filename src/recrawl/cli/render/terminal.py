@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.table import Table
+from rich import box, table
+from rich.console import Console, RenderableType
 from rich.text import Text
 
+from recrawl.escaping import printable as printable  # noqa: PLC0414 - for screens
 from recrawl.records import CrawlLog
 
 #: Maximum number of pages in a table.
@@ -17,6 +18,20 @@ SHOWN = 20
 ANY_WIDTH = 10_000
 #: From here on, numbers are shown without a fraction.
 WHOLE = 99.5
+
+
+class Table(table.Table):
+    """A table whose cells are text as it is: escaped, and without Rich's markup."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:  # noqa: ANN401
+        """Add a row."""
+        super().add_row(*map(_cell, cells), **options)
+
+
+def _cell(cell: RenderableType | None) -> RenderableType | None:
+    if isinstance(cell, Text) and not cell.plain.isprintable():
+        return Text(printable(cell.plain), cell.style)
+    return Text(printable(cell)) if isinstance(cell, str) else cell
 
 
 def show(table: Table, *, err: bool = False) -> None:
@@ -39,15 +54,6 @@ def page_table(*headings: str) -> Table:
 def add_page(table: Table, page: object, cells: Iterable[str]) -> None:
     """Add the row of a page."""
     table.add_row(Text(printable(str(page))), *cells)
-
-
-def printable(name: str) -> str:
-    r"""Escape control characters, which could manipulate a terminal.
-
-    >>> print(printable("https://example.org/ü\x1b[2J"))
-    https://example.org/ü\x1b[2J
-    """
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in name)
 
 
 def log_summary(log: CrawlLog, *, unknown: int) -> str:

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-import typer
-
+from recrawl.cli.output import say
 from recrawl.cli.render.terminal import printable
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.units import format_duration
@@ -78,7 +77,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     rows = list(facts)
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        typer.echo(f"{name:{width}}  {printable(value)}")
+        say(f"{name:{width}}  {printable(value)}", indent=width + 2)
 
 
 def _time(at: int) -> datetime:

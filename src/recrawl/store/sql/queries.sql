@@ -526,3 +526,25 @@ SELECT max(last_visit) FROM pages;
 SELECT page, at - previous, outcome = :changed FROM visits
 WHERE page % :stride = 0 AND outcome IN (:changed, :unchanged) AND previous < at
 ORDER BY page, at;
+
+-- name: page_columns
+-- Read the numbers of every page, to filter and sort pages without their texts.
+SELECT
+    number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
+    importance, shape, time
+FROM pages ORDER BY number;
+
+-- name: numbers_by_url
+-- Sort pages by URL, from the index alone.
+SELECT number FROM pages ORDER BY url;
+
+-- name: urls_of
+-- Find the URLs of some pages; their numbers are passed as JSON.
+SELECT number, url FROM pages WHERE number IN (SELECT value FROM json_each(?));
+
+-- name: last_answers
+-- Find how the last visit to each of some pages ended.
+SELECT visits.page, visits.status, visits.error FROM json_each(?) AS wanted
+JOIN visits ON visits.page = wanted.value AND visits.at = (
+    SELECT max(newest.at) FROM visits AS newest WHERE newest.page = wanted.value
+);

@@ -1,0 +1,114 @@
+"""A list of pages as a table, CSV, JSON and JSON lines, written while it is read."""
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from recrawl.cli.output import json_text, say, say_as_is
+from recrawl.cli.render.terminal import Table, add_page, count, page_table, show
+from recrawl.cli.render.units import iso, until
+from recrawl.crawler.explain import how_often
+from recrawl.crawler.page_list import ListedPage, PageList
+from recrawl.escaping import printable
+from recrawl.records import State
+
+UNKNOWN = "–"
+#: Rows that are printed in one go.
+ROWS_PER_WRITE = 1_000
+COLUMNS = tuple("page" if field.name == "url" else field.name for field in fields(ListedPage))
+
+
+def print_pages(found: PageList, now: int) -> None:
+    """Print a table, and how many pages there are in all."""
+    table = pages_table(found.rows, now)
+    if table.row_count:
+        show(table)
+    if table.row_count < found.found:
+        say(f"These are {table.row_count:,} of {count(found.found, 'page')}; --limit shows more.")
+    else:
+        say(count(found.found, "page"))
+
+
+def pages_table(rows: Iterable[ListedPage], now: int) -> Table:
+    """Return pages as a table."""
+    table = page_table("state", "changes", "visits", "next visit", "failures", "error")
+    table.columns[-1].justify = "left"
+    for row in rows:
+        rate = UNKNOWN if row.change_rate is None else how_often(row.change_rate)
+        cells = [row.state.name.lower(), rate, f"{row.visits:,}", _next(row, now)]
+        error = row.error or (f"status {row.status}" if row.status and row.state else "")
+        add_page(table, row.url, [*cells, f"{row.failures:,}", error])
+    return table
+
+
+def _next(row: ListedPage, now: int) -> str:
+    if row.next_visit is not None:
+        return until(row.next_visit, now)
+    first = row.last_visit is None and row.failures == 0 and row.state is State.ALIVE
+    return "now" if first else UNKNOWN
+
+
+def as_object(row: ListedPage) -> dict[str, Any]:
+    """Return a page as an object for JSON and CSV."""
+    return {
+        "page": row.url,
+        "host": row.host,
+        "state": row.state.name.lower(),
+        "importance": row.importance,
+        "change_rate": row.change_rate,
+        "visits": row.visits,
+        "changes": row.changes,
+        "last_visit": iso(row.last_visit),
+        "next_visit": iso(row.next_visit),
+        "failures": row.failures,
+        "status": row.status,
+        "error": row.error,
+    }
+
+
+def write_csv(rows: Iterable[ListedPage]) -> None:
+    """Print pages as CSV; on a terminal, escaped."""
+    terminal = sys.stdout.isatty()
+    say_as_is(",".join(COLUMNS))
+    for batch in _batches(rows):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(as_object(row).values() for row in batch)
+        written = text.getvalue()
+        say_as_is(printable(written, lines=True) if terminal else written, nl=False)
+
+
+def write_json(rows: Iterable[ListedPage]) -> None:
+    """Print pages as a JSON list with one object per line."""
+    before = "[\n"
+    for batch in _batches(rows):
+        lines = ",\n".join(json_text(as_object(row), indent=None) for row in batch)
+        say_as_is(f"{before}{lines}", nl=False)
+        before = ",\n"
+    say_as_is("[]" if before == "[\n" else "\n]")
+
+
+def write_json_lines(rows: Iterable[ListedPage]) -> None:
+    """Print pages as JSON objects, one per line."""
+    for batch in _batches(rows):
+        say_as_is("\n".join(json_text(as_object(row), indent=None) for row in batch))
+
+
+def _batches(rows: Iterable[ListedPage]) -> Iterator[list[ListedPage]]:
+    batch = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == ROWS_PER_WRITE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+WRITERS: dict[str, Callable[[Iterable[ListedPage]], None]] = {
+    "csv": write_csv,
+    "json": write_json,
+    "jsonl": write_json_lines,
+}

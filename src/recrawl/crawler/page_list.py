@@ -1,0 +1,270 @@
+"""A list of pages, filtered and sorted: what `recrawl pages` shows.
+
+Only numbers are held for all pages; texts are read for those that are listed, in batches.
+"""
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from recrawl.crawler.explain import Price, due_after
+from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
+from recrawl.store.listing import PageColumns
+from recrawl.store.sqlite import SqliteStore
+
+#: What pages can be sorted by.
+ORDERS = (
+    "added",
+    "url",
+    "host",
+    "state",
+    "importance",
+    "rate",
+    "last-visit",
+    "next-visit",
+    "failures",
+    "error",
+)
+#: States by the names that users type.
+STATES = {state.name.lower(): state for state in State}
+#: The states of pages that are visited in their turn.
+VISITED = (State.ALIVE, State.MISSING)
+
+
+@final
+@dataclass(frozen=True)
+class Wanted:
+    """Which pages to list, and in which order.
+
+    Attributes:
+        states: Only pages in these states; empty for all.
+        hosts: Only pages of these hosts; empty for all.
+        error: Only pages whose last visit failed with an error that contains this text, in any
+            case; None for all.
+        failing: Whether to list only pages whose last visit failed.
+        min_rate: Only pages that are believed to change at least so often, per day.
+        max_rate: Only pages that are believed to change at most so often, per day.
+        due_within: Only pages that are due within so many days; pages without a copy are due.
+        order: One of `ORDERS`.
+        reverse: Whether to turn the order round.
+        limit: The maximum number of pages; None for all.
+    """
+
+    states: Collection[State] = ()
+    hosts: Collection[str] = ()
+    error: str | None = None
+    failing: bool = False
+    min_rate: float | None = None
+    max_rate: float | None = None
+    due_within: float | None = None
+    order: str = "added"
+    reverse: bool = False
+    limit: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """A page of the list.
+
+    Attributes:
+        url: Its address.
+        host: Its host.
+        state: Whether it still exists.
+        importance: How much its freshness counts.
+        change_rate: Changes per day; None where nothing is believed yet.
+        visits: How many visits taught something.
+        changes: How many of them found a change.
+        last_visit: When it was last found, in microseconds; None if never.
+        next_visit: When a visit is worth its price; None without a copy, without a price, for a
+            page that is not visited, and for one that failed, whose retries only a run knows.
+        failures: How many of its latest visits failed in a row.
+        status: The HTTP status of the last visit; None without a visit, 0 without a response.
+        error: Why the last visit failed.
+    """
+
+    url: str
+    host: str
+    state: State
+    importance: float
+    change_rate: float | None
+    visits: int
+    changes: int
+    last_visit: int | None
+    next_visit: int | None
+    failures: int
+    status: int | None
+    error: str | None
+
+
+@final
+@dataclass(frozen=True)
+class PageList:
+    """The pages that were asked for.
+
+    Attributes:
+        found: How many pages match, with those beyond the limit.
+        rows: The pages, read while they are consumed.
+    """
+
+    found: int
+    rows: Iterator[ListedPage]
+
+
+def list_pages(store: SqliteStore, wanted: Wanted, price: Price | None, now: int) -> PageList:
+    """Return the pages that were asked for, in order.
+
+    Args:
+        store: The store.
+        wanted: Which pages.
+        price: What a visit must be worth, as the last run found out; None if not known.
+        now: The present, in microseconds.
+    """
+    pages = store.page_columns()
+    due = next_visits(pages, price)
+    errors = _errors(store, pages) if wanted.error is not None or wanted.order == "error" else {}
+    rows = np.flatnonzero(_matching(pages, wanted, due, errors, now))
+    rows = rows[_sorted(store, pages, wanted.order, due, errors, rows)]
+    if wanted.reverse:
+        rows = rows[::-1]
+    return PageList(rows.size, _listed(store, pages, due, rows[: wanted.limit]))
+
+
+def next_visits(pages: PageColumns, price: Price | None) -> Floats:
+    """Return when pages are worth a visit, in microseconds: −∞ without a copy, NaN if unknown."""
+    turn = np.isin(pages.state, VISITED) & (pages.failures == 0)
+    due = np.full(pages.number.size, np.nan)
+    due[turn & (pages.last_visit == NO_TIME)] = -math.inf
+    known = np.flatnonzero(turn & (pages.last_visit != NO_TIME) & ~np.isnan(pages.shape))
+    if price is not None and known.size:
+        after = due_after(
+            pages.importance[known], pages.shape[known], pages.time[known], price.value
+        )
+        due[known] = pages.last_visit[known] + after * MICROSECONDS_A_DAY
+    return due
+
+
+def _rates(pages: PageColumns) -> Floats:
+    rates: Floats = np.divide(
+        pages.shape, pages.time, out=np.full(pages.shape.size, np.nan), where=pages.time > 0.0
+    )
+    return rates
+
+
+def _errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
+    """Return the errors of pages whose last visit failed, by page number."""
+    failed = pages.number[pages.failures > 0]
+    # Few errors are distinct: each is held once.
+    known: dict[str, str] = {}
+    return {
+        number: known.setdefault(error, error)
+        for number, (_, error) in store.last_answers(failed)
+        if error
+    }
+
+
+def _matching(
+    pages: PageColumns, wanted: Wanted, due: Floats, errors: dict[int, str], now: int
+) -> Bools:
+    matches = np.ones(pages.number.size, np.bool_)
+    if wanted.states:
+        matches &= np.isin(pages.state, list(wanted.states))
+    if wanted.hosts:
+        known = [number for number, name in pages.hosts.items() if name in wanted.hosts]
+        matches &= np.isin(pages.host, known)
+    if wanted.failing:
+        matches &= pages.failures > 0
+    if wanted.error is not None:
+        text = wanted.error.casefold()
+        failed = [number for number, error in errors.items() if text in error.casefold()]
+        matches &= np.isin(pages.number, failed)
+    # Comparisons with NaN, for what is not known, are false: such pages are not listed.
+    if wanted.min_rate is not None:
+        matches &= _rates(pages) >= wanted.min_rate
+    if wanted.max_rate is not None:
+        matches &= _rates(pages) <= wanted.max_rate
+    if wanted.due_within is not None:
+        matches &= due <= now + wanted.due_within * MICROSECONDS_A_DAY
+    return matches
+
+
+def _sorted(
+    store: SqliteStore,
+    pages: PageColumns,
+    order: str,
+    due: Floats,
+    errors: dict[int, str],
+    rows: Ints,
+) -> Ints:
+    """Return how to sort rows; what is unknown comes last, and equals stay as they were added."""
+    if order == "added":
+        return np.arange(rows.size)
+    if order == "url":
+        rank_of = np.full(int(pages.number.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+        # Numbers of pages that were added since the columns were read are left out.
+        by_url = store.numbers_by_url()
+        by_url = by_url[by_url < rank_of.size]
+        rank_of[by_url] = np.arange(by_url.size)
+        return np.argsort(rank_of[pages.number[rows]], kind="stable")
+    if order == "host":
+        return np.argsort(_ranks(pages.hosts, pages.host[rows]), kind="stable")
+    if order == "error":
+        return np.argsort(_ranks(errors, pages.number[rows]), kind="stable")
+    return np.argsort(_sort_keys(pages, order, due)[rows], kind="stable")
+
+
+def _sort_keys(pages: PageColumns, order: str, due: Floats) -> Floats:
+    """Return numbers to sort pages by; NaN, for what is not known, is sorted last."""
+    if order == "next-visit":
+        return due
+    if order == "rate":
+        return -_rates(pages)
+    if order == "importance":
+        return -pages.importance
+    if order == "last-visit":
+        last = pages.last_visit.astype(np.float64)
+        last[pages.last_visit == NO_TIME] = np.nan
+        return last
+    counts = pages.state if order == "state" else -pages.failures
+    return counts.astype(np.float64)
+
+
+def _ranks(names: dict[int, str], keys: Ints) -> Ints:
+    """Return the rank of each key's name among the names; the last for a key without one."""
+    rank_of = {name: rank for rank, name in enumerate(sorted(set(names.values())))}
+    return np.array(
+        [rank_of[names[key]] if key in names else len(rank_of) for key in keys.tolist()], np.int64
+    )
+
+
+def _listed(
+    store: SqliteStore, pages: PageColumns, due: Floats, rows: Ints
+) -> Iterator[ListedPage]:
+    rates = _rates(pages)
+    where = dict(zip(pages.number[rows].tolist(), rows.tolist(), strict=True))
+    for number, url, answer in store.page_texts(pages.number[rows]):
+        row = where[number]
+        status, error = answer or (None, None)
+        last, at = int(pages.last_visit[row]), float(due[row])
+        yield ListedPage(
+            url=url,
+            host=pages.hosts[int(pages.host[row])],
+            state=State(int(pages.state[row])),
+            importance=float(pages.importance[row]),
+            change_rate=_known(float(rates[row])),
+            visits=int(pages.visits[row]),
+            changes=int(pages.changes[row]),
+            last_visit=None if last == NO_TIME else last,
+            next_visit=None if not math.isfinite(at) else round(at),
+            failures=int(pages.failures[row]),
+            status=status,
+            error=error,
+        )
+
+
+def _known(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,52 @@
+r"""Text from outside, escaped so that it cannot act on whoever reads it.
+
+A URL, a header or a file name may hold control characters, which drive a terminal, and characters
+that reverse the direction of writing, which make a line read as another. Whatever is printed goes
+through one of these functions: `printable` for lines, and `json_printable` for JSON.
+"""
+
+#: Characters that are printed as they are although Python does not call them printable.
+_LAYOUT = frozenset("\n\t")
+#: The first character that takes two units of UTF-16, as JSON's escapes do.
+_ASTRAL = 0x10000
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Escape control characters, and those that are invisible or reverse the direction.
+
+    Escaping twice changes nothing.
+
+    Args:
+        text: Any text.
+        lines: Whether newlines and tabs are meant, rather than foreign.
+
+    >>> print(printable("https://example.org/ü\x1b[2J\u202e"))
+    https://example.org/ü\x1b[2J\u202e
+    """
+    if text.isprintable():
+        return text
+    kept = _LAYOUT if lines else frozenset()
+    return "".join(
+        char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text
+    )
+
+
+def json_printable(written: str) -> str:
+    r"""Escape the same characters in a text that is JSON already; it means the same as before.
+
+    >>> print(json_printable('{"title": "\u202e\U000e0041"}'))
+    {"title": "\u202e\udb40\udc41"}
+    """
+    if written.isprintable():
+        return written
+    return "".join(
+        char if char.isprintable() or char in _LAYOUT else _json_escape(char) for char in written
+    )
+
+
+def _json_escape(char: str) -> str:
+    code = ord(char)
+    if code < _ASTRAL:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - _ASTRAL, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

@@ -1,0 +1,106 @@
+"""Pages to list: their numbers as columns, and the texts of those that are shown."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from recrawl.kernels.jit import Floats, Ints
+from recrawl.records import NO_TIME
+from recrawl.store.database import Database
+
+#: Rows read in one go.
+ROWS_PER_BATCH = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class PageColumns:
+    """Every page as columns of numbers, in the order in which pages were added.
+
+    Attributes:
+        number: The page's number.
+        host: Its host, a key of ``hosts``.
+        state: A `State`.
+        last_visit: When it was last found, in microseconds; ``NO_TIME`` if never.
+        failures: How many of its latest visits failed in a row.
+        visits: How many visits taught something.
+        changes: How many of them found a change.
+        importance: How much its freshness counts.
+        shape: The shape of the belief about its change rate; NaN where there is none.
+        time: The time of that belief, in days; likewise.
+        hosts: The names of hosts.
+    """
+
+    number: Ints
+    host: Ints
+    state: Ints
+    last_visit: Ints
+    failures: Ints
+    visits: Ints
+    changes: Ints
+    importance: Floats
+    shape: Floats
+    time: Floats
+    hosts: dict[int, str]
+
+
+#: How a visit ended: its HTTP status, 0 for no response, and why it failed, if it did.
+Answer = tuple[int, str | None]
+
+
+def page_columns(database: Database) -> PageColumns:
+    """Read the numbers of every page."""
+    ints: list[Ints] = [np.empty((7, 0), np.int64)]
+    floats: list[Floats] = [np.empty((3, 0))]
+    with database.transaction("begin_read"):
+        for rows in database.batches("page_columns", {"no_time": NO_TIME}, ROWS_PER_BATCH):
+            columns = list(zip(*rows, strict=True))
+            ints.append(np.array(columns[:7], np.int64))
+            # With an explicit float type, NumPy turns None into NaN.
+            floats.append(np.array(columns[7:], np.float64))
+        names: dict[int, str] = dict(database.rows("hosts"))
+    number, host, state, last_visit, failures, visits, changes = np.concatenate(ints, 1)
+    importance, shape, time = np.concatenate(floats, 1)
+    return PageColumns(
+        number,
+        host,
+        state,
+        last_visit,
+        failures,
+        visits,
+        changes,
+        importance,
+        shape,
+        time,
+        names,
+    )
+
+
+def numbers_by_url(database: Database) -> Ints:
+    """Return the numbers of all pages in order of URL."""
+    batches = [
+        np.array(rows, np.int64)[:, 0]
+        for rows in database.batches("numbers_by_url", {}, ROWS_PER_BATCH)
+    ]
+    return np.concatenate([np.empty(0, np.int64), *batches])
+
+
+def last_answers(database: Database, numbers: Ints) -> Iterator[tuple[int, Answer]]:
+    """Yield how the last visit to each of some pages ended; pages without a visit are left out."""
+    for start in range(0, numbers.size, ROWS_PER_BATCH):
+        wanted = json.dumps(numbers[start : start + ROWS_PER_BATCH].tolist())
+        for number, status, error in database.rows("last_answers", wanted):
+            yield number, (status, error)
+
+
+def page_texts(database: Database, numbers: Ints) -> Iterator[tuple[int, str, Answer | None]]:
+    """Yield number, URL and last answer of some pages, in this order."""
+    for start in range(0, numbers.size, ROWS_PER_BATCH):
+        batch = numbers[start : start + ROWS_PER_BATCH]
+        urls: dict[int, str] = dict(database.rows("urls_of", json.dumps(batch.tolist())))
+        answers = dict(last_answers(database, batch))
+        for number in batch.tolist():
+            # A page may have been removed since its numbers were read.
+            if number in urls:
+                yield number, urls[number], answers.get(number)

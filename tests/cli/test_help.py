@@ -1,0 +1,88 @@
+"""The first screen: help that leaves the text room, and completion."""
+
+import os
+import subprocess
+
+import pytest
+from cli.on_a_terminal import PROGRAM
+from typer.testing import CliRunner
+
+from recrawl.cli.app import app
+from recrawl.cli.output import wrapped
+
+COMMANDS = "add run status pages show get remove settings estimate plan budget replay simulate"
+ALL = [[], *([name] for name in COMMANDS.split()), ["paper"], ["demo"], ["export", "log"]]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_help_fits_the_width_and_shows_flags_as_flags(command: list[str], columns: int) -> None:
+    ended = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": str(columns)})
+    assert ended.exit_code == 0
+    assert "<bool>" not in ended.stdout
+    assert "<str>" not in ended.stdout
+    # Examples, which are indented by four, are to be copied: they stay on one line.
+    lines = [line for line in ended.stdout.splitlines() if not line.startswith("    recrawl ")]
+    assert max(map(len, lines)) <= columns
+
+
+def test_the_text_of_options_gets_most_of_the_width() -> None:
+    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "80"}).stdout
+    assert "--follow / --no-follow  Add the pages that crawled pages link to.\n" in shown
+    assert "--for TIME              Stop after this time, such as 1h.\n" in shown
+
+
+def test_examples_keep_their_lines() -> None:
+    shown = CliRunner().invoke(app, ["export", "log", "--help"]).stdout
+    assert "\n    recrawl export log visits.parquet\n    recrawl export log crawl.csv" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "word", "found"),
+    [
+        ("recrawl s", 1, {"status", "show", "settings", "simulate"}),
+        ("recrawl export ", 2, {"log", "copies"}),
+        ("recrawl run --fo", 2, {"--for", "--follow", "--follow-hosts", "--format"}),
+    ],
+)
+def test_the_shell_completes_commands_and_options(typed: str, word: int, found: set[str]) -> None:
+    asked = {"_RECRAWL_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(word)}
+    ended = subprocess.run(
+        PROGRAM, env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert set(ended.stdout.split()) == found
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["settings"], ["run", "-h"], []])
+def test_output_that_fails_is_one_sentence_for_every_command(arguments: list[str]) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123
+        ended = subprocess.run(
+            [*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 2
+    assert ended.stderr == "recrawl: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["settings"], ["run", "-h"]])
+def test_a_reader_that_leaves_ends_every_command_quietly(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        [*PROGRAM, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert ended.returncode == 1
+    assert ended.stderr == b""
+
+
+def test_lines_wrap_between_words() -> None:
+    line = "changes  every 5 days (95 % sure: every 14 days – every 2.6 days)"
+    assert wrapped(line, 40, indent=9).split("\n") == [
+        "changes  every 5 days (95 % sure: every",
+        "         14 days – every 2.6 days)",
+    ]
+    assert wrapped("see https://example.org/a-very-long-address now", 20).split("\n") == [
+        "see",
+        "https://example.org/a-very-long-address",
+        "now",
+    ]

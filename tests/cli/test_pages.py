@@ -1,0 +1,150 @@
+"""``recrawl pages``: filters, orders and formats."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cli.crawling_site import move_to, run
+from cli.refusing import refused
+
+from recrawl.cli.commands.pages import LISTED_AS
+from recrawl.crawler.explain import PRICE
+from recrawl.crawler.page_list import ORDERS
+from recrawl.records import MICROSECONDS_A_DAY, Outcome, Response, State, Visit
+from recrawl.store.rows import NewPage
+from recrawl.store.sqlite import SqliteStore
+
+DAY = round(MICROSECONDS_A_DAY)
+#: Path, host, state, days of the last visit, belief, failures and error.
+PAGES = [
+    ("/slow", "b.example", State.ALIVE, 20_000, (1.0, 100.0), 0, None),
+    ("/fast", "a.example", State.ALIVE, 20_000, (40.0, 10.0), 0, None),
+    ("/gone", "a.example", State.GONE, 19_000, (2.0, 10.0), 0, None),
+    ("/down", "c.example", State.ALIVE, 19_500, (3.0, 10.0), 4, "Timed out after 30 s"),
+    ("/lost", "c.example", State.MISSING, 19_500, (3.0, 10.0), 0, None),
+    ("/odd", "a.example", State.ALIVE, 19_500, (3.0, 10.0), 1, "connection refused"),
+    ("/new", "b.example", State.ALIVE, None, None, 0, None),
+]
+
+
+@pytest.fixture(autouse=True)
+def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_to(tmp_path, monkeypatch)
+    with SqliteStore.open("recrawl.db", create=True) as store:
+        store.add([NewPage(f"https://{host}{path}", host) for path, host, *_ in PAGES], at=0)
+        store.set_meta(PRICE, "0.5")
+        for path, host, state, days, belief, failures, error in PAGES:
+            if days is None:
+                continue
+            found = store.page(f"https://{host}{path}")
+            assert found is not None
+            page = replace(found, state=state, last_visit=days * DAY, failures=failures, visits=3)
+            status = 0 if error else 404 if state else 200
+            answer = Response(page.url, status, days * DAY, error=error)
+            outcome = Outcome.FAILED if error else Outcome.UNCHANGED
+            store.record([Visit(page, outcome, answer, belief=belief)])
+
+
+def listed(*options: str) -> list[str]:
+    """Return the paths of the pages in the order in which they are listed."""
+    rows = json.loads(run("pages", "--format", "json", *options).stdout)
+    return [row["page"].rpartition("/")[2] for row in rows]
+
+
+def test_without_filters_all_pages_are_listed_as_they_were_added() -> None:
+    assert listed() == [path[1:] for path, *_ in PAGES]
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--state", "gone"], ["gone"]),
+        (["--state", "gone", "--state", "missing"], ["gone", "lost"]),
+        (["--host", "A.example"], ["fast", "gone", "odd"]),
+        (["--failing"], ["down", "odd"]),
+        (["--error", "TIMED OUT"], ["down"]),
+        (["--min-rate", "1/day"], ["fast"]),
+        (["--max-rate", "1/week"], ["slow"]),
+        (["--due", "1h"], ["slow", "lost", "new"]),
+        (["--limit", "2"], ["slow", "fast"]),
+        (["--host", "nowhere.example"], []),
+    ],
+)
+def test_filters_keep_the_pages_that_are_asked_for(options: list[str], names: list[str]) -> None:
+    assert listed(*options) == names
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        ("url", ["fast", "gone", "odd", "new", "slow", "down", "lost"]),
+        ("host", ["fast", "gone", "odd", "slow", "new", "down", "lost"]),
+        ("state", ["slow", "fast", "down", "odd", "new", "lost", "gone"]),
+        ("rate", ["fast", "down", "lost", "odd", "gone", "slow", "new"]),
+        ("last-visit", ["gone", "down", "lost", "odd", "slow", "fast", "new"]),
+        ("next-visit", ["new", "lost", "slow", "fast", "gone", "down", "odd"]),
+        ("failures", ["down", "odd", "slow", "fast", "gone", "lost", "new"]),
+        ("error", ["down", "odd", "slow", "fast", "gone", "lost", "new"]),
+    ],
+)
+def test_pages_are_sorted_with_the_unknown_last(order: str, names: list[str]) -> None:
+    assert listed("--sort", order) == names
+    assert listed("--sort", order, "--reverse") == names[::-1]
+
+
+def test_a_limit_takes_the_first_of_the_order() -> None:
+    assert listed("--sort", "rate", "--limit", "1") == ["fast"]
+
+
+def test_all_formats_have_the_same_rows() -> None:
+    objects = json.loads(run("pages", "--format", "json").stdout)
+    lines = run("pages", "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == objects
+    rows = list(csv.DictReader(io.StringIO(run("pages", "--format", "csv").stdout)))
+    assert [row["page"] for row in rows] == [one["page"] for one in objects]
+    assert list(rows[0]) == list(objects[0])
+    down = objects[3]
+    assert (down["state"], down["failures"], down["error"]) == ("alive", 4, "Timed out after 30 s")
+    assert down["next_visit"] is None
+    assert down["change_rate"] == pytest.approx(0.3)
+
+
+def test_a_table_says_how_many_pages_there_are() -> None:
+    assert run("pages", "--limit", "3").stdout.endswith(
+        "These are 3 of 7 pages; --limit shows more.\n"
+    )
+    shown = run("pages").stdout
+    assert shown.endswith("7 pages\n")
+    assert "Timed out after 30 s" in shown
+
+
+def test_nothing_found_is_empty_in_every_format() -> None:
+    nothing = ["pages", "--host", "nowhere.example", "--format"]
+    assert run(*nothing, "json").stdout == "[]\n"
+    assert run(*nothing, "jsonl").stdout == ""
+    assert run(*nothing, "csv").stdout.count("\n") == 1
+    assert run(*nothing, "table").stdout == "0 pages\n"
+
+
+def test_what_cannot_be_asked_for_is_refused() -> None:
+    states = ", ".join(state.name.lower() for state in State)
+    assert states.partition(",")[0] in refused("pages", "--state", "dead")
+    assert "next-visit" in refused("pages", "--sort", "size")
+    assert "jsonl" in refused("pages", "--format", "xml")
+    assert "--limit" in refused("pages", "--limit", "0")
+
+
+def test_help_names_every_order_and_format() -> None:
+    shown = run("pages", "--help").stdout
+    assert all(name in shown for name in (*ORDERS, *LISTED_AS))
+
+
+def test_the_exported_log_says_why_visits_failed() -> None:
+    run("export", "log", "log.csv")
+    with Path("log.csv").open(encoding="utf-8") as file:
+        errors = {row["url"]: row["error"] for row in csv.DictReader(file)}
+    assert errors["https://c.example/down"] == "Timed out after 30 s"
+    assert errors["https://a.example/fast"] == ""
