@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
 from http import HTTPStatus
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from recrawl.units import MICROSECONDS_A_DAY as MICROSECONDS_A_DAY  # noqa: PLC0414 - re-exported
 from recrawl.units import SECONDS_A_DAY as SECONDS_A_DAY  # noqa: PLC0414 - re-exported
+
+if TYPE_CHECKING:
+    # Not at run time: processes that only parse pages are small without it.
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Outcome(IntEnum):
@@ -39,13 +41,13 @@ class CrawlLog:
         source: What messages call the log.
     """
 
-    page: NDArray[np.int64]
-    time: NDArray[np.int64]
-    outcome: NDArray[np.int8]
+    page: "NDArray[np.int64]"
+    time: "NDArray[np.int64]"
+    outcome: "NDArray[np.int8]"
     names: Any
-    crawl_rate: NDArray[np.float64] | None = None
-    last_modified: NDArray[np.int64] | None = None
-    importance: NDArray[np.float64] | None = None
+    crawl_rate: "NDArray[np.float64] | None" = None
+    last_modified: "NDArray[np.int64] | None" = None
+    importance: "NDArray[np.float64] | None" = None
     duplicates: int = 0
     source: str = "crawl log"
 
@@ -56,7 +58,7 @@ class CrawlLog:
 
 
 #: Stands for a missing time in a column of times.
-NO_TIME = np.iinfo(np.int64).min
+NO_TIME = -(2**63)
 
 
 class State(IntEnum):
@@ -214,6 +216,7 @@ class Visit:
         belief: Shape and time of the belief about its change rate; None if it did not change.
         content: The new copy, if there is one; it is stored under ``page.body``.
         last_modified: When the page last changed according to the server, in microseconds.
+        links: The addresses that the new copy links to, if links are followed.
     """
 
     page: Page
@@ -223,6 +226,7 @@ class Visit:
     belief: tuple[float, float] | None = None
     content: bytes | None = None
     last_modified: int | None = None
+    links: tuple[str, ...] = ()
 
     @property
     def is_refusal(self) -> bool:

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content.sitemaps import MAX_BYTES, MAX_ENTRIES, Sitemap, read_sitemap
+from recrawl.content.packed_sitemaps import read_packed
+from recrawl.content.sitemaps import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    Sitemap,
+    _whole_tokens,
+    read_sitemap,
+)
 
 DAY = 1_767_225_600_000_000
 URLSET = """<?xml version="1.0" encoding="UTF-8"?>
@@ -150,3 +157,31 @@ def test_any_bytes_can_be_read(body: bytes) -> None:
     read_sitemap(body)
     read_sitemap(b"<urlset><url><loc>" + body)
     read_sitemap(b"\x1f\x8b" + body)
+
+
+class Stuck:
+    """A parser in the middle of a token that does not end."""
+
+    CurrentByteIndex = 8
+
+
+def test_a_token_of_megabytes_is_read_a_few_times_and_not_with_every_piece() -> None:
+    pieces = [bytes(65_536)] * 700
+    fed = list(_whole_tokens(pieces, Stuck()))  # type: ignore[arg-type]
+    assert b"".join(fed) == b"".join(pieces)
+    assert len(fed) <= 12
+
+
+def test_defaults_of_attributes_are_not_multiplied() -> None:
+    defaults = " ".join(f'a{number} CDATA "x"' for number in range(1_000))
+    bomb = f"<!DOCTYPE urlset [<!ATTLIST url {defaults}>]><urlset>" + "<url/>" * 50_000
+    assert read_sitemap(gzip.compress(bomb.encode())) == Sitemap(is_whole=False)
+
+
+def test_a_full_sitemap_survives_packing() -> None:
+    entry = "<url><loc>http://e.org/{}</loc><lastmod>{}</lastmod></url>"
+    urls = "".join(entry.format(n, "2026-01-01" if n % 2 else "") for n in range(1_000))
+    maps = "<sitemap><loc>http://e.org/s.xml</loc></sitemap>"
+    body = f"<urlset>{urls}{maps}</urlset>".encode()
+    assert read_packed(body).unpacked() == read_sitemap(body)
+    assert read_packed(b"<urlset/>").unpacked() == Sitemap()

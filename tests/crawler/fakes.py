@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from virtual_time import run as run_in_virtual_time
@@ -15,7 +15,6 @@ from recrawl.crawler.build import load, patience_of
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import Crawl
-from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.stats import Stats
@@ -46,6 +45,9 @@ from recrawl.store.rows import (
     Spent,
     Trouble,
 )
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 SECOND = 1_000_000
 PER_SECOND = 86_400.0
@@ -244,6 +246,13 @@ class MemoryStore:
         self.meta[key] = value
 
 
+class ParsedHere:
+    """Parses in this process: virtual time does not wait for others."""
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(*args, **kwargs)
+
+
 class VirtualExecutor(Executor):
     """Runs functions at once, or after the virtual seconds given for their name.
 
@@ -403,7 +412,7 @@ def crawl(
         web.clock = lambda: start + round(loop.time() * SECOND)
         frontier = load(store, settings, web.clock())
         thread = StoreThread(store, VirtualExecutor(store_seconds or {}))
-        pool = ParsePool()
+        pool = ParsedHere()
         pacing = HostPacing(
             settings.delay_of, settings.host_connections, connections=settings.connections
         )
@@ -417,6 +426,7 @@ def crawl(
                 settings.full_fetch_every,
                 patience_of(settings),
                 pool,
+                follow_depth=settings.max_depth if settings.follow else 0,
             ),
             thread,
             settings,

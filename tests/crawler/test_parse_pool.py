@@ -1,58 +1,255 @@
-"""Long pages are read beside the loop, short ones in it."""
+"""Whatever reads foreign bytes is done in processes that can be killed."""
 
 import asyncio
-import threading
+import os
+import signal
+import subprocess
+import sys
 import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
 
+import pytest
+
+from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
-from recrawl.crawler.parse_pool import SHORT, ParsePool
+from recrawl.crawler import parse_pool
+from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
+
+T = TypeVar("T")
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and processes of Linux")
 
 
-def where(_body: bytes) -> str:
-    return threading.current_thread().name
+def busy(seconds: float) -> float:
+    """Use a processor."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return seconds
 
 
-def test_short_pages_are_read_here_and_long_ones_elsewhere() -> None:
-    async def read(body: bytes) -> str:
-        pool = ParsePool()
+def fill_memory(size: int) -> int:
+    return len(bytearray(size))
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def fail(message: str) -> None:
+    raise ValueError(message)
+
+
+def leave(marker: Path) -> str:
+    """End as if somebody had killed all processes, but only the first time."""
+    if not marker.exists():
+        marker.touch()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+    return marker.name
+
+
+def with_pool(use: Callable[[ParsePool], Awaitable[T]], processes: int = 1) -> T:
+    async def main() -> T:
+        pool = ParsePool(processes)
         try:
-            return await pool.run(body, where, body)
+            return await use(pool)
         finally:
             pool.close()
 
-    here = threading.current_thread().name
-    assert asyncio.run(read(b"a" * SHORT)) == here
-    assert asyncio.run(read(b"a" * (SHORT + 1))).startswith("parse")
+    return asyncio.run(main())
 
 
-def test_the_loop_goes_on_while_a_page_that_was_made_to_be_slow_is_read() -> None:
-    attributes = "".join(f"a{n} " + "x='>' " * (n % 1_500 == 0) for n in range(25_000))
-    page = f"<div {attributes}>Hello</div>".encode()
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits that a test can wait for."""
+    monkeypatch.setattr(parse_pool, "QUICK_SECONDS", 0.1)
+    monkeypatch.setattr(parse_pool, "SLOW_SECONDS", 0.4)
 
-    async def longest_pause() -> tuple[float, float]:
-        pool, pauses = ParsePool(), [0.0]
-        begun = time.perf_counter()
-        reading = asyncio.ensure_future(pool.run(page, Reader().read, page, "text/html"))
-        while not reading.done():
-            before = time.perf_counter()
-            await asyncio.sleep(0.01)
-            pauses.append(time.perf_counter() - before)
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60.0
+    while not is_done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_calls_are_made_in_other_processes_and_what_fails_there_fails_here() -> None:
+    async def use(pool: ParsePool) -> list[object]:
+        return await asyncio.gather(
+            pool.run(os.getpid),
+            pool.run(fail, "no page"),
+            *(pool.run(len, b"a" * n) for n in range(100)),
+            return_exceptions=True,
+        )
+
+    pid, error, *lengths = with_pool(use, processes=2)
+    assert pid != os.getpid()
+    assert (type(error), str(error)) == (ValueError, "no page")
+    assert lengths == list(range(100))
+
+
+def test_what_cannot_be_pickled_fails_and_nothing_else_does() -> None:
+    async def use(pool: ParsePool) -> tuple[object, object]:
+        local = pool.run(lambda: 1)
+        return await asyncio.gather(local, pool.run(len, b"abc"), return_exceptions=True)
+
+    error, length = with_pool(use)
+    assert isinstance(error, Exception)
+    assert length == 3
+
+
+@needs_linux
+@pytest.mark.usefixtures("quick")
+def test_a_call_that_takes_too_long_is_given_up_and_its_neighbours_are_made() -> None:
+    async def use(pool: ParsePool) -> list[object]:
+        calls = [pool.run(busy, seconds) for seconds in (0.0, 100.0, 0.01, 0.2, 0.0)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    first, hopeless, second, slow, last = with_pool(use)
+    assert (first, second, slow, last) == (0.0, 0.01, 0.2, 0.0)
+    assert isinstance(hopeless, TooExpensiveError)
+
+
+@needs_linux
+@pytest.mark.usefixtures("quick")
+def test_calls_that_take_memory_or_crash_are_given_up() -> None:
+    async def use(pool: ParsePool) -> list[object]:
+        large, small = pool.run(fill_memory, 10**9), pool.run(fill_memory, 10**6)
+        return list(await asyncio.gather(large, pool.run(crash), small, return_exceptions=True))
+
+    large, crashed, small = with_pool(use)
+    assert isinstance(large, TooExpensiveError)
+    assert isinstance(crashed, TooExpensiveError)
+    assert small == 10**6
+
+
+@needs_linux
+@pytest.mark.usefixtures("quick")
+def test_only_a_few_slow_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parse_pool, "MAX_SLOW", 1)
+
+    async def use(pool: ParsePool) -> int:
+        calls = [pool.run(busy, 0.2) for _ in range(5)]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        return sum(isinstance(one, TooExpensiveError) for one in found)
+
+    assert with_pool(use) >= 1
+
+
+@needs_linux
+def test_a_process_that_somebody_else_ended_is_not_blamed_on_the_page(tmp_path: Path) -> None:
+    async def use(pool: ParsePool) -> list[str]:
+        return await asyncio.gather(*(pool.run(leave, tmp_path / name) for name in "abc"))
+
+    assert with_pool(use) == ["a", "b", "c"]
+
+
+@needs_linux
+def test_closing_ends_processes_that_are_busy_and_cancels_calls() -> None:
+    async def use() -> tuple[list[int], float]:
+        pool = ParsePool(1)
+        await pool.run(len, b"")
+        calls = [asyncio.ensure_future(pool.run(busy, 100.0)) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        pids, begun = pool.pids, time.monotonic()
         pool.close()
-        return max(pauses), time.perf_counter() - begun
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        return pids, time.monotonic() - begun
 
-    pause, took = asyncio.run(longest_pause())
-    assert pause < max(0.5 * took, 0.2)
+    pids, took = asyncio.run(use())
+    assert pids
+    assert took < 5.0
+    wait_until(lambda: not any(map(is_running, pids)))
 
 
-def test_what_fails_elsewhere_fails_here() -> None:
-    def fail(_body: bytes) -> None:
-        raise ValueError("no page")
+@needs_linux
+def test_processes_die_with_the_crawl_even_if_it_is_killed_while_they_are_busy() -> None:
+    program = (
+        "import asyncio, time\n"
+        "from crawler.test_parse_pool import busy\n"
+        "from recrawl.crawler import parse_pool\n"
+        "parse_pool.QUICK_SECONDS = 100.0\n"
+        "async def main():\n"
+        "    pool = parse_pool.ParsePool(1)\n"
+        "    await pool.run(len, b'')\n"
+        "    calls = [asyncio.ensure_future(pool.run(busy, 90.0))]\n"
+        "    await asyncio.sleep(0.3)\n"
+        "    print(*pool.pids, flush=True)\n"
+        "    await asyncio.sleep(90)\n"
+        "asyncio.run(main())\n"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, env=environ
+    ) as process:
+        assert process.stdout is not None
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        assert pids
+        assert all(map(is_running, pids))
+        process.kill()
+    wait_until(lambda: not any(map(is_running, pids)))
 
-    async def read() -> str:
-        try:
-            await ParsePool().run(b"a" * (SHORT + 1), fail, b"")
-        except ValueError as error:
-            return str(error)
-        return ""
 
-    assert asyncio.run(read()) == "no page"
+@needs_linux
+def test_processes_are_small_and_import_nothing_heavy() -> None:
+    async def use(pool: ParsePool) -> set[str]:
+        return await pool.run(heavy_modules)
+
+    assert with_pool(use) == set()
+
+
+def heavy_modules() -> set[str]:
+    """Return what is loaded in this process that parsing does not need."""
+    heavy = {"numpy", "numba", "matplotlib", "aiohttp", "pyarrow", "scipy", "asyncio"}
+    # This module itself, which is not part of the pool, imports asyncio.
+    return (heavy - {"asyncio"}) & sys.modules.keys()
+
+
+@needs_linux
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        b"<p>" * 133_000,
+        b"<select>" + b"<option>x" * 20_000,
+        b"".join(b"<x-%d>" % number for number in range(50_000)),
+        b"<table><tr><td>" * 26_000,
+        b"".join(b"<font a=%d>x<p>" % number for number in range(25_000)),
+        b"<div " + b"".join(b"a%d " % number for number in range(60_000)) + b">",
+    ],
+    ids=["paragraphs", "options", "custom tags", "tables", "formatting", "attributes"],
+)
+def test_the_loop_goes_on_while_a_page_that_was_made_to_be_slow_is_read(bomb: bytes) -> None:
+    """The loop itself uses next to no processor time, and waits for nobody."""
+    assert len(bomb) <= MAX_BYTES
+
+    async def use(pool: ParsePool) -> float:
+        await pool.run(len, b"")
+        reading = asyncio.ensure_future(pool.run(read_text, bomb))
+        begun = time.thread_time()
+        turns = 0
+        while not reading.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        # Whether it was given up does not matter.
+        reading.exception()
+        return (time.thread_time() - begun) / max(turns, 1)
+
+    assert with_pool(use) < 0.05
+
+
+def read_text(body: bytes) -> int:
+    """Return how many blocks a page has: the whole content would be large."""
+    return len(Reader().read(body, "text/html").blocks)

@@ -1,17 +1,23 @@
 """One visit: conditions, the copy, and the second fetch where a page seems to change every time."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from typing import ParamSpec, TypeVar
 
 import pytest
 from site_server import page_about
 
 from recrawl.content.compare import Patience
 from recrawl.content.reader import Reader
-from recrawl.crawler.parse_pool import ParsePool
+from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import StoreError
+from recrawl.http.host_pacing import TOO_EXPENSIVE, HostPacing
 from recrawl.records import Outcome, Page, Response, Validators, Visit, digest_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 URL = "https://a.example/"
 OLD = page_about("As it was.").encode()
@@ -127,3 +133,44 @@ def test_a_page_is_retired_after_three_404(missed: int, state: str) -> None:
     for _ in range(missed + 1):
         page = visit(page, Scripted(Response(URL, 404, 2))).page
     assert page.state.name == state
+
+
+class Hopeless:
+    """Finds everything too expensive to parse."""
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        del function, args, kwargs
+        raise TooExpensiveError
+
+
+def test_a_page_that_is_too_expensive_to_parse_is_a_failure_and_its_host_is_blamed() -> None:
+    bomb = b"<p>" * 50_000
+    visitor = Visitor(Scripted(ok(bomb)), Reader(), lambda _: OLD, 20, PATIENCE, Hopeless())
+    found = asyncio.run(visitor.visit(COPY))
+    assert (found.outcome, found.content, found.page.body) == (Outcome.FAILED, None, COPY.body)
+    assert (found.response.error, found.response.body) == (TOO_EXPENSIVE, None)
+    assert HostPacing().backoff("a.example", found.response) > 0.0
+
+
+def test_what_need_not_be_parsed_is_not_sent_to_another_process() -> None:
+    same = b"<p>" * 50_000
+    page = replace(COPY, body=digest_of(same))
+    for response, before in ((ok(same), page), (ok(same), replace(page, body=None))):
+        visitor = Visitor(Scripted(response), Reader(), lambda _: same, 20, PATIENCE, Hopeless())
+        assert asyncio.run(visitor.visit(before)).outcome is not Outcome.FAILED
+
+
+def test_links_of_a_new_copy_are_read_with_it_as_far_as_they_are_followed() -> None:
+    body = b'<a href="/one">One</a>'
+    for depth, expected in ((0, ()), (1, ("https://a.example/one",))):
+        visitor = Visitor(
+            Scripted(ok(body)),
+            Reader(),
+            lambda _: OLD,
+            20,
+            PATIENCE,
+            Hopeless(),
+            follow_depth=depth,
+        )
+        found = asyncio.run(visitor.visit(replace(COPY, body=None, last_visit=None)))
+        assert (found.outcome, found.links) == (Outcome.FIRST, expected)

@@ -2,7 +2,13 @@
 
 import pytest
 
-from recrawl.http.host_pacing import MAX_BACKOFF, TOO_MANY_PAUSE, HostPacing
+from recrawl.http.host_pacing import (
+    MAX_BACKOFF,
+    TOO_EXPENSIVE,
+    TOO_MANY_PAUSE,
+    TOO_SLOW,
+    HostPacing,
+)
 from recrawl.records import Response
 
 URL = "https://example.org/"
@@ -156,3 +162,13 @@ def test_hosts_in_trouble_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     assert [pacing.backoff("failing", BUSY) for _ in range(2)] == [0.0, 30.0]
     assert pacing.free_suspects == 1
     pacing.end_visit("visited")
+
+
+def test_whoever_takes_what_others_need_is_left_alone_at_once() -> None:
+    for error in (TOO_EXPENSIVE, TOO_SLOW):
+        pacing = HostPacing(0.0, connections=2)
+        blamed = Response(URL, 200, at=0, error=error)
+        assert [pacing.backoff("a", blamed) for _ in range(3)] == [30.0, 60.0, 120.0]
+        pacing.start_visit("a")
+        assert pacing.is_held_back("a")
+        assert pacing.backoff("a", FINE) == 0.0

@@ -2,8 +2,10 @@
 
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from xml.parsers import expat
 
 from recrawl.content.html import in_utf8
@@ -57,7 +59,7 @@ def read_sitemap(body: bytes) -> Sitemap:
     """Read a sitemap, a sitemap index, an RSS or Atom feed, or a list of addresses.
 
     It may be compressed with gzip. If it is broken or too long, the entries before that count.
-    Reading stops at an entity declaration, as no sitemap needs one.
+    Reading stops at a declaration of an entity or of attributes, as no sitemap needs one.
 
     >>> page = b"<url><loc>http://e.org/a</loc><lastmod>2026-01-01</lastmod></url>"
     >>> read_sitemap(b"<urlset>" + page).entries
@@ -65,30 +67,56 @@ def read_sitemap(body: bytes) -> Sitemap:
     >>> read_sitemap(b"<!doctype html><title>Not found</title>").problem
     'it is an HTML page, not a sitemap or feed'
     """
-    text, is_whole = _decompressed(body)
-    start = text[:_PIECE].lstrip(b"\xef\xbb\xbf \t\r\n")
+    text = _Text(body)
+    start = (first := next(text, b"")).lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
-        return _read_xml(text[text.find(start[:1]) :], is_whole=is_whole)
-    lines = in_utf8(text, "text/plain").decode(errors="replace").splitlines()
+        return _read_xml(first[first.find(start[:1]) :], text)
+    whole = b"".join((first, *text))
+    lines = in_utf8(whole, "text/plain").decode(errors="replace").splitlines()
     found = _Found()
     for line in lines[: MAX_ENTRIES + 1]:
         found.add("url", line.strip(), None)
     problem = None if found.entries else "it is empty" if not start else "there is no URL in it"
-    return found.sitemap("list", problem, is_whole=is_whole)
+    return found.sitemap("list", problem, is_whole=text.is_whole)
 
 
-def _decompressed(body: bytes) -> tuple[bytes, bool]:
-    """Return the text up to the limit, and whether that is all of it."""
-    if not body.startswith(_GZIP):
-        return body[:MAX_BYTES], len(body) <= MAX_BYTES
-    decompressor = zlib.decompressobj(wbits=31)
-    text = bytearray()
-    with suppress(zlib.error):
-        for at in range(0, len(body), _PIECE):
-            text += decompressor.decompress(body[at : at + _PIECE], MAX_BYTES - len(text))
-            if decompressor.eof or len(text) >= MAX_BYTES:
-                break
-    return bytes(text), decompressor.eof
+class _Text:
+    """The text of a sitemap up to the limit, decompressed a piece at a time.
+
+    Attributes:
+        is_whole: Whether all of it was read, and no more than the limit.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self.is_whole = False
+        self._pieces = self._unpacked(body) if body.startswith(_GZIP) else self._plain(body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._pieces
+
+    def __next__(self) -> bytes:
+        return next(self._pieces)
+
+    def _plain(self, body: bytes) -> Iterator[bytes]:
+        self.is_whole = len(body) <= MAX_BYTES
+        for at in range(0, min(len(body), MAX_BYTES), _PIECE):
+            yield body[at : min(at + _PIECE, MAX_BYTES)]
+
+    def _unpacked(self, body: bytes) -> Iterator[bytes]:
+        unpacker = zlib.decompressobj(wbits=31)
+        left, read, length = b"", 0, 0
+        while not unpacker.eof and (left or read < len(body)) and length < MAX_BYTES:
+            if not left:
+                left, read = body[read : read + _PIECE], read + _PIECE
+            try:
+                piece = unpacker.decompress(left, min(_PIECE, MAX_BYTES - length))
+            except zlib.error:
+                return
+            left = unpacker.unconsumed_tail
+            length += len(piece)
+            if piece:
+                yield piece
+        self.is_whole = unpacker.eof
 
 
 @dataclass
@@ -117,8 +145,8 @@ class _Found:
         )
 
 
-class _EntityError(Exception):
-    """The document declares entities."""
+class _DeclarationError(Exception):
+    """The document declares entities, or defaults of attributes."""
 
 
 class _Handler:
@@ -172,40 +200,57 @@ class _Handler:
             self.date = read_date(text)
 
     def refuse(self, *_: object) -> None:
-        raise _EntityError
+        raise _DeclarationError
 
 
-def _read_xml(text: bytes, *, is_whole: bool) -> Sitemap:
+def _read_xml(first: bytes, text: _Text) -> Sitemap:
     handler = _Handler()
     parser = expat.ParserCreate()
     parser.StartElementHandler = handler.start
     parser.EndElementHandler = handler.end
     parser.CharacterDataHandler = handler.data
-    parser.EntityDeclHandler = handler.refuse
+    parser.EntityDeclHandler = parser.AttlistDeclHandler = handler.refuse
     try:
-        for at in range(0, len(text), _PIECE):
-            parser.Parse(text[at : at + _PIECE], False)  # noqa: FBT003 - expat's
+        for piece in _whole_tokens(chain([first], text), parser):
+            parser.Parse(piece, False)  # noqa: FBT003 - expat's
             if handler.found.is_full:
                 break
         else:
             parser.Parse(b"", True)  # noqa: FBT003 - likewise
-    except (expat.ExpatError, _EntityError, LookupError, ValueError):
-        is_whole = False
+    except (expat.ExpatError, _DeclarationError, LookupError, ValueError):
+        text.is_whole = False
     found, root = handler.found, handler.root
     kind = _KINDS.get(root or "")
     is_read = root != "html" and (found.entries or found.sitemaps)
-    problem = None if is_read else _problem(text, root, is_whole=is_whole)
+    problem = None if is_read else _problem(first, root, is_whole=text.is_whole)
     usual = "index" if found.sitemaps else "sitemap"
-    return found.sitemap(kind or usual, problem, is_whole=is_whole)
+    return found.sitemap(kind or usual, problem, is_whole=text.is_whole)
 
 
-def _problem(text: bytes, root: str | None, *, is_whole: bool) -> str | None:
+def _problem(first: bytes, root: str | None, *, is_whole: bool) -> str | None:
     """Return why a file without entries is not a sitemap; None for one that is merely empty."""
-    if root == "html" or _HTML.match(text[:_PIECE]):
+    if root == "html" or _HTML.match(first):
         return "it is an HTML page, not a sitemap or feed"
     if root is not None and root not in _KINDS:
         return f"its root element is {quoted(root)}, not one of a sitemap or feed"
     return None if is_whole else "it is not well-formed XML"
+
+
+def _whole_tokens(pieces: Iterable[bytes], parser: expat.XMLParserType) -> Iterator[bytes]:
+    """Join pieces while a token goes on, such as a comment of megabytes.
+
+    The parser reads a token from its beginning again with every piece; if each piece doubles what
+    there is of the token, that takes little more than reading it once.
+    """
+    waiting, length, parsed = list[bytes](), 0, 0
+    for piece in pieces:
+        waiting.append(piece)
+        length += len(piece)
+        if length >= parsed - max(parser.CurrentByteIndex, 0):
+            yield b"".join(waiting)
+            parsed += length
+            waiting, length = [], 0
+    yield b"".join(waiting)
 
 
 def _local(tag: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import math
 import os
 import signal
@@ -37,6 +38,12 @@ from recrawl.http.limits import Limits
 from recrawl.records import MICROSECONDS_A_DAY, RobotsText
 from recrawl.store.rows import Added
 from recrawl.store.sqlite import SqliteStore
+
+LOGGER = logging.getLogger("recrawl.crawler")
+
+#: Seconds after a signal at which the process ends, whatever it is doing: supervisors kill after
+#: some ten. Visits in flight are given `recrawl.crawler.loop.GRACE` of them.
+STOP_SECONDS = 6.5
 
 Watch = Callable[[Stats], object]
 
@@ -161,12 +168,20 @@ async def _crawl(
     access: Callable[[str], Access],
     readers: Callable[[str], Reader],
 ) -> Stats:
-    thread, parse_pool = StoreThread(store), ParsePool()
+    thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)
     visits = settings.full_fetch_every, patience_of(settings)
     async with _fetcher(settings, thread, reader, access) as fetcher:
         crawl = Crawl(
             frontier,
-            Visitor(fetcher, readers, reader.body, *visits, parse_pool),
+            Visitor(
+                fetcher,
+                readers,
+                reader.body,
+                *visits,
+                parse_pool,
+                follow_depth=settings.max_depth if settings.follow else 0,
+                memory=fetcher.memory,
+            ),
             thread,
             settings,
             pacing=fetcher.gate.pacing,
@@ -268,12 +283,19 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def _stop_on_signals(crawl: Crawl) -> None:
+    """Stop at the first signal, at the latest when the time for that is over."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
     def stop() -> None:
         if crawl.stopping and task is not None:
             task.cancel()
+        if not crawl.stopping:
+            timer = threading.Timer(STOP_SECONDS, _end_at_once)
+            timer.daemon = True
+            timer.start()
+            if task is not None:
+                task.add_done_callback(lambda _: timer.cancel())
         crawl.stop()
 
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -282,3 +304,10 @@ def _stop_on_signals(crawl: Crawl) -> None:
             # Under nohup, a terminal that is closed is to be ignored, and stays so.
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, stop)
+
+
+def _end_at_once() -> None:
+    """End the process: a write or a server's name takes too long. The store survives it."""
+    LOGGER.error("stopping took more than %g s; what was in flight is lost", STOP_SECONDS)
+    logging.shutdown()
+    os._exit(1)

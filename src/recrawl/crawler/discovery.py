@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import final
 
-from recrawl.content.links import links
-from recrawl.content.sitemaps import Sitemap, read_sitemap
+from recrawl.content.packed_sitemaps import read_packed
+from recrawl.content.sitemaps import Sitemap
 from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.protocols import Fetching
+from recrawl.crawler.parse_pool import TooExpensiveError
+from recrawl.crawler.protocols import Fetching, Parsing
 from recrawl.crawler.scope import Scope
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.sitemap_hosts import Vetted, canonical_urls, vet
@@ -57,7 +57,7 @@ class Discovery:
         store: Where pages are added.
         fetcher: The HTTP client, for sitemaps.
         settings: Whether and how far to follow links, how often to read sitemaps.
-        parse_pool: Where long pages and sitemaps are parsed.
+        parse_pool: Where sitemaps are parsed.
 
     Attributes:
         failing: Sitemaps and feeds that could not be read, or not completely, and why.
@@ -69,7 +69,7 @@ class Discovery:
         store: StoreThread,
         fetcher: Fetching,
         settings: Settings,
-        parse_pool: ParsePool,
+        parse_pool: Parsing,
     ) -> None:
         self._frontier = frontier
         self._thread = store
@@ -186,7 +186,11 @@ class Discovery:
             return self._failed(known, now, error, response.retry_after)
         if response.body is None:
             return self._succeeded(known, now)
-        sitemap = await self._parse_pool.run(response.body, read_sitemap, response.body)
+        try:
+            packed = await self._parse_pool.run(read_packed, response.body)
+        except TooExpensiveError as error:
+            return self._failed(known, now, f"it is {error}", None)
+        sitemap = packed.unpacked()
         if sitemap.problem is not None:
             return self._failed(known, now, sitemap.problem, None)
         return await self._use(known, response, sitemap, now)
@@ -308,7 +312,7 @@ class Discovery:
             if self._settings.robots_sitemaps:
                 self._note_origin(visit.page.url)
             if self._settings.follow:
-                new += await self._parse_pool.run(visit.content, self._linked, visit)
+                new += self._linked(visit)
         if new:
             await self._add_linked(new, visits[-1].response.at)
 
@@ -329,10 +333,7 @@ class Discovery:
 
     def _linked(self, visit: Visit) -> list[NewPage]:
         """Return the pages that a page links to, with a share of its importance."""
-        page, body = visit.page, visit.content
-        if body is None or page.depth >= self._settings.max_depth:
-            return []
-        kind = visit.response.header("Content-Type") or ""
+        page = visit.page
         importance = page.importance * self._settings.link_importance
         return [
             NewPage(
@@ -342,7 +343,7 @@ class Discovery:
                 page.depth + 1,
                 "link",
             )
-            for url in links(body, kind, visit.response.url, visit.response.headers)
+            for url in visit.links
             if host_of(url) in self._hosts
         ]
 

@@ -29,7 +29,7 @@ LOGGER = logging.getLogger("recrawl.crawler")
 #: within these.
 MIN_NAP, MAX_NAP = 0.005, 1.0
 #: Seconds that visits in flight are given to end when the crawl stops.
-GRACE = 5.0
+GRACE = 4.0
 #: Seconds between two runs of each periodic task.
 EDITS_EVERY, SITEMAPS_EVERY, PRICE_EVERY, WATCH_EVERY = 1.0, 5.0, 5.0, 0.5
 WAKING_EVERY, TROUBLE_EVERY = 60.0, 10.0
@@ -52,14 +52,13 @@ class Crawl:
         HostQueues.add, next     hosts take turns; HostPacing limits visits       event loop
         Visitor.visit            one visit, of which many are in flight:
           Fetching.fetch           through the gate, at the pace of HostPacing    event loop
-          compare                  with the copy; a second fetch if need be       event loop, or the
-                                                                                  parse pool if long
+          read_response            compared with the copy, searched for links;    parse pool, if it
+                                   a second fetch if need be                      is not harmless
         HostPacing.backoff       when the host may be visited again               event loop
         CrawlFrontier.defer      no page of the host before that                  event loop
         Recorder.learn           visits teach the frontier -> beliefs             event loop
         Storing.record           log, beliefs and copies in one transaction       store thread
-        Discovery.learn          links of changed pages, trust in sitemaps        parse pool, then
-                                                                                  store thread
+        Discovery.learn          links of changed pages, trust in sitemaps        store thread
 
         and from time to time
         Discovery.apply_edits    what other processes changed in the store        store thread

@@ -1,41 +1,282 @@
-"""Long pages are parsed on a thread, so that they do not block the event loop."""
+"""Whatever reads foreign bytes runs here: in processes that can be killed."""
 
 import asyncio
+import os
+import threading
+import time
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar, final
+from concurrent.futures import Future
+from typing import Any, ParamSpec, TypeVar, final
+
+from recrawl.crawler.parse_process import ParseProcess, pickled
+from recrawl.errors import RecrawlError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Bytes up to which a page is parsed on the event loop: that takes a few milliseconds at most,
-#: whatever is in it, and less than handing it to a thread would be worth.
-SHORT = 50_000
-#: One long page at a time: its tree takes many times its size, and a page made to be slow takes
-#: seconds, while short ones go on.
-THREADS = 1
+#: Seconds of CPU time per call. Reading a page takes milliseconds; one that takes longer than the
+#: first of these starts over in the one process for slow ones, where it takes nobody's place.
+QUICK_SECONDS, SLOW_SECONDS = 0.5, 5.0
+#: Bytes of memory per call, likewise. A page of 2 MB full of links takes 130 MB.
+QUICK_MEMORY, SLOW_MEMORY = 70_000_000, 160_000_000
+#: Calls that wait for the process for slow ones; more are given up at once, since each keeps a
+#: connection from being used.
+MAX_SLOW = 8
+#: Calls, and bytes of them, that are given to a process at once.
+MAX_BATCH, MAX_BATCH_BYTES = 16, 6_000_000
+#: How much the process for slow ones leaves the processors to others.
+SLOW_NICENESS = 5
+
+_WATCH_SECONDS = 1.0
+
+
+class TooExpensiveError(Exception):
+    """A call took too much time or memory, or brought down its process."""
 
 
 @final
 class ParsePool:
-    """Parses short pages at once and long ones on a thread; the parser releases the GIL.
+    """Makes calls in processes, each within a limit of CPU time and of memory.
 
-    >>> pool = ParsePool()
-    >>> asyncio.run(pool.run(b"<p>" * 100_000, len, "abc"))
+    ::
+
+        run(function, ...)
+          quick processes     batches of calls; 0.5 s of CPU time and 70 MB of memory each
+            too much? once more in
+          the slow process    few waiting; 5 s and 160 MB, with a low priority
+            too much again, or a crash? TooExpensiveError
+
+    A process is started with the first call that needs it, and another in the place of one that
+    was ended. All end with the pool, and with this process, however that ends.
+
+    Args:
+        processes: How many quick processes there are at most; 0 for one per core.
+
+    >>> pool = ParsePool(1)
+    >>> asyncio.run(pool.run(len, b"abc"))
     3
+    >>> pool.close()
     """
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, "parse")
+    def __init__(self, processes: int = 0) -> None:
+        self._processes = processes or os.cpu_count() or 1
+        self._lock = threading.Lock()
+        self._quick = _Queue(self._lock, self._processes, QUICK_SECONDS, QUICK_MEMORY)
+        self._slow = _Queue(self._lock, 1, SLOW_SECONDS, SLOW_MEMORY, SLOW_NICENESS)
+        self._ended = threading.Event()
+        self._is_started = False
 
-    async def run(
-        self, body: bytes | None, parse: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Call a function that parses a body: here, or on a thread if the body is long."""
-        if body is None or len(body) <= SHORT:
-            return parse(*args, **kwargs)
-        return await asyncio.wrap_future(self._threads.submit(parse, *args, **kwargs))
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the processes that run."""
+        with self._lock:
+            return [one.pid for queue in (self._quick, self._slow) for one in queue.running]
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function in a process, and return what it returns or raise what it raises.
+
+        Function, arguments and result must be picklable, and the result should be small: it is
+        unpickled while the event loop waits.
+
+        Raises:
+            TooExpensiveError: The call took too much time or memory, or crashed.
+            RecrawlError: No process can be started.
+        """
+        self._start()
+        job = _Job(function, args, kwargs)
+        self._quick.put(job)
+        found: T = await asyncio.wrap_future(job.future)
+        return found
 
     def close(self) -> None:
-        """Parse nothing more, without waiting for what is being parsed."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """End all processes at once, whatever they are doing."""
+        self._ended.set()
+        for queue in (self._quick, self._slow):
+            queue.close()
+
+    def _start(self) -> None:
+        if not self._is_started:
+            self._is_started = True
+            work = [(self._quick, self._slow)] * self._processes + [(self._slow, None)]
+            for queue, then in work:
+                threading.Thread(
+                    target=_work, args=(queue, then), name="parse", daemon=True
+                ).start()
+            threading.Thread(target=self._watch, name="parse watch", daemon=True).start()
+
+    def _watch(self) -> None:
+        """Kill the processes that hang."""
+        while not self._ended.wait(_WATCH_SECONDS):
+            with self._lock:
+                running = [*self._quick.running, *self._slow.running]
+            for process in running:
+                if process.deadline < time.monotonic():
+                    process.kill()
+
+
+class _Job:
+    """A call, and the future of its result."""
+
+    __slots__ = ("_call", "_pickle", "future")
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.future = Future[Any]()
+        self._call = function, args, kwargs
+        self._pickle: bytes | None = None
+
+    def pickle(self) -> bytes | None:
+        """Return the call as bytes; None if nobody waits for it, or it cannot be pickled."""
+        if self._pickle is None:
+            if not self.future.set_running_or_notify_cancel():
+                return None
+            try:
+                self._pickle = pickled(*self._call)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
+                self.future.set_exception(error)
+                return None
+            # The bytes are all that is needed from now on.
+            del self._call
+        return self._pickle
+
+
+class _Queue:
+    """Calls that wait, and the processes that make them."""
+
+    def __init__(
+        self,
+        lock: threading.Lock,
+        processes: int,
+        seconds: float,
+        memory: int,
+        niceness: int = 0,
+    ) -> None:
+        self.running: list[ParseProcess] = []
+        self.seconds = seconds
+        self._memory = memory
+        self._niceness = niceness
+        self._processes = processes
+        self._jobs = deque[_Job]()
+        self._condition = threading.Condition(lock)
+        self._is_closed = False
+
+    def put(self, job: _Job, limit: float = float("inf")) -> bool:
+        """Add a call, unless so many wait already."""
+        with self._condition:
+            if self._is_closed:
+                job.future.cancel()
+                return True
+            if len(self._jobs) >= limit:
+                return False
+            self._jobs.append(job)
+            self._condition.notify()
+            return True
+
+    def put_back(self, jobs: list[_Job]) -> None:
+        """Add calls that were taken and not made."""
+        with self._condition:
+            self._jobs.extendleft(reversed(jobs))
+            self._condition.notify(len(jobs))
+
+    def take(self) -> list[tuple[_Job, bytes]]:
+        """Wait for calls, and return a fair share of them; none once the queue is closed."""
+        batch, size = list[tuple[_Job, bytes]](), 0
+        while not batch:
+            with self._condition:
+                while not self._jobs and not self._is_closed:
+                    self._condition.wait()
+                if self._is_closed:
+                    return []
+                share = min(-(-len(self._jobs) // self._processes), MAX_BATCH)
+                jobs = [self._jobs.popleft() for _ in range(share)]
+            while jobs and size < MAX_BATCH_BYTES:
+                job = jobs.pop(0)
+                call = job.pickle()
+                if call is not None and batch and size + len(call) > MAX_BATCH_BYTES:
+                    jobs.insert(0, job)
+                    break
+                if call is not None:
+                    batch.append((job, call))
+                    size += len(call)
+            if jobs:
+                self.put_back(jobs)
+        return batch
+
+    def start(self) -> ParseProcess | None:
+        """Start a process; None once the queue is closed."""
+        process = ParseProcess(self._memory, self._niceness)
+        with self._condition:
+            self.running.append(process)
+            if not self._is_closed:
+                return process
+        self.end(process)
+        return None
+
+    def end(self, process: ParseProcess) -> None:
+        """Forget a process."""
+        process.kill()
+        with self._condition:
+            self.running.remove(process)
+        process.forget()
+
+    def close(self) -> None:
+        """End all processes, and cancel all calls."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
+            jobs, running = list(self._jobs), list(self.running)
+            self._jobs.clear()
+        for process in running:
+            process.kill()
+        for job in jobs:
+            job.future.cancel()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+
+def _work(queue: _Queue, then: _Queue | None) -> None:
+    """Make the calls of a queue, one batch after another, in one process after another."""
+    process: ParseProcess | None = None
+    while batch := queue.take():
+        try:
+            process = process or queue.start()
+        except RecrawlError as error:
+            for job, _ in batch:
+                job.future.set_exception(error)
+            continue
+        if process is None:
+            break
+        left = _ask(process, batch, queue.seconds)
+        if left:
+            blamed = process.is_to_blame()
+            queue.end(process)
+            process = None
+            if queue.is_closed:
+                break
+            if blamed:
+                _blame(left.pop(0), then)
+            queue.put_back(left)
+    if process is not None:
+        queue.end(process)
+
+
+def _ask(process: ParseProcess, batch: list[tuple[_Job, bytes]], seconds: float) -> list[_Job]:
+    """Make the calls of a batch; return those that were not made, as the process ended."""
+    left = [job for job, _ in batch]
+    for is_result, found in process.ask([call for _, call in batch], seconds):
+        future = left.pop(0).future
+        if is_result:
+            future.set_result(found)
+        else:
+            future.set_exception(found)
+    return left
+
+
+def _blame(job: _Job, then: _Queue | None) -> None:
+    """Try a call again that ended its process, in the other queue, or give it up."""
+    if then is None or not then.put(job, MAX_SLOW):
+        job.future.set_exception(TooExpensiveError("too expensive to parse"))

@@ -1,7 +1,7 @@
-"""What the crawl loop needs of the network and the store, so that tests can replace both."""
+"""What the crawl loop needs of network, store and parse pool, so that tests can replace them."""
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import ParamSpec, Protocol, TypeVar
 
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
 from recrawl.store.rows import (
@@ -14,6 +14,16 @@ from recrawl.store.rows import (
     Spent,
     Trouble,
 )
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Parsing(Protocol):
+    """Where foreign bytes are read; `recrawl.crawler.parse_pool.ParsePool` is the real one."""
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that may be slow."""
 
 
 class Fetching(Protocol):

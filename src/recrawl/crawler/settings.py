@@ -110,6 +110,13 @@ class Settings:
     max_redirects: int = setting(
         "5", COUNT, "Maximum number of redirects to follow.", minimum=0, maximum="100"
     )
+    parse_processes: int = setting(
+        "0",
+        COUNT,
+        "Processes that parse pages; 0 for one per processor core.",
+        minimum=0,
+        maximum="1000",
+    )
     allow_private: bool = setting(
         "false", BOOLEAN, "Also crawl private, loopback and link-local addresses (intranets)."
     )

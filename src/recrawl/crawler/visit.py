@@ -1,25 +1,26 @@
 """One visit: fetch the page, compare, and fetch twice where a page seems to change every time."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import Any, final
 
 from recrawl.content.compare import (
-    Comparison,
     Patience,
     compare,
-    compare_twice,
     is_not_found,
     wants_copy,
     wants_full,
     wants_second_fetch,
 )
 from recrawl.content.reader import Reader
+from recrawl.content.reading import Reading, is_harmless, is_parsed, read_response, read_twice
 from recrawl.crawler.outages import Outages
-from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.protocols import Fetching
+from recrawl.crawler.parse_pool import TooExpensiveError
+from recrawl.crawler.protocols import Fetching, Parsing
 from recrawl.errors import StoreError
+from recrawl.http.host_pacing import TOO_EXPENSIVE
+from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import Outcome, Page, Response, Visit
 
 
@@ -34,8 +35,10 @@ class Visitor:
         stored_body: Returns the copy that is stored under a digest.
         full_every: After this many 304 responses in a row a page is fetched without conditions.
         patience: When pages that are not found, or refused, are left alone.
-        parse_pool: Where long pages are parsed.
+        parse_pool: Where pages are parsed, unless they are harmless.
         outages: Hosts and folders whose pages are all not found.
+        follow_depth: The links of new copies are read on pages fewer links than this from a seed.
+        memory: Accounts for the bodies that are being parsed.
     """
 
     fetcher: Fetching
@@ -43,8 +46,10 @@ class Visitor:
     stored_body: Callable[[bytes], bytes]
     full_every: int
     patience: Patience
-    parse_pool: ParsePool
+    parse_pool: Parsing
     outages: Outages = field(default_factory=Outages)
+    follow_depth: int = 0
+    memory: MemoryBudget | None = None
 
     async def visit(self, page: Page) -> Visit:
         """Visit a page and return what was found; nothing is recorded yet."""
@@ -52,21 +57,17 @@ class Visitor:
         response = await self.fetcher.fetch(page, conditional=conditional)
         reader = self._reader_of(page)
         previous = self._copy(page) if wants_copy(page, response, reader) else None
-        found = await self.parse_pool.run(
-            response.body,
-            compare,
-            page,
-            response,
-            reader,
-            previous,
-            patience=self.patience,
-            outage=self._outage(page, response),
-        )
-        if found.outcome is Outcome.CHANGED and wants_second_fetch(page, found.page):
-            return await self._fetch_again(page, response, found)
-        return _visit(page, response, found)
+        try:
+            reading = await self._read(page, (response,), previous)
+        except TooExpensiveError:
+            return self._too_expensive(page, response)
+        if reading.found.outcome is Outcome.CHANGED and wants_second_fetch(
+            page, reading.found.page
+        ):
+            return await self._fetch_again(page, response, reading)
+        return _visit(page, response, reading, response.body)
 
-    async def _fetch_again(self, page: Page, first: Response, found: Comparison) -> Visit:
+    async def _fetch_again(self, page: Page, first: Response, reading: Reading) -> Visit:
         """Fetch twice in a row: what differs between the two is noise."""
         second = await self.fetcher.fetch(page, conditional=False)
         both = replace(
@@ -76,17 +77,50 @@ class Visitor:
             seconds=first.seconds + second.seconds,
         )
         if second.error is not None or second.body is None:
-            return _visit(page, replace(first, requests=both.requests), found)
-        found = await self.parse_pool.run(
-            second.body,
-            compare_twice,
-            page,
-            first,
-            second,
-            self._reader_of(page),
-            self._copy(page),
-        )
-        return _visit(page, both, found)
+            return _visit(page, replace(first, requests=both.requests), reading, first.body)
+        try:
+            again = await self._read(page, (first, second), self._copy(page))
+        except TooExpensiveError:
+            return self._too_expensive(page, both)
+        return _visit(page, both, again, first.body if again.copy == 0 else second.body)
+
+    async def _read(
+        self, page: Page, responses: tuple[Response, ...], previous: bytes | None
+    ) -> Reading:
+        """Compare one or two responses with the copy; in the pool, if that could take long.
+
+        Raises:
+            TooExpensiveError: It took too long.
+        """
+        function: Callable[..., Reading] = read_response if len(responses) == 1 else read_twice
+        follow = page.depth < self.follow_depth
+        args = page, *responses, self._reader_of(page), previous
+        rules: dict[str, Any] = {"patience": self.patience, "follow": follow}
+        if len(responses) == 1:
+            rules["outage"] = self._outage(page, responses[0])
+        bodies = [previous, *(response.body for response in responses)]
+        parsed = any(is_parsed(page, response, follow=follow) for response in responses)
+        if not parsed or is_harmless(*bodies):
+            return function(*args, **rules)
+        size = sum(len(body) for body in bodies if body)
+        with self._held(size):
+            return await self.parse_pool.run(function, *args, **rules)
+
+    @contextmanager
+    def _held(self, size: int) -> Iterator[None]:
+        """Account for bodies while they are parsed."""
+        if self.memory is not None:
+            self.memory.hold(size)
+        try:
+            yield
+        finally:
+            if self.memory is not None:
+                self.memory.hold(-size)
+
+    def _too_expensive(self, page: Page, response: Response) -> Visit:
+        """Return a visit that failed: whoever sends such a page is to blame."""
+        failed = replace(response, body=None, error=TOO_EXPENSIVE)
+        return _visit(page, failed, Reading(compare(page, failed, self._reader_of(page))))
 
     def _outage(self, page: Page, response: Response) -> str | None:
         """Return the host or folder that is away, if the page is not found because of that."""
@@ -106,7 +140,9 @@ class Visitor:
         return None
 
 
-def _visit(before: Page, response: Response, found: Comparison) -> Visit:
+def _visit(before: Page, response: Response, reading: Reading, body: bytes | None = None) -> Visit:
+    """Return the visit; the body is the new copy, if there is one."""
+    found = reading.found
     return Visit(
         page=found.page,
         outcome=found.outcome,
@@ -114,6 +150,7 @@ def _visit(before: Page, response: Response, found: Comparison) -> Visit:
         if response.error == found.problem
         else replace(response, error=found.problem),
         previous=before.last_visit,
-        content=found.content,
+        content=None if reading.copy is None else body,
         last_modified=found.last_modified,
+        links=reading.links,
     )

@@ -1,9 +1,11 @@
 """Reading and decompressing response bodies, up to a limit."""
 
+import asyncio
 import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from recrawl.http.host_pacing import TOO_SLOW
 from recrawl.http.memory_budget import MemoryBudget, Reservation
 
 if TYPE_CHECKING:
@@ -23,11 +25,15 @@ _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
 class BrokenBodyError(Exception):
-    """A body cannot be decoded; the message says why."""
+    """A body cannot be decoded, or not read; the message says why."""
 
 
 async def read_body(
-    stream: "StreamReader", encoding: str | None, max_bytes: int, memory: MemoryBudget
+    stream: "StreamReader",
+    encoding: str | None,
+    max_bytes: int,
+    memory: MemoryBudget,
+    host: str = "",
 ) -> tuple[bytes, bool, int]:
     """Read and decompress a body, up to a limit.
 
@@ -36,30 +42,47 @@ async def read_body(
         encoding: The Content-Encoding.
         max_bytes: How much to read, after decompression.
         memory: Long bodies wait for memory here while they are read.
+        host: Who sends it.
 
     Returns:
         The content, whether it was truncated, and the number of bytes received.
 
     Raises:
-        BrokenBodyError: The body does not match its Content-Encoding.
+        BrokenBodyError: The body does not match its Content-Encoding, or comes so slowly that it
+            has to give way to others.
     """
+    with Reservation(memory, host) as reservation:
+        try:
+            async with asyncio.timeout(None) as reservation.limit:
+                return await _read(stream, encoding, max_bytes, reservation)
+        except TimeoutError:
+            if reservation.is_evicted:
+                raise BrokenBodyError(TOO_SLOW) from None
+            raise
+
+
+async def _read(
+    stream: "StreamReader", encoding: str | None, max_bytes: int, reservation: Reservation
+) -> tuple[bytes, bool, int]:
     decoder = _decoder(encoding)
     parts: list[bytes] = []
     received = length = 0
-    with Reservation(memory) as reservation:
-        while chunk := await stream.readany():
-            received += len(chunk)
-            for part in (chunk,) if decoder is None else decoder.decode(chunk):
-                parts.append(part)
-                length += len(part)
-                if length > max_bytes:
-                    parts[-1] = part[: max_bytes - length]
-                    return b"".join(parts), True, received
-                if length > reservation.size:
-                    await reservation.grow()
-            # Empty compressed blocks can be longer than their content.
-            if received > max_bytes and not stream.at_eof():
+    while chunk := await stream.readany():
+        received += len(chunk)
+        reservation.note(len(chunk))
+        for part in (chunk,) if decoder is None else decoder.decode(chunk):
+            parts.append(part)
+            length += len(part)
+            if length > max_bytes:
+                parts[-1] = part[: max_bytes - length]
                 return b"".join(parts), True, received
+            while length > reservation.size:
+                await reservation.grow()
+                # A few received bytes may take long to decompress; others have their turn.
+                await asyncio.sleep(0)
+        # Empty compressed blocks can be longer than their content.
+        if received > max_bytes and not stream.at_eof():
+            return b"".join(parts), True, received
     if decoder is not None:
         decoder.finish()
     return parts[0] if len(parts) == 1 else b"".join(parts), False, received

@@ -21,7 +21,12 @@ HEAVY = 1_000_000
 #: The share of all connections that hosts may have which did not answer the last time.
 SUSPECT_SHARE = 0.5
 
+#: The errors of responses that took what other hosts needed: processors, or memory.
+TOO_EXPENSIVE = "too expensive to parse"
+TOO_SLOW = "too slow while others waited for memory"
+
 _TOO_MANY, _SERVER_ERROR = 429, 500
+_BLAMED = frozenset({TOO_EXPENSIVE, TOO_SLOW})
 
 
 @final
@@ -162,19 +167,20 @@ class HostPacing:
         """Learn from what a visit brought; return the seconds to leave the host's pages alone."""
         known = self._host(host)
         is_unanswered = response.status == 0 and response.error is not None
-        self._suspect(known, is_suspect=is_unanswered and not response.permanent)
+        is_blamed = response.error in _BLAMED
+        self._suspect(known, is_suspect=(is_unanswered or is_blamed) and not response.permanent)
         if response.permanent:
             return 0.0
         too_many = response.status == _TOO_MANY
-        if not (too_many or response.status >= _SERVER_ERROR or is_unanswered):
+        if not (too_many or response.status >= _SERVER_ERROR or is_unanswered or is_blamed):
             known.failures = 0
             size = len(response.body or b"")
             return max(response.retry_after or 0.0, size / HEAVY if size > HEAVY else 0.0)
         known.failures += 1
         if response.retry_after is not None:
             return response.retry_after
-        # "Too many requests" is believed at once.
-        doublings = known.failures - (1 if too_many else MAX_FAILURES)
+        # "Too many requests" is believed at once, and what cost others much is not asked for again.
+        doublings = known.failures - (1 if too_many or is_blamed else MAX_FAILURES)
         if doublings < 0:
             return 0.0
         return min(FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACKOFF)

@@ -1,23 +1,34 @@
 """A budget for the memory that long response bodies take together."""
 
 import asyncio
-from collections import deque
+import math
 from typing import Self, final
 
-#: Bytes per body that need no reservation; few pages are longer.
+#: Bytes per body that need no reservation; few pages are longer. Also the step in which
+#: reservations grow.
 SMALL = 512 * 1024
-
 #: Bytes that long bodies may take together.
 MAX_BYTES = 20_000_000
+
+#: While somebody waits for memory, a body that has received fewer bytes than this for so many
+#: seconds gives way: the slowest first, one per check. So does one that has waited much longer.
+STEADY_BYTES, MAX_STALL, MAX_WAIT = 262_144, 2.0, 10.0
+CHECK_SECONDS = 0.25
 
 
 @final
 class MemoryBudget:
-    """The bytes that long bodies may take together, first come, first served.
+    """The bytes that long bodies may take together.
 
     Without it, hosts that send as much as they can on every connection would fill the memory. A
-    body that grows waits until there is memory for more of it. Since all bodies could end up
-    waiting for each other, one at a time may exceed the budget until it has been read.
+    body that grows waits until there is memory for more of it:
+
+    - The shortest is served first; among equals, the one that came first.
+    - A host never holds more than what is left for all others. So a few hosts with long bodies
+      share what there is, and leave as much again for whoever comes next.
+    - Whoever holds memory and does not use it to go on reading gives way as soon as others wait.
+    - Since all bodies could end up waiting for each other, one at a time may exceed the budget, and
+      does not count, until it has been read.
 
     Args:
         max_bytes: The budget.
@@ -30,76 +41,155 @@ class MemoryBudget:
         self.held = 0
         self._max_bytes = max_bytes
         self._privileged: Reservation | None = None
-        self._queue: deque[tuple[Reservation, int, asyncio.Future[None]]] = deque()
+        self._holders: dict[Reservation, None] = {}
+        self._queue: list[tuple[Reservation, asyncio.Future[None]]] = []
+        self._check: asyncio.TimerHandle | None = None
 
     def hold(self, size: int) -> None:
         """Count bytes that are in memory already, without waiting; negative to release them."""
         self.held += size
         self._serve()
 
-    async def grow(self, reservation: "Reservation", size: int) -> None:
-        """Wait until there is memory for ``size`` more bytes, and reserve them."""
+    async def grow(self, reservation: "Reservation") -> None:
+        """Wait until there is memory for another step, and reserve it."""
+        if not self._queue and self._admits(reservation):
+            self._grant(reservation)
+            return
         # The privileged one must not queue behind others, who wait for it to finish.
-        if self._privileged is reservation or (not self._queue and self._admits(reservation, size)):
-            self.held += size
+        if self._privileged is reservation:
+            self._grant(reservation)
             return
         turn = asyncio.get_running_loop().create_future()
-        self._queue.append((reservation, size, turn))
+        self._queue.append((reservation, turn))
+        self._serve()
+        self._watch()
         try:
             await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                self.held -= size
-            self._serve()
-            raise
+        finally:
+            self._queue = [one for one in self._queue if one[1] is not turn]
 
     def release(self, reservation: "Reservation") -> None:
         """Release everything that a body has reserved."""
         if self._privileged is reservation:
             self._privileged = None
-        self.hold(-reservation.reserved)
+        self._holders.pop(reservation, None)
+        size, reservation.reserved = reservation.reserved, 0
+        self.hold(-size)
 
-    def _admits(self, reservation: "Reservation", size: int) -> bool:
-        if self.held + size <= self._max_bytes:
+    def _grant(self, reservation: "Reservation") -> None:
+        self.held += SMALL
+        reservation.reserved += SMALL
+        reservation.mark = _now()
+        self._holders[reservation] = None
+
+    def _admits(self, reservation: "Reservation") -> bool:
+        """Whether a body may have another step; one that may not can become privileged."""
+        if self._privileged is reservation or self._fits(reservation):
             return True
-        if self._privileged is None:
+        if self._privileged is None and not self._beside(reservation):
             self._privileged = reservation
         return self._privileged is reservation
 
+    def _fits(self, reservation: "Reservation") -> bool:
+        """Whether its host, with another step, would hold no more than is left for others."""
+        beyond = 0 if self._privileged is None else self._privileged.reserved
+        left = self._max_bytes - (self.held - beyond) - SMALL
+        own = reservation.reserved + sum(one.reserved for one in self._beside(reservation))
+        # The first step is for everybody.
+        return left >= (own + SMALL if own else 0)
+
+    def _beside(self, reservation: "Reservation") -> "list[Reservation]":
+        """Return the other bodies of the same host that hold memory; none for the first of them.
+
+        So the first one can be read to its end, and they do not all wait for each other.
+        """
+        own = [one for one in self._holders if one.host == reservation.host]
+        is_first = not reservation.host or not own or own[0] is reservation
+        return [] if is_first else [one for one in own if one is not reservation]
+
     def _serve(self) -> None:
-        while self._queue:
-            reservation, size, turn = self._queue[0]
-            # Cancelled entries are still in the queue.
-            if not turn.done():
-                if not self._admits(reservation, size):
-                    return
-                self.held += size
+        """Let those go on for whom there is memory."""
+        waiting = [one for one in self._queue if not one[1].done()]
+        for reservation, turn in sorted(waiting, key=lambda one: one[0].reserved):
+            if self._admits(reservation):
+                self._grant(reservation)
                 turn.set_result(None)
-            self._queue.popleft()
+
+    def _watch(self) -> None:
+        """Look from time to time who could give way, while somebody waits."""
+        if self._check is None and self._queue:
+            loop = asyncio.get_running_loop()
+            self._check = loop.call_later(CHECK_SECONDS, self._evict)
+
+    def _evict(self) -> None:
+        self._check = None
+        waiting = [reservation for reservation, turn in self._queue if not turn.done()]
+        for one in sorted(self._holders, key=lambda holder: holder.mark):
+            patience = MAX_STALL
+            if one in waiting:
+                # It is not its own fault; but it must not keep a shorter one of others waiting.
+                patience = MAX_WAIT
+                if not any(w.reserved < one.reserved and w.host != one.host for w in waiting):
+                    continue
+            if waiting and not one.is_evicted and one.mark < _now() - patience:
+                one.evict()
+                break
+        self._watch()
 
 
 @final
 class Reservation:
     """The memory of one body while it is read: ``with Reservation(memory) as reservation: ...``.
 
+    Args:
+        memory: The budget.
+        host: Who sends the body.
+
     Attributes:
-        size: How long the body may be before the reservation has to grow.
+        host: Who sends the body.
         reserved: Bytes reserved in the budget.
+        mark: When reading last got on, in the event loop's seconds.
+        is_evicted: Whether it has to give way.
+        limit: Ends the reading when it has to give way.
     """
 
-    def __init__(self, memory: MemoryBudget) -> None:
-        self.size = SMALL
+    def __init__(self, memory: MemoryBudget, host: str = "") -> None:
+        self.host = host
         self.reserved = 0
+        self.mark = -math.inf
+        self.is_evicted = False
+        self.limit: asyncio.Timeout | None = None
         self._memory = memory
+        self._received = 0
+
+    @property
+    def size(self) -> int:
+        """How long the body may be before the reservation has to grow."""
+        return SMALL + self.reserved
 
     async def grow(self) -> None:
-        """Wait for memory to double the size."""
-        await self._memory.grow(self, self.size)
-        self.reserved += self.size
-        self.size *= 2
+        """Wait for memory for another step."""
+        await self._memory.grow(self)
+
+    def note(self, received: int) -> None:
+        """Note that bytes were received."""
+        self._received += received
+        if self._received >= STEADY_BYTES:
+            self._received = 0
+            self.mark = _now()
+
+    def evict(self) -> None:
+        """Let the reading fail."""
+        self.is_evicted = True
+        if self.limit is not None:
+            self.limit.reschedule(-math.inf)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._memory.release(self)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -231,7 +231,9 @@ async def _read(
     """Read a response; if it is not a page, just enough to reuse the connection."""
     body, encoding = None, answer.headers.get("Content-Encoding")
     if answer.status in _WITH_PAGE:
-        body, truncated, received = await read_body(answer.content, encoding, max_bytes, memory)
+        body, truncated, received = await read_body(
+            answer.content, encoding, max_bytes, memory, host_of(url)
+        )
     else:
         truncated, received = await _drain(answer, memory)
     if truncated:

@@ -99,7 +99,7 @@ def copies(
 
         written = write_warc(walk(), file, at=present(), software=f"recrawl/{version('recrawl')}")
     for error in damaged[:MAX_LISTED]:
-        complain(f"recrawl: {error}")
+        complain(str(error))
     _print_summary(file, _written(*written, damaged=len(damaged)))
 
 

@@ -1,0 +1,142 @@
+"""One parse process: started, given calls, ended."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, final
+
+from recrawl.crawler import parse_worker
+from recrawl.errors import RecrawlError
+
+#: What processes import before they take the first call; all that pages and sitemaps need.
+MODULES = ("recrawl.content.reading", "recrawl.content.packed_sitemaps")
+#: Seconds of real time that a start, or a call, takes at most: it hangs. CPU time has limits of
+#: its own, but a process that is stopped, or waits, uses none.
+MAX_WAIT = 60.0
+
+#: A process that ended so was not ended by what it read.
+_FROM_OUTSIDE = frozenset(
+    -getattr(signal, name, 0) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGIO")
+)
+
+
+@final
+class ParseProcess:
+    """A process that makes calls; used by one thread at a time, except for `kill`.
+
+    Args:
+        max_memory: Bytes of memory that it may take in addition to what it has after its start.
+        niceness: How much it leaves the processors to others.
+        modules: What it imports before the first call.
+
+    Attributes:
+        deadline: When it is to be killed, in seconds of the monotonic clock.
+
+    Raises:
+        RecrawlError: It does not start.
+    """
+
+    def __init__(
+        self, max_memory: int, niceness: int = 0, modules: Sequence[str] = MODULES
+    ) -> None:
+        self.deadline = time.monotonic() + MAX_WAIT
+        life, self._life = os.pipe()
+        self._closing = threading.Lock()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-I", str(Path(parse_worker.__file__)), str(life)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=() if sys.platform == "win32" else (life,),
+            )
+        except OSError as error:
+            os.close(self._life)
+            raise RecrawlError(f"cannot start a process to parse pages: {error}") from None
+        finally:
+            os.close(life)
+        about = list(sys.path), tuple(modules), max_memory, niceness
+        self._send([parse_worker.LENGTH.pack(len(frame := pickle.dumps(about))), frame])
+        if self._receive() is None:
+            self.kill()
+            raise RecrawlError("cannot start a process to parse pages: it ended at once")
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def ask(self, jobs: Sequence[bytes], seconds: float) -> Iterator[tuple[bool, Any]]:
+        """Yield what each call returns or raises, in order; fewer if the process has ended.
+
+        Args:
+            jobs: Calls as `pickled` makes them.
+            seconds: The CPU time that each may take.
+        """
+        parts = [parse_worker.BATCH.pack(len(jobs), seconds)]
+        for job in jobs:
+            parts += (parse_worker.LENGTH.pack(len(job)), job)
+        self.deadline = time.monotonic() + MAX_WAIT
+        self._send(parts)
+        for _ in jobs:
+            self.deadline = time.monotonic() + MAX_WAIT
+            answer = self._receive()
+            if answer is None:
+                break
+            yield pickle.loads(answer)  # noqa: S301 - from a process of our own
+        self.deadline = float("inf")
+
+    def is_to_blame(self) -> bool:
+        """Whether the process ended because of what it read; to be asked after its end."""
+        return self._process.wait() not in _FROM_OUTSIDE
+
+    def kill(self) -> None:
+        """End the process; from any thread, any number of times."""
+        self._process.kill()
+        with self._closing:
+            if self._life >= 0:
+                os.close(self._life)
+                self._life = -1
+
+    def forget(self) -> None:
+        """Release what is left of a process that has ended."""
+        self.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    # What was not sent cannot be sent any more.
+                    continue
+
+    def _send(self, parts: Sequence[bytes]) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            for part in parts:
+                pipe.write(part)
+            pipe.flush()
+        except OSError:
+            # It has ended; so do the answers.
+            self.kill()
+
+    def _receive(self) -> bytes | None:
+        pipe = self._process.stdout
+        assert pipe is not None
+        header = pipe.read(parse_worker.LENGTH.size)
+        if len(header) < parse_worker.LENGTH.size:
+            return None
+        (length,) = parse_worker.LENGTH.unpack(header)
+        answer = pipe.read(length)
+        return answer if len(answer) == length else None
+
+
+def pickled(function: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+    """Return a call as it is sent to a process."""
+    return pickle.dumps((function, args, kwargs), pickle.HIGHEST_PROTOCOL)

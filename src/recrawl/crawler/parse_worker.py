@@ -1,0 +1,116 @@
+"""The program of a parse process: it answers calls, within limits of time and memory.
+
+It is run by its path and imports nothing of recrawl by itself, so that it starts quickly and stays
+small; which modules it needs is the first thing it is told. Frames are a length and a pickle.
+"""
+
+import importlib
+import os
+import pickle
+import signal
+import struct
+import sys
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+#: The length of what follows.
+LENGTH = struct.Struct("<Q")
+#: Before a batch: how many calls it has, and the seconds of CPU time that each may take.
+BATCH = struct.Struct("<Qd")
+#: The status of a process that a call made run out of memory.
+OUT_OF_MEMORY = 86
+
+
+def main() -> None:
+    """Answer calls until there are no more."""
+    calls = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
+    # Whatever is printed must not get into the answers.
+    os.dup2(2, 1)
+    path, modules, max_bytes, niceness = pickle.loads(_read(calls))  # noqa: S301 - our own
+    sys.path[:] = path
+    _obey_the_parent_only(int(sys.argv[1]))
+    for module in modules:
+        importlib.import_module(module)
+    _limit(max_bytes, niceness)
+    _write(answers, b"ready")
+    while header := calls.read(BATCH.size):
+        count, seconds = BATCH.unpack(header)
+        # All are read before the first is answered: neither side ever waits for the other to read.
+        for job in [_read(calls) for _ in range(count)]:
+            _write(answers, _answer(job, seconds))
+
+
+def _answer(job: bytes, seconds: float) -> bytes:
+    """Make a call, and return what it returns or raises; the process ends at its limits."""
+    function, args, kwargs = pickle.loads(job)  # noqa: S301 - our own
+    _set_timer(seconds)
+    found: tuple[bool, Any]
+    try:
+        found = True, function(*args, **kwargs)
+        return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
+        with suppress(Exception):
+            return pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps((False, RuntimeError(repr(error))), pickle.HIGHEST_PROTOCOL)
+    finally:
+        _set_timer(0.0)
+
+
+def _set_timer(seconds: float) -> None:
+    """Let the system end this process after so much CPU time, whatever code is running."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _obey_the_parent_only(life: int) -> None:
+    """Ignore what a terminal sends to all processes, and die at once when the parent dies.
+
+    Nothing is ever written to the pipe ``life``. When its other end is closed, however that comes
+    about, the system sends SIGIO, which ends the process even in the middle of a call.
+    """
+    if sys.platform != "win32":
+        import fcntl
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(life, fcntl.F_GETFL)
+        fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC | os.O_NONBLOCK)
+        with suppress(BlockingIOError):
+            # It may have been closed before that; an open one has nothing to read.
+            os.read(life, 1)
+            os._exit(0)
+
+
+def _limit(max_bytes: int, niceness: int) -> None:
+    """Limit the memory to what is used now and so much more."""
+    if sys.platform == "linux":
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - no import
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + max_bytes, used + max_bytes))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform != "win32":
+        os.nice(niceness)
+
+
+def _read(stream: BinaryIO) -> bytes:
+    header = stream.read(LENGTH.size)
+    if len(header) < LENGTH.size:
+        sys.exit()
+    return stream.read(*LENGTH.unpack(header))
+
+
+def _write(stream: BinaryIO, frame: bytes) -> None:
+    stream.write(LENGTH.pack(len(frame)))
+    stream.write(frame)
+    stream.flush()
+
+
+if __name__ == "__main__":
+    with suppress(BrokenPipeError):
+        main()
