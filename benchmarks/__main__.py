@@ -12,10 +12,13 @@ from benchmarks import (
     estimation_speed,
     frontier,
     fuzz,
+    hostile,
     html_pairs,
     killing,
     paper,
     policies,
+    soak,
+    story,
 )
 from benchmarks.report import print_verdict
 
@@ -30,6 +33,9 @@ ALL = {
     "crawling": crawling.run,
     "killing": killing.run,
     "fuzz": fuzz.run,
+    "soak": soak.run,
+    "hostile": hostile.run,
+    "story": story.run,
 }
 
 

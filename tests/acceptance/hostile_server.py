@@ -1,7 +1,7 @@
 """Servers that do what servers must not do, in a process of their own.
 
-``python hostile_server.py COPIES`` starts that many hosts of each kind, prints their addresses as a
-line of JSON, and serves until its standard input is closed.
+``python -m acceptance.hostile_server COPIES`` starts that many hosts of each kind, prints their
+addresses by kind as a line of JSON, and serves until its standard input is closed.
 """
 
 import asyncio
@@ -12,25 +12,22 @@ import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from acceptance import bombs
+from acceptance.bombs import fresh
+
 Writer = asyncio.StreamWriter
 Behaviour = Callable[[str, Writer], Awaitable[None]]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 PIECE = b"<p>and so on and on" * 3_000
-WORDS = [b"nobody", b"ever", b"wrote", b"this", b"before", b"today"]
 _numbers = itertools.count()
+_tasks: set[asyncio.Task[None]] = set()
 
 
 def whole(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
     """Return a valid response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n{more}"
     return head.encode() + b"\r\n" + body
-
-
-def fresh() -> bytes:
-    """Return a text that is new, so that the page has to be parsed."""
-    number = next(_numbers)
-    return b"<p>" + b" ".join(WORDS[number // 6**digit % 6] for digit in range(6))
 
 
 async def repeat(writer: Writer, piece: bytes, pause: float = 0.0) -> None:
@@ -148,6 +145,69 @@ async def silent_rules(path: str, writer: Writer) -> None:
     await (silence if path == "/robots.txt" else good)(path, writer)
 
 
+async def slow_rules(path: str, writer: Writer) -> None:
+    await (drip if path == "/robots.txt" else good)(path, writer)
+
+
+async def rules_that_move(path: str, writer: Writer) -> None:
+    await (endless_redirects if path == "/robots.txt" else good)(path, writer)
+
+
+def rules(text: Callable[[], bytes]) -> Behaviour:
+    """Return what a host does that only sends a robots.txt."""
+
+    async def do(path: str, writer: Writer) -> None:
+        await (good(path, writer) if path != "/robots.txt" else send(writer, text()))
+
+    return do
+
+
+def sitemap(text: Callable[[], bytes]) -> Behaviour:
+    """Return what a host does that only sends a sitemap."""
+
+    async def do(path: str, writer: Writer) -> None:
+        await (good(path, writer) if not path.endswith(".xml") else send(writer, text()))
+
+    return do
+
+
+def page(piece: bytes) -> Behaviour:
+    """Return what a host does whose pages repeat something."""
+
+    async def do(_: str, writer: Writer) -> None:
+        await send(writer, bombs.filled(piece))
+
+    return do
+
+
+async def send(writer: Writer, body: bytes) -> None:
+    writer.write(whole(body))
+
+
+async def sitemaps_without_end(path: str, writer: Writer) -> None:
+    if not path.endswith(".xml"):
+        return await good(path, writer)
+    address, port = writer.get_extra_info("sockname")[:2]
+    return await send(writer, bombs.sitemap_of_sitemaps(f"http://{address}:{port}"))
+
+
+async def high_bytes(_: str, writer: Writer) -> None:
+    headers = b"Link: </\xe9>; rel=next\r\nContent-Disposition: inline; filename=\xff\xfe\x80\r\n"
+    body = fresh()
+    writer.write(OK + headers + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+async def endless_header(_: str, writer: Writer) -> None:
+    writer.write(OK + b"X-Long: ")
+    await repeat(writer, b"x" * 60_000)
+
+
+async def much_and_then_little(_: str, writer: Writer) -> None:
+    writer.write(OK + b"Content-Length: 10000000\r\n\r\n" + fresh() + b"x" * 9_000_000)
+    await writer.drain()
+    await repeat(writer, b"x", 1.0)
+
+
 class Dying:
     """Responds to some requests, to half of the last one, and then refuses connections."""
 
@@ -164,35 +224,67 @@ class Dying:
         return await cut_off(path, writer)
 
 
-#: What a host does, and whether it also does it to requests for robots.txt.
-BEHAVIOURS: list[tuple[Behaviour, bool]] = [
-    (endless, False),
-    (endless_chunks, False),
-    (bomb, True),
-    (drip, False),
-    (drip_of_headers, True),
-    (silence, False),
-    (redirect_loop, False),
-    (endless_redirects, True),
-    (to_another_scheme, False),
-    (broken_chunks, False),
-    (too_long_a_length, False),
-    (too_short_a_length, False),
-    (false_charset, True),
-    (many_headers, False),
-    (nested, False),
-    (nothing_but_links, False),
-    (storm, False),
-    (cut_off, False),
-    (endless_rules, True),
-    (silent_rules, True),
-]
+#: What hosts do to requests for pages only; robots.txt is not found.
+TO_PAGES: dict[str, Behaviour] = {
+    one.__name__: one
+    for one in (
+        endless,
+        endless_chunks,
+        drip,
+        silence,
+        redirect_loop,
+        to_another_scheme,
+        broken_chunks,
+        too_long_a_length,
+        too_short_a_length,
+        many_headers,
+        nested,
+        nothing_but_links,
+        storm,
+        cut_off,
+        high_bytes,
+        endless_header,
+        much_and_then_little,
+        sitemaps_without_end,
+    )
+} | {name: page(piece) for name, piece in bombs.PAGES.items()}
+#: What hosts do to all requests, robots.txt included.
+TO_ALL: dict[str, Behaviour] = {
+    one.__name__: one
+    for one in (
+        bomb,
+        drip_of_headers,
+        endless_redirects,
+        false_charset,
+        endless_rules,
+        silent_rules,
+        slow_rules,
+        rules_that_move,
+    )
+} | {
+    "rules_for_many": rules(bombs.robots_of_agents),
+    "rules_of_stars": rules(bombs.robots_of_stars),
+}
+SITEMAPS: dict[str, Behaviour] = {
+    "sitemap_of_comment": sitemap(bombs.sitemap_of_comment),
+    "sitemap_of_defaults": sitemap(bombs.sitemap_of_defaults),
+    "sitemap_of_depth": sitemap(bombs.sitemap_of_depth),
+}
+#: Kinds whose sitemap is to be read.
+WITH_SITEMAP = (*SITEMAPS, "sitemaps_without_end", "bomb", "endless", "silence")
+MORTAL = "dying"
+KINDS = (*TO_PAGES, *TO_ALL, *SITEMAPS, MORTAL)
 
 
 async def start(do: Behaviour, address: str, *, to_robots: bool) -> asyncio.Server:
     """Start a host."""
 
     async def serve(reader: asyncio.StreamReader, writer: Writer) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            # Nobody else holds on to a task that waits for ever.
+            _tasks.add(task)
+            task.add_done_callback(_tasks.discard)
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             while not writer.is_closing():
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -207,23 +299,28 @@ async def start(do: Behaviour, address: str, *, to_robots: bool) -> asyncio.Serv
     return await asyncio.start_server(serve, address, 0)
 
 
-async def main(copies: int) -> None:
+def behaviour(kind: str) -> tuple[Behaviour, bool]:
+    """Return what a kind of host does, and whether it also does it to requests for robots.txt."""
+    if kind == MORTAL:
+        return Dying(), False
+    return (TO_PAGES | TO_ALL | SITEMAPS)[kind], kind in TO_ALL
+
+
+async def main(copies: int, kinds: list[str]) -> None:
     """Serve until standard input is closed."""
-    mortals = [Dying() for _ in range(copies)]
-    hosts: list[tuple[Behaviour, bool]] = [
-        *BEHAVIOURS * copies,
-        *((mortal, False) for mortal in mortals),
-    ]
-    servers = [
-        await start(do, f"127.0.1.{number + 1}", to_robots=to_robots)
-        for number, (do, to_robots) in enumerate(hosts)
-    ]
-    for mortal, server in zip(mortals, servers[-copies:], strict=True):
-        mortal.server = server
-    urls = ["http://{}:{}".format(*server.sockets[0].getsockname()) for server in servers]
+    for make in (bombs.robots_of_agents, bombs.sitemap_of_comment, bombs.sitemap_of_depth):
+        make()  # now, as a crawler would not wait for it
+    urls: dict[str, list[str]] = {kind: [] for kind in kinds}
+    addresses = (f"127.0.1.{number}" for number in itertools.count(1))
+    for kind in kinds * copies:
+        do, to_robots = behaviour(kind)
+        server = await start(do, next(addresses), to_robots=to_robots)
+        if isinstance(do, Dying):
+            do.server = server
+        urls[kind].append("http://{}:{}".format(*server.sockets[0].getsockname()))
     print(json.dumps(urls), flush=True)  # noqa: T201 - to whoever started it
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+    asyncio.run(main(int(sys.argv[1]), sys.argv[2:] or list(KINDS)))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from virtual_time import run as run_in_virtual_time
@@ -45,6 +45,10 @@ from recrawl.store.rows import (
     Spent,
     Trouble,
 )
+from recrawl.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from crawler.soaking import SoakFetcher
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -394,13 +398,14 @@ class Running:
 
 
 def crawl(
-    web: FakeWeb,
-    store: MemoryStore,
+    web: "FakeWeb | SoakFetcher",
+    store: MemoryStore | SqliteStore,
     settings: Settings,
     *,
     seconds: float = 10.0,
     begin: int = 0,
     store_seconds: dict[str, float] | None = None,
+    pacing: HostPacing | None = None,
     during: Callable[[Running], object] | None = None,
     watch: Callable[[Stats], object] | None = None,
 ) -> Stats:
@@ -413,7 +418,7 @@ def crawl(
         frontier = load(store, settings, web.clock())
         thread = StoreThread(store, VirtualExecutor(store_seconds or {}))
         pool = ParsedHere()
-        pacing = HostPacing(
+        paced = pacing or HostPacing(
             settings.delay_of, settings.host_connections, connections=settings.connections
         )
         discovery = Discovery(frontier, thread, web, settings, pool)
@@ -430,7 +435,7 @@ def crawl(
             ),
             thread,
             settings,
-            pacing=pacing,
+            pacing=paced,
             discovery=discovery,
             other_requests=lambda: (web.robots, web.files),
             memory=MemoryBudget(),
@@ -438,7 +443,7 @@ def crawl(
             watch=watch,
         )
         if during is not None:
-            during(Running(running, frontier, pacing, discovery))
+            during(Running(running, frontier, paced, discovery))
         return await running.run(seconds)
 
     return run_in_virtual_time(main())

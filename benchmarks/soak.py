@@ -1,0 +1,50 @@
+"""A year of 100,000 pages in virtual time: budget, politeness, memory, and pages that survive."""
+
+import logging
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.report import Figure
+
+HOSTS, PAGES, DAYS = 400, 250, 365
+#: Requests per day; each holds for a quarter of the year.
+BUDGETS = (8_000.0, 12_000.0, 4_000.0, 8_000.0)
+SEED = 12
+TESTS = Path(__file__).parent.parent / "tests"
+
+
+def run(
+    hosts: int = HOSTS, pages: int = PAGES, days: float = DAYS, scale: float = 1.0
+) -> list[Figure]:
+    """Crawl for a year, and count what went wrong; some 40 minutes."""
+    # The tests do the same with fewer pages.
+    sys.path.insert(0, str(TESTS))
+    from crawler.soak_web import SoakWeb
+    from crawler.soaking import folder_in_memory, growth, soak
+
+    budgets = [scale * budget for budget in BUDGETS]
+    began = time.perf_counter()
+    logging.disable(logging.WARNING)  # hosts fail thousands of times
+    try:
+        with folder_in_memory() as folder, Console(stderr=True).status(f"{days:g} days"):
+            soaked = soak(folder / "recrawl.db", SoakWeb(hosts, pages, days, SEED), budgets)
+    finally:
+        logging.disable(logging.NOTSET)
+    minutes = (time.perf_counter() - began) / 60.0
+    asked = sum(requests for requests, _ in soaked.asked)
+    print(f"{asked:,} requests for pages, {soaked.files:,} for other files, {minutes:.0f} min")
+    for what in (*soaked.complaints, *soaked.lost[:10], *soaked.unvisited[:10], *soaked.damage):
+        print(f"  {what}")
+    megabytes = max(soaked.memory) / 1e6
+    print(f"{soaked.alive:,} pages are there at the end; {megabytes:,.0f} MB at most")
+    return [
+        Figure("soak: days off budget by more than 1 %", len(soaked.off_budget(0.01)), 0),
+        Figure("soak: requests that a host did not allow", soaked.wrongs, 0),
+        Figure("soak: pages that are there and not alive in the store", len(soaked.lost), 0),
+        Figure("soak: pages that are there without a copy", len(soaked.unvisited), 0),
+        Figure("soak: growth of memory from spring to winter", growth(soaked.memory), 0.05),
+        Figure("soak: damage found", len(soaked.damage), 0),
+    ]

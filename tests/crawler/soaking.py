@@ -1,0 +1,239 @@
+"""A soak: the real loop, frontier, discovery, recorder, gate and store, months in virtual time."""
+
+import asyncio
+import gc
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from crawler.fakes import crawl, settings_of
+from crawler.soak_web import SoakWeb, seconds
+
+from recrawl.crawler import loop
+from recrawl.hosts import host_of
+from recrawl.http.fetch import Fetcher
+from recrawl.http.gate import Gate
+from recrawl.http.host_pacing import HostPacing
+from recrawl.http.limits import Limits
+from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, Page, Response, State, Validators
+from recrawl.store.rows import NewPage
+from recrawl.store.sqlite import SqliteStore
+
+#: A day in 2023, at midnight.
+BEGIN = round(19_500 * MICROSECONDS_A_DAY)
+#: Where files are kept in memory, so that months of transactions do not wait for a disk.
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder that is made there has a name of its own
+#: The loop looks around this many times less often, as months pass in minutes...
+PERIODIC = 600.0
+#: ...and writes visits this many at a time.
+BATCH = 4.0
+HOST_DELAY = 5.0
+CONNECTIONS = 16
+SAMPLES = 60
+AGENT = "recrawl-test/1.0 (+https://example.org/bot)"
+
+
+class SoakFetcher:
+    """The real fetcher with its gate and rules, on a web in virtual time."""
+
+    def __init__(self, web: SoakWeb, store: SqliteStore) -> None:
+        self._web = web
+        self.pacing = HostPacing(HOST_DELAY, 1, connections=CONNECTIONS)
+        self._made = Fetcher(
+            AGENT,
+            Gate(self.pacing, clock=lambda: web.clock() / 1e6),
+            limits=Limits(connections=CONNECTIONS),
+            recall=store.robots,
+            remember=lambda _origin, found: store.remember_robots(found),
+        )
+        self._made.robots._now = lambda: web.clock()  # noqa: SLF001, PLW0108 - set later
+        self._made.client = web  # type: ignore[assignment]
+
+    @property
+    def clock(self) -> Callable[[], int]:
+        """Return the time in microseconds."""
+        return self._web.clock
+
+    @clock.setter
+    def clock(self, clock: Callable[[], int]) -> None:
+        self._web.clock = clock
+        # A run that was stopped may have asked any host just now.
+        self.pacing._asked_at = self._web.clock() / 1e6  # noqa: SLF001
+
+    @property
+    def robots(self) -> int:
+        return self._made.robots.requests
+
+    @property
+    def files(self) -> int:
+        return self._made.files
+
+    async def fetch(self, page: Page, *, conditional: bool) -> Response:
+        return self._dated(await self._made.fetch(page, conditional=conditional))
+
+    async def fetch_file(
+        self,
+        url: str,
+        max_bytes: int,
+        validators: Validators | None = None,
+        *,
+        stay_on_site: bool = False,
+    ) -> Response:
+        found = await self._made.fetch_file(url, max_bytes, validators, stay_on_site=stay_on_site)
+        return self._dated(found)
+
+    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
+        return await self._made.named_sitemaps(url)
+
+    def _dated(self, response: Response) -> Response:
+        return replace(response, at=self._web.clock())
+
+
+@dataclass
+class Soaked:
+    """What came of a soak.
+
+    Attributes:
+        asked: Requests for pages and the budget, for each whole day.
+        memory: Bytes of memory, from time to time.
+        objects: Objects that Python keeps, likewise.
+        lost: URLs of pages that are there and that the store does not call alive.
+        unvisited: URLs of pages that are there and have no copy.
+        complaints: What hosts complain about.
+        wrongs: How many complaints there are in all.
+        damage: What is wrong with the store.
+    """
+
+    asked: list[tuple[int, float]] = field(default_factory=list)
+    files: int = 0
+    memory: list[int] = field(default_factory=list)
+    objects: list[int] = field(default_factory=list)
+    alive: int = 0
+    lost: list[str] = field(default_factory=list)
+    unvisited: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    wrongs: int = 0
+    damage: list[str] = field(default_factory=list)
+
+    def off_budget(self, share: float, requests: int = 3) -> list[tuple[int, float]]:
+        """Return the days whose requests are further from the budget than a share of it.
+
+        A few requests are always allowed, as midnight falls between visits.
+        """
+        return [
+            (asked, budget)
+            for asked, budget in self.asked
+            if abs(asked - budget) > max(share * budget, requests)
+        ]
+
+
+def growth(samples: Sequence[int]) -> float:
+    """Return by what share the last quarter of samples is above the second quarter."""
+    quarter = max(len(samples) // 4, 1)
+    early, late = samples[quarter : 2 * quarter], samples[-quarter:]
+    return sorted(late)[len(late) // 2] / sorted(early)[len(early) // 2] - 1.0
+
+
+def resident() -> int:
+    """Return the memory that this process has now, in bytes; 0 where that is not known."""
+    try:
+        pages = Path("/proc/self/statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def looking_seldom(between: float) -> Iterator[None]:
+    """Let the loop look around about as often as there is a visit, every so many seconds."""
+    periodic = [name for name in vars(loop) if name.isupper() and name.endswith("_EVERY")]
+    seldom = {name: max(PERIODIC * getattr(loop, name), BATCH * between) for name in periodic}
+    seldom |= {"MAX_NAP": between, "BATCH_SECONDS": BATCH * between}
+    usual = {name: getattr(loop, name) for name in seldom}
+    try:
+        for name, value in seldom.items():
+            setattr(loop, name, value)
+        yield
+    finally:
+        for name, value in usual.items():
+            setattr(loop, name, value)
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """Make a folder in memory, where there is such a thing."""
+    where = IN_MEMORY if IN_MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=where) as folder:
+        yield Path(folder)
+
+
+def soak(path: Path, web: SoakWeb, budgets: Sequence[float]) -> Soaked:
+    """Crawl a web to its last day; the budget changes with each run, and runs are equally long."""
+    result = Soaked()
+    length, between = web.days / len(budgets), SECONDS_A_DAY / max(budgets)
+    gc.freeze()  # What is there already would only slow down the samples.
+    web.begin, web.host_delay = BEGIN, HOST_DELAY
+    with SqliteStore.open(path, create=True) as store, looking_seldom(between):
+        store.add((NewPage(url, host_of(url)) for url in web.seeds()), BEGIN)
+        for url in web.sitemaps():
+            store.add_sitemap(url)
+        for number, budget in enumerate(budgets):
+            settings = settings_of(
+                budget=budget,
+                host_delay=HOST_DELAY,
+                host_connections=1,
+                connections=CONNECTIONS,
+            )
+            fetcher = SoakFetcher(web, store)
+            crawl(
+                fetcher,
+                store,
+                settings,
+                seconds=seconds(length),
+                begin=BEGIN + round(number * length * MICROSECONDS_A_DAY),
+                pacing=fetcher.pacing,
+                during=lambda _: _sample(result, seconds(web.days / SAMPLES)),
+            )
+        _count_days(result, web, budgets)
+        _count_pages(result, web, store)
+        result.damage = list(store.check())
+    gc.unfreeze()
+    result.complaints, result.wrongs = web.complaints, web.wrongs
+    return result
+
+
+def _sample(result: Soaked, every: float) -> None:
+    """Note the memory from time to time."""
+    clock = asyncio.get_running_loop()
+    gc.freeze()
+
+    def note() -> None:
+        gc.collect()
+        result.memory.append(resident())
+        result.objects.append(len(gc.get_objects()))
+        clock.call_later(every, note)
+
+    clock.call_later(every, note)
+
+
+def _count_days(result: Soaked, web: SoakWeb, budgets: Sequence[float]) -> None:
+    length = web.days / len(budgets)
+    for day in range(int(web.days)):
+        run = int(day / length)
+        # A day on which the budget changes has two.
+        if int((day + 1 - 1e-9) / length) == run:
+            result.asked.append((web.asked[day], budgets[run]))
+    result.files = sum(web.files.values())
+
+
+def _count_pages(result: Soaked, web: SoakWeb, store: SqliteStore) -> None:
+    there = web.alive_at_end()
+    result.alive = len(there)
+    for at in range(0, len(there), 500):
+        urls = there[at : at + 500]
+        known = store.pages_at(urls)
+        result.lost += [u for u in urls if u not in known or known[u].state is not State.ALIVE]
+        result.unvisited += [u for u in urls if u in known and known[u].body is None]
