@@ -102,7 +102,7 @@ def test_a_missing_duration_is_nan() -> None:
         {"a": 1},
         [10**400],
     ],
-    ids=str,
+    ids=lambda column: type(column).__name__,
 )
 def test_what_has_no_length_in_days_is_refused(read: Callable[..., Any], column: Any) -> None:  # noqa: ANN401
     with pytest.raises(ArgumentError, match=r"^given: ") as caught:
