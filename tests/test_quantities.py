@@ -10,6 +10,7 @@ import pytest
 
 import recrawl
 from recrawl.errors import ArgumentError
+from recrawl.estimation import staleness, survival
 from recrawl.quantities import duration, durations, numbers, rates, times
 
 #: Types say what is usual; here it is not.
@@ -144,8 +145,10 @@ def test_a_tracker_understands_a_duration() -> None:
 
 def test_beliefs_and_chances_understand_durations() -> None:
     assert API.Prior(0.5, timedelta(days=10)).rate == 0.05
-    assert float(API.survival(2.0, 4.0, np.timedelta64(96, "h"))) == 0.25
-    assert float(API.staleness(2.0, timedelta(days=4), 4.0)) == 0.75
+    elapsed: Any = np.timedelta64(96, "h")
+    days: Any = timedelta(days=4)
+    assert float(survival(2.0, 4.0, elapsed)) == 0.25
+    assert float(staleness(2.0, days, 4.0)) == 0.75
 
 
 @pytest.mark.parametrize("page", [["a", None], [None], [1.5, 2.0], ["a", float("nan")]])

@@ -42,11 +42,17 @@ def start(
     )
 
 
+def complaints(errors: str) -> str:
+    """Return error output without the line that a run is loading."""
+    lines = errors.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("recrawl: loading "))
+
+
 def run(*arguments: str, settings: dict[str, str] | None = None) -> tuple[int, str, str]:
     """Run the program to its end; return its status, output and error output."""
     with start(*arguments, settings=settings) as process:
         output, errors = process.communicate(timeout=HANGS)
-    return process.returncode, output, errors
+    return process.returncode, output, complaints(errors)
 
 
 def run_until(
@@ -57,7 +63,7 @@ def run_until(
         wait_until(done, process)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=HANGS)
-    return process.returncode, output, errors
+    return process.returncode, output, complaints(errors)
 
 
 def wait_until(done: Callable[[], bool], process: "subprocess.Popen[str]") -> None:

@@ -29,7 +29,8 @@ _FULL = (
 )
 
 
-def see_one_sentence(complained: str, *words: str) -> None:
+def see_one_sentence(errors: str, *words: str) -> None:
+    complained = program.complaints(errors)
     assert complained.count("\n") == 1
     assert complained.startswith("recrawl: ")
     for word in words:

@@ -167,9 +167,11 @@ class SoakWeb:
         """Days since the beginning."""
         return (self.clock() - self.begin) / MICROSECONDS_A_DAY
 
-    async def get(self, url: str, headers: dict[str, str], max_bytes: int) -> Response:
+    async def get(
+        self, url: str, headers: dict[str, str], max_bytes: int, proxy: object = None
+    ) -> Response:
         """Answer a request, as `recrawl.http.request.HttpClient` does."""
-        del max_bytes
+        del max_bytes, proxy
         host, path = self.hosts[host_of(url)], url.partition("//")[2].partition("/")[2]
         self._keep_books(host, path)
         try:

@@ -61,8 +61,8 @@ def test_lists_numbers_and_booleans_of_toml_are_understood() -> None:
         ({"RECRAWL_FOLLOW": "maybe"}, "RECRAWL_FOLLOW: 'maybe' is not true or false"),
         ({"RECRAWL_MAX_BYTES": "10XB"}, "RECRAWL_MAX_BYTES: '10XB' is not a size"),
         ({"RECRAWL_FINGERPRINT": "magic"}, "fingerprint: 'magic' is not one of"),
-        ({"RECRAWL_SELECTOR": "main"}, "selector: give it with fingerprint = selector"),
-        ({"RECRAWL_FINGERPRINT": "selector"}, "selector: give it with fingerprint = selector"),
+        ({"RECRAWL_SELECTOR": "main"}, "selector is given, but fingerprint is text"),
+        ({"RECRAWL_FINGERPRINT": "selector"}, "selector is missing"),
     ],
 )
 def test_invalid_values_are_named(environ: dict[str, str], sentence: str) -> None:

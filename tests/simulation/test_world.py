@@ -99,7 +99,7 @@ def test_worlds_are_what_was_asked_for(draw: Callable[..., World]) -> None:
         ({"change_rate": [np.nan]}, "change_rate: page 0 has nan"),
         ({"change_rate": 1.0}, "change_rate: has shape"),
         ({"change_rate": []}, "change_rate: has shape"),
-        ({"change_rate": ["often"]}, "change_rate: not a column of numbers"),
+        ({"change_rate": ["often"]}, "change_rate: 'often' is not a rate"),
         ({"days": 0.0}, "days: 0.0 is not a positive"),
         ({"days": np.inf}, "days: inf is not a positive"),
         ({"importance": [1.0]}, r"importance|change_rate: has shape"),

@@ -103,9 +103,11 @@ def _explain_usage(error: Any, ctx: Any) -> None:  # noqa: ANN401
         say_as_is(error.format_message())
         return
     asked = ctx.invoked_subcommand
-    path = error.ctx.command_path if error.ctx else ctx.command_path
+    path = (error.ctx or ctx).command_path
     if asked and path == ctx.command_path:
         path = f"{path} {asked}"
+    # Whatever name the program was started by.
+    path = " ".join(["recrawl", *path.split()[len(ctx.command_path.split()) :]])
     problem = " ".join(error.format_message().split()).rstrip(".")
     complain(f"{problem}; `{path} --help` shows how it is used")
 

@@ -320,9 +320,9 @@ class Crawl:
         stats, frontier = self.stats, self._frontier.frontier
         stats.now = self._clock()
         stats.under_way = len(self._tasks)
+        fresh = frontier.expected_freshness(days(stats.now))
         # Nothing is fresh without a copy, and no pages at all are no reason to boast.
-        fresh = frontier.expected_freshness(days(stats.now)) if len(frontier) else 0.0
-        stats.expected_freshness = fresh or None
+        stats.expected_freshness = (fresh or None) if len(frontier) else None
         stats.price = frontier.price
         stats.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
         stats.pages = len(frontier)
