@@ -19,14 +19,14 @@ T = TypeVar("T")
 #: first of these starts over in the one process for slow ones, where it takes nobody's place.
 QUICK_SECONDS, SLOW_SECONDS = 0.5, 5.0
 #: Bytes of memory per call, likewise. A page of 2 MB full of links takes 130 MB.
-QUICK_MEMORY, SLOW_MEMORY = 70_000_000, 160_000_000
+QUICK_MEMORY, SLOW_MEMORY = 40_000_000, 140_000_000
 #: Calls that wait for the process for slow ones; more are given up at once, since each keeps a
 #: connection from being used.
 MAX_SLOW = 8
 #: Calls, and bytes of them, that are given to a process at once.
 MAX_BATCH, MAX_BATCH_BYTES = 16, 6_000_000
-#: How much the process for slow ones leaves the processors to others.
-SLOW_NICENESS = 5
+#: How much the processes leave the processors to the crawl itself.
+QUICK_NICENESS, SLOW_NICENESS = 2, 10
 
 _WATCH_SECONDS = 1.0
 
@@ -42,9 +42,9 @@ class ParsePool:
     ::
 
         run(function, ...)
-          quick processes     batches of calls; 0.5 s of CPU time and 70 MB of memory each
+          quick processes     batches of calls; 0.5 s of CPU time and 40 MB of memory each
             too much? once more in
-          the slow process    few waiting; 5 s and 160 MB, with a low priority
+          the slow process    few waiting; 5 s and 140 MB, with a low priority
             too much again, or a crash? TooExpensiveError
 
     A process is started with the first call that needs it, and another in the place of one that
@@ -62,7 +62,9 @@ class ParsePool:
     def __init__(self, processes: int = 0) -> None:
         self._processes = processes or os.cpu_count() or 1
         self._lock = threading.Lock()
-        self._quick = _Queue(self._lock, self._processes, QUICK_SECONDS, QUICK_MEMORY)
+        self._quick = _Queue(
+            self._lock, self._processes, QUICK_SECONDS, QUICK_MEMORY, QUICK_NICENESS
+        )
         self._slow = _Queue(self._lock, 1, SLOW_SECONDS, SLOW_MEMORY, SLOW_NICENESS)
         self._ended = threading.Event()
         self._is_started = False
