@@ -2,7 +2,7 @@
 
 import re
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 from w3lib.encoding import (
     html_body_declared_encoding,
     http_content_type_encoding,
@@ -124,7 +124,13 @@ def parse(page: bytes) -> LexborHTMLParser | None:
     for formatting elements that are never closed. No page written for people has these.
     """
     page = page[:MAX_BYTES]
-    return LexborHTMLParser(page) if is_parsable(page) else None
+    if not is_parsable(page):
+        return None
+    try:
+        return LexborHTMLParser(page)
+    except SelectolaxError:
+        # It parses whatever there is memory for.
+        raise MemoryError from None
 
 
 def is_parsable(page: bytes) -> bool:

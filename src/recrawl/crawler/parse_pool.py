@@ -19,7 +19,7 @@ T = TypeVar("T")
 #: first of these starts over in the one process for slow ones, where it takes nobody's place.
 QUICK_SECONDS, SLOW_SECONDS = 0.5, 5.0
 #: Bytes of memory per call, likewise. A page of 2 MB full of links takes 130 MB.
-QUICK_MEMORY, SLOW_MEMORY = 40_000_000, 140_000_000
+QUICK_MEMORY, SLOW_MEMORY = 56_000_000, 140_000_000
 #: Calls that wait for the process for slow ones; more are given up at once, since each keeps a
 #: connection from being used.
 MAX_SLOW = 8
@@ -42,7 +42,7 @@ class ParsePool:
     ::
 
         run(function, ...)
-          quick processes     batches of calls; 0.5 s of CPU time and 40 MB of memory each
+          quick processes     batches of calls; 0.5 s of CPU time and 56 MB of memory each
             too much? once more in
           the slow process    few waiting; 5 s and 140 MB, with a low priority
             too much again, or a crash? TooExpensiveError

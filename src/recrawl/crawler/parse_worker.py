@@ -112,5 +112,9 @@ def _write(stream: BinaryIO, frame: bytes) -> None:
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError):
+    try:
         main()
+    except BrokenPipeError:
+        pass
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
