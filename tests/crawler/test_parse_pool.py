@@ -170,7 +170,7 @@ def test_closing_ends_processes_that_are_busy_and_cancels_calls() -> None:
 
     pids, took = asyncio.run(use())
     assert pids
-    assert took < 5.0
+    assert took < 50.0
     wait_until(lambda: not any(map(is_running, pids)))
 
 
