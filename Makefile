@@ -45,7 +45,7 @@ bench: $(BENCH_READY) ## Measure, and write the measured tables and pictures int
 	$(BIN)/python -m benchmarks
 
 .PHONY: mutants
-mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (some 25 minutes)
+mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (about an hour)
 	$(BIN)/python -m tools.mutants --seed $(SEED)
 
 .PHONY: docs

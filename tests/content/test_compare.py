@@ -154,6 +154,16 @@ def test_a_page_that_was_never_there_is_first_when_it_comes() -> None:
     assert compare(page, answer(), READER).outcome is Outcome.FIRST
 
 
+def test_a_page_is_gone_only_when_it_was_missing_for_as_long_as_patience_lasts() -> None:
+    page, states = first().page, []
+    for passed in (0, 30, 98, 99, 100):
+        page = compare(
+            page, answer(None, 404, at=NOW + passed), READER, patience=Patience(2, 100)
+        ).page
+        states.append(page.state)
+    assert states == [*[State.MISSING] * 4, State.GONE]
+
+
 def test_how_often_a_page_must_not_be_found_can_be_chosen() -> None:
     gone = compare(first().page, answer(None, 404), READER, patience=Patience(1, 0))
     assert gone.page.state is State.GONE
@@ -247,6 +257,11 @@ def test_a_second_look_that_fails_leaves_what_was_found() -> None:
     for second in (answer(None, 0, error="timed out"), answer(None, 404), answer(b"")):
         found = compare_twice(page, answer(STEW), second, READER, SOUP)
         assert (found.outcome, found.content) == (Outcome.CHANGED, STEW)
+
+
+def test_a_change_that_only_the_second_look_finds_waits_for_the_next_visit() -> None:
+    found = compare_twice(first().page, answer(None, 304), answer(STEW), READER, SOUP)
+    assert (found.outcome, found.content) == (Outcome.UNCHANGED, None)
 
 
 def test_a_real_change_among_noise_is_a_change_with_the_newest_copy() -> None:

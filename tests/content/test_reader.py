@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content.html import MAX_BYTES, is_parsable
+from recrawl.content.html import MAX_BYTES, in_utf8, is_parsable
 from recrawl.content.main_text import drop_link_lines
 from recrawl.content.masking import is_random, steady_text
 from recrawl.content.reader import Reader
@@ -167,6 +167,9 @@ def test_charsets(body: bytes, content_type: str | None) -> None:
 
 def test_a_charset_that_lies_is_survived() -> None:
     assert Reader().read(b"a\xff\xfeb", "text/html; charset=utf-8").texts == ("a\ufffd\ufffdb",)
+    assert in_utf8(b"a\xff\xfeb", "text/html; charset=utf-8") == "a\ufffd\ufffdb".encode()
+    # It is believed even where the bytes could be UTF-8, as browsers do.
+    assert in_utf8("Zürich".encode(), "text/html; charset=latin-1") == "ZÃ¼rich".encode()
 
 
 HOSTILE = {
@@ -282,11 +285,14 @@ def test_the_end_of_a_very_long_page_is_ignored() -> None:
         (b"<div>" * 2_001, False),
         (b"<div>" * 2_001 + b"</div>", False),
         (b"<div></div>" * 3_000, True),
+        (b"<span></span>" + b"<div>" * 2_000, True),
         (b"<b>" * 300 + b"<p>x" * 3_000, True),
         (b"<b>" * 305 + b"<p>x" * 3_000, False),
         (b"<a " + b"abcdefgh " * 1_999 + b">", True),
         (b"<a " + b"abcdefgh " * 2_000 + b">", False),
         (b"<p>" + b"abcdefgh " * 2_001, True),
+        (b"<a " + b"abcdefgh " * 60_000 + b">", False),
+        (b"<!-- " + b"abcdefgh " * 60_000 + b"-->", True),
     ],
 )
 def test_what_takes_too_long_is_not_parsed(page: bytes, expected: bool) -> None:

@@ -316,6 +316,7 @@ class FakeWeb:
     files: int = 0
     robots: int = 0
     file_urls: list[str] = field(default_factory=list)
+    kept_on_site: dict[str, bool] = field(default_factory=dict)
     named: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     clock: Callable[[], int] = lambda: 0
 
@@ -344,7 +345,8 @@ class FakeWeb:
         *,
         stay_on_site: bool = False,
     ) -> Response:
-        del max_bytes, stay_on_site
+        del max_bytes
+        self.kept_on_site[url] = stay_on_site
         self.files += 1
         self.file_urls.append(url)
         await asyncio.sleep(0.01)

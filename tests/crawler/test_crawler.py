@@ -4,7 +4,9 @@ Nothing here depends on how fast the machine is: a run ends when what is waited 
 """
 
 import itertools
+import os
 import re
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 from site_server import Site, page_about, serving
 
-from recrawl.crawler.build import Crawler
+from recrawl.crawler.build import STOP_SECONDS, Crawler
 from recrawl.crawler.stats import Stats
 from recrawl.errors import AddressError, ArgumentError, SettingsError, StoreError
 from recrawl.records import DISALLOWED, Outcome, State
@@ -57,6 +59,21 @@ def test_the_examples_of_the_guide_work(
     *_, shown = capsys.readouterr().out.splitlines()
     assert shown == f"200 {len(site.pages['/'])}"
     assert {request.headers["User-Agent"][-5:] for request in site.requests} == {"(+me)"}
+
+
+def test_a_program_that_goes_on_after_a_signal_is_not_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers = []
+
+    class Timer(threading.Timer):
+        def start(self) -> None:
+            timers.append(self)
+
+    monkeypatch.setattr(threading, "Timer", Timer)
+    with crawler_of(tmp_path) as crawler:
+        crawler.run(LONG, watch=lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    assert [(timer.interval, timer.finished.is_set()) for timer in timers] == [(STOP_SECONDS, True)]
 
 
 def test_pages_are_added_crawled_and_copied(tmp_path: Path) -> None:

@@ -118,6 +118,8 @@ def test_a_sitemap_of_sitemaps_brings_these() -> None:
     web = FakeWeb({MAP: index, f"{A}/more.xml": sitemap((f"{A}/new", ""))})
     crawl(web, store, settings_of(), seconds=20.0)
     assert list(importance(store)) == ["/new"]
+    # What people name may lead anywhere; what a sitemap names stays on its site.
+    assert web.kept_on_site == {MAP: False, f"{A}/more.xml": True}
 
 
 @pytest.mark.parametrize(

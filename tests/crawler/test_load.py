@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from crawler.fakes import PER_SECOND, SECOND, MemoryStore, settings_of
 
+from recrawl.crawler.build import load
 from recrawl.crawler.load import MIN_OBSERVATIONS, Priors, learn_priors, load_frontier
 from recrawl.estimation import Prior
 from recrawl.store.rows import Observed
@@ -43,6 +44,13 @@ def test_beliefs_and_visits_come_from_the_store() -> None:
     frontier.frontier.spend(-3)
     # The page without a copy comes first, then the one that changes often.
     assert frontier.take(NOW, 2) == [2, 0]
+
+
+@pytest.mark.parametrize(("budget", "taken"), [(0.5, []), (1.0, [0])])
+def test_the_first_page_of_a_new_store_is_fetched_at_once_if_a_day_pays_for_it(
+    budget: float, taken: list[int]
+) -> None:
+    assert load(MemoryStore(f"{A}/0"), settings_of(budget=budget), NOW).take(NOW, 1) == taken
 
 
 def test_a_clock_that_was_put_back_does_no_harm() -> None:

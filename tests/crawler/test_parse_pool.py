@@ -62,6 +62,14 @@ def with_pool(use: Callable[[ParsePool], Awaitable[T]], processes: int = 1) -> T
     return asyncio.run(main())
 
 
+@needs_linux
+def test_a_process_that_crashes_leaves_no_memory_on_disk() -> None:
+    import resource
+
+    limits = with_pool(lambda pool: pool.run(resource.getrlimit, resource.RLIMIT_CORE))
+    assert limits == (0, 0)
+
+
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can wait for."""

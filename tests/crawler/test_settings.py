@@ -86,6 +86,14 @@ def test_an_invalid_file_is_named(text: str, sentence: str) -> None:
     assert str(caught.value).startswith(sentence)
 
 
+@pytest.mark.parametrize("name", ["connect_timeout", "read_timeout", "total_timeout"])
+def test_a_timeout_is_a_millisecond_at_least(name: str) -> None:
+    shortest = load_settings({name: "1ms"}, environ={})
+    assert getattr(shortest, name) == pytest.approx(0.001)
+    with pytest.raises(SettingsError, match=r"the minimum is 0\.001"):
+        load_settings({name: "0s"}, environ={})
+
+
 def test_a_file_that_is_named_must_exist() -> None:
     with pytest.raises(SettingsError, match="No such file"):
         load_settings(environ={}, file="mine.toml")

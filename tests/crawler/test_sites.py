@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from recrawl.crawler.build import Crawler
+from recrawl.crawler.secrets import MASK, Secret
 from recrawl.crawler.settings import FIELDS, Settings, load_settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
-from recrawl.crawler.site_tables import SITE_FIELDS
+from recrawl.crawler.site_tables import SITE_FIELDS, shown_proxy
 from recrawl.crawler.sites import Site
 from recrawl.errors import SettingsError
 from recrawl.http.access import NO_ACCESS, Proxy, basic_auth
@@ -165,6 +166,8 @@ def test_paths_are_relative_to_the_settings_file(tmp_path: Path) -> None:
         ('auth = "env:NOT_SET"', "auth: the environment variable NOT_SET is not set"),
         ('auth = "file:absent"', "auth: absent: No such file or directory"),
         ('auth = "env:WORD"', "auth: what it holds is not user:password"),
+        ("cookies = 5", "cookies: name a file, such as"),
+        ('cookies = " "', "cookies: name a file, such as"),
         ('cookies = "absent.txt"', "cookies: absent.txt: No such file or directory"),
         ('cookies = "bad.txt"', "cookies: bad.txt, row 1: this is not a cookie"),
         ('headers = { X-Key = "sesame\\n" }', "headers: X-Key: a value is text on one line"),
@@ -233,6 +236,8 @@ def test_settings_do_not_print_their_secrets() -> None:
     )
     assert WORD not in repr(found)
     assert WORD not in repr(found.site_of("https://a.example/"))
+    assert shown_proxy(found.proxy) == f"http://{MASK}@p.example"
+    assert shown_proxy(Secret("env:PROXY")) == "env:PROXY"
 
 
 def test_python_programs_give_tables_as_dictionaries() -> None:

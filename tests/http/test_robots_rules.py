@@ -318,7 +318,7 @@ def naive_verdict(rules: list[tuple[bool, str]], path: str) -> bool:
     return max(matching, default=(0, True))[1]
 
 
-PATTERNS = st.text("ab/*", max_size=6).map("/".__add__)
+PATTERNS = st.builds(str.__add__, st.sampled_from("/*"), st.text("ab/*", max_size=6))
 RULES = st.lists(
     st.tuples(st.booleans(), st.builds(str.__add__, PATTERNS, st.sampled_from(["", "$"]))),
     max_size=6,
@@ -329,6 +329,7 @@ RULES = st.lists(
 @given(rules=RULES, path=st.text("ab/", max_size=8).map("/".__add__))
 @example(rules=[(False, "/a*a$")], path="/a")
 @example(rules=[(False, "/*$"), (True, "/*")], path="/")
+@example(rules=[(False, "*/a*b")], path="/ab")
 def test_matches_as_a_slow_matcher_does(rules: list[tuple[bool, str]], path: str) -> None:
     lines = "\n".join(f"{'Allow' if allow else 'Disallow'}: {text}" for allow, text in rules)
     assert obeys(lines, path) is naive_verdict(rules, path)

@@ -36,6 +36,7 @@ def test_a_refusal_is_not_logged_but_its_requests_count(store: SqliteStore) -> N
 
 
 def test_pages_that_are_not_well_are_counted(store: SqliteStore) -> None:
+    assert store.trouble() == Trouble()
     pages = store.pages(range(7))
     store.record([refused(pages[0], NOON, DISALLOWED), refused(pages[3], NOON, DISALLOWED)])
     store.record([refused(pages[1], NOON, FORBIDDEN), gone(pages[2], NOON), failed(pages[4], NOON)])

@@ -1,0 +1,21 @@
+"""What a run counts."""
+
+from recrawl.crawler.stats import HostTimes, Stats
+from recrawl.records import Outcome, Page, Response, Visit
+
+
+def visit(host: str, seconds: float, requests: int = 1) -> Visit:
+    url = f"http://{host}/"
+    response = Response(url, 200, 1, requests=requests, seconds=seconds)
+    return Visit(Page(1, url, host), Outcome.FIRST, response)
+
+
+def test_the_five_slowest_hosts_are_listed_by_their_mean() -> None:
+    stats = Stats(began=0, budget=1.0)
+    for number in range(7):
+        stats.count(visit(f"{number}.example", seconds=float(number)))
+        stats.count(visit(f"{number}.example", seconds=float(number) + 1.0))
+    stats.count(visit("not-asked.example", seconds=100.0, requests=0))
+    assert [host for host, _ in stats.slowest()] == [f"{n}.example" for n in (6, 5, 4, 3, 2)]
+    assert stats.slowest()[0][1] == HostTimes(responses=2, seconds=13.0)
+    assert stats.slowest()[0][1].mean == 6.5
