@@ -1,4 +1,4 @@
-"""A crawl killed at fifty random times: what is lost, and whether anything is damaged."""
+"""A crawl killed at 200 random times: what is lost, and whether anything is damaged."""
 
 import random
 import sys
@@ -10,7 +10,7 @@ from rich.console import Console
 from benchmarks.report import Figure, markdown, write_section
 
 PAGE = "reference/store.md"
-KILLS = 50
+KILLS = 200
 #: Requests served from the start of a crawl to its kill.
 SOONEST, LATEST = 5, 150
 TESTS = Path(__file__).parent.parent / "tests"

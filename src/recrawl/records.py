@@ -77,6 +77,8 @@ class State(IntEnum):
 RESTING = (State.GONE, State.REFUSED)
 #: Why a page that robots.txt forbids is refused; a new robots.txt has it visited again.
 DISALLOWED = "disallowed by robots.txt"
+#: What the reason says of a page at a private address; a run that allows them has it visited again.
+PRIVATE = "is private; use --allow-private"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,21 @@ def test_a_log_as_csv_has_the_same_content() -> None:
         ]
 
 
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_the_log_says_which_pages_are_refused_and_why(name: str) -> None:
+    reason = "disallowed by robots.txt"
+    with closing(sqlite3.connect("recrawl.db")) as store, store:
+        store.execute("UPDATE pages SET state = 3, reason = ? WHERE url = ?", (reason, ABOUT))
+    assert run("export", "log", name).stdout == f"{name}: 5 visits, 1 refused page\n"
+    table = csv.read_csv(name) if name.endswith("csv") else parquet.read_table(name)
+    assert table.num_rows == len(VISITS) + 1
+    last = table.slice(len(VISITS)).to_pylist()[0]
+    assert (last["url"], last["outcome"], last["error"]) == (ABOUT, "refused", reason)
+    assert last["fetch_time"] is None
+    # A crawl log has visits, and nothing else.
+    assert run("export", "log", name, "--native").stdout == f"{name}: 5 visits\n"
+
+
 @pytest.mark.parametrize("name", ["crawl.csv", "crawl.parquet"])
 def test_a_native_log_is_one_that_estimate_reads(name: str) -> None:
     run("export", "log", name, "--native")

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import signal
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -219,3 +220,33 @@ def test_a_url_that_cannot_be_crawled_adds_nothing(tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match="is not a number from 0 up"):
             crawler.add(["https://a.example/"], importance=-1.0)
         assert crawler.status().totals.pages == 0
+
+
+def test_pages_at_private_addresses_are_due_again_once_those_are_allowed(tmp_path: Path) -> None:
+    """A refused page waits for days; a setting that was changed counts at the next start."""
+    site = Site({"/a": page_about("A.")})
+    with serving(site):
+        with crawler_of(tmp_path, allow_private=False) as crawler:
+            crawler.add([f"{site.url}/a"])
+            run_until(crawler, lambda: crawler.status().totals.refused == 1)
+            assert not site.requests
+        with crawler_of(tmp_path) as crawler:
+            stats = run_until(crawler, lambda: bool(site.asked("/a")))
+            assert stats.outcomes[Outcome.FIRST] == 1
+            assert crawler.status().totals.refused == 0
+
+
+def test_many_new_pages_of_a_dead_host_starve_no_other_host(tmp_path: Path) -> None:
+    """Connections to it are refused; its pages, without a copy, were worth more than all others."""
+    site = Site({f"/{name}": page_about(f"This is {name}.") for name in "abc"})
+    with serving(site), socket.socket() as dead, crawler_of(tmp_path, budget="200/s") as crawler:
+        dead.bind(("127.0.0.1", 0))  # nobody listens
+        crawler.add(f"{site.url}/{name}" for name in "abc")
+        run_until(crawler, lambda: len(site.requests) > 3)
+        site.requests.clear()
+        address = f"http://127.0.0.1:{dead.getsockname()[1]}"
+        crawler.add(f"{address}/{number}" for number in range(20_000))
+        # The host is given up for half a minute, which is when the others once stood still.
+        stats = run_until(crawler, lambda: len(site.requests) > 200)
+        assert len(site.requests) > 200
+        assert stats.outcomes[Outcome.FAILED] < 50

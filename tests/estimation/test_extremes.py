@@ -11,6 +11,7 @@ from recrawl import (
     SA,
     SAM,
     GammaFilter,
+    LastModified,
     MomentMatching,
     Naive,
     Observations,
@@ -56,3 +57,27 @@ def test_a_prior_that_knows_of_almost_no_change_is_refused() -> None:
         Prior(4e-29, 0.6)
     seen = estimate([0, 0, 0], [4e3, 1e3, 6e3], [0, 1, 1], method=GammaFilter(Prior(1e-12, 0.6)))
     assert np.isfinite(seen.rate).all()
+
+
+@pytest.mark.parametrize("kind", [GammaFilter, LastModified])
+@pytest.mark.parametrize("half_life", [None, 1e-36, 1.0, 1e36])
+@pytest.mark.parametrize("time", [1e-72, *ENDS, 1e72])
+@pytest.mark.parametrize("shape", [1e-12, 1.0, 1e60])
+def test_a_belief_far_from_its_prior_stays_a_belief(
+    kind: type[GammaFilter | LastModified], half_life: float | None, time: float, shape: float
+) -> None:
+    """Forgetting a belief of 1e50 days back to a prior of 1e-30 once left 0 days, and then NaN."""
+    method = kind(Prior(shape, time), half_life)
+    for changed in ([False, True], [True, True], [True, False]):
+        for gaps in ([1e-60, 1e60], [1e60, 1e-60], [1e-7, 1e-5], [1e60, 1e60]):
+            found = estimate([0, 0], gaps, changed, method=method)
+            low, high = found.interval(0.999)
+            assert np.isfinite([found.rate, low, high]).all()
+            assert found.rate[0] > 0.0
+            assert (low <= high).all()
+
+
+@pytest.mark.parametrize("extreme", [5e-324, 1e-73, 1e73, 1e308])
+def test_a_prior_beyond_what_can_be_multiplied_is_refused(extreme: float) -> None:
+    with pytest.raises(ArgumentError, match=r"^time: .*up to 1e\+72"):
+        Prior(0.5, extreme)

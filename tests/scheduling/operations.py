@@ -13,6 +13,7 @@ from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.state import (
     ABSENT,
     FIRST_VALUE,
+    FIRST_WAITING,
     LISTS,
     NEW,
     NONE,
@@ -39,6 +40,13 @@ steps = st.lists(
     ),
     max_size=60,
 )
+
+
+def kind_of(where: int) -> int:
+    """Return the status of the pages in a list."""
+    if where >= FIRST_WAITING:
+        return WAITING
+    return READY if where >= FIRST_VALUE else QUEUED
 
 
 @st.composite
@@ -229,9 +237,8 @@ class Session:
         assert {page for page in there if status[page] == TAKEN} == self.out
         assert set(found) == listed
         for page, where in found.items():
-            kinds = (READY,) if where >= FIRST_VALUE else (QUEUED, WAITING)
-            assert status[page] in kinds
-        assert shared["ready"][0] == sum(where >= FIRST_VALUE for where in found.values())
+            assert status[page] == kind_of(where)
+        assert shared["ready"][0] == sum(kind_of(where) == READY for where in found.values())
         waiting = [page for page in found if status[page] == WAITING]
         counts = np.bincount(pages["host"][waiting], minlength=hosts.size)
         assert hosts["waiting"].tolist() == counts.tolist()

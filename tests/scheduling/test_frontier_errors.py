@@ -190,3 +190,50 @@ def test_nothing_is_something_that_can_be_done() -> None:
     frontier.defer([], [])
     assert frontier.due([]).size == 0
     assert frontier.take(0.1, 0).size == 0
+
+
+@pytest.mark.parametrize("argument", ["budget", "half_life", "host_budget", "catch_up"])
+@pytest.mark.parametrize("bad", [1e-57, 1e25])
+def test_settings_beyond_single_precision_are_refused(argument: str, bad: float) -> None:
+    """A budget of 1e-57 visits per day once gave an expected freshness of NaN."""
+    settings: dict[str, Any] = {"budget": 10.0} | {argument: bad}
+    with pytest.raises(ArgumentError, match=rf"^{argument}: .*1e-24 to 1e\+24"):
+        Frontier(**settings)
+
+
+@pytest.mark.parametrize("bad", [Prior(1e25, 1.0), Prior(1.0, 1e-37), Prior([1.0, 1.0], [1, 1e37])])
+@pytest.mark.parametrize("argument", ["prior", "belief"])
+def test_beliefs_beyond_single_precision_are_refused(argument: str, bad: Prior) -> None:
+    columns: dict[str, Any] = {argument: bad}
+    refused(argument, lambda frontier: frontier.add([8, 9], now=0.0, **columns))
+
+
+@pytest.mark.parametrize("budget", [1e-24, 1e-12, 1e12])
+def test_the_ends_of_what_is_accepted_give_numbers(budget: float) -> None:
+    frontier = Frontier(budget, half_life=1e-24)
+    frontier.add(range(5), now=5.0, host=[0, 0, 1, 1, 2])
+    frontier.add([7], now=5.0, last_visit=-1.0, belief=Prior(1e24, 1e-36))
+    frontier.settle(100.0)
+    for now in (101.0, 102.0, 103.0):
+        frontier.report([7, 3], now, changed=now > 101.0)
+        frontier.take(now, 3)
+        assert 0.0 <= frontier.expected_freshness(now) <= 1.0
+    assert np.isfinite(frontier.price)
+
+
+@pytest.mark.parametrize("argument", ["page", "host", "section"])
+def test_a_table_that_does_not_fit_into_memory_is_refused(
+    argument: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = np.zeros
+
+    def zeros(size: int, dtype: Any) -> Any:  # noqa: ANN401
+        if size > 1_000_000:
+            raise MemoryError
+        return plain(size, dtype)
+
+    columns: dict[str, Any] = {"page": 9, "host": 0, "section": 0} | {argument: 1_767_225_600}
+    if argument == "host":
+        columns["section"] = 3
+    monkeypatch.setattr(np, "zeros", zeros)
+    refused(argument, lambda frontier: frontier.add(**columns, now=0.0))

@@ -47,7 +47,8 @@ def first_price(problem: Problem, budget: float) -> float:
 
 def _price_if_all_are_visited(problem: Problem, budget: float) -> float:
     """Return the price if all pages were visited, at random times."""
-    roots = np.sqrt(problem.importance) * np.sqrt(problem.change_rate) * np.sqrt(problem.cost)
+    # Of two such numbers the product is a float, of three it need not be.
+    roots = np.sqrt(problem.importance * problem.change_rate) * np.sqrt(problem.cost)
     root = roots.sum() / (budget + (problem.change_rate * problem.cost).sum())
     return float(min(max(root, 1e-140), 1e140)) ** 2
 

@@ -139,6 +139,8 @@ def run_crawl(
     access, readers = site_access(settings), site_readers(settings)
     with SqliteStore.open(settings.store) as store, store.lock():
         warm_up(settings)
+        if settings.allow_private and (allowed := store.allow_private()):
+            LOGGER.info("private addresses are allowed: %d refused pages are due again", allowed)
         frontier = load(store, settings, system_clock())
         # What is loaded stays: there is no garbage in it to look for.
         gc.freeze()

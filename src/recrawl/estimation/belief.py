@@ -20,6 +20,9 @@ ALONE_SHAPE = 0.5
 ALONE_GAPS = 0.5
 #: With a smaller shape, a page's chance of no change differs from 1 by less than floats can tell.
 MIN_SHAPE = 1e-12
+#: A prior's numbers are in this range. It is wider than what any log within the limits of gaps
+#: teaches, and within what the formulas can multiply.
+MIN_NUMBER, MAX_NUMBER = 1e-72, 1e72
 #: Stands in for a page's mean gap before its first visit, in days.
 GAP_BEFORE_VISITS = 1.0
 #: Computing two quantiles takes about as long as reading this many rows.
@@ -43,8 +46,10 @@ class Prior:
         for name in ("shape", "time"):
             read = durations if name == "time" else numbers
             values = read(name, getattr(self, name))
-            if not ((values > 0) & (values < np.inf)).all():
-                raise ArgumentError(f"{name}: a prior's numbers are positive and finite")
+            if not ((values >= MIN_NUMBER) & (values <= MAX_NUMBER)).all():
+                raise ArgumentError(
+                    f"{name}: a prior's numbers are positive and finite, up to {MAX_NUMBER:g}"
+                )
             object.__setattr__(self, name, values if values.ndim else float(values))
         if (np.asarray(self.shape) < MIN_SHAPE).any():
             raise ArgumentError(f"shape: a prior knows of at least {MIN_SHAPE:g} changes")

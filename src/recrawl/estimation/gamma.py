@@ -74,8 +74,10 @@ def forget(
     half_life: float,
 ) -> tuple[float, float]:
     """Return the belief ``elapsed`` days on: each half-life halves its distance to the prior."""
-    lost = 1.0 - math.exp(-math.log(2.0) * elapsed / half_life)
-    return shape + lost * (prior_shape - shape), time + lost * (prior_time - time)
+    # Weights that are both positive: a difference to the prior would cancel to a belief of 0.
+    kept = math.exp(-math.log(2.0) * elapsed / half_life)
+    lost = 1.0 - kept
+    return kept * shape + lost * prior_shape, kept * time + lost * prior_time
 
 
 @small_step

@@ -48,6 +48,9 @@ LOG = pa.schema(
     ]
 )
 
+#: A batch of refused pages, which have no visit.
+REFUSED = pa.schema([pa.field("url", pa.string(), nullable=False), pa.field("reason", pa.string())])
+
 #: Common Crawl's columns, then ours.
 COMMON_CRAWL = pa.schema(
     [
@@ -89,21 +92,26 @@ _CHANGED = pa.array([{Outcome.CHANGED: True, Outcome.UNCHANGED: False}.get(o) fo
 _WWW = re.compile(r"^www\d*\.")
 
 
-def write_common_crawl(batches: Iterable[Any], target: str | os.PathLike[str]) -> int:
-    """Write a log as Parquet with Common Crawl's column names; return the number of rows.
+def write_common_crawl(
+    batches: Iterable[Any], target: str | os.PathLike[str], refused: Iterable[Any] = ()
+) -> int:
+    """Write a log as Parquet with Common Crawl's column names; return the number of visits.
 
     ``content_digest`` is written as in WARC files, ``sha1:`` and base 32; it and
     ``content_mime_type`` (as sent by the server) are null where no content was received.
-    ``changed`` is null for a first visit, a failed one, and a page that was not found.
+    ``changed`` is null for a first visit, a failed one, and a page that was not found. A refused
+    page has one row, with the outcome ``refused`` and the reason as its ``error``: as there was no
+    visit, all other columns are null.
 
     Args:
         batches: Record batches with the schema `LOG`.
         target: The file, written completely or left as it was.
+        refused: Record batches with the schema `REFUSED`.
 
     Raises:
         OutputError: The file cannot be written.
     """
-    return _write(batches, target, COMMON_CRAWL, _common_crawl)
+    return _write(batches, target, COMMON_CRAWL, _common_crawl, refused)
 
 
 def write_crawl_log(batches: Iterable[Any], target: str | os.PathLike[str]) -> int:
@@ -137,17 +145,33 @@ def _write(
     target: str | os.PathLike[str],
     schema: Any,  # noqa: ANN401 - pyarrow has no types
     turn: Callable[[Any], dict[str, Any]],
+    refused: Iterable[Any] = (),
 ) -> int:
     check_target(target)
     rows = 0
     with whole_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
         for batch in batches:
-            columns = turn(batch)
-            writer.write_batch(
-                pa.record_batch([columns[name] for name in schema.names], schema=schema)
-            )
+            writer.write_batch(_with_schema(turn(batch), schema, batch.num_rows))
             rows += batch.num_rows
+        for batch in refused:
+            writer.write_batch(_with_schema(_refused(batch), schema, batch.num_rows))
     return rows
+
+
+def _with_schema(columns: dict[str, Any], schema: Any, rows: int) -> Any:  # noqa: ANN401
+    """Return a batch with all columns of a schema; those that are not given are null."""
+    arrays = [columns.get(field.name, pa.nulls(rows, field.type)) for field in schema]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _refused(batch: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "url_surtkey": _once(batch["url"], surt),
+        "url": batch["url"],
+        "url_host_name": _once(batch["url"], _host_name),
+        "outcome": pa.array(["refused"] * batch.num_rows),
+        "error": batch["reason"],
+    }
 
 
 def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -14,21 +14,29 @@ from recrawl.formats.tables import whole_file
 ROWS_PER_BATCH = 50_000
 
 
-def write_log(batches: Iterable[Any], target: str, *, native: bool) -> int:
-    """Write a complete log or nothing; return the number of rows.
+def write_log(
+    batches: Iterable[Any], target: str, *, native: bool, refused: Iterable[Any] = ()
+) -> int:
+    """Write a complete log or nothing; return the number of visits.
 
     Args:
         batches: As returned by the store.
         target: A file; CSV if its name ends in .csv, otherwise Parquet.
         native: Whether to write recrawl's crawl log rather than Common Crawl's columns.
+        refused: Refused pages, as returned by the store; a crawl log has none, as it has visits.
     """
-    write = write_crawl_log if native else write_common_crawl
+
+    def write(path: str | Path) -> int:
+        if native:
+            return write_crawl_log(batches, path)
+        return write_common_crawl(batches, path, refused)
+
     if not target.lower().endswith(".csv"):
-        return write(batches, target)
+        return write(target)
     # By way of Parquet, so that both formats have the same columns and little memory is needed.
     with tempfile.TemporaryDirectory(prefix="recrawl-") as folder:
         between = Path(folder) / "log.parquet"
-        rows = write(batches, between)
+        rows = write(between)
         _rewrite(between, target)
     return rows
 

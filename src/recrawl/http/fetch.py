@@ -16,7 +16,7 @@ from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.http.request import DROPPED, DroppedError, FetchError, HttpClient
 from recrawl.http.robots import Robots
-from recrawl.records import DISALLOWED, Page, Response, RobotsText, Validators
+from recrawl.records import DISALLOWED, PRIVATE, Page, Response, RobotsText, Validators
 from recrawl.urls import canonical, redirected
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class _Fetch:
         """Refuse what a proxy would be asked to connect to though we would not."""
         if access.proxy is None or self._fetcher.allow_private or not is_private_name(self._url):
             return
-        problem = f"the address {host_of(self._url)} is private; use --allow-private to crawl it"
+        problem = f"the address {host_of(self._url)} {PRIVATE} to crawl it"
         raise FetchError(problem, permanent=True)
 
     def _is_same_host(self) -> bool:

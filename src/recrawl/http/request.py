@@ -18,7 +18,7 @@ from recrawl.http.bodies import BrokenBodyError, read_body
 from recrawl.http.headers import decoded
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import Response
+from recrawl.records import PRIVATE, Response
 
 if TYPE_CHECKING:
     from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, TCPConnector
@@ -269,7 +269,7 @@ def _as_fetch_error(
     if attempt.refused is not None and not attempt.connected:
         which, use = ("the address", "crawl") if proxy is None else ("the proxy's address", "use")
         return FetchError(
-            f"{which} {attempt.refused} is private; use --allow-private to {use} it",
+            f"{which} {attempt.refused} {PRIVATE} to {use} it",
             permanent=True,
         )
     known = str(error) if isinstance(error, BrokenBodyError) else None

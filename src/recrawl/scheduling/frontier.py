@@ -165,7 +165,8 @@ class Frontier:
             raise ArgumentError(f"page: {there[0]} is in the frontier already")
         gap = max(self._known + pages.size, 1) / self._settings.budget
         origin = prior or self._prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * gap)
-        before, after = (known.columns(pages.size) for known in (origin, belief or origin))
+        before = inputs.belief("prior", origin, pages.size)
+        after = before if belief is None else inputs.belief("belief", belief, pages.size)
         self._tables = extend(self._tables, columns, self._settings, self._now)
         self._known += pages.size
         fill(self._tables, columns, before, after, self._now)

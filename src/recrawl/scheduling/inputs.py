@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
+from recrawl.estimation.belief import Prior
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.quantities import LARGEST, SMALLEST, as_array
+from recrawl.quantities import LARGEST, as_array
 from recrawl.quantities import duration as as_duration
 from recrawl.quantities import durations as as_durations
 from recrawl.quantities import number as as_number
@@ -22,6 +23,12 @@ from recrawl.quantities import times as as_times
 MAX_NUMBER = 2**31 - 2
 #: Days from the origin of time; with more, a float has no room for the minutes.
 MAX_TIME = 1e12
+#: Budgets and durations. Activity is kept in single precision, with a range of 1e38, and multiplies
+#: them by numbers of pages.
+MIN_SETTING, MAX_SETTING = 1e-24, 1e24
+#: The shape of a belief, and its time, which is by default pages / budget.
+MAX_SHAPE = 1e24
+MIN_TIME_KNOWN, MAX_TIME_KNOWN = 1e-36, 1e36
 
 
 def time(name: str, value: float) -> float:
@@ -43,9 +50,25 @@ def duration(name: str, value: float) -> float:
 
 
 def _positive(name: str, number: float) -> float:
-    if not SMALLEST <= number <= LARGEST:
-        raise ArgumentError(f"{name}: {number} cannot be used; it must be above 0 and finite")
+    if not MIN_SETTING <= number <= MAX_SETTING:
+        raise ArgumentError(
+            f"{name}: {number} cannot be used; it must be above 0 and finite, "
+            f"{MIN_SETTING:g} to {MAX_SETTING:g}"
+        )
     return number
+
+
+def belief(name: str, given: Prior, size: int) -> tuple[Floats, Floats]:
+    """Return the columns of a belief or a prior."""
+    shape, time = given.columns(size)
+    usual = (shape <= MAX_SHAPE) & (time >= MIN_TIME_KNOWN) & (time <= MAX_TIME_KNOWN)
+    if not usual.all():
+        row = int(np.argmin(usual))
+        raise ArgumentError(
+            f"{name}: {shape[row]:g} changes in {time[row]:g} days cannot be used; there may be "
+            f"up to {MAX_SHAPE:g} changes, in {MIN_TIME_KNOWN:g} to {MAX_TIME_KNOWN:g} days"
+        )
+    return shape, time
 
 
 def delay(name: str, value: float) -> float:

@@ -23,7 +23,7 @@ from recrawl.scheduling.state import (
 )
 
 KIND = "frontier"
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, eq=False)

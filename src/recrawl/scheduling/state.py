@@ -33,7 +33,9 @@ OVERFLOW = FINE + COARSE
 FIRST_VALUE = OVERFLOW + 1
 #: Ready pages whose value is about to be computed again.
 REVALUE = FIRST_VALUE + VALUES
-LISTS = REVALUE + 1
+#: The timing wheel of pages that wait for their host: as many lists as up to `OVERFLOW`.
+FIRST_WAITING = REVALUE + 1
+LISTS = FIRST_WAITING + OVERFLOW + 1
 #: How many pages ahead a loop prefetches: rows are scattered over memory.
 ROWS_AHEAD = 8
 #: Bins of a host's or section's activity.
@@ -200,9 +202,9 @@ def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float
     """Return tables with rows for new pages, their hosts and sections."""
     if not new.page.size:
         return tables
-    pages = _resized(tables.pages, int(new.page.max()) + 1)
-    hosts = _resized(tables.hosts, int(new.host.max()) + 1)
-    sections = _resized(tables.sections, int(new.section.max()) + 1)
+    pages = _resized("page", tables.pages, int(new.page.max()) + 1)
+    hosts = _resized("host", tables.hosts, int(new.host.max()) + 1)
+    sections = _resized("section", tables.sections, int(new.section.max()) + 1)
     pages["sibling"][tables.pages.size :] = UNLINKED
     fresh = hosts[tables.hosts.size :]
     fresh["delay"], fresh["spacing"] = settings.host_delay, settings.host_spacing
@@ -228,12 +230,19 @@ def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float
     return extended
 
 
-def _resized(rows: Rows, size: int) -> Rows:
+def _resized(name: str, rows: Rows, size: int) -> Rows:
     """Return at least ``size`` rows; new ones are zero."""
     if size <= rows.size:
         return rows
     # Spare rows, so that pages added one by one do not copy the table each time.
-    larger = np.zeros(size if rows.size == 0 else max(size, rows.size + rows.size // 2), rows.dtype)
+    wanted = size if rows.size == 0 else max(size, rows.size + rows.size // 2)
+    try:
+        larger = np.zeros(wanted, rows.dtype)
+    except MemoryError:
+        raise ArgumentError(
+            f"{name}: {size - 1} is too large, a table with that many rows does not fit into "
+            f"memory; number from 0 without gaps"
+        ) from None
     larger[: rows.size] = rows
     return larger
 

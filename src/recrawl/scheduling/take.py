@@ -22,6 +22,7 @@ from recrawl.scheduling.state import (
     COARSE,
     FINE,
     FIRST_VALUE,
+    FIRST_WAITING,
     NONE,
     OVERFLOW,
     QUEUED,
@@ -32,7 +33,14 @@ from recrawl.scheduling.state import (
     Tables,
     unlink,
 )
-from recrawl.scheduling.timing_wheel import advance_slot, enqueue, slot_of
+from recrawl.scheduling.timing_wheel import (
+    SLOTS_PER_GAP,
+    advance_slot,
+    empty_slot,
+    enqueue,
+    enqueue_waiting,
+    slot_of,
+)
 
 #: Each take values this many of the best ready pages per visit wanted, and half as many as wanted
 #: of the others in turn; at least `MIN_CANDIDATES` of both.
@@ -49,6 +57,11 @@ MAX_PULLS = 8
 #: Pages that may wait for a host: at least this many, and this many times what it takes at once.
 MIN_WAITING = 16
 WAITING_TAKES = 2
+#: Pages without a copy stand in line at their host, this many of its visits apart: closer than they
+#: are visited, as some arrive while the host is closed. Who would stand further back than the end
+#: comes up there, as the host may have become faster.
+LINE_STEP = 0.5
+MAX_LINE = 1_024.0
 #: A page not worth its host's price comes up again when its value has risen by this factor.
 POSTPONE_GAIN = 1.5
 #: A host's price falls by this factor whenever a page arrives and none waits for the host.
@@ -76,13 +89,15 @@ def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -
     taken = np.empty(limit, np.int64)
     size = 0
     marginal = math.nan
+    # Days that the budget takes to pay for a visit: no host is visited more often for long.
+    pace = tables.shared["slot_width"][0] * SLOTS_PER_GAP / known
     for attempt in range(MAX_PULLS):
         before = size
         values, ready = _best_ready(tables, now, candidates)
         rest = ready.size
         while rest > 0 and size < limit and values[0] > 0.0:
             rest = _move_best_to_end(values, ready, rest)
-            if _take_one(tables, ready[rest], now, gap, values[rest]):
+            if _take_one(tables, ready[rest], now, gap, values[rest], pace):
                 taken[size] = ready[rest]
                 size += 1
                 if tables.pages["last_visit"][ready[rest]] > -math.inf and not is_overdue(
@@ -124,17 +139,24 @@ def _update_prices(tables: Tables, marginal: float, taken: int, known: int) -> N
 def _advance_to(tables: Tables, now: float) -> None:
     target = slot_of(tables, now)
     while tables.shared["slot"][0] < target:
-        page = advance_slot(tables)
-        following = tables.pages["next"][page] if page != NONE else NONE
-        while page != NONE:
-            after = NONE
-            if following != NONE:
-                # Rows are scattered over memory: prefetch what the next pages need.
-                after = tables.pages["next"][following]
-                prefetch(tables.sections, tables.pages["section"][following])
-                prefetch(tables.pages, max(after, 0))
-            _arrive(tables, page, now)
-            page, following = following, after
+        advance_slot(tables)
+        _arrive_all(tables, empty_slot(tables, 0), now)
+        _arrive_all(tables, empty_slot(tables, FIRST_WAITING), now)
+
+
+@step
+def _arrive_all(tables: Tables, page: int, now: float) -> None:
+    """Decide about a page that has reached its slot, and those it links to."""
+    following = tables.pages["next"][page] if page != NONE else NONE
+    while page != NONE:
+        after = NONE
+        if following != NONE:
+            # Rows are scattered over memory: prefetch what the next pages need.
+            after = tables.pages["next"][following]
+            prefetch(tables.sections, tables.pages["section"][following])
+            prefetch(tables.pages, max(after, 0))
+        _arrive(tables, page, now)
+        page, following = following, after
 
 
 @step
@@ -271,7 +293,7 @@ def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
 
 
 @step
-def _take_one(tables: Tables, page: int, now: float, gap: float, value: float) -> bool:
+def _take_one(tables: Tables, page: int, now: float, gap: float, value: float, pace: float) -> bool:
     """Take a page that is in no list, or queue it until it, and its host, may be visited."""
     pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
     if allowed_at(pages, page) > now:
@@ -283,17 +305,30 @@ def _take_one(tables: Tables, page: int, now: float, gap: float, value: float) -
         pages["status"][page] = TAKEN
         return True
     at_once = gap / hosts["spacing"][host] if hosts["spacing"][host] > 0.0 else 0.0
-    is_full = hosts["waiting"][host] >= MIN_WAITING + WAITING_TAKES * at_once
-    if is_full and not is_overdue(pages, page, now):
-        # Pages arrive in order of value, so this is the value that was too low to wait.
-        hosts["price"][host] = max(hosts["price"][host], value)
+    ahead = hosts["waiting"][host] - (MIN_WAITING + WAITING_TAKES * at_once)
+    if ahead < 0.0 or is_overdue(pages, page, now):
+        _wait(tables, page, 0.0)
+        return False
+    is_better = value > hosts["price"][host] > 0.0
+    # Pages arrive in order of value, so this is the value that was too low to wait.
+    hosts["price"][host] = max(hosts["price"][host], value)
+    if pages["last_visit"][page] > -math.inf:
         _postpone(tables, page, now, value)
         return False
-    pages["due"][page] = opens_at(hosts, host)
-    enqueue(tables, page)
-    pages["status"][page] = WAITING
-    hosts["waiting"][host] += 1
+    # No price postpones a page without a copy. If it stayed among the ready pages, where nothing is
+    # worth more, those of a host that is closed would keep everybody from all other hosts.
+    between = LINE_STEP * max(hosts["delay"][host], hosts["spacing"][host], pace)
+    _wait(tables, page, 0.0 if is_better else min(ahead, MAX_LINE) * between)
     return False
+
+
+@step
+def _wait(tables: Tables, page: int, longer: float) -> None:
+    """Let a page wait until its host may be visited, and for some days longer."""
+    host = tables.pages["host"][page]
+    tables.pages["due"][page] = opens_at(tables.hosts, host) + longer
+    enqueue_waiting(tables, page)
+    tables.hosts["waiting"][host] += 1
 
 
 @step
@@ -304,6 +339,8 @@ def _pull(tables: Tables, now: float, wanted: int) -> int:
         pulled += _pull_bucket(tables, now, slot % FINE, wanted - pulled)
         if pulled >= wanted:
             return pulled
+    # A lap is long: enough of its pages to find the best of them, not those visited last.
+    wanted = max(wanted, MIN_CANDIDATES)
     for lap in range(current // FINE + 1, current // FINE + COARSE):
         pulled += _pull_bucket(tables, now, FINE + lap % COARSE, wanted - pulled)
         if pulled >= wanted:

@@ -4,12 +4,25 @@ Each of the next 1,024 slots has a bucket on the fine wheel; each of the 1,024 l
 after this one has a bucket on the coarse wheel; anything later waits in the overflow list. When a
 lap begins, its coarse bucket is distributed over the fine ones. So enqueueing a page and reaching
 its slot cost the same however many pages there are.
+
+Pages that wait for their host have a second set of these lists, so that a search for pages that may
+be visited early does not come across them: a host that is down may have millions.
 """
 
 import math
 
 from recrawl.kernels.jit import small_step, step
-from recrawl.scheduling.state import COARSE, FINE, NONE, OVERFLOW, QUEUED, Tables, link
+from recrawl.scheduling.state import (
+    COARSE,
+    FINE,
+    FIRST_WAITING,
+    NONE,
+    OVERFLOW,
+    QUEUED,
+    WAITING,
+    Tables,
+    link,
+)
 
 #: Slots in the mean time between two visits of a page.
 SLOTS_PER_GAP = 16_384
@@ -20,6 +33,13 @@ def enqueue(tables: Tables, page: int) -> None:
     """Add a page that is in no list to the slot it is due in, the next one at the earliest."""
     link(tables, page, _bucket(tables, tables.pages["due"][page]))
     tables.pages["status"][page] = QUEUED
+
+
+@step
+def enqueue_waiting(tables: Tables, page: int) -> None:
+    """Do the same with a page that waits for its host."""
+    link(tables, page, FIRST_WAITING + _bucket(tables, tables.pages["due"][page]))
+    tables.pages["status"][page] = WAITING
 
 
 @small_step
@@ -42,16 +62,28 @@ def _bucket(tables: Tables, due: float) -> int:
 
 
 @step
-def advance_slot(tables: Tables) -> int:
-    """Advance to the next slot and empty it; return its first page, which links to the others."""
+def advance_slot(tables: Tables) -> None:
+    """Advance to the next slot."""
     slot = tables.shared["slot"][0] + 1
     tables.shared["slot"][0] = slot
     if slot % FINE == 0:
-        lap = slot // FINE
-        overflow = _emptied(tables, OVERFLOW) if lap % COARSE == 0 else NONE
-        _distribute(tables, _emptied(tables, FINE + lap % COARSE), slot)
-        _distribute(tables, overflow, slot)
-    return _emptied(tables, slot % FINE)
+        _begin_lap(tables, 0, slot)
+        _begin_lap(tables, FIRST_WAITING, slot)
+
+
+@small_step
+def empty_slot(tables: Tables, lists: int) -> int:
+    """Empty the current slot; return its first page, which links to the others."""
+    return _emptied(tables, lists + tables.shared["slot"][0] % FINE)
+
+
+@step
+def _begin_lap(tables: Tables, lists: int, slot: int) -> None:
+    """Distribute the pages that are due in a lap over its slots."""
+    lap = slot // FINE
+    overflow = _emptied(tables, lists + OVERFLOW) if lap % COARSE == 0 else NONE
+    _distribute(tables, _emptied(tables, lists + FINE + lap % COARSE), lists, slot)
+    _distribute(tables, overflow, lists, slot)
 
 
 @small_step
@@ -62,11 +94,12 @@ def _emptied(tables: Tables, bucket: int) -> int:
 
 
 @step
-def _distribute(tables: Tables, page: int, slot: int) -> None:
+def _distribute(tables: Tables, page: int, lists: int, slot: int) -> None:
     """Move a page and those it links to into the buckets they belong in now."""
     pages = tables.pages
     while page != NONE:
         following = pages["next"][page]
         is_here = pages["due"][page] / tables.shared["slot_width"][0] < slot + 1.0
-        link(tables, page, slot % FINE if is_here else _bucket(tables, pages["due"][page]))
+        bucket = slot % FINE if is_here else _bucket(tables, pages["due"][page])
+        link(tables, page, lists + bucket)
         page = following

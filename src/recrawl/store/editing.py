@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from recrawl.errors import ArgumentError
-from recrawl.records import DISALLOWED, Page, State
+from recrawl.records import DISALLOWED, PRIVATE, Page, State
 from recrawl.store.database import Database
 from recrawl.store.encoding import read_page
 from recrawl.store.rows import Added, Edits, NewPage
@@ -119,6 +119,12 @@ def allow(database: Database, origin: str) -> None:
     named |= {"reason": DISALLOWED, "refused": State.REFUSED}
     database.execute("log_allowed", revived=Edit.REVIVED, **named)
     database.execute("allow", alive=State.ALIVE, **named)
+
+
+def allow_private(database: Database) -> int:
+    """Let pages be visited again whose address was private; see `SqliteStore.allow_private`."""
+    named = {"alive": State.ALIVE, "refused": State.REFUSED, "reason": PRIVATE}
+    return database.execute("allow_private", **named)
 
 
 def find_pages(database: Database, numbers: Iterable[int]) -> dict[int, Page]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from recrawl.errors import StoreError
-from recrawl.formats.common_crawl import LOG
+from recrawl.formats.common_crawl import LOG, REFUSED
 from recrawl.records import NO_TIME, Outcome, Page, Response, State, digest_of
 from recrawl.store.database import Database
 from recrawl.store.editing import last_serial
@@ -84,6 +84,15 @@ def visits(database: Database, batch: int) -> Iterator[Any]:
             [_array(column, kind) for column, kind in zip(columns, LOG.types, strict=True)],
             schema=LOG,
         )
+
+
+def refused(database: Database, batch: int) -> Iterator[Any]:
+    """Yield refused pages in batches; see `SqliteStore.refused`."""
+    page = -1
+    while rows := database.rows("refused_after", State.REFUSED, page, batch):
+        page = rows[-1][0]
+        columns = list(zip(*rows, strict=True))[1:]
+        yield pa.record_batch([pa.array(column, pa.string()) for column in columns], REFUSED)
 
 
 def _array(column: tuple[Any, ...], kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no types

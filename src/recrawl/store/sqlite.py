@@ -141,6 +141,13 @@ class SqliteStore:
         """
         return editing.wake(self._database, now, again, limit)
 
+    def allow_private(self) -> int:
+        """Let pages be visited again that were refused for their private address; count them.
+
+        For the start of a run that allows such addresses: a run under way does not notice.
+        """
+        return editing.allow_private(self._database)
+
     def changes_since(self, serial: int) -> Edits:
         """Summarise what was done to pages since a `PageTable` or `Edits` with this serial.
 
@@ -271,6 +278,10 @@ class SqliteStore:
     def visits(self, batch: int = 50_000) -> Iterator[Any]:
         """Yield the log by page and time, as Arrow record batches with the schema `LOG`."""
         return reading.visits(self._database, batch)
+
+    def refused(self, batch: int = 50_000) -> Iterator[Any]:
+        """Yield refused pages and why, as Arrow record batches with the schema `REFUSED`."""
+        return reading.refused(self._database, batch)
 
     def spent(self, since: int) -> Spending:
         """Return the requests and visits since the beginning of the hour that a time is in."""

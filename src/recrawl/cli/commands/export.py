@@ -43,6 +43,8 @@ def log(
 ) -> None:
     """Write the log of all visits, with the column names of Common Crawl's index.
 
+    Refused pages follow with the reason; they have no visits.
+
     The file is written completely or not at all. Examples:
 
         recrawl export log visits.parquet
@@ -59,9 +61,11 @@ def log(
 
     check_target(file)
     with SqliteStore.open(path) as opened, progress_bar("Writing") as progress:
-        batches = _counted(opened.visits(), opened.totals().visits, progress)
-        rows = write_log(batches, file, native=native)
-    _print_summary(file, count(rows, "visit"))
+        totals = opened.totals()
+        batches = _counted(opened.visits(), totals.visits, progress)
+        rows = write_log(batches, file, native=native, refused=opened.refused())
+    shown = "" if native or not totals.refused else f", {count(totals.refused, 'refused page')}"
+    _print_summary(file, count(rows, "visit") + shown)
 
 
 @export.command(cls=Command)

@@ -354,6 +354,15 @@ WHERE state = :refused AND reason = :reason AND url >= :first AND url < :end ORD
 UPDATE pages SET state = :alive, retry_at = NULL, reason = NULL
 WHERE state = :refused AND reason = :reason AND url >= :first AND url < :end;
 
+-- name: allow_private
+-- Let pages be visited again that were refused for their private address.
+UPDATE pages SET state = :alive, retry_at = NULL, reason = NULL
+WHERE state = :refused AND instr(reason, :reason) > 0;
+
+-- name: refused_after
+-- Read why pages are refused a batch at a time, for exports.
+SELECT number, url, reason FROM pages WHERE state = ? AND number > ? ORDER BY number LIMIT ?;
+
 -- name: count_visits
 -- Count the log without reading it.
 SELECT coalesce(sum(first + changed + unchanged + failed + gone - forgotten_visits), 0)
