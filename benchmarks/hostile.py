@@ -44,6 +44,7 @@ def run(seconds: float = SECONDS, stops: int = STOPS, copies: int = COPIES) -> l
         held, _ = compare(Path(folder), hosts, (), seconds, PATIENT)
     print(f"{result.beside:,} visits to good hosts, {result.alone:,} without hostile ones")
     print(f"lag {result.lag:.3f} s, {result.own_lag:.3f} s without waiting for a processor")
+    print(f"{result.share_of_time:.0%} of the time that it needed a processor, it had one")
     print(f"{result.rss / 1e6:,.0f} MB resident in all processes, {result.pss / 1e6:,.0f} MB PSS")
     print("ended in", ", ".join(f"{took:.1f}" for took in result.stopped_in), "s")
     for problem in result.problems[:20]:

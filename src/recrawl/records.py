@@ -25,6 +25,10 @@ class Outcome(IntEnum):
     GONE = 4
 
 
+#: How an outcome was determined: by a validator that still held, or by comparing contents.
+SIGNALS = ("etag", "lastmod", "digest")
+
+
 @dataclass(frozen=True, slots=True)
 class CrawlLog:
     """A crawl log as columns: one row per visit, sorted by page and then by time.

@@ -5,6 +5,7 @@ with the time that the event loop's thread waited for a processor, and without.
 """
 
 import asyncio
+import os
 import sys
 import threading
 import time
@@ -18,16 +19,14 @@ class Lag:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._schedule = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        # Opening it each time would itself make the loop late.
+        self._schedule = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", 0)
         self._worst = self._own_worst = 0.0
         self._beat, self._before = time.perf_counter(), self._waited()
 
     def _waited(self) -> float:
         """Return the seconds that the loop's thread has waited for a processor."""
-        try:
-            return int(self._schedule.read_text("ascii").split()[1]) / 1e9
-        except OSError:
-            return 0.0
+        return int(os.pread(self._schedule, 100, 0).split()[1]) / 1e9
 
     def note(self) -> None:
         """Write the lag at once if it is the worst, as the program may be killed."""

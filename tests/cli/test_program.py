@@ -68,6 +68,16 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     assert run.stdout.endswith("[]\n")
 
 
+def test_a_crawl_loads_nothing_that_it_does_not_need() -> None:
+    """It runs for months, and what it loads stays in memory."""
+    script = (
+        "import sys, recrawl.crawler.build\n"
+        "print(sorted({'pyarrow', 'pandas', 'scipy.optimize', 'matplotlib'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
 @pytest.mark.parametrize(
     ("command", "own"),
     [

@@ -340,3 +340,37 @@ def test_random_values_are_long_and_mixed(value: str, expected: bool) -> None:
 )
 def test_a_line_is_kept_if_at_most_half_of_it_is_in_links(line: str, is_kept: bool) -> None:
     assert drop_link_lines([line])[1] == [is_kept]
+
+
+@pytest.mark.parametrize(
+    ("start", "encoding", "content_type"),
+    [
+        ("", "utf-8", "text/html"),
+        ("a", "utf-8", "text/html; charset=utf-8"),
+        ("ab", "utf-8", "text/plain"),
+        ("", "cp1252", "text/html; charset=cp1252"),
+        ("", "cp1252", "application/json"),
+        ("", "utf-16", "text/html"),
+        ("", "gb18030", "text/html; charset=gb18030"),
+        ("", "utf-8", "image/svg"),
+        ("", "utf-8", None),
+    ],
+)
+def test_the_beginning_of_a_long_body_is_read_like_all_of_it(
+    start: str, encoding: str, content_type: str | None
+) -> None:
+    """Also where the beginning would end within a character."""
+    reader = Reader()
+    text = f"{start}<p>" + "ü" * 40 + "<a href=/x>y</a>"
+    body = (text * (2_100_000 // len(text))).encode(encoding)
+    part = reader.beginning(body, content_type)
+    assert (len(part) == len(body)) == (content_type == "image/svg")
+    assert Reader("bytes").beginning(body, content_type) is body
+    assert reader.read(part, content_type).texts == reader.read(body, content_type).texts
+
+
+def test_a_short_body_is_its_own_beginning() -> None:
+    for size in (0, 1, MAX_BYTES):
+        body = bytes([0x80]) * size
+        assert Reader().beginning(body, "text/html") is body
+    assert len(Reader().beginning(bytes([0x80]) * 2 * MAX_BYTES, "text/html")) <= MAX_BYTES + 4

@@ -168,10 +168,16 @@ class SoakWeb:
         return (self.clock() - self.begin) / MICROSECONDS_A_DAY
 
     async def get(
-        self, url: str, headers: dict[str, str], max_bytes: int, proxy: object = None
+        self,
+        url: str,
+        headers: dict[str, str],
+        max_bytes: int,
+        proxy: object = None,
+        *,
+        pack: bool = False,
     ) -> Response:
         """Answer a request, as `recrawl.http.request.HttpClient` does."""
-        del max_bytes, proxy
+        del max_bytes, proxy, pack
         host, path = self.hosts[host_of(url)], url.partition("//")[2].partition("/")[2]
         self._keep_books(host, path)
         try:

@@ -93,11 +93,11 @@ def test_a_queue_is_full_at_eight_pages_per_connection_to_the_host() -> None:
 
 def test_queues_are_filled_up_when_half_of_the_pages_are_gone() -> None:
     queues = queues_for(1, connections=4)
-    assert queues.wanted(in_flight=4) == 16
-    for number in range(8):
+    assert queues.wanted(in_flight=4) == 32
+    for number in range(16):
         queues.add(page(number, str(number)))
-    assert queues.wanted(in_flight=4) == 8
-    queues.add(page(8, "8"))
+    assert queues.wanted(in_flight=4) == 16
+    queues.add(page(16, "16"))
     assert queues.wanted(in_flight=4) == 0
     # Connections are free although pages wait: those of hosts that hang.
     assert queues.wanted(in_flight=1) == 3

@@ -1,6 +1,7 @@
 """Whatever reads foreign bytes is done in processes that can be killed."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
 from recrawl.crawler import parse_pool
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
+from recrawl.crawler.parse_process import ParseProcess, pickled
 
 T = TypeVar("T")
 
@@ -145,13 +147,32 @@ def test_calls_that_take_memory_or_crash_are_given_up() -> None:
 @pytest.mark.usefixtures("quick")
 def test_only_a_few_slow_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse_pool, "MAX_SLOW", 1)
+    monkeypatch.setattr(parse_pool, "SLOW_SECONDS", 6.0)
 
     async def use(pool: ParsePool) -> int:
-        calls = [pool.run(busy, 0.2) for _ in range(5)]
+        # While the first is made, one may wait.
+        calls = [pool.run(busy, seconds) for seconds in (3.0, 0.2, 0.2, 0.2)]
         found = await asyncio.gather(*calls, return_exceptions=True)
         return sum(isinstance(one, TooExpensiveError) for one in found)
 
     assert with_pool(use) >= 1
+
+
+def test_a_call_that_waits_is_in_memory_only_once() -> None:
+    job = parse_pool._Job(len, (bytes(1_000),), {})  # noqa: SLF001 - what it keeps
+    calls = [job.pickle(), job.pickle()]
+    assert calls[0] == calls[1]
+    assert not any(call in gc.get_referents(job) for call in calls)
+
+
+def test_bytes_that_were_sent_are_released_before_the_answer() -> None:
+    process = ParseProcess(10**8)
+    calls = [pickled(len, (b"abc",), {}), pickled(len, (b"",), {})]
+    answers = process.ask(calls, 10.0)
+    first = next(answers)
+    assert calls == []
+    assert (first, *answers) == ((True, 3), (True, 0))
+    process.forget()
 
 
 @needs_linux

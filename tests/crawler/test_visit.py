@@ -9,11 +9,13 @@ import pytest
 from site_server import page_about
 
 from recrawl.content.compare import Patience
+from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE, HostPacing
+from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import Outcome, Page, Response, Validators, Visit, digest_of
 
 P = ParamSpec("P")
@@ -174,3 +176,71 @@ def test_links_of_a_new_copy_are_read_with_it_as_far_as_they_are_followed() -> N
         )
         found = asyncio.run(visitor.visit(replace(COPY, body=None, last_visit=None)))
         assert (found.outcome, found.links) == (Outcome.FIRST, expected)
+
+
+class Within:
+    """Parses in this process, and notes how many bytes of bodies it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        bodies = [one.body if isinstance(one, Response) else one for one in args]
+        self.given.append(sum(len(body) for body in bodies if isinstance(body, bytes)))
+        return function(*args, **kwargs)
+
+
+LONG = b"<p>And so on." * 300_000
+
+
+def test_only_what_is_read_of_a_page_is_sent_to_another_process() -> None:
+    memory, pool = MemoryBudget(), Within()
+    before = LONG + b"<p>Before."
+    page = replace(COPY, body=digest_of(before), changes=1, streak=1)
+    copies = {page.body: before}
+    visitor = Visitor(
+        Scripted(ok(LONG)), Reader(), copies.__getitem__, 20, PATIENCE, pool, memory=memory
+    )
+    found = asyncio.run(visitor.visit(page))
+    # What differs is beyond what is read of a page; the copy is kept, as its content is current.
+    assert (found.outcome, found.content) == (Outcome.UNCHANGED, None)
+    assert found.page.body == page.body
+    assert pool.given == [2 * MAX_BYTES]
+    assert memory.held == 0
+
+
+def test_the_whole_page_is_kept_of_which_the_beginning_was_read() -> None:
+    pool = Within()
+    first, second = (b"<p>News." + LONG + end for end in (b"<p>One.", b"<p>Two."))
+    page = replace(COPY, not_modified=0, changes=0)
+    visitor = Visitor(Scripted(ok(first), ok(second)), Reader(), lambda _: OLD, 20, PATIENCE, pool)
+    found = asyncio.run(visitor.visit(page))
+    assert found.outcome is Outcome.CHANGED
+    assert found.page.body == digest_of(first)
+    assert found.content == first
+    assert pool.given == [MAX_BYTES + len(OLD), 2 * MAX_BYTES + len(OLD)]
+
+
+def test_bodies_are_accounted_for_while_they_are_parsed_and_while_the_page_is_fetched_again() -> (
+    None
+):
+    memory, held = MemoryBudget(), list[int]()
+
+    class Noting(Within):
+        async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+            held.append(memory.held)
+            return await super().run(function, *args, **kwargs)
+
+    class Web(Scripted):
+        async def fetch(self, page: Page, *, conditional: bool) -> Response:
+            held.append(memory.held)
+            return await super().fetch(page, conditional=conditional)
+
+    news = b"<p>News." + LONG
+    visitor = Visitor(
+        Web(ok(news), ok(news)), Reader(), lambda _: OLD, 20, PATIENCE, Noting(), memory=memory
+    )
+    asyncio.run(visitor.visit(COPY))
+    one = len(news) + MAX_BYTES
+    assert held == [0, one + len(OLD), len(news), 2 * one + len(OLD)]
+    assert memory.held == 0

@@ -16,13 +16,12 @@ from recrawl.errors import OutputError
 from recrawl.formats.common_crawl import (
     COMMON_CRAWL,
     LOG,
-    SIGNALS,
     surt,
     write_common_crawl,
     write_crawl_log,
 )
 from recrawl.formats.crawl_log import read_log
-from recrawl.records import Outcome
+from recrawl.records import SIGNALS, Outcome
 
 NOON = 1_767_268_800_000_000
 AT_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -49,9 +49,15 @@ class ScriptedClient:
         self.proxies: dict[str, Proxy | None] = {}
 
     async def get(
-        self, url: str, headers: dict[str, str], max_bytes: int, proxy: Proxy | None = None
+        self,
+        url: str,
+        headers: dict[str, str],
+        max_bytes: int,
+        proxy: Proxy | None = None,
+        *,
+        pack: bool = False,
     ) -> Response:
-        del max_bytes
+        del max_bytes, pack
         self.sent[url] = headers
         self.proxies[url] = proxy
         if url.endswith("/robots.txt"):

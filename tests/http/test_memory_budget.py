@@ -1,6 +1,9 @@
 """The memory budget of long bodies: never exceeded but by one, and nobody waits forever."""
 
 import asyncio
+import gzip
+import random
+from contextlib import ExitStack
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,19 +56,42 @@ def test_what_is_held_keeps_others_waiting_and_the_first_is_served_first() -> No
                 order.append(name)
                 await asyncio.sleep(0.01)
 
-        memory.hold(MAX_BYTES)
+        memory.hold(MAX_BYTES, waits=True)
         with Reservation(memory) as privileged:
             # There is no memory left, but one body may always go on.
             await privileged.grow()
             tasks = [asyncio.create_task(read(name)) for name in "ab"]
             await asyncio.sleep(0.02)
             assert order == []
-            memory.hold(-MAX_BYTES)
+            memory.hold(-MAX_BYTES, waits=True)
             await asyncio.gather(*tasks)
         assert memory.held == 0
         return order
 
     assert asyncio.run(main()) == ["a", "b"]
+
+
+def test_while_bodies_are_parsed_only_first_steps_go_beyond_the_budget() -> None:
+    async def main() -> tuple[int, list[bool]]:
+        memory = MemoryBudget(MAX_BYTES)
+        memory.hold(10 * MAX_BYTES)
+        with ExitStack() as stack:
+            bodies = [stack.enter_context(Reservation(memory, str(n))) for n in range(6)]
+            firsts = [asyncio.create_task(body.grow()) for body in bodies]
+            await asyncio.sleep(0.01)
+            granted = sum(body.reserved for body in bodies)
+            seconds = [asyncio.create_task(body.grow()) for body in bodies[:1]]
+            await asyncio.sleep(0.01)
+            done = [seconds[0].done()]
+            # Parsed at last: nobody waits any more.
+            memory.hold(-10 * MAX_BYTES)
+            await asyncio.sleep(0.01)
+            done.append(seconds[0].done())
+            for task in (*firsts, *seconds):
+                task.cancel()
+        return granted, done
+
+    assert asyncio.run(main()) == (MAX_BYTES, [False, True])
 
 
 def test_the_budget_can_be_used_up_before_anybody_is_privileged() -> None:
@@ -114,6 +140,53 @@ def test_a_body_of_just_the_limit_is_whole() -> None:
         stream = Stream(memory, *sizes)
         body, truncated, received = asyncio.run(read_body(stream, None, 10, memory))  # type: ignore[arg-type]
         assert (len(body), truncated, received) == expected
+
+
+def test_a_long_file_is_packed_while_it_is_read_and_takes_little_memory() -> None:
+    memory = MemoryBudget()
+    stream = Stream(memory, *[SMALL] * 40)
+    body, truncated, received = asyncio.run(
+        read_body(stream, None, 39 * SMALL, memory, pack=True)  # type: ignore[arg-type]
+    )
+    assert (truncated, received) == (True, 40 * SMALL)
+    assert max(stream.held) == 0
+    assert gzip.decompress(body) == bytes(39 * SMALL)
+
+
+def test_a_short_file_and_one_that_is_packed_already_stay_as_they_are() -> None:
+    packed = gzip.compress(random.Random(1).randbytes(3 * SMALL))  # noqa: S311 - not secret
+
+    class Once(Stream):
+        async def readany(self) -> bytes:
+            return packed if await super().readany() else b""
+
+    memory = MemoryBudget()
+    for stream, expected in ((Stream(memory, SMALL), bytes(SMALL)), (Once(memory, 1), packed)):
+        body, _, _ = asyncio.run(
+            read_body(stream, None, 10 * SMALL, memory, pack=True)  # type: ignore[arg-type]
+        )
+        assert body == expected
+
+
+def test_others_have_their_turn_while_a_bomb_is_unpacked_and_packed_again() -> None:
+    bomb = gzip.compress(bytes(40 * SMALL))
+    memory = MemoryBudget()
+
+    class Once(Stream):
+        async def readany(self) -> bytes:
+            return bomb if await super().readany() else b""
+
+    async def main() -> int:
+        turns = 0
+        reading = asyncio.ensure_future(
+            read_body(Once(memory, 1), "gzip", 100 * SMALL, memory, pack=True)  # type: ignore[arg-type]
+        )
+        while not reading.done():
+            turns += 1
+            await asyncio.sleep(0)
+        return turns
+
+    assert asyncio.run(main()) >= 30
 
 
 class Paced:

@@ -12,7 +12,7 @@ from virtual_time import run
 from recrawl.errors import ArgumentError
 from recrawl.http import robots as module
 from recrawl.http.robots import Robots, Rules, product_token
-from recrawl.http.robots_rules import MAX_WILDCARDS
+from recrawl.http.robots_rules import MAX_WILDCARDS, RobotsReader
 from recrawl.records import Response, RobotsText
 
 AGENT = "recrawl/0.1 (+https://example.org/bot)"
@@ -283,15 +283,16 @@ def test_a_rule_of_ours_is_not_remembered() -> None:
     assert host.kept == {}
 
 
-RULES = "User-agent: *\nDisallow: /x"  # 27 characters
+RULES = "User-agent: *\nDisallow: /x"
+MEMORY = 122  # bytes that it is taken to need
 
 
-@pytest.mark.parametrize(("files", "characters"), [(3, 1_000), (100, 3 * len(RULES))])
+@pytest.mark.parametrize(("files", "memory"), [(3, 1_000_000), (100, 3 * MEMORY)])
 def test_the_least_recently_used_rules_are_evicted(
-    monkeypatch: pytest.MonkeyPatch, files: int, characters: int
+    monkeypatch: pytest.MonkeyPatch, files: int, memory: int
 ) -> None:
     monkeypatch.setattr(module, "MAX_FILES", files)
-    monkeypatch.setattr(module, "MAX_CHARACTERS", characters)
+    monkeypatch.setattr(module, "MAX_MEMORY", memory)
     host = Host(text(RULES))
 
     async def main() -> None:
@@ -314,7 +315,7 @@ def test_the_least_recently_used_rules_are_evicted(
 
 
 def test_a_file_longer_than_the_cache_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_CHARACTERS", 10)
+    monkeypatch.setattr(module, "MAX_MEMORY", 10)
     host = Host(text(RULES))
 
     async def main() -> None:
@@ -324,6 +325,27 @@ def test_a_file_longer_than_the_cache_is_followed(monkeypatch: pytest.MonkeyPatc
         assert len(host.requests) == 1
 
     run(main())
+
+
+def test_a_dozen_long_files_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a megabyte that says nothing takes no memory once it is parsed."""
+    parsed = list[str]()
+
+    def reader(text: str, token: str) -> RobotsReader:
+        parsed.append(text)
+        return RobotsReader(text, token)
+
+    monkeypatch.setattr(module, "RobotsReader", reader)
+    host = Host(text("User-agent: *\nDisallow: /x\n" + "#" * 500_000))
+
+    async def main() -> None:
+        robots = host.robots()
+        for _ in range(3):
+            for number in range(12):
+                await robots.rules(f"http://h{number}.test/")
+
+    run(main())
+    assert len(parsed) == 12
 
 
 def test_wildcards_are_counted() -> None:

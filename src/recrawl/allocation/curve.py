@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize
 
 from recrawl.allocation.allocate import Allocation, allocate
 from recrawl.allocation.inputs import as_column, as_rates
@@ -51,6 +50,9 @@ def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float
     if plan_for(min_budget).freshness >= freshness:
         return min_budget
     low, high = _bracket(freshness, plan_for, min_budget, float(np.sum(change_rate)))
+    # Much memory for one function, which a crawl does not need.
+    from scipy import optimize
+
     root = optimize.brentq(
         lambda budget: freshness - plan_for(budget).freshness,
         low,

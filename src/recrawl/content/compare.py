@@ -87,6 +87,7 @@ def compare(
     *,
     patience: Patience = Patience(),  # noqa: B008 - frozen
     outage: str | None = None,
+    digest: bytes | None = None,
 ) -> Comparison:
     """Compare a response with the stored copy of a page.
 
@@ -112,6 +113,7 @@ def compare(
         previous: The copy, needed only for that (`wants_copy`); without it the outcome is FIRST.
         patience: When a page that is not found, or is refused, is left alone.
         outage: The host or folder whose pages are all not found, if the page's is one.
+        digest: The digest of the whole body, where the response has only its beginning.
     """
     if is_refused(response):
         return _refused(page, response, patience)
@@ -123,7 +125,8 @@ def compare(
         return _not_modified(page, response)
     if response.status not in _SUCCESS or response.body is None:
         return _failed(page, f"the server answered {response.status} without a page")
-    return _compare_body(page, response, response.body, reader, previous)
+    found = response.body, digest or digest_of(response.body)
+    return _compare_body(page, response, found, reader, previous)
 
 
 def is_refused(response: Response) -> bool:
@@ -178,6 +181,7 @@ def compare_twice(
     previous: Content | bytes | None = None,
     *,
     patience: Patience = Patience(),  # noqa: B008 - frozen
+    digests: tuple[bytes | None, ...] = (None, None),
 ) -> Comparison:
     """Compare two responses fetched in a row with the copy: what differs between them is noise.
 
@@ -191,9 +195,12 @@ def compare_twice(
         reader: Makes fingerprints.
         previous: The copy. Without it, the change stands.
         patience: As for `compare`.
+        digests: As for `compare`, of both bodies.
     """
-    found = compare(page, first, reader, previous, patience=patience)
-    again = compare(page, second, reader, previous, patience=patience)
+    found, again = (
+        compare(page, response, reader, previous, patience=patience, digest=digest)
+        for response, digest in zip((first, second), digests, strict=True)
+    )
     if Outcome.CHANGED not in {found.outcome, again.outcome} or not (first.body and second.body):
         return found
     if again.page.fingerprint is None or again.outcome in {Outcome.FAILED, Outcome.GONE}:
@@ -210,7 +217,7 @@ def compare_twice(
     is_same = is_noise and page.state is State.ALIVE
     after = replace(page, ignored=learned.ignored, fingerprint=learned.fingerprint)
     outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
-    return _found(after, second, (second.body, digest_of(second.body)), outcome)
+    return _found(after, second, (second.body, digests[1] or digest_of(second.body)), outcome)
 
 
 def learn_noise(page: Page, first: Content, second: Content) -> Page:
@@ -238,13 +245,17 @@ def last_modified_at(value: str | None, now: int) -> int | None:
 
 
 def _compare_body(
-    page: Page, response: Response, body: bytes, reader: Reader, previous: Content | bytes | None
+    page: Page,
+    response: Response,
+    found: tuple[bytes, bytes],
+    reader: Reader,
+    previous: Content | bytes | None,
 ) -> Comparison:
-    """Compare a body with the copy; if they are identical, without parsing."""
-    digest = digest_of(body)
+    """Compare a body and its digest with the copy; if they are identical, without parsing."""
+    body, digest = found
     if page.body is None or digest == page.body:
         outcome = _outcome(page, is_first=page.body is None, is_same=True)
-        return _found(page, response, (body, digest), outcome)
+        return _found(page, response, found, outcome)
     content = reader.read(body, response.header("content-type"))
     before, ignored = _before(page, response, reader, previous)
     if _is_suddenly_empty(page, body, content, before, reader):
@@ -252,7 +263,7 @@ def _compare_body(
     fingerprint = content.fingerprint(ignored)
     outcome = _outcome(page, is_first=before is None, is_same=before == fingerprint)
     after = replace(page, ignored=ignored, fingerprint=fingerprint)
-    return _found(after, response, (body, digest), outcome)
+    return _found(after, response, found, outcome)
 
 
 def _outcome(page: Page, *, is_first: bool, is_same: bool) -> Outcome:

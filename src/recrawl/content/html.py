@@ -13,6 +13,12 @@ from w3lib.encoding import (
 #: Bytes parsed per page; the rest is ignored.
 MAX_BYTES = 2_000_000
 
+#: Bytes in which an encoding of two or four bytes per character shows.
+_SNIFFED = 1_024
+
+#: The bytes of a character in UTF-8 after its first.
+_CONTINUATION = bytes(range(0x80, 0xC0))
+
 #: Elements whose text is not visible.
 UNREAD = "script,style,noscript,template,svg,iframe,object,canvas,audio,video,link,meta,head"
 
@@ -63,6 +69,20 @@ _WHOLE_TAG = re.compile(
     rb"""|=\s*+(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+)?+)*+"""
     rb"|!--(?:[^-]++|-(?!->))*+)"
 )
+
+
+def beginning(body: bytes) -> bytes:
+    """Return the beginning of a body, from which as much is parsed as from all of it.
+
+    No character of UTF-8 is cut in half: the encoding may have to be guessed.
+
+    >>> len(beginning(b"a" * 5_000_000)), len(beginning("ü".encode("utf-16-le") * 5_000_000))
+    (2000000, 8000000)
+    """
+    size = MAX_BYTES * (4 if b"\0" in body[:_SNIFFED] else 1)
+    after = body[size : size + 4]
+    continued = len(after) - len(after.lstrip(_CONTINUATION))
+    return body[: size + continued]
 
 
 def in_utf8(body: bytes, content_type: str | None = None) -> bytes:

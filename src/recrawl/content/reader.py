@@ -17,7 +17,15 @@ from recrawl.content.blocks import (
     noise,
     without_ignored,
 )
-from recrawl.content.html import INLINE, MAX_BYTES, UNREAD, crude_lines, in_utf8, parse
+from recrawl.content.html import (
+    INLINE,
+    MAX_BYTES,
+    UNREAD,
+    beginning,
+    crude_lines,
+    in_utf8,
+    parse,
+)
 from recrawl.content.main_text import drop_link_lines, keep_main, mark_links
 from recrawl.content.masking import steady_link, steady_text
 from recrawl.errors import ArgumentError
@@ -127,7 +135,7 @@ class Reader:
         HTML is read according to the mode. Other text, such as JSON or XML, is read line by line,
         and anything else as bytes. A missing type is guessed from the beginning of the body.
         """
-        format_ = "bytes" if self._mode == "bytes" else _format(body, content_type)
+        format_ = self._format(body, content_type)
         if format_ == "bytes":
             return self._of_lines([digest_of(body).hex()] if body else [])
         page = in_utf8(body, content_type)
@@ -137,6 +145,13 @@ class Reader:
         if tree is None:
             return self._of_lines(crude_lines(page))
         return Content(self.kind, self._texts(tree), lambda: self._blocks(page))
+
+    def beginning(self, body: bytes, content_type: str | None = None) -> bytes:
+        """Return as much of a body as `read` looks at."""
+        return body if self._format(body, content_type) == "bytes" else beginning(body)
+
+    def _format(self, body: bytes, content_type: str | None) -> Literal["html", "lines", "bytes"]:
+        return "bytes" if self._mode == "bytes" else _format(body, content_type)
 
     def _of_lines(self, lines: list[str]) -> Content:
         texts = tuple(filter(None, (_one_line(line) for line in lines)))

@@ -1,9 +1,11 @@
 """What is done with a body that differs: compared with the copy, and searched for links.
 
 It reads foreign bytes, so that it may take any time; the crawler calls it in a process that can be
-killed, unless the bodies are harmless. What it returns is small: bodies are not sent back.
+killed, unless the bodies are harmless. What it is given is as short as it can be, see `beginnings`,
+and what it returns is small: bodies are not sent back.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from recrawl.content.compare import Comparison, Patience, compare, compare_twice
@@ -39,12 +41,15 @@ def read_response(
     previous: bytes | None,
     *,
     patience: Patience,
+    digests: tuple[bytes | None, ...] = (None,),
     outage: str | None = None,
     follow: bool = False,
 ) -> Reading:
     """Compare a response with the copy, as `compare` does, and find the links of a new copy."""
-    found = compare(page, response, reader, previous, patience=patience, outage=outage)
-    return _reading(found, (response,), follow=follow)
+    found = compare(
+        page, response, reader, previous, patience=patience, outage=outage, digest=digests[0]
+    )
+    return _reading(found, (response,), digests, follow=follow)
 
 
 def read_twice(
@@ -55,19 +60,49 @@ def read_twice(
     previous: bytes | None,
     *,
     patience: Patience,
+    digests: tuple[bytes | None, ...] = (None, None),
     follow: bool = False,
 ) -> Reading:
     """Compare two responses with the copy, as `compare_twice` does; and find the links."""
-    found = compare_twice(page, first, second, reader, previous, patience=patience)
-    return _reading(found, (first, second), follow=follow)
+    found = compare_twice(page, first, second, reader, previous, patience=patience, digests=digests)
+    return _reading(found, (first, second), digests, follow=follow)
 
 
-def _reading(found: Comparison, responses: tuple[Response, ...], *, follow: bool) -> Reading:
+def beginnings(
+    responses: Sequence[Response], reader: Reader, previous: bytes | None
+) -> tuple[tuple[Response, ...], bytes | None, tuple[bytes | None, ...]]:
+    """Return responses and the copy with as much of their bodies as is read, and digests.
+
+    There is a digest for each response: that of the whole body, None if nothing was left out.
+    """
+    kinds = [response.header("content-type") for response in responses]
+    short, digests = list[Response](), list[bytes | None]()
+    for response, kind in zip(responses, kinds, strict=True):
+        body = response.body or b""
+        part = reader.beginning(body, kind)
+        is_whole = len(part) == len(body)
+        short.append(response if is_whole else replace(response, body=part))
+        digests.append(None if is_whole else digest_of(body))
+    if previous is not None:
+        previous = max((reader.beginning(previous, kind) for kind in kinds), key=len)
+    return tuple(short), previous, tuple(digests)
+
+
+def _reading(
+    found: Comparison,
+    responses: tuple[Response, ...],
+    digests: tuple[bytes | None, ...],
+    *,
+    follow: bool,
+) -> Reading:
     if found.content is None:
         return Reading(found)
-    bodies = [response.body for response in responses]
-    # Equal bodies are as good as one another.
-    copy = bodies.index(found.content)
+    # Equal bodies are as good as one another; those that begin alike may differ.
+    copy = next(
+        number
+        for number, (response, digest) in enumerate(zip(responses, digests, strict=True))
+        if (digest or digest_of(response.body or b"")) == found.page.body
+    )
     source = responses[copy]
     linked = (
         links(found.content, source.header("Content-Type") or "", source.url, source.headers)

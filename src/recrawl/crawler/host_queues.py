@@ -7,7 +7,7 @@ from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Page
 
 #: Pages that wait for a connection, per connection.
-QUEUED_PER_CONNECTION = 4
+QUEUED_PER_CONNECTION = 8
 #: Pages of one host that may wait, per connection to it; then its queue is full.
 MAX_QUEUED = 8
 #: Seconds for which the frontier passes over a host whose queue is full.

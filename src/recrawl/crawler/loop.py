@@ -29,7 +29,7 @@ LOGGER = logging.getLogger("recrawl.crawler")
 #: within these.
 MIN_NAP, MAX_NAP = 0.005, 1.0
 #: Seconds that visits in flight are given to end when the crawl stops.
-GRACE = 4.0
+GRACE = 3.0
 #: Seconds between two runs of each periodic task.
 EDITS_EVERY, SITEMAPS_EVERY, PRICE_EVERY, WATCH_EVERY = 1.0, 5.0, 5.0, 0.5
 WAKING_EVERY, TROUBLE_EVERY = 60.0, 10.0

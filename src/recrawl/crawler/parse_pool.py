@@ -21,12 +21,13 @@ QUICK_SECONDS, SLOW_SECONDS = 0.5, 5.0
 #: Bytes of memory per call, likewise. A page of 2 MB full of links takes 130 MB.
 QUICK_MEMORY, SLOW_MEMORY = 56_000_000, 140_000_000
 #: Calls that wait for the process for slow ones; more are given up at once, since each keeps a
-#: connection from being used.
-MAX_SLOW = 8
-#: Calls, and bytes of them, that are given to a process at once.
-MAX_BATCH, MAX_BATCH_BYTES = 16, 6_000_000
-#: How much the processes leave the processors to the crawl itself.
-QUICK_NICENESS, SLOW_NICENESS = 2, 10
+#: connection from being used, and a body in memory.
+MAX_SLOW = 4
+#: Calls that are given to a process at once; fewer, once they have this many bytes together.
+MAX_BATCH, MAX_BATCH_BYTES = 16, 2_000_000
+#: How much the processes leave the processors to the crawl itself, which is late for every host
+#: when it has to wait for one. More, and a busy machine would leave them too little.
+NICENESS = 10
 
 _WATCH_SECONDS = 1.0
 
@@ -44,7 +45,7 @@ class ParsePool:
         run(function, ...)
           quick processes     batches of calls; 0.5 s of CPU time and 56 MB of memory each
             too much? once more in
-          the slow process    few waiting; 5 s and 140 MB, with a low priority
+          the slow process    few waiting; 5 s and 140 MB
             too much again, or a crash? TooExpensiveError
 
     A process is started with the first call that needs it, and another in the place of one that
@@ -62,10 +63,8 @@ class ParsePool:
     def __init__(self, processes: int = 0) -> None:
         self._processes = processes or os.cpu_count() or 1
         self._lock = threading.Lock()
-        self._quick = _Queue(
-            self._lock, self._processes, QUICK_SECONDS, QUICK_MEMORY, QUICK_NICENESS
-        )
-        self._slow = _Queue(self._lock, 1, SLOW_SECONDS, SLOW_MEMORY, SLOW_NICENESS)
+        self._quick = _Queue(self._lock, self._processes, QUICK_SECONDS, QUICK_MEMORY)
+        self._slow = _Queue(self._lock, 1, SLOW_SECONDS, SLOW_MEMORY)
         self._ended = threading.Event()
         self._is_started = False
 
@@ -120,28 +119,26 @@ class ParsePool:
 class _Job:
     """A call, and the future of its result."""
 
-    __slots__ = ("_call", "_pickle", "future")
+    __slots__ = ("_call", "future")
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self.future = Future[Any]()
         self._call = function, args, kwargs
-        self._pickle: bytes | None = None
 
     def pickle(self) -> bytes | None:
-        """Return the call as bytes; None if nobody waits for it, or it cannot be pickled."""
-        if self._pickle is None:
-            if not self.future.set_running_or_notify_cancel():
-                return None
-            try:
-                self._pickle = pickled(*self._call)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
-                self.future.set_exception(error)
-                return None
-            # The bytes are all that is needed from now on.
-            del self._call
-        return self._pickle
+        """Return the call as bytes; None if nobody waits for it, or it cannot be pickled.
+
+        They are not kept: what waits would be in memory twice.
+        """
+        if not self.future.running() and not self.future.set_running_or_notify_cancel():
+            return None
+        try:
+            return pickled(*self._call)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
+            self.future.set_exception(error)
+            return None
 
 
 class _Queue:
@@ -153,12 +150,10 @@ class _Queue:
         processes: int,
         seconds: float,
         memory: int,
-        niceness: int = 0,
     ) -> None:
         self.running: list[ParseProcess] = []
         self.seconds = seconds
         self._memory = memory
-        self._niceness = niceness
         self._processes = processes
         self._jobs = deque[_Job]()
         self._condition = threading.Condition(lock)
@@ -182,33 +177,30 @@ class _Queue:
             self._jobs.extendleft(reversed(jobs))
             self._condition.notify(len(jobs))
 
-    def take(self) -> list[tuple[_Job, bytes]]:
-        """Wait for calls, and return a fair share of them; none once the queue is closed."""
-        batch, size = list[tuple[_Job, bytes]](), 0
+    def take(self) -> tuple[list[_Job], list[bytes]]:
+        """Wait for calls, and return a fair share of them, also as bytes; none once closed."""
+        batch, calls = list[_Job](), list[bytes]()
         while not batch:
             with self._condition:
                 while not self._jobs and not self._is_closed:
                     self._condition.wait()
                 if self._is_closed:
-                    return []
+                    return [], []
                 share = min(-(-len(self._jobs) // self._processes), MAX_BATCH)
                 jobs = [self._jobs.popleft() for _ in range(share)]
-            while jobs and size < MAX_BATCH_BYTES:
+            while jobs and sum(map(len, calls)) < MAX_BATCH_BYTES:
                 job = jobs.pop(0)
                 call = job.pickle()
-                if call is not None and batch and size + len(call) > MAX_BATCH_BYTES:
-                    jobs.insert(0, job)
-                    break
                 if call is not None:
-                    batch.append((job, call))
-                    size += len(call)
+                    batch.append(job)
+                    calls.append(call)
             if jobs:
                 self.put_back(jobs)
-        return batch
+        return batch, calls
 
     def start(self) -> ParseProcess | None:
         """Start a process; None once the queue is closed."""
-        process = ParseProcess(self._memory, self._niceness)
+        process = ParseProcess(self._memory, NICENESS)
         with self._condition:
             self.running.append(process)
             if not self._is_closed:
@@ -243,16 +235,19 @@ class _Queue:
 def _work(queue: _Queue, then: _Queue | None) -> None:
     """Make the calls of a queue, one batch after another, in one process after another."""
     process: ParseProcess | None = None
-    while batch := queue.take():
+    while True:
+        left, calls = queue.take()
+        if not left:
+            break
         try:
             process = process or queue.start()
         except RecrawlError as error:
-            for job, _ in batch:
+            for job in left:
                 job.future.set_exception(error)
             continue
         if process is None:
             break
-        left = _ask(process, batch, queue.seconds)
+        _ask(process, left, calls, queue.seconds)
         if left:
             blamed = process.is_to_blame()
             queue.end(process)
@@ -266,16 +261,14 @@ def _work(queue: _Queue, then: _Queue | None) -> None:
         queue.end(process)
 
 
-def _ask(process: ParseProcess, batch: list[tuple[_Job, bytes]], seconds: float) -> list[_Job]:
-    """Make the calls of a batch; return those that were not made, as the process ended."""
-    left = [job for job, _ in batch]
-    for is_result, found in process.ask([call for _, call in batch], seconds):
+def _ask(process: ParseProcess, left: list[_Job], calls: list[bytes], seconds: float) -> None:
+    """Make the calls of a batch; those that are left were not made, as the process ended."""
+    for is_result, found in process.ask(calls, seconds):
         future = left.pop(0).future
         if is_result:
             future.set_result(found)
         else:
             future.set_exception(found)
-    return left
 
 
 def _blame(job: _Job, then: _Queue | None) -> None:

@@ -20,6 +20,13 @@ MODULES = ("recrawl.content.reading", "recrawl.content.packed_sitemaps")
 #: its own, but a process that is stopped, or waits, uses none.
 MAX_WAIT = 60.0
 
+#: Have glibc return what a page took, rather than keep it for the next.
+_MALLOC = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "131072",
+    "MALLOC_TRIM_THRESHOLD_": "1048576",
+}
+
 #: A process that ended so was not ended by what it read.
 _FROM_OUTSIDE = frozenset(
     -getattr(signal, name, 0) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGIO")
@@ -53,7 +60,10 @@ class ParseProcess:
                 [sys.executable, "-I", str(Path(parse_worker.__file__)), str(life)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                # Whoever reads the log until its end must not wait for these processes as well.
+                stderr=subprocess.DEVNULL,
                 pass_fds=() if sys.platform == "win32" else (life,),
+                env=os.environ | _MALLOC,
             )
         except OSError as error:
             os.close(self._life)
@@ -71,19 +81,19 @@ class ParseProcess:
         """The number of the process."""
         return self._process.pid
 
-    def ask(self, jobs: Sequence[bytes], seconds: float) -> Iterator[tuple[bool, Any]]:
+    def ask(self, calls: list[bytes], seconds: float) -> Iterator[tuple[bool, Any]]:
         """Yield what each call returns or raises, in order; fewer if the process has ended.
 
         Args:
-            jobs: Calls as `pickled` makes them.
+            calls: Calls as `pickled` makes them; the list is empty once they are sent.
             seconds: The CPU time that each may take.
         """
-        parts = [parse_worker.BATCH.pack(len(jobs), seconds)]
-        for job in jobs:
-            parts += (parse_worker.LENGTH.pack(len(job)), job)
+        count = len(calls)
         self.deadline = time.monotonic() + MAX_WAIT
-        self._send(parts)
-        for _ in jobs:
+        self._send([parse_worker.BATCH.pack(count, seconds)])
+        while calls:
+            self._send([parse_worker.LENGTH.pack(len(calls[0])), calls.pop(0)])
+        for _ in range(count):
             self.deadline = time.monotonic() + MAX_WAIT
             answer = self._receive()
             if answer is None:

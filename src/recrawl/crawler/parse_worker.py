@@ -37,13 +37,15 @@ def main() -> None:
     while header := calls.read(BATCH.size):
         count, seconds = BATCH.unpack(header)
         # All are read before the first is answered: neither side ever waits for the other to read.
-        for job in [_read(calls) for _ in range(count)]:
-            _write(answers, _answer(job, seconds))
+        jobs = [_read(calls) for _ in range(count)]
+        while jobs:
+            _write(answers, _answer(jobs, seconds))
 
 
-def _answer(job: bytes, seconds: float) -> bytes:
-    """Make a call, and return what it returns or raises; the process ends at its limits."""
-    function, args, kwargs = pickle.loads(job)  # noqa: S301 - our own
+def _answer(jobs: list[bytes], seconds: float) -> bytes:
+    """Make the first call, and return what it returns or raises; the process ends at its limits."""
+    # The bytes are released before the call is made.
+    function, args, kwargs = pickle.loads(jobs.pop(0))  # noqa: S301 - our own
     _set_timer(seconds)
     found: tuple[bool, Any]
     try:

@@ -18,8 +18,9 @@ from recrawl.store.rows import Spent
 BATCH, BATCH_SECONDS = 100, 0.05
 #: No page is taken while more visits than this wait to be written.
 MAX_BACKLOG = 1_000
-#: No page is fetched while this many bytes of bodies wait to be written.
-MAX_UNWRITTEN = 10_000_000
+#: No page is fetched while this many bytes of bodies wait to be written. Long ones wait before that
+#: for memory.
+MAX_UNWRITTEN = 20_000_000
 #: A page that claims to be modified within this many microseconds of the visit is made on the fly.
 JUST_NOW = 2_000_000
 

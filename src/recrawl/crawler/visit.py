@@ -14,7 +14,14 @@ from recrawl.content.compare import (
     wants_second_fetch,
 )
 from recrawl.content.reader import Reader
-from recrawl.content.reading import Reading, is_harmless, is_parsed, read_response, read_twice
+from recrawl.content.reading import (
+    Reading,
+    beginnings,
+    is_harmless,
+    is_parsed,
+    read_response,
+    read_twice,
+)
 from recrawl.crawler.outages import Outages
 from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.protocols import Fetching, Parsing
@@ -56,9 +63,12 @@ class Visitor:
         conditional = not wants_full(page, self.full_every)
         response = await self.fetcher.fetch(page, conditional=conditional)
         reader = self._reader_of(page)
-        previous = self._copy(page) if wants_copy(page, response, reader) else None
         try:
-            reading = await self._read(page, (response,), previous)
+            reading = await self._read(
+                page,
+                (response,),
+                self._copy(page) if wants_copy(page, response, reader) else None,
+            )
         except TooExpensiveError:
             return self._too_expensive(page, response)
         if reading.found.outcome is Outcome.CHANGED and wants_second_fetch(
@@ -69,7 +79,8 @@ class Visitor:
 
     async def _fetch_again(self, page: Page, first: Response, reading: Reading) -> Visit:
         """Fetch twice in a row: what differs between the two is noise."""
-        second = await self.fetcher.fetch(page, conditional=False)
+        with self._held(len(first.body or b""), waits=True):
+            second = await self.fetcher.fetch(page, conditional=False)
         both = replace(
             second,
             requests=first.requests + second.requests,
@@ -94,28 +105,30 @@ class Visitor:
         """
         function: Callable[..., Reading] = read_response if len(responses) == 1 else read_twice
         follow = page.depth < self.follow_depth
-        args = page, *responses, self._reader_of(page), previous
+        reader = self._reader_of(page)
         rules: dict[str, Any] = {"patience": self.patience, "follow": follow}
         if len(responses) == 1:
             rules["outage"] = self._outage(page, responses[0])
         bodies = [previous, *(response.body for response in responses)]
         parsed = any(is_parsed(page, response, follow=follow) for response in responses)
         if not parsed or is_harmless(*bodies):
-            return function(*args, **rules)
-        size = sum(len(body) for body in bodies if body)
-        with self._held(size):
-            return await self.parse_pool.run(function, *args, **rules)
+            return function(page, *responses, reader, previous, **rules)
+        # The rest of the copy is not needed any more.
+        del bodies
+        short, previous, rules["digests"] = beginnings(responses, reader, previous)
+        with self._held(_size(responses, short, previous)):
+            return await self.parse_pool.run(function, page, *short, reader, previous, **rules)
 
     @contextmanager
-    def _held(self, size: int) -> Iterator[None]:
-        """Account for bodies while they are parsed."""
+    def _held(self, size: int, *, waits: bool = False) -> Iterator[None]:
+        """Account for bodies while they are parsed, or wait for others."""
         if self.memory is not None:
-            self.memory.hold(size)
+            self.memory.hold(size, waits=waits)
         try:
             yield
         finally:
             if self.memory is not None:
-                self.memory.hold(-size)
+                self.memory.hold(-size, waits=waits)
 
     def _too_expensive(self, page: Page, response: Response) -> Visit:
         """Return a visit that failed: whoever sends such a page is to blame."""
@@ -138,6 +151,15 @@ class Visitor:
         with suppress(StoreError):
             return None if page.body is None else self.stored_body(page.body)
         return None
+
+
+def _size(
+    responses: tuple[Response, ...], short: tuple[Response, ...], previous: bytes | None
+) -> int:
+    """Return the bytes that bodies take in memory while their beginnings are parsed."""
+    parts = [part for whole, part in zip(responses, short, strict=True) if part is not whole]
+    bodies = [previous, *(response.body for response in (*responses, *parts))]
+    return sum(len(body) for body in bodies if body)
 
 
 def _visit(before: Page, response: Response, reading: Reading, body: bytes | None = None) -> Visit:

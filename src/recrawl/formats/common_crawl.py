@@ -17,10 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from recrawl.formats.tables import check_target, whole_file
-from recrawl.records import Outcome
-
-#: How an outcome was determined: by a validator that still held, or by comparing contents.
-SIGNALS = ("etag", "lastmod", "digest")
+from recrawl.records import SIGNALS, Outcome
 
 _TIME = pa.timestamp("us", "UTC")
 

@@ -133,7 +133,8 @@ class Fetcher:
     ) -> Response:
         """Fetch a file meant for crawlers, such as a sitemap, under the same rules as a page.
 
-        The robots.txt of each host on the way is obeyed; the fetch waits longer for its turn.
+        The robots.txt of each host on the way is obeyed; the fetch waits longer for its turn. A
+        long body is returned compressed with gzip, unless it is compressed already.
 
         Args:
             url: Its canonical address.
@@ -142,7 +143,9 @@ class Fetcher:
             stay_on_site: Whether a redirect to the host of somebody else is an error.
         """
         headers = {} if validators is None else conditions(validators)
-        fetch = _Fetch(self, url, headers, max_bytes, is_patient=True, stay_on_site=stay_on_site)
+        fetch = _Fetch(
+            self, url, headers, max_bytes, is_patient=True, stay_on_site=stay_on_site, pack=True
+        )
         response = await fetch.run()
         self.files += response.requests
         return response
@@ -170,6 +173,7 @@ class _Fetch:
         "_is_robots",
         "_is_trusted",
         "_max_bytes",
+        "_pack",
         "_requests",
         "_seconds",
         "_seen",
@@ -189,6 +193,7 @@ class _Fetch:
         is_patient: bool = False,
         is_robots: bool = False,
         stay_on_site: bool = False,
+        pack: bool = False,
     ) -> None:
         self._fetcher = fetcher
         self._url = self._start = url
@@ -198,6 +203,7 @@ class _Fetch:
         self._is_robots = is_robots
         self._is_trusted = True
         self._stay_on_site = stay_on_site
+        self._pack = pack
         self._seen: set[str] | None = None
         self._requests = self._transferred = 0
         self._seconds = 0.0
@@ -267,7 +273,7 @@ class _Fetch:
             self._requests += 1
             try:
                 response = await self._fetcher.client.get(
-                    self._url, {**extra, **headers}, self._max_bytes, access.proxy
+                    self._url, {**extra, **headers}, self._max_bytes, access.proxy, pack=self._pack
                 )
                 return _without_session(response) if extra else response
             except FetchError as error:

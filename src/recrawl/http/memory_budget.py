@@ -28,7 +28,10 @@ class MemoryBudget:
       share what there is, and leave as much again for whoever comes next.
     - Whoever holds memory and does not use it to go on reading gives way as soon as others wait.
     - Since all bodies could end up waiting for each other, one at a time may exceed the budget, and
-      does not count, until it has been read.
+      does not count, until it has been read; but not while those that were read before take half of
+      the budget, as they are parsed and written without waiting for anybody.
+    - The first step of a body does not wait for these at all: a page that is just a little longer
+      than most must not wait for those that take long to parse.
 
     Args:
         max_bytes: The budget.
@@ -40,14 +43,23 @@ class MemoryBudget:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.held = 0
         self._max_bytes = max_bytes
+        #: What is held and was read to its end.
+        self._read = 0
         self._privileged: Reservation | None = None
         self._holders: dict[Reservation, None] = {}
         self._queue: list[tuple[Reservation, asyncio.Future[None]]] = []
         self._check: asyncio.TimerHandle | None = None
 
-    def hold(self, size: int) -> None:
-        """Count bytes that are in memory already, without waiting; negative to release them."""
+    def hold(self, size: int, *, waits: bool = False) -> None:
+        """Count bytes that are in memory already, without waiting; negative to release them.
+
+        Args:
+            size: How many.
+            waits: Whether they stay until there is memory for others.
+        """
         self.held += size
+        if not waits:
+            self._read += size
         self._serve()
 
     async def grow(self, reservation: "Reservation") -> None:
@@ -74,7 +86,7 @@ class MemoryBudget:
             self._privileged = None
         self._holders.pop(reservation, None)
         size, reservation.reserved = reservation.reserved, 0
-        self.hold(-size)
+        self.hold(-size, waits=True)
 
     def _grant(self, reservation: "Reservation") -> None:
         self.held += SMALL
@@ -86,7 +98,8 @@ class MemoryBudget:
         """Whether a body may have another step; one that may not can become privileged."""
         if self._privileged is reservation or self._fits(reservation):
             return True
-        if self._privileged is None and not self._beside(reservation):
+        is_stuck = self._read <= self._max_bytes // 2
+        if is_stuck and self._privileged is None and not self._beside(reservation):
             self._privileged = reservation
         return self._privileged is reservation
 
@@ -96,7 +109,7 @@ class MemoryBudget:
         left = self._max_bytes - (self.held - beyond) - SMALL
         own = reservation.reserved + sum(one.reserved for one in self._beside(reservation))
         # The first step is for everybody.
-        return left >= (own + SMALL if own else 0)
+        return left >= own + SMALL if own else left + self._read >= 0
 
     def _beside(self, reservation: "Reservation") -> "list[Reservation]":
         """Return the other bodies of the same host that hold memory; none for the first of them.

@@ -123,7 +123,13 @@ class HttpClient:
         await self._session.close()
 
     async def get(
-        self, url: str, headers: dict[str, str], max_bytes: int, proxy: Proxy | None = None
+        self,
+        url: str,
+        headers: dict[str, str],
+        max_bytes: int,
+        proxy: Proxy | None = None,
+        *,
+        pack: bool = False,
     ) -> Response:
         """Make one request and read the response.
 
@@ -131,6 +137,7 @@ class HttpClient:
             url: The address; its host must be canonical.
             headers: Headers in addition to the usual ones.
             max_bytes: How much of the body to read, after decompression.
+            pack: Whether to return a long body compressed with gzip.
             proxy: Makes the connection; None to connect directly.
 
         Raises:
@@ -154,7 +161,7 @@ class HttpClient:
                         **arguments,
                     ) as answer,
                 ):
-                    response = await _read(url, answer, max_bytes, self._memory)
+                    response = await _read(url, answer, max_bytes, self._memory, pack=pack)
             except _FAILURES as error:
                 if isinstance(error, DroppedError) and not attempt.connected:
                     raise
@@ -226,13 +233,13 @@ async def _without_retry(
 
 
 async def _read(
-    url: str, answer: "ClientResponse", max_bytes: int, memory: MemoryBudget
+    url: str, answer: "ClientResponse", max_bytes: int, memory: MemoryBudget, *, pack: bool
 ) -> Response:
     """Read a response; if it is not a page, just enough to reuse the connection."""
     body, encoding = None, answer.headers.get("Content-Encoding")
     if answer.status in _WITH_PAGE:
         body, truncated, received = await read_body(
-            answer.content, encoding, max_bytes, memory, host_of(url)
+            answer.content, encoding, max_bytes, memory, host_of(url), pack=pack
         )
     else:
         truncated, received = await _drain(answer, memory)

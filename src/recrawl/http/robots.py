@@ -28,9 +28,9 @@ MIN_RETRY, MAX_RETRY = 300_000_000, MAX_AGE
 #: A robots.txt that cannot be read for this long counts as missing, in microseconds.
 GIVE_UP_AFTER = 30 * MAX_AGE
 
-#: Parsed files in the cache, and the characters they have together: a parsed file takes up to a
-#: dozen times the memory of its text.
-MAX_FILES, MAX_CHARACTERS = 2_000, 2_000_000
+#: Parsed files in the cache, and about how many bytes they take together. The longest file takes
+#: some 5 MB, and most of a second to parse again.
+MAX_FILES, MAX_MEMORY = 2_000, 20_000_000
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _TOO_MANY = 429
@@ -60,6 +60,11 @@ class Rules:
     retry_after: float | None = None
     _file: RobotsFile | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def memory(self) -> int:
+        """About how many bytes the rules take."""
+        return 0 if self._file is None else self._file.memory
+
     def allows(self, url: str) -> bool:
         """Whether a page of the host may be fetched."""
         if self._file is None:
@@ -69,7 +74,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class _Cached:
-    """Rules with their expiry, and the characters of their file."""
+    """Rules with their expiry, and about how many bytes they take."""
 
     rules: Rules
     expires: int
@@ -189,12 +194,10 @@ class Robots:
         if rules.problem is not None:
             _log.warning("%s", rules.problem)
         before = self._cache.pop(found.origin, None)
-        cached = _Cached(rules, _expiry(found), len(found.text))
+        cached = _Cached(rules, _expiry(found), rules.memory)
         self._size += cached.size - (0 if before is None else before.size)
         self._cache[found.origin] = cached
-        while len(self._cache) > 1 and (
-            len(self._cache) > MAX_FILES or self._size > MAX_CHARACTERS
-        ):
+        while len(self._cache) > 1 and (len(self._cache) > MAX_FILES or self._size > MAX_MEMORY):
             self._size -= self._cache.popitem(last=False)[1].size
         return self._current(cached)
 

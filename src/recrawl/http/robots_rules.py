@@ -52,6 +52,10 @@ _PLAIN_IN_QUERIES = re.compile("%(?:3A|2F|3F|40|21|27|28|29|2C|3B)")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
+#: Bytes that an entry of a dictionary takes beside its characters, and a rule with wildcards.
+_PER_TEXT: Final = 120
+_PER_PATTERN: Final = 500
+
 #: Rules are ranked by twice their length, and one more for Allow: the highest rank of those that
 #: match decides, and an odd one allows. This is the rank of no rule at all.
 _NO_RULE: Final = 1
@@ -171,6 +175,13 @@ class RobotsFile:
     _wholes: dict[str, int] = field(repr=False)
     _ranked: tuple[_Ranked, ...] = field(repr=False)
     _lengths: tuple[int, ...] = field(repr=False)
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        texts = [*self._starts, *self._wholes, *self.sitemaps]
+        patterns = _PER_PATTERN * len(self._ranked) + _PER_TEXT * self.wildcards
+        return patterns + _PER_TEXT * len(texts) + sum(map(len, texts))
 
     def allows(self, url: str) -> bool:
         """Whether a URL may be fetched; the longest rule decides, and Allow wins a tie.

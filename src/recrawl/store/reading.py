@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from recrawl.errors import StoreError
-from recrawl.formats.common_crawl import LOG, REFUSED
 from recrawl.records import NO_TIME, Outcome, Page, Response, State, digest_of
 from recrawl.store.database import Database
 from recrawl.store.editing import last_serial
@@ -76,18 +74,27 @@ def observations(database: Database, about: int) -> Observed:
 
 def visits(database: Database, batch: int) -> Iterator[Any]:
     """Yield the log in batches; see `SqliteStore.visits`."""
+    # Much memory, which a crawl does not need.
+    import pyarrow as pa
+
+    from recrawl.formats.common_crawl import LOG
+
     page, at = -1, 0
     while rows := database.rows("visits_after", page, at, batch):
         page, at = rows[-1][:2]
         columns = zip(*rows, strict=True)
         yield pa.record_batch(
-            [_array(column, kind) for column, kind in zip(columns, LOG.types, strict=True)],
+            [_array(pa, column, kind) for column, kind in zip(columns, LOG.types, strict=True)],
             schema=LOG,
         )
 
 
 def refused(database: Database, batch: int) -> Iterator[Any]:
     """Yield refused pages in batches; see `SqliteStore.refused`."""
+    import pyarrow as pa
+
+    from recrawl.formats.common_crawl import REFUSED
+
     page = -1
     while rows := database.rows("refused_after", State.REFUSED, page, batch):
         page = rows[-1][0]
@@ -95,7 +102,7 @@ def refused(database: Database, batch: int) -> Iterator[Any]:
         yield pa.record_batch([pa.array(column, pa.string()) for column in columns], REFUSED)
 
 
-def _array(column: tuple[Any, ...], kind: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _array(pa: Any, column: tuple[Any, ...], kind: Any) -> Any:  # noqa: ANN401 - no types
     if pa.types.is_boolean(kind):
         # SQLite's booleans are the numbers 0 and 1.
         return pa.array(column, pa.int8()).cast(kind)

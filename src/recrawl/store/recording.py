@@ -6,8 +6,7 @@ from hashlib import sha1
 from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
-from recrawl.formats.common_crawl import SIGNALS
-from recrawl.records import Outcome, Page, Response, Visit, digest_of
+from recrawl.records import SIGNALS, Outcome, Page, Response, Visit, digest_of
 from recrawl.store.database import Database
 from recrawl.store.encoding import (
     deflate,

@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from recrawl.errors import StoreError
-from recrawl.formats.common_crawl import SIGNALS
 from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
-from recrawl.records import Outcome, Page, RobotsText, Visit
+from recrawl.records import SIGNALS, Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, sitemap_files
 from recrawl.store.database import MEMORY, Database
 from recrawl.store.encoding import deflate, read_page, write_legible
@@ -206,6 +205,10 @@ class SqliteStore:
     def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, listing.Answer | None]]:
         """Yield number, URL and last answer of some pages, in this order."""
         return listing.page_texts(self._database, numbers)
+
+    def narrow_cache(self) -> None:
+        """Keep less of the file in memory from now on."""
+        self._database.execute("narrow_cache")
 
     def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
         """Write visits and everything they change, in one transaction.

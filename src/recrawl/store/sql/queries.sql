@@ -28,6 +28,10 @@ PRAGMA synchronous = FULL;
 -- Cache 64 MB of the file: URLs are looked up, and copies replaced, all over it.
 PRAGMA cache_size = -65536;
 
+-- name: narrow_cache
+-- Cache 8 MB of the file: a crawl reads and writes a few pages at a time, for months.
+PRAGMA cache_size = -8192;
+
 -- name: checkpoint_rarely
 -- Let 32 MB gather before they are moved into the file, so that visits share the moves.
 PRAGMA wal_autocheckpoint = 8000;
