@@ -5,6 +5,8 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from recrawl.clock import Clock
+
 T = TypeVar("T")
 
 
@@ -43,6 +45,11 @@ def run(main: Coroutine[Any, Any, T], *, grace: float = 0.0) -> T:
     """
     with asyncio.Runner(loop_factory=lambda: VirtualLoop(grace)) as runner:
         return runner.run(main)
+
+
+def clock() -> Clock:
+    """Return a clock that shows the virtual time."""
+    return Clock(wall=lambda: round(now() * 1e6), steady=now)
 
 
 def now() -> float:

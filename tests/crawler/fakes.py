@@ -3,15 +3,17 @@
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from virtual_time import run as run_in_virtual_time
 
-from recrawl.crawler.build import load, patience_of
+from recrawl.clock import Clock
+from recrawl.crawler.build import CATCH_UP, load, patience_of
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import Crawl
@@ -67,6 +69,7 @@ class MemoryStore:
         self.log: list[Visit] = []
         self.spent: list[Spent] = []
         self.meta: dict[str, str] = {}
+        self.learned: dict[str, dict[str, bytes]] = {}
         self.robots: list[RobotsText] = []
         self.maps: dict[str, SitemapFile] = {}
         self.removed: set[str] = set()
@@ -190,8 +193,14 @@ class MemoryStore:
             raise StoreError("there is no such copy")
         return self.bodies[digest]
 
-    def remember_robots(self, robots: RobotsText) -> None:
-        self.robots.append(robots)
+    def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
+        self.learned.setdefault(what, {}).update(learned)
+
+    def kept(self, what: str) -> dict[str, bytes]:
+        return dict(self.learned.get(what, {}))
+
+    def remember_robots(self, *files: RobotsText) -> None:
+        self.robots += files
 
     def trouble(self) -> Trouble:
         states = Counter(page.state for page in self.known.values())
@@ -319,6 +328,8 @@ class FakeWeb:
     kept_on_site: dict[str, bool] = field(default_factory=dict)
     named: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     clock: Callable[[], int] = lambda: 0
+    robots_seconds: float = 0.0
+    known: set[str] = field(default_factory=set)
 
     def times(self, url: str) -> list[float]:
         return [fetch.at for fetch in self.fetched if fetch.url == url]
@@ -336,6 +347,18 @@ class FakeWeb:
         finally:
             self.in_flight[page.host] -= 1
         return self._answer(page.url, page.validators if conditional else None)
+
+    def ahead(self, url: str) -> Callable[[], Awaitable[None]] | None:
+        """Read robots.txt, once per host, where that takes some time."""
+        host = host_of(url)
+        if not self.robots_seconds or host in self.known:
+            return None
+
+        async def read() -> None:
+            await asyncio.sleep(self.robots_seconds)
+            self.known.add(host)
+
+        return read
 
     async def fetch_file(
         self,
@@ -406,18 +429,22 @@ def crawl(
     *,
     seconds: float = 10.0,
     begin: int = 0,
+    speed: float = 1.0,
     store_seconds: dict[str, float] | None = None,
     pacing: HostPacing | None = None,
     during: Callable[[Running], object] | None = None,
     watch: Callable[[Stats], object] | None = None,
 ) -> Stats:
-    """Crawl for some seconds of virtual time, from a time in microseconds on."""
+    """Crawl for some seconds of a clock, from a time in microseconds on; 1 s takes 1 / speed s."""
 
     async def main() -> Stats:
         loop = asyncio.get_running_loop()
-        start = begin - round(loop.time() * SECOND)
-        web.clock = lambda: start + round(loop.time() * SECOND)
-        frontier = load(store, settings, web.clock())
+        start = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=begin)
+        clock = Clock(
+            speed, start=start, wall=lambda: round(loop.time() * SECOND), steady=loop.time
+        )
+        web.clock = clock.now
+        frontier = load(store, settings, web.clock(), clock.passing(CATCH_UP) / PER_SECOND)
         thread = StoreThread(store, VirtualExecutor(store_seconds or {}))
         pool = ParsedHere()
         paced = pacing or HostPacing(
@@ -441,7 +468,8 @@ def crawl(
             discovery=discovery,
             other_requests=lambda: (web.robots, web.files),
             memory=MemoryBudget(),
-            clock=web.clock,
+            ahead=web.ahead,
+            clock=clock,
             watch=watch,
         )
         if during is not None:

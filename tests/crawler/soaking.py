@@ -4,14 +4,15 @@ import asyncio
 import gc
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
 
+from recrawl.clock import Clock
 from recrawl.crawler import loop
 from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
@@ -41,15 +42,16 @@ class SoakFetcher:
 
     def __init__(self, web: SoakWeb, store: SqliteStore) -> None:
         self._web = web
+        # The web's clock is set later.
+        self._clock = Clock(wall=lambda: web.clock(), steady=lambda: web.clock() / 1e6)  # noqa: PLW0108
         self.pacing = HostPacing(HOST_DELAY, 1, connections=CONNECTIONS)
         self._made = Fetcher(
             AGENT,
-            Gate(self.pacing, clock=lambda: web.clock() / 1e6),
+            Gate(self.pacing, clock=self._clock),
             limits=Limits(connections=CONNECTIONS),
             recall=store.robots,
             remember=lambda _origin, found: store.remember_robots(found),
         )
-        self._made.robots._now = lambda: web.clock()  # noqa: SLF001, PLW0108 - set later
         self._made.client = web  # type: ignore[assignment]
 
     @property
@@ -71,8 +73,11 @@ class SoakFetcher:
     def files(self) -> int:
         return self._made.files
 
+    def ahead(self, url: str) -> Callable[[], Awaitable[None]] | None:
+        return self._made.ahead(url)
+
     async def fetch(self, page: Page, *, conditional: bool) -> Response:
-        return self._dated(await self._made.fetch(page, conditional=conditional))
+        return await self._made.fetch(page, conditional=conditional)
 
     async def fetch_file(
         self,
@@ -82,14 +87,10 @@ class SoakFetcher:
         *,
         stay_on_site: bool = False,
     ) -> Response:
-        found = await self._made.fetch_file(url, max_bytes, validators, stay_on_site=stay_on_site)
-        return self._dated(found)
+        return await self._made.fetch_file(url, max_bytes, validators, stay_on_site=stay_on_site)
 
     async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
         return await self._made.named_sitemaps(url)
-
-    def _dated(self, response: Response) -> Response:
-        return replace(response, at=self._web.clock())
 
 
 @dataclass

@@ -29,7 +29,12 @@ LONG = 300.0
 
 
 def crawler_of(folder: Path, **settings: Any) -> Crawler:  # noqa: ANN401
-    usual = {"budget": "60/s", "host_delay": "0s", "host_connections": 4, "allow_private": True}
+    usual: dict[str, Any] = {
+        "budget": "60/s",
+        "host_delay": "0s",
+        "host_connections": 4,
+        "allow_private": True,
+    }
     return Crawler(folder / "recrawl.db", **(usual | settings))
 
 
@@ -45,7 +50,7 @@ def test_the_examples_of_the_guide_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second = re.findall(
+    first, second, _fast = re.findall(
         r"```python\n(from recrawl.*?)```", GUIDE.read_text("utf-8"), re.DOTALL
     )
     site = Site({"/": page_about("Home."), "/news": page_about("News.")})

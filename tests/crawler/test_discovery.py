@@ -3,7 +3,16 @@
 import logging
 
 import pytest
-from crawler.fakes import PER_SECOND, SECOND, FakeWeb, MemoryStore, crawl, failure, settings_of
+from crawler.fakes import (
+    PER_SECOND,
+    SECOND,
+    FakeWeb,
+    MemoryStore,
+    Running,
+    crawl,
+    failure,
+    settings_of,
+)
 from site_server import page_about
 
 from recrawl.crawler.sitemap_limits import MAX_DEPTH, MAX_OTHER_HOSTS
@@ -353,3 +362,28 @@ def test_changed_patterns_have_an_unchanged_sitemap_read_anew() -> None:
     crawl(web, store, settings_of(exclude=("*.pdf",)))
     crawl(web, store, settings_of(), begin=60 * SECOND)
     assert list(importance(store)) == ["/b", "/a.pdf"]
+
+
+def test_a_host_whose_sitemaps_lie_is_known_after_a_restart() -> None:
+    """Its pages never change, though its sitemap says that they did."""
+    urls = [f"{A}/{number}" for number in range(6)]
+    store = MemoryStore(*urls)
+    web = FakeWeb(lambda _url: page_about("It never changes."))
+    settings = settings_of(budget=2 * PER_SECOND)
+    kept: list[float] = []
+
+    def look(running: Running) -> None:
+        kept.append(running.discovery._trust.keep("a.example"))  # noqa: SLF001
+
+    crawl(web, store, settings, begin=DAY, during=look)
+    store.add_sitemap(MAP)
+    web.answers = lambda url: (
+        sitemap(*((one, modified(3)) for one in urls))
+        if url == MAP
+        else page_about("It never changes.")
+    )
+    crawl(web, store, settings, begin=4 * DAY, seconds=20.0, during=look)
+    crawl(web, store, settings, begin=5 * DAY, seconds=1.0, during=look)
+    assert kept[:2] == [0.5, 0.5]
+    assert kept[2] >= 5 / 7
+    assert set(store.learned) == {"sitemap trust", "host clock", "folder clock"}

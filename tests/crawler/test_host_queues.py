@@ -1,5 +1,6 @@
 """Host queues: hosts take turns, and none has more pages in flight than it may."""
 
+import math
 from collections import Counter
 
 from hypothesis import given
@@ -111,3 +112,51 @@ def test_hosts_take_turns() -> None:
     assert first is not None
     assert second is not None
     assert [first.host, second.host] == ["a", "b"]
+
+
+def test_a_page_waits_for_the_delay_of_its_host_without_being_in_flight() -> None:
+    now = [10.0]
+    pacing = HostPacing(2.0, 1, connections=2)
+    queues = HostQueues(pacing, 2, 1, now=lambda: now[0])
+    for number, host in enumerate("aab"):
+        queues.add(page(number, host))
+    pacing.start_request("a")
+    pacing.end_request("a", 10.0)
+    assert [one.number for one in iter(queues.next, None)] == [2]
+    assert queues.opens_at == 12.0
+    now[0] = 11.9
+    assert queues.next() is None
+    now[0] = 12.0
+    first = queues.next()
+    assert first == page(0, "a")
+    # It comes back, as its robots.txt had to be read, and is next again after the delay.
+    pacing.start_request("a")
+    pacing.end_request("a", 12.0)
+    queues.done("a")
+    queues.add_first(first)
+    assert queues.next() is None
+    now[0] = 14.0
+    assert [one.number for one in iter(queues.next, None)] == [0]
+    assert queues.waiting == 1
+    assert queues.opens_at == math.inf
+
+
+def test_a_host_that_stays_closed_is_left_to_the_visit_and_a_dropped_one_does_not_come_back() -> (
+    None
+):
+    now = [0.0]
+    pacing = HostPacing(4.0, 1, connections=2)
+    queues = HostQueues(pacing, 2, 1, now=lambda: now[0])
+    pacing.refuse("a", 429, 100.0, 0.0)
+    queues.add(page(0, "a"))
+    assert queues.next() == page(0, "a")
+    pacing.start_request("b")
+    pacing.end_request("b", 0.0)
+    queues.add(page(1, "b"))
+    assert queues.next() is None
+    assert queues.drop("b") == [page(1, "b")]
+    queues.add(page(2, "b"))
+    assert queues.next() is None
+    now[0] = 4.0
+    assert [one.number for one in iter(queues.next, None)] == [2]
+    assert queues.next() is None

@@ -65,21 +65,30 @@ def test_a_clock_that_was_put_back_does_no_harm() -> None:
 def test_priors_are_learned_by_host_where_there_is_enough_to_learn_from() -> None:
     store = ObservedStore(800)
     fleet = store.fleet()
-    prior, priors = learn_priors(store, fleet, fleet.host)
+    prior, priors = learn_priors(store.observations(200_000), fleet, fleet.host)
     assert prior is not None
     assert priors.fleet is not None
     by_host = {host: shape / time for host, (shape, time) in priors.by_host.items()}
     assert by_host[0] > 3 * by_host[1]
     few = ObservedStore(MIN_OBSERVATIONS - 1)
-    assert learn_priors(few, few.fleet(), few.fleet().host) == (None, Priors())
+    assert learn_priors(few.observations(200_000), few.fleet(), few.fleet().host) == (
+        None,
+        Priors(),
+    )
     enough = ObservedStore(MIN_OBSERVATIONS)
-    assert learn_priors(enough, enough.fleet(), enough.fleet().host)[0] is not None
+    assert (
+        learn_priors(enough.observations(200_000), enough.fleet(), enough.fleet().host)[0]
+        is not None
+    )
 
 
 def test_observations_of_pages_that_were_removed_are_left_out() -> None:
     store = ObservedStore(MIN_OBSERVATIONS)
     store.remove(f"{A}/0")
-    assert learn_priors(store, store.fleet(), store.fleet().host) == (None, Priors())
+    assert learn_priors(store.observations(200_000), store.fleet(), store.fleet().host) == (
+        None,
+        Priors(),
+    )
 
 
 def test_an_unknown_host_gets_the_prior_of_the_fleet() -> None:

@@ -466,3 +466,13 @@ def test_start_stop_and_backoff_are_logged(caplog: pytest.LogCaptureFixture) -> 
     ]
     assert {line.name for line in caplog.records} == {"recrawl.crawler"}
     assert logging.getLogger("recrawl.crawler").handlers == []
+
+
+def test_new_hosts_are_prepared_without_connections() -> None:
+    """Their robots.txt takes a second each; eight connections would take minutes."""
+    urls = [f"https://h{number}.example/" for number in range(400)]
+    web = FakeWeb(lambda _: page_about("A page."), robots_seconds=1.0)
+    store = MemoryStore(*urls)
+    crawl(web, store, settings_of(budget=1_000 * PER_SECOND), seconds=10.0)
+    assert len({visit.page.url for visit in store.log}) == len(urls)
+    assert web.max_in_flight.total() > 0

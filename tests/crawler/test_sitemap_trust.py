@@ -34,3 +34,13 @@ def test_the_same_news_is_news_once_until_a_visit_has_seen_to_it() -> None:
     assert [trust.expect(1, "a") for _ in range(3)] == [True, False, False]
     trust.found(1, changed=True)
     assert trust.expect(1, "a")
+
+
+def test_trust_goes_on_where_it_was() -> None:
+    trust = Trust()
+    for page in range(10):
+        trust.expect(page, "a")
+        trust.found(page, changed=False)
+    again = Trust(trust.take_news())
+    assert again.keep("a") == trust.keep("a")
+    assert again.take_news() == {}

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from scripted_web import AGENT, PATIENT, Names, Request, Web, answer, fetcher, redirect
+from virtual_time import clock
 from virtual_time import run as run_virtual
 
 from recrawl.http.fetch import Fetcher
@@ -286,7 +287,7 @@ def test_the_server_sees_the_pauses_it_asked_for() -> None:
 
     async def main() -> None:
         pacing = HostPacing(0.1, 4)
-        gate = Gate(pacing, clock=asyncio.get_running_loop().time)
+        gate = Gate(pacing, clock=clock())
         async with web, fetcher(gate=gate) as made:
             hosts = ("one.test", "two.test", "three.test")
             got = await asyncio.gather(
@@ -597,7 +598,7 @@ def in_virtual_time(web: Web, story: Callable[[Fetcher], Coroutine[Any, Any, Non
     """Run a story with a delay between requests to a host."""
 
     async def main() -> None:
-        gate = Gate(HostPacing(delay, 4), clock=asyncio.get_running_loop().time)
+        gate = Gate(HostPacing(delay, 4), clock=clock())
         async with web, fetcher(gate=gate, limits=replace(PATIENT, **limits)) as made:
             await story(made)
 

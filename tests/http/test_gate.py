@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from virtual_time import now, run
+from virtual_time import clock, now, run
 
 from recrawl.http import host_pacing
 from recrawl.http.gate import Gate, HostClosed
@@ -17,7 +17,7 @@ Spans = list[tuple[float, float]]
 
 
 def gate_of(delay: float = 1.0, connections: int = 1, patience: float = 1e9) -> Gate:
-    return Gate(HostPacing(delay, connections), patience=patience, clock=now)
+    return Gate(HostPacing(delay, connections), patience=patience, clock=clock())
 
 
 async def ask(gate: Gate, spans: Spans, seconds: float, host: str = "a") -> None:
@@ -180,7 +180,7 @@ def test_a_closed_host_opens_again_and_is_as_fast_as_before() -> None:
 
 def test_hosts_that_may_have_been_asked_are_not_asked_at_once() -> None:
     async def main() -> Spans:
-        gate, spans = Gate(HostPacing(1.0, asked_at=now()), clock=now), []  # type: ignore[var-annotated]
+        gate, spans = Gate(HostPacing(1.0, asked_at=now()), clock=clock()), []  # type: ignore[var-annotated]
         gate.pacing.set_delay("b", 3.0)
         await asyncio.gather(ask(gate, spans, 0.0), ask(gate, spans, 0.0, "b"))
         return spans

@@ -9,6 +9,7 @@ import pytest
 from virtual_time import now as seconds
 from virtual_time import run
 
+from recrawl.clock import Clock
 from recrawl.errors import ArgumentError
 from recrawl.http import robots as module
 from recrawl.http.robots import Robots, Rules, product_token
@@ -56,7 +57,7 @@ class Host:
             AGENT,
             recall=self.kept.get,
             remember=self.kept.__setitem__,
-            now=lambda: round((begin + seconds()) * 1e6),
+            clock=Clock(wall=lambda: round((begin + seconds()) * 1e6)),
         )
 
 
@@ -296,7 +297,7 @@ def test_the_least_recently_used_rules_are_evicted(
     host = Host(text(RULES))
 
     async def main() -> None:
-        robots = Robots(host.fetch, AGENT, now=lambda: round(seconds() * 1e6))
+        robots = Robots(host.fetch, AGENT, clock=Clock(wall=lambda: round(seconds() * 1e6)))
         for name in "abc":
             await robots.rules(f"http://{name}.test/")
         await asyncio.sleep(DAY)

@@ -8,17 +8,17 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self, final
 
+from recrawl.clock import Clock
 from recrawl.content.compare import Patience
 from recrawl.content.reader import Reader
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
-from recrawl.crawler.loop import Crawl, system_clock
+from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
@@ -36,7 +36,7 @@ from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
-from recrawl.records import MICROSECONDS_A_DAY, RobotsText
+from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, RobotsText
 from recrawl.store.rows import Added
 from recrawl.store.sqlite import SqliteStore
 
@@ -49,6 +49,10 @@ STOP_SECONDS = 5.5
 #: Options of glibc: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX.
 _MALLOC = (-3, 131_072), (-1, 1_048_576), (-8, 2)
 
+#: Unspent budget is kept for this many real seconds at least, for a clock that runs fast: this
+#: machine may be busy for so long.
+CATCH_UP = 1.0
+
 Watch = Callable[[Stats], object]
 
 
@@ -58,6 +62,8 @@ class Crawler:
 
     Args:
         store: The store's file, which is created if there is none.
+        clock: What the crawl goes by; by default the system's time. A `recrawl.Clock` that runs
+            fast crawls the months of a recorded or simulated site in minutes.
         settings: Any of the crawler's settings, as people type them: ``budget="2000/day"``,
             ``host_delay="2s"``. ``host`` and ``url`` are dictionaries of settings for sites, as
             the tables in a settings file: ``host={"example.org": {"delay": "5s"}}``. Environment
@@ -68,7 +74,13 @@ class Crawler:
         StoreError: On entering: the store cannot be used.
     """
 
-    def __init__(self, store: str | os.PathLike[str] = "recrawl.db", **settings: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        store: str | os.PathLike[str] = "recrawl.db",
+        *,
+        clock: Clock | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> None:
         unknown = settings.keys() - {*FIELDS, *TABLES}
         if unknown:
             raise SettingsError(f"there is no setting '{min(unknown)}'")
@@ -76,6 +88,7 @@ class Crawler:
         given = {**named, "store": os.fspath(store)}
         for_all = load_settings(given, environ={}, file=os.devnull)
         self.settings = replace(for_all, sites=read_sites(settings))
+        self.clock = clock or Clock()
         self._store: SqliteStore | None = None
         self._crawl: Crawl | None = None
 
@@ -102,7 +115,7 @@ class Crawler:
         """
         weight = None if importance is None else checked_importance(importance)
         pages = [named_page(url, weight) for url in urls]
-        return self.store.add(with_initial_importance(pages, self.settings), system_clock())
+        return self.store.add(with_initial_importance(pages, self.settings), self.clock.now())
 
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
         """Crawl for some seconds, or until `stop` or a signal; a second signal ends it hard.
@@ -110,13 +123,19 @@ class Crawler:
         The signals are SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under nohup.
 
         Args:
-            seconds: How long to crawl; None for no limit.
-            watch: Called with the stats about twice per second.
+            seconds: How long to crawl, by the crawler's clock; None for no limit.
+            watch: Called with the stats about twice per real second.
 
         Raises:
             StoreError: The store cannot be used, or another run uses it.
         """
-        return run_crawl(self.settings, seconds=seconds, watch=watch, on_start=self._keep)
+        return run_crawl(
+            self.settings,
+            clock=self.clock,
+            seconds=seconds,
+            watch=watch,
+            on_start=self._keep,
+        )
 
     def _keep(self, crawl: Crawl) -> None:
         self._crawl = crawl
@@ -128,12 +147,13 @@ class Crawler:
 
     def status(self) -> Status:
         """Return pages, visits, spending and what is due next."""
-        return read_status(self.store, self.settings.store, self.settings.budget, system_clock())
+        return read_status(self.store, self.settings.store, self.settings.budget, self.clock.now())
 
 
 def run_crawl(
     settings: Settings,
     *,
+    clock: Clock | None = None,
     seconds: float | None = None,
     watch: Watch | None = None,
     on_start: Callable[[Crawl], object] = lambda _crawl: None,
@@ -141,12 +161,13 @@ def run_crawl(
     """Crawl the pages of a store that is there already; see `Crawler.run`."""
     # Whatever is wrong with the settings of sites is said before anything is loaded.
     access, readers = site_access(settings), site_readers(settings)
+    clock = clock or Clock()
     _return_memory()
     with SqliteStore.open(settings.store) as store, store.lock():
         warm_up(settings)
         if settings.allow_private and (allowed := store.allow_private()):
             LOGGER.info("private addresses are allowed: %d refused pages are due again", allowed)
-        frontier = load(store, settings, system_clock())
+        frontier = load(store, settings, clock.now(), clock.passing(CATCH_UP) / SECONDS_A_DAY)
         store.narrow_cache()
         # What is loaded stays: there is no garbage in it to look for.
         gc.freeze()
@@ -159,7 +180,16 @@ def run_crawl(
                 reader.narrow_cache()
                 return runner.run(
                     _crawl(
-                        frontier, store, reader, settings, seconds, watch, on_start, access, readers
+                        frontier,
+                        store,
+                        reader,
+                        settings,
+                        clock,
+                        seconds,
+                        watch,
+                        on_start,
+                        access,
+                        readers,
                     )
                 )
         finally:
@@ -171,6 +201,7 @@ async def _crawl(
     store: SqliteStore,
     reader: SqliteStore,
     settings: Settings,
+    clock: Clock,
     seconds: float | None,
     watch: Watch | None,
     on_start: Callable[[Crawl], object],
@@ -179,7 +210,7 @@ async def _crawl(
 ) -> Stats:
     thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)
     visits = settings.full_fetch_every, patience_of(settings)
-    async with _fetcher(settings, thread, reader, access) as fetcher:
+    async with _fetcher(settings, clock, thread, reader, access) as fetcher:
         crawl = Crawl(
             frontier,
             Visitor(
@@ -197,6 +228,8 @@ async def _crawl(
             discovery=Discovery(frontier, thread, fetcher, settings, parse_pool),
             other_requests=lambda: (fetcher.robots.requests, fetcher.files),
             memory=fetcher.memory,
+            ahead=fetcher.ahead,
+            clock=clock,
             watch=watch,
         )
         _stop_on_signals(crawl)
@@ -207,13 +240,19 @@ async def _crawl(
             parse_pool.close()
 
 
-def load(store: Storing, settings: Settings, now: int) -> CrawlFrontier:
+def load(store: Storing, settings: Settings, now: int, catch_up: float = 0.0) -> CrawlFrontier:
     """Load the frontier, and let the first page be fetched at once unless one just was.
 
     Budget that was not spent while nothing ran is not made up for, so a crawl that is killed and
     restarted many times stays within its budget.
+
+    Args:
+        store: Knows the pages.
+        settings: The crawler's settings.
+        now: The present, in microseconds.
+        catch_up: Days for which unspent budget is kept at least.
     """
-    frontier = load_frontier(store, settings, now)
+    frontier = load_frontier(store, settings, now, catch_up)
     newest = store.newest_visit()
     days = 1.0 if newest is None else (now - newest) / MICROSECONDS_A_DAY
     if days * settings.budget >= 1.0:
@@ -231,14 +270,15 @@ def patience_of(settings: Settings) -> Patience:
 
 
 def _fetcher(
-    settings: Settings, store: StoreThread, reader: SqliteStore, access: Callable[[str], Access]
+    settings: Settings,
+    clock: Clock,
+    store: StoreThread,
+    reader: SqliteStore,
+    access: Callable[[str], Access],
 ) -> Fetcher:
     """Make the HTTP client that the settings describe."""
-
-    def remember(_origin: str, found: RobotsText) -> None:
-        store.call_later(store.store.remember_robots, found)
-
-    started = system_clock()
+    remember = _RobotsWriter(store)
+    started = clock.now()
 
     def recall(origin: str) -> RobotsText | None:
         # What an earlier run could not read is tried again when a run starts.
@@ -251,11 +291,11 @@ def _fetcher(
         settings.delay_of,
         settings.host_connections,
         connections=settings.connections,
-        asked_at=_last_asked(settings, reader),
+        asked_at=_last_asked(settings, clock, reader),
     )
     return Fetcher(
         agent_of(settings),
-        Gate(pacing),
+        Gate(pacing, clock=clock),
         limits=Limits(
             connections=settings.connections,
             connect_timeout=settings.connect_timeout,
@@ -272,7 +312,30 @@ def _fetcher(
     )
 
 
-def _last_asked(settings: Settings, reader: SqliteStore) -> float:
+class _RobotsWriter:
+    """Writes robots.txt files together, as each transaction waits for the disk.
+
+    Args:
+        store: Where they are written.
+    """
+
+    def __init__(self, store: StoreThread) -> None:
+        self._store = store
+        self._waiting: list[RobotsText] = []
+
+    def __call__(self, _origin: str, found: RobotsText) -> None:
+        self._waiting.append(found)
+        if len(self._waiting) == 1:
+            self._store.call_later(self._write)
+
+    def _write(self) -> None:
+        # In the store's thread. What is added when nothing is left calls for another round.
+        while files := self._waiting[:]:
+            self._store.store.remember_robots(*files)
+            del self._waiting[: len(files)]
+
+
+def _last_asked(settings: Settings, clock: Clock, reader: SqliteStore) -> float:
     """Return when an earlier run may have asked any host: just now, if that could matter.
 
     A run that was killed had asked hosts that the store does not know about.
@@ -280,7 +343,7 @@ def _last_asked(settings: Settings, reader: SqliteStore) -> float:
     newest = reader.newest_visit()
     delays = settings.host_delay, *settings.sites.values("delay")
     longest = max(settings.max_crawl_delay, *delays) * 1e6
-    return -math.inf if newest is None or system_clock() - newest > longest else time.monotonic()
+    return -math.inf if newest is None or clock.now() - newest > longest else clock.seconds()
 
 
 def _return_memory() -> None:

@@ -8,6 +8,7 @@ from typing import final
 
 from recrawl.content.packed_sitemaps import read_packed
 from recrawl.content.sitemaps import Sitemap
+from recrawl.crawler.host_memory import SITEMAP_TRUST, pack_counts, unpack_counts
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.protocols import Fetching, Parsing
@@ -79,7 +80,7 @@ class Discovery:
         self._parse_pool = parse_pool
         self._serial = frontier.serial
         self._removed: set[int] = set()
-        self._trust = Trust()
+        self._trust = Trust(_known_trust(store.store.kept(SITEMAP_TRUST)))
         self._scope = Scope(settings.include, settings.exclude)
         self._interval = round(settings.sitemap_interval * MICROSECONDS_A_DAY)
         self._limits: SitemapLimits | None = None
@@ -316,6 +317,13 @@ class Discovery:
         if new:
             await self._add_linked(new, visits[-1].response.at)
 
+    async def keep_trust(self) -> None:
+        """Keep how far sitemaps are trusted, where visits have told."""
+        news = self._trust.take_news()
+        packed = {host: pack_counts(*counts) for host, counts in news.items()}
+        if packed:
+            await self._thread.call(self._store.keep, SITEMAP_TRUST, packed)
+
     def _note_origin(self, url: str) -> None:
         origin = origin_of(url)
         if origin not in self._origins:
@@ -346,6 +354,11 @@ class Discovery:
             for url in visit.links
             if host_of(url) in self._hosts
         ]
+
+
+def _known_trust(kept: Mapping[str, bytes]) -> dict[str, tuple[float, float]]:
+    read = {host: unpack_counts(value) for host, value in kept.items()}
+    return {host: counts for host, counts in read.items() if counts is not None}
 
 
 def _is_unvisited(page: Page | None, modified: int | None) -> bool:

@@ -1,6 +1,10 @@
 """Pages that wait to be fetched, one queue per host, so that no host holds up another."""
 
+import heapq
+import math
+import time
 from collections import deque
+from collections.abc import Callable
 from typing import final
 
 from recrawl.http.host_pacing import HostPacing
@@ -12,6 +16,9 @@ QUEUED_PER_CONNECTION = 8
 MAX_QUEUED = 8
 #: Seconds for which the frontier passes over a host whose queue is full.
 FULL_PAUSE = 1.0
+#: Seconds that a page waits in its queue for its host's delay; if it takes longer, the visit finds
+#: out, and leaves it to the frontier.
+MAX_WAIT = 5.0
 
 
 @final
@@ -23,6 +30,8 @@ class HostQueues:
         connections: Pages in flight in all.
         host_connections: Pages in flight per host. A host that hangs keeps that many connections
             and no more.
+        max_wait: Seconds that a page waits here for its host's delay to pass.
+        now: Returns the time by which pages wait, in seconds that never go back.
 
     Attributes:
         waiting: How many pages wait.
@@ -37,7 +46,15 @@ class HostQueues:
     1
     """
 
-    def __init__(self, pacing: HostPacing, connections: int = 1, host_connections: int = 1) -> None:
+    def __init__(
+        self,
+        pacing: HostPacing,
+        connections: int = 1,
+        host_connections: int = 1,
+        *,
+        max_wait: float = MAX_WAIT,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._pacing = pacing
         self._max_waiting = QUEUED_PER_CONNECTION * connections
         self._max_queued = MAX_QUEUED * host_connections
@@ -47,6 +64,12 @@ class HostQueues:
         self._ready: deque[str] = deque()
         #: Suspects that would be ready if suspects had a connection free.
         self._held_back: deque[str] = deque()
+        #: Hosts that would be ready if their delay had passed, and when that is; the heap may also
+        #: have hosts that do not wait for that any more.
+        self._opening: list[tuple[float, str]] = []
+        self._closed: set[str] = set()
+        self._max_wait = max_wait
+        self._now = now
         self.waiting = 0
 
     def wanted(self, in_flight: int) -> int:
@@ -61,19 +84,48 @@ class HostQueues:
 
     def add(self, page: Page) -> None:
         """Let a page wait for its host."""
-        queue = self._queues.setdefault(page.host, deque())
-        queue.append(page)
+        self._queue(page.host).append(page)
+        self._added(page.host)
+
+    def add_first(self, page: Page) -> None:
+        """Let a page that was in flight wait before all others of its host."""
+        self._queue(page.host).appendleft(page)
+        self._added(page.host)
+
+    def _queue(self, host: str) -> deque[Page]:
+        return self._queues.setdefault(host, deque())
+
+    def _added(self, host: str) -> None:
         self.waiting += 1
-        if len(queue) == 1 and self._pacing.has_free_visit(page.host):
-            self._ready.append(page.host)
+        if len(self._queues[host]) == 1 and self._pacing.has_free_visit(host):
+            self._ready.append(host)
+
+    @property
+    def opens_at(self) -> float:
+        """When the next host may be asked whose delay a page waits for; infinity for none."""
+        return self._opening[0][0] if self._opening else math.inf
 
     def next(self) -> Page | None:
         """Return the next page that may be fetched, which is in flight from now on."""
+        now = self._now()
+        while self._opening and self._opening[0][0] <= now:
+            host = heapq.heappop(self._opening)[1]
+            if host in self._closed:
+                self._closed.discard(host)
+                self._ready.append(host)
         while self._ready:
             host = self._ready.popleft()
-            if not self._pacing.is_held_back(host):
+            if host not in self._queues or not self._pacing.has_free_visit(host):
+                # Its pages were dropped, and came back in between if there are any now.
+                continue
+            opens_at = self._pacing.opens_at(host)
+            if self._pacing.is_held_back(host):
+                self._held_back.append(host)
+            elif now < opens_at <= now + self._max_wait:
+                self._closed.add(host)
+                heapq.heappush(self._opening, (opens_at, host))
+            else:
                 return self._take(host)
-            self._held_back.append(host)
         return None
 
     def _take(self, host: str) -> Page:
@@ -107,8 +159,7 @@ class HostQueues:
         queue = self._queues.pop(host, None)
         if queue is None:
             return []
-        for hosts in (self._ready, self._held_back):
-            if host in hosts:
-                hosts.remove(host)
+        # It stays in line, as searching thousands of hosts takes long; `next` passes over it.
+        self._closed.discard(host)
         self.waiting -= len(queue)
         return list(queue)

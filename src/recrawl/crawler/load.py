@@ -1,24 +1,27 @@
 """The frontier of the pages in the store, and how it is made from what the store knows."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict, final
 
 import numpy as np
 
+from recrawl.crawler.host_memory import FOLDER_CLOCK, HOST_CLOCK, pack_clocks, unpack_clocks
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Observations, Prior, fit_host_priors, fit_prior
-from recrawl.kernels.jit import Floats, Ints
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page, State
-from recrawl.scheduling.frontier import Frontier
-from recrawl.store.rows import PageTable
+from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page, State, Visit
+from recrawl.scheduling.frontier import CATCH_UP, Frontier
+from recrawl.store.rows import Observed, PageTable
 
 #: About how many observations the priors are learned from.
 MAX_OBSERVATIONS = 200_000
 #: With fewer observations than this the frontier's own prior is used.
 MIN_OBSERVATIONS = 50
+#: A prior has moved if the logarithms of its shape and time have, by this much together.
+MIN_MOVE = 0.02
 
 
 @final
@@ -36,13 +39,36 @@ class FrontierIds:
         self._hosts: dict[str, int] = {}
         self._sections: dict[str, int] = {}
 
+    @property
+    def hosts(self) -> Mapping[str, int]:
+        """The numbers of all hosts so far, by name."""
+        return self._hosts
+
+    @property
+    def sections(self) -> Mapping[str, int]:
+        """The numbers of all sections so far, by folder."""
+        return self._sections
+
+    def __len__(self) -> int:
+        """How many hosts there are."""
+        return len(self._hosts)
+
     def host(self, name: str) -> int:
         """Return a host's number."""
         return self._hosts.setdefault(name, len(self._hosts))
 
     def section(self, url: str) -> int:
         """Return the number of the folder that a page is in."""
-        return self._sections.setdefault(url.rpartition("/")[0], len(self._sections))
+        return self._sections.setdefault(folder_of(url), len(self._sections))
+
+
+def folder_of(url: str) -> str:
+    """Return the folder that a page is in.
+
+    >>> folder_of("https://a.example/x/1")
+    'https://a.example/x'
+    """
+    return url.rpartition("/")[0]
 
 
 def days(at: float) -> float:
@@ -86,6 +112,7 @@ class CrawlFrontier:
         priors: For new pages.
         serial: What to ask the store with for edits made since.
         loaded_at: When its budget began to add up, in microseconds.
+        observed: What the priors were learned from, until somebody takes it.
     """
 
     def __init__(
@@ -96,14 +123,18 @@ class CrawlFrontier:
         priors: "Priors",
         serial: int,
         loaded_at: int,
+        observed: Observed | None = None,
     ) -> None:
         self.frontier = frontier
         self.serial = serial
         self.loaded_at = loaded_at
+        self.observed = observed
         self._ids = ids
         self._priors = priors
         self._settings = settings
         self._delays: dict[str, float] = {}
+        self._active_hosts: set[str] = set()
+        self._active_folders: set[str] = set()
 
     def __len__(self) -> int:
         """How many pages are kept fresh."""
@@ -139,6 +170,53 @@ class CrawlFrontier:
             **_intervals(self._settings, [page.url for page in pages]),
         )
         self.limit_hosts({page.host for page in pages})
+
+    def hosts_of(self, pages: Ints) -> Ints:
+        """Return the numbers of the pages' hosts; -1 for pages that are not there."""
+        return self.frontier.host(pages)
+
+    def use_priors(self, priors: "Priors", piece: int) -> Iterator[None]:
+        """Replace the priors of pages where they have moved, some pages at a time.
+
+        New pages get the new priors from the first piece on.
+        """
+        before, self._priors = self._priors, priors
+        hosts = np.arange(len(self._ids))
+        moved = hosts[_moved(before.of(hosts), priors.of(hosts))]
+        pages = self.frontier.pages_of(moved)
+        for start in range(0, pages.size, piece):
+            some = pages[start : start + piece]
+            on = self.hosts_of(some)
+            prior = priors.of(on[on >= 0])
+            if prior is not None:
+                self.frontier.replace_prior(some[on >= 0], prior)
+            yield
+
+    def note_activity(self, visits: Iterable[Visit]) -> None:
+        """Note which hosts and folders visits may have taught something about."""
+        for visit in visits:
+            self._active_hosts.add(visit.page.host)
+            self._active_folders.add(folder_of(visit.page.url))
+
+    def take_clocks(self) -> dict[str, dict[str, bytes]]:
+        """Return how active hosts and folders have been, of those visited since the last call."""
+        hosts = [name for name in self._active_hosts if name in self._ids.hosts]
+        folders = [name for name in self._active_folders if name in self._ids.sections]
+        self._active_hosts, self._active_folders = set(), set()
+        of_hosts, of_folders = self.frontier.clocks(
+            host=[self._ids.hosts[name] for name in hosts],
+            section=[self._ids.sections[name] for name in folders],
+        )
+        return {
+            HOST_CLOCK: pack_clocks(hosts, of_hosts),
+            FOLDER_CLOCK: pack_clocks(folders, of_folders),
+        }
+
+    def restore_clocks(self, kept: Callable[[str], dict[str, bytes]], now: int) -> None:
+        """Continue with the activity of hosts and folders that an earlier run kept."""
+        of_hosts = unpack_clocks(kept(HOST_CLOCK), self._ids.hosts)
+        of_folders = unpack_clocks(kept(FOLDER_CLOCK), self._ids.sections)
+        self.frontier.set_clocks(days(now), *of_hosts, *of_folders)
 
     def remove(self, pages: Iterable[int]) -> None:
         """Remove those of the pages that are there."""
@@ -192,14 +270,24 @@ def _comes_first(page: Page) -> bool:
     return page.last_visit is None or page.state is State.MISSING
 
 
-def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier:
-    """Make the frontier of all pages in the store, with what was learned about them."""
+def load_frontier(
+    store: Storing, settings: Settings, now: int, catch_up: float = 0.0
+) -> CrawlFrontier:
+    """Make the frontier of all pages in the store, with what was learned about them.
+
+    Args:
+        store: Knows the pages.
+        settings: The crawler's settings.
+        now: The present, in microseconds.
+        catch_up: Days for which unspent budget is kept at least.
+    """
     frontier = Frontier(
         settings.budget,
         half_life=settings.half_life,
         host_delay=settings.host_delay / SECONDS_A_DAY,
         host_budget=settings.host_budget or None,
         neighbours=settings.neighbours,
+        catch_up=max(CATCH_UP, catch_up),
     )
     ids = FrontierIds()
     fleet = store.fleet()
@@ -207,7 +295,8 @@ def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier
         return CrawlFrontier(frontier, settings, ids, Priors(), fleet.serial, now)
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
-    prior, priors = learn_priors(store, fleet, hosts)
+    observed = store.observations(MAX_OBSERVATIONS)
+    prior, priors = learn_priors(observed, fleet, hosts)
     frontier.add(
         fleet.number,
         now=days(now),
@@ -219,8 +308,10 @@ def load_frontier(store: Storing, settings: Settings, now: int) -> CrawlFrontier
         belief=_beliefs(fleet, prior or Prior(1.0, fleet.number.size / settings.budget)),
         **_intervals(settings, fleet.url),
     )
-    loaded = CrawlFrontier(frontier, settings, ids, priors, fleet.serial, now)
+    loaded = CrawlFrontier(frontier, settings, ids, priors, fleet.serial, now, observed)
     loaded.limit_hosts(fleet.hosts)
+    if settings.neighbours:
+        loaded.restore_clocks(store.kept, now)
     frontier.settle(days(now))
     return loaded
 
@@ -254,17 +345,28 @@ def warm_up(settings: Settings) -> None:
     frontier.limit_host([0], delay=0.0)
     frontier.defer([0], later)
     frontier.set_importance([0], 2.0)
+    frontier.replace_prior([1], Prior(1.0, 1.0))
     frontier.due([0])
     frontier.expected_freshness(later)
     frontier.remove([0])
 
 
-def learn_priors(store: Storing, fleet: PageTable, host: Ints) -> tuple[Prior | None, Priors]:
+def _moved(before: Prior | None, after: Prior | None) -> Bools:
+    """Return which hosts' priors are not what they were."""
+    if after is None:
+        return np.zeros(0, np.bool_)
+    now = np.log(np.stack([after.shape, after.time]))
+    if before is None:
+        return np.ones(now.shape[1], np.bool_)
+    was = np.log(np.stack([before.shape, before.time]))
+    return np.asarray(np.abs(now - was).sum(0) > MIN_MOVE)
+
+
+def learn_priors(log: Observed, fleet: PageTable, host: Ints) -> tuple[Prior | None, Priors]:
     """Learn a prior for each host: with one element per page of the fleet, and by host.
 
     Hosts with few pages get the prior of the whole fleet.
     """
-    log = store.observations(MAX_OBSERVATIONS)
     index = np.minimum(np.searchsorted(fleet.number, log.page), fleet.number.size - 1)
     ours = (log.elapsed > 0) & (fleet.number[index] == log.page)
     if int(ours.sum()) < MIN_OBSERVATIONS:
@@ -275,8 +377,16 @@ def learn_priors(store: Storing, fleet: PageTable, host: Ints) -> tuple[Prior | 
         page=index[ours],
         pages=fleet.number.size,
     )
+    return fitted(seen, host)
+
+
+def fitted(seen: Observations, host: Ints) -> tuple[Prior, Priors]:
+    """Return the priors that observations lead to, given the host of each page.
+
+    With one element per page, and by host; hosts without observations get the fleet's.
+    """
     prior = fit_host_priors(seen, host)
-    shape, time = prior.columns(fleet.number.size)
+    shape, time = prior.columns(host.size)
     numbers, first = np.unique(host, return_index=True)
     pairs = zip(shape[first].tolist(), time[first].tolist(), strict=True)
     by_host = dict(zip(numbers.tolist(), pairs, strict=True))

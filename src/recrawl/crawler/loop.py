@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import final
 
+from recrawl.clock import Clock
+from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.explain import BUDGET, PRICE
-from recrawl.crawler.host_queues import FULL_PAUSE, HostQueues
+from recrawl.crawler.host_queues import FULL_PAUSE, MAX_WAIT, HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
+from recrawl.crawler.prior_learning import PriorLearning
 from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
@@ -25,19 +28,19 @@ from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Seconds between two checks of what is due: the time that the budget takes to pay for a visit,
-#: within these.
+#: Real seconds between two checks of what is due: the time that the budget takes to pay for a
+#: visit, within these.
 MIN_NAP, MAX_NAP = 0.005, 1.0
-#: Seconds that visits in flight are given to end when the crawl stops.
+#: Pages whose robots.txt is read ahead, per connection.
+PREPARING_PER_CONNECTION = 64
+#: Real seconds that visits in flight are given to end when the crawl stops.
 GRACE = 3.0
-#: Seconds between two runs of each periodic task.
-EDITS_EVERY, SITEMAPS_EVERY, PRICE_EVERY, WATCH_EVERY = 1.0, 5.0, 5.0, 0.5
-WAKING_EVERY, TROUBLE_EVERY = 60.0, 10.0
-
-
-def system_clock() -> int:
-    """Return the time in microseconds since 1970."""
-    return time.time_ns() // 1_000
+#: Seconds between two runs of each periodic task, by the clock of the crawl...
+EDITS_EVERY, SITEMAPS_EVERY, WAKING_EVERY, REFIT_EVERY = 1.0, 5.0, 60.0, 60.0
+#: ...and real ones, of those that write, or that somebody looks at.
+KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY, WATCH_EVERY = 10.0, 5.0, 10.0, 0.5
+#: The share of the time that adding up the expected freshness of all pages may take.
+MAX_FRESHNESS_SHARE = 0.01
 
 
 @final
@@ -50,6 +53,7 @@ class Crawl:
         CrawlFrontier.take       the pages worth a visit now, within the budget   event loop
         Storing.pages            what the store knows about them                  store thread
         HostQueues.add, next     hosts take turns; HostPacing limits visits       event loop
+        Fetcher.ahead            robots.txt of a host that is new, read ahead     event loop
         Visitor.visit            one visit, of which many are in flight:
           Fetching.fetch           through the gate, at the pace of HostPacing    event loop
           read_response            compared with the copy, searched for links;    parse pool, if it
@@ -65,6 +69,8 @@ class Crawl:
         Discovery.read_sitemaps  new pages, and dates as evidence                 event loop, parse
                                                                                   pool, store thread
         Waking.wake              pages that are gone or refused, to look at again store thread
+        PriorLearning.refit      what is believed about pages beforehand         store thread
+        Storing.keep             trust in sitemaps, the activity of neighbours    store thread
         Storing.set_meta         the price of a visit, for `recrawl status`       store thread
 
     Visits run side by side; what they found is written in order, by one thread. Killed at any
@@ -79,7 +85,9 @@ class Crawl:
         discovery: Brings in pages and evidence.
         other_requests: Returns how many requests were made so far for robots.txt and for sitemaps.
         memory: Accounts for the bodies that wait to be written.
-        clock: Returns the time in microseconds.
+        ahead: Returns what to do, and wait for, before a URL is fetched; it needs no connection of
+            the crawl's. None for nothing.
+        clock: What budget, delays and periods go by.
         watch: Called with the stats from time to time.
 
     Attributes:
@@ -97,7 +105,8 @@ class Crawl:
         discovery: Discovery,
         other_requests: Callable[[], tuple[int, int]],
         memory: MemoryBudget,
-        clock: Callable[[], int] = system_clock,
+        ahead: Callable[[str], Callable[[], Awaitable[None]] | None] = lambda _url: None,
+        clock: Clock | None = None,
         watch: Callable[[Stats], object] | None = None,
     ) -> None:
         self._frontier = frontier
@@ -107,18 +116,31 @@ class Crawl:
         self._pacing = pacing
         self._discovery = discovery
         self._other_requests = other_requests
-        self._clock = clock
+        self._clock = clock = clock or Clock()
         self._watch = watch
-        self._recorder = Recorder(frontier, store, memory, visitor.patience.gone_time)
+        self._recorder = Recorder(
+            frontier, store, memory, visitor.patience.gone_time, clock.passing
+        )
+        self._learning = PriorLearning(frontier, store)
         self._waking = Waking(frontier, store, settings.budget)
-        self._queues = HostQueues(pacing, settings.connections, settings.host_connections)
+        self._queues = HostQueues(
+            pacing,
+            settings.connections,
+            settings.host_connections,
+            max_wait=clock.passing(MAX_WAIT),
+            now=clock.seconds,
+        )
+        self._ahead = ahead
         self._tasks: set[asyncio.Task[None]] = set()
+        self._preparing: set[asyncio.Task[None]] = set()
+        self._prepared: set[int] = set()
         self._failed: BaseException | None = None
         self._counted = (0, 0)
         self._lost = 0
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
+        self._freshness_cost = CostShare(MAX_FRESHNESS_SHARE)
         self.stats = Stats(frontier.loaded_at, settings.budget)
 
     @property
@@ -132,11 +154,11 @@ class Crawl:
         self._wake.set()
 
     async def run(self, seconds: float | None = None) -> Stats:
-        """Crawl until stopped, or for some seconds."""
+        """Crawl until stopped, or for some seconds of the crawl's clock."""
         await self._store.call(self._store.store.set_meta, BUDGET, repr(self.stats.budget))
         LOGGER.info("start: %d pages, %g requests per day", len(self._frontier), self.stats.budget)
-        loop = asyncio.get_running_loop()
-        timer = None if seconds is None else loop.call_later(seconds, self.stop)
+        loop, clock = asyncio.get_running_loop(), self._clock
+        timer = None if seconds is None else loop.call_later(clock.real(seconds), self.stop)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._fetch())
@@ -144,8 +166,10 @@ class Crawl:
                 group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
                 group.create_task(self._every(SITEMAPS_EVERY, self._discovery.read_sitemaps))
                 group.create_task(self._every(WAKING_EVERY, self._waking.wake))
-                group.create_task(self._every(TROUBLE_EVERY, self._count_trouble))
-                group.create_task(self._every(PRICE_EVERY, self._publish_price))
+                group.create_task(self._every(REFIT_EVERY, self._learning.refit))
+                group.create_task(self._every(clock.passing(TROUBLE_EVERY), self._count_trouble))
+                group.create_task(self._every(clock.passing(KEEP_EVERY), self._keep))
+                group.create_task(self._every(clock.passing(PRICE_EVERY), self._publish_price))
                 group.create_task(self._show())
         except* RecrawlError as failed:
             raise failed.exceptions[0] from None
@@ -153,7 +177,7 @@ class Crawl:
             if timer is not None:
                 timer.cancel()
             self._store.close()
-        self._refresh_stats()
+        self._refresh_stats(is_last=True)
         LOGGER.info("stop: %d visits, %d requests", self.stats.visits, self.stats.requests)
         return self.stats
 
@@ -161,7 +185,8 @@ class Crawl:
 
     async def _fetch(self) -> None:
         filling: asyncio.Task[None] | None = None
-        nap = min(max(SECONDS_A_DAY / self._settings.budget, MIN_NAP), MAX_NAP)
+        paid = self._clock.real(SECONDS_A_DAY / self._settings.budget)
+        nap = min(max(paid, MIN_NAP), MAX_NAP)
         try:
             while not self.stopping:
                 self._wake.clear()
@@ -170,12 +195,13 @@ class Crawl:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._finish)
                 self._start_visits()
+                opening = self._clock.real(self._queues.opens_at - self._clock.seconds())
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(nap):
+                    async with asyncio.timeout(min(nap, max(opening, MIN_NAP))):
                         await self._wake.wait()
             await self._end_visits()
         finally:
-            for task in (*self._tasks, *filter(None, [filling])):
+            for task in (*self._tasks, *self._preparing, *filter(None, [filling])):
                 task.cancel()
             self._drained.set()
         if self._failed is not None:
@@ -186,7 +212,7 @@ class Crawl:
 
     async def _fill(self, wanted: int) -> None:
         """Take pages that are due, and queue them."""
-        now = self._clock()
+        now = self._clock.now()
         taken = self._frontier.take(now, wanted)
         if not taken:
             return
@@ -199,7 +225,7 @@ class Crawl:
                 continue
             self._queues.add(page)
             if self._queues.is_full(page.host):
-                self._frontier.defer(page.host, now, FULL_PAUSE)
+                self._frontier.defer(page.host, now, self._clock.wait(FULL_PAUSE))
         self._wake.set()
 
     def _start_visits(self) -> None:
@@ -208,12 +234,33 @@ class Crawl:
             page = self._queues.next()
             if page is None:
                 return
-            task = asyncio.create_task(self._visit(page))
-            self._tasks.add(task)
+            ahead = None if self._is_prepared(page) else self._ahead(page.url)
+            tasks = self._tasks if ahead is None else self._preparing
+            work = self._visit(page) if ahead is None else self._prepare(page, ahead)
+            task = asyncio.create_task(work)
+            tasks.add(task)
             task.add_done_callback(self._finish)
+
+    def _is_prepared(self, page: Page) -> bool:
+        """Whether a page need not be prepared: it has been, or too many others are."""
+        if page.number in self._prepared:
+            self._prepared.discard(page.number)
+            return True
+        return len(self._preparing) >= PREPARING_PER_CONNECTION * self._settings.connections
+
+    async def _prepare(self, page: Page, ahead: Callable[[], Awaitable[None]]) -> None:
+        """Wait for what a visit would wait for, without a connection; then the page is next."""
+        try:
+            await ahead()
+        finally:
+            self._queues.done(page.host)
+            self._wake.set()
+        self._prepared.add(page.number)
+        self._queues.add_first(page)
 
     def _finish(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._preparing.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._failed = self._failed or task.exception()
             self.stop()
@@ -237,6 +284,7 @@ class Crawl:
             LOGGER.info("back off from %s for %g s: %s", host, seconds, response.error)
             self.stats.closed[host] = self._frontier.defer(host, response.at, seconds)
             dropped = [page.number for page in self._queues.drop(host)]
+            self._prepared.difference_update(dropped)
             self._frontier.give_back(dropped, response.at)
 
     async def _end_visits(self) -> None:
@@ -256,7 +304,8 @@ class Crawl:
                 await self._record_batch()
         # Requests for files, and for pages that did not come in time, are spent all the same.
         await self._recorder.write([], self._spent())
-        await self._count_trouble(self._clock())
+        await self._keep(self._clock.now())
+        await self._count_trouble(self._clock.now())
 
     async def _record_batch(self) -> None:
         batch = self._recorder.take_batch()
@@ -265,6 +314,9 @@ class Crawl:
         for visit in written:
             self.stats.count(visit)
         self._waking.settle(written)
+        self._learning.note(written)
+        if self._settings.neighbours:
+            self._frontier.note_activity(written)
         await self._discovery.learn(written)
         self._recorder.release(batch)
         self._wake.set()
@@ -275,13 +327,13 @@ class Crawl:
         before, self._counted = self._counted, (robots, files)
         self.stats.robots, self.stats.files = robots, files
         lost, self._lost = self._lost, 0
-        return Spent(self._clock(), robots - before[0], files - before[1], lost)
+        return Spent(self._clock.now(), robots - before[0], files - before[1], lost)
 
     # From time to time
 
     async def _every(self, seconds: float, task: Callable[[int], Awaitable[None]]) -> None:
         while not self.stopping:
-            running = asyncio.ensure_future(task(self._clock()))
+            running = asyncio.ensure_future(task(self._clock.now()))
             stopping = asyncio.ensure_future(self._stopping.wait())
             await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
@@ -289,12 +341,19 @@ class Crawl:
                 running.cancel()
                 return
             running.result()
-            await self._sleep(seconds)
+            await self._sleep(self._clock.wait(seconds))
 
     async def _count_trouble(self, now: int) -> None:
         """Count the pages that are not well, and the outages."""
         self.stats.trouble = await self._store.call(self._store.store.trouble)
         self.stats.outages = self._visitor.outages.current(now)
+
+    async def _keep(self, _now: int) -> None:
+        """Keep what was learned about hosts and folders for the next run."""
+        await self._discovery.keep_trust()
+        for what, clocks in self._frontier.take_clocks().items():
+            if clocks:
+                await self._store.call(self._store.store.keep, what, clocks)
 
     async def _publish_price(self, _now: int) -> None:
         """Let other processes know what a visit must be worth."""
@@ -306,25 +365,33 @@ class Crawl:
         while self._watch is not None and not self._drained.is_set():
             self._refresh_stats()
             self._watch(self.stats)
-            await self._sleep(WATCH_EVERY)
+            await self._sleep(self._clock.passing(WATCH_EVERY))
 
     async def _sleep(self, seconds: float) -> None:
-        """Sleep until the crawl stops."""
+        """Sleep for some seconds of the crawl's clock, or until the crawl stops."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(self._clock.real(seconds)):
                 await self._stopping.wait()
         if self.stopping:
             await asyncio.sleep(MIN_NAP)
 
-    def _refresh_stats(self) -> None:
+    def _refresh_stats(self, *, is_last: bool = False) -> None:
         stats, frontier = self.stats, self._frontier.frontier
-        stats.now = self._clock()
+        stats.now = self._clock.now()
         stats.under_way = len(self._tasks)
-        fresh = frontier.expected_freshness(days(stats.now))
-        # Nothing is fresh without a copy, and no pages at all are no reason to boast.
-        stats.expected_freshness = (fresh or None) if len(frontier) else None
+        if is_last or self._freshness_cost.is_due(time.monotonic()):
+            self._refresh_freshness()
         stats.price = frontier.price
         stats.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
         stats.pages = len(frontier)
         stats.failing_sitemaps = dict(self._discovery.failing)
         stats.closed = {host: until for host, until in stats.closed.items() if until > stats.now}
+
+    def _refresh_freshness(self) -> None:
+        """Add up the expected freshness of all pages; with millions of them, not all the time."""
+        frontier, began = self._frontier.frontier, time.monotonic()
+        fresh = frontier.expected_freshness(days(self.stats.now))
+        # Nothing is fresh without a copy, and no pages at all are no reason to boast.
+        self.stats.expected_freshness = (fresh or None) if len(frontier) else None
+        ended = time.monotonic()
+        self._freshness_cost.spend(ended, ended - began)

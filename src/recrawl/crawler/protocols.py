@@ -1,6 +1,6 @@
 """What the crawl loop needs of network, store and parse pool, so that tests can replace them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ParamSpec, Protocol, TypeVar
 
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
@@ -87,8 +87,14 @@ class Storing(Protocol):
     def wake(self, now: int, again: int, limit: int) -> list[Page]:
         """Return gone and refused pages to look at again."""
 
-    def remember_robots(self, robots: RobotsText) -> None:
-        """Keep a robots.txt."""
+    def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
+        """Keep what was learned about hosts or folders."""
+
+    def kept(self, what: str) -> dict[str, bytes]:
+        """Return what was learned about hosts or folders."""
+
+    def remember_robots(self, *files: RobotsText) -> None:
+        """Keep robots.txt files."""
 
     def seed_hosts(self) -> list[str]:
         """Return the hosts of pages that somebody named."""

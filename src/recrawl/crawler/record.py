@@ -1,7 +1,7 @@
 """Visits wait here to be written; then they teach the frontier and are recorded in batches."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import final
 
@@ -14,14 +14,15 @@ from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, Visit
 from recrawl.store.rows import Spent
 
-#: Visits are written together: this many, or those of this many seconds.
+#: Visits are written together: this many, or those of this many real seconds.
 BATCH, BATCH_SECONDS = 100, 0.05
 #: No page is taken while more visits than this wait to be written.
 MAX_BACKLOG = 1_000
 #: No page is fetched while this many bytes of bodies wait to be written. Long ones wait before that
 #: for memory.
 MAX_UNWRITTEN = 20_000_000
-#: A page that claims to be modified within this many microseconds of the visit is made on the fly.
+#: A page is made on the fly if it claims to be modified while it was fetched, or no longer before
+#: than this many microseconds: dates are in whole seconds.
 JUST_NOW = 2_000_000
 
 
@@ -37,6 +38,7 @@ class Recorder:
         store: Where visits are recorded.
         memory: Accounts for the bodies that wait to be written.
         gone_time: How long a page must be missing to be gone, in microseconds.
+        passing: Returns how many seconds of the crawl's clock pass in some real seconds.
     """
 
     def __init__(
@@ -45,11 +47,13 @@ class Recorder:
         store: StoreThread,
         memory: MemoryBudget,
         gone_time: int = round(MICROSECONDS_A_DAY),
+        passing: Callable[[float], float] = float,
     ) -> None:
         self._frontier = frontier.frontier
         self._store = store
         self._memory = memory
         self._gone_time = gone_time
+        self._passing = passing
         self._waiting: list[Visit] = []
         self._unwritten = 0
 
@@ -98,7 +102,9 @@ class Recorder:
         now = days(max(visit.response.at for visit in visits))
         failed = np.array([visit.outcome in (Outcome.FAILED, Outcome.GONE) for visit in visits])
         changed = np.array([visit.outcome is Outcome.CHANGED for visit in visits])
-        age = np.array([credible_age(visit) for visit in visits])
+        age = np.array(
+            [credible_age(visit, self._passing(visit.response.seconds)) for visit in visits]
+        )
         pause = np.array([pause_after(visit, self._gone_time) for visit in visits])
         self._frontier.report(
             pages, now, changed, failed=failed, age=age, pause=pause / MICROSECONDS_A_DAY
@@ -123,10 +129,14 @@ def _size(visit: Visit) -> int:
     return len(visit.response.body or b"")
 
 
-def credible_age(visit: Visit) -> float:
+def credible_age(visit: Visit, seconds: float = 0.0) -> float:
     """Return the days since the page last changed, if its server says so credibly, else NaN.
 
     A date that contradicts what the visit found, or that is always the present, is not credible.
+
+    Args:
+        visit: The visit.
+        seconds: How long the response took, by the clock of the crawl.
 
     >>> from recrawl.records import Response, Page
     >>> day = 86_400_000_000
@@ -137,7 +147,8 @@ def credible_age(visit: Visit) -> float:
     (3.0, nan)
     """
     modified, at = visit.last_modified, visit.response.at
-    if modified is None or visit.previous is None or at - modified < JUST_NOW:
+    is_just_now = modified is not None and at - modified < JUST_NOW + seconds * 1e6
+    if modified is None or visit.previous is None or is_just_now:
         return math.nan
     if (modified > visit.previous) != (visit.outcome is Outcome.CHANGED):
         return math.nan

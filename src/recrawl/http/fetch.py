@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from recrawl.errors import AddressError
@@ -48,7 +49,7 @@ class Fetcher:
 
     Args:
         agent: The User-Agent: ``name/version (+https://example.org/contact)``.
-        gate: Decides when each host may be requested.
+        gate: Decides when each host may be requested, and what the time is.
         limits: Limits on each fetch.
         allow_private: Whether to connect to addresses that are not public.
         max_delay: The longest delay honoured from a robots.txt, in seconds.
@@ -98,6 +99,7 @@ class Fetcher:
             remember=remember,
             max_delay=max_delay,
             patience=gate.patience,
+            clock=gate.clock,
         )
         self._agent = agent
         self._connect = connect or (
@@ -149,6 +151,19 @@ class Fetcher:
         response = await fetch.run()
         self.files += response.requests
         return response
+
+    def ahead(self, url: str) -> Callable[[], Awaitable[None]] | None:
+        """Return what reads the robots.txt of a page's host; None if it is known.
+
+        A fetch waits for it itself; whoever has better to do meanwhile waits beforehand.
+        """
+        return None if self.robots.knows(url) else partial(self._read_ahead, url)
+
+    async def _read_ahead(self, url: str) -> None:
+        # Nobody else is kept waiting.
+        rules = await self.robots.rules(url, LONG_PATIENCE)
+        if rules.problem is None:
+            self.gate.pacing.set_delay(host_of(url), rules.delay)
 
     async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
         """Return the sitemaps that the robots.txt of a URL's host names, as written there.
@@ -225,6 +240,7 @@ class _Fetch:
         return replace(
             response,
             url=self._url if self._seen is None else canonical(self._url),
+            at=self._fetcher.gate.clock.now(),
             requests=self._requests,
             transferred=self._transferred,
             seconds=self._seconds,
@@ -266,7 +282,11 @@ class _Fetch:
         # Validators from one host are not revealed to another.
         headers = self._conditions if self._is_same_host() else {}
         access = self._fetcher.access(self._url)
-        extra = access.headers_for(self._url, time.time()) if self._is_trusted else {}
+        extra = (
+            access.headers_for(self._url, self._fetcher.gate.clock.now() / 1e6)
+            if self._is_trusted
+            else {}
+        )
         self._check_proxied(access)
         async with self._fetcher.gate.turn(host_of(self._url), patience):
             start = time.perf_counter()
@@ -328,7 +348,9 @@ class _Fetch:
             return
         backoff = None
         if response.status in {_TOO_MANY, _UNAVAILABLE}:
-            requested = retry_after(response.header("retry-after"), time.time())
+            requested = retry_after(
+                response.header("retry-after"), self._fetcher.gate.clock.now() / 1e6
+            )
             backoff = self._fetcher.gate.refuse(host_of(self._url), response.status, requested)
         raise FetchError(f"the server answered {response.status}", response, retry_after=backoff)
 

@@ -1,10 +1,10 @@
 """Waiting for a host: requests go through the gate when `HostPacing` says that they may."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
 
 
@@ -12,7 +12,7 @@ class HostClosed(Exception):  # noqa: N818 - news, not an error
     """A host cannot be asked soon.
 
     Attributes:
-        seconds: How long until it is worth trying again.
+        seconds: How long until it is worth trying again, by the clock of the gate.
     """
 
     def __init__(self, host: str, seconds: float) -> None:
@@ -28,8 +28,8 @@ class Gate:
 
     Args:
         pacing: Decides when a host may be asked.
-        patience: How many seconds to wait for a turn.
-        clock: Seconds that never go back.
+        patience: How many real seconds to wait for a turn.
+        clock: The clock that the delays of hosts go by.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class Gate:
         pacing: HostPacing,
         *,
         patience: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
     ) -> None:
         self.pacing = pacing
         self.patience = patience
-        self._clock = clock
+        self.clock = clock or Clock()
         self._lines: dict[str, _Line] = {}
 
     @asynccontextmanager
@@ -50,41 +50,42 @@ class Gate:
 
         Args:
             host: As in `recrawl.records.Page`.
-            patience: How many seconds to wait, if not as long as usual.
+            patience: How many real seconds to wait, if not as long as usual.
 
         Raises:
             HostClosed: On entering: the turn would not come in time.
         """
-        now = self._clock()
+        now = self.clock.seconds()
         if host in self._lines or not self.pacing.may_request(host, now):
-            await self._wait(host, now + (self.patience if patience is None else patience))
+            longest = self.patience if patience is None else patience
+            await self._wait(host, now + self.clock.passing(longest))
         self.pacing.start_request(host)
         try:
             yield
         finally:
-            self.pacing.end_request(host, self._clock())
+            self.pacing.end_request(host, self.clock.seconds())
             if host in self._lines:
                 self._lines[host].ended.set()
 
     def refuse(self, host: str, status: int, retry_after: float | None) -> float | None:
         """Report an answer of 429 or 503; return for how many seconds that closes the host."""
-        return self.pacing.refuse(host, status, retry_after, self._clock())
+        return self.pacing.refuse(host, status, retry_after, self.clock.seconds())
 
     async def _wait(self, host: str, deadline: float) -> None:
         """Stand in line until a request may start."""
         line = self._lines.setdefault(host, _Line())
-        pacing, now = self.pacing, self._clock()
+        pacing, now = self.pacing, self.clock.seconds()
         first_at = pacing.opens_at(host) + line.waiting * pacing.delay_of(host)
         line.waiting += 1
         try:
             if first_at > deadline:
                 raise HostClosed(host, first_at - now)
-            async with asyncio.timeout(deadline - now), line.lock:
-                while not pacing.may_request(host, self._clock()):
+            async with asyncio.timeout(self.clock.real(deadline - now)), line.lock:
+                while not pacing.may_request(host, self.clock.seconds()):
                     await self._pause(host, line, deadline)
         except TimeoutError:
-            left = pacing.opens_at(host) - self._clock()
-            raise HostClosed(host, max(left, pacing.delay_of(host), 1.0)) from None
+            left = pacing.opens_at(host) - self.clock.seconds()
+            raise HostClosed(host, max(left, pacing.delay_of(host), self.clock.wait(1.0))) from None
         finally:
             line.waiting -= 1
             if not line.waiting:
@@ -92,11 +93,11 @@ class Gate:
 
     async def _pause(self, host: str, line: "_Line", deadline: float) -> None:
         """Wait for what keeps a request from starting."""
-        opens_at, now = self.pacing.opens_at(host), self._clock()
+        opens_at, now = self.pacing.opens_at(host), self.clock.seconds()
         if opens_at > deadline:
             raise HostClosed(host, opens_at - now)
         if opens_at > now:
-            await asyncio.sleep(opens_at - now)
+            await self.clock.sleep(opens_at - now)
         elif self.pacing.is_busy(host):
             line.ended.clear()
             await line.ended.wait()

@@ -62,7 +62,7 @@ class FetchError(Exception):
         postponed: bool = False,
     ) -> None:
         self.response = replace(
-            response or Response("", 0, _now()),
+            response or Response("", 0, at=0),
             truncated=False,
             error=error,
             retry_after=retry_after,
@@ -131,7 +131,7 @@ class HttpClient:
         *,
         pack: bool = False,
     ) -> Response:
-        """Make one request and read the response.
+        """Make one request and read the response; whoever asks for it dates it.
 
         Args:
             url: The address; its host must be canonical.
@@ -248,7 +248,7 @@ async def _read(
     return Response(
         url,
         answer.status,
-        _now(),
+        0,
         decoded(answer.raw_headers),
         body,
         truncated=truncated,
@@ -263,10 +263,6 @@ async def _drain(answer: "ClientResponse", memory: MemoryBudget) -> tuple[bool, 
     except aiohttp.ClientPayloadError:
         return True, 0
     return truncated, received
-
-
-def _now() -> int:
-    return time.time_ns() // 1000
 
 
 def _as_fetch_error(

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import re
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from recrawl.clock import Clock
 from recrawl.errors import ArgumentError
 from recrawl.hosts import host_of
 from recrawl.http.robots_rules import MAX_BYTES, MAX_WILDCARDS, RobotsFile, RobotsReader
@@ -30,7 +30,7 @@ GIVE_UP_AFTER = 30 * MAX_AGE
 
 #: Parsed files in the cache, and about how many bytes they take together. The longest file takes
 #: some 5 MB, and most of a second to parse again.
-MAX_FILES, MAX_MEMORY = 2_000, 20_000_000
+MAX_FILES, MAX_MEMORY = 20_000, 20_000_000
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _TOO_MANY = 429
@@ -95,8 +95,8 @@ class Robots:
         recall: Returns what an earlier run found.
         remember: Called with what was found.
         max_delay: The longest delay between requests that is honoured, in seconds.
-        patience: Seconds to wait for a file; the download continues after that.
-        now: Returns microseconds since 1970.
+        patience: Real seconds to wait for a file; the download continues after that.
+        clock: Says how old files are.
 
     Attributes:
         requests: Requests made for files.
@@ -111,7 +111,7 @@ class Robots:
         remember: Callable[[str, RobotsText], None] = lambda *_: None,
         max_delay: float = 30.0,
         patience: float = 5.0,
-        now: Callable[[], int] = lambda: time.time_ns() // 1000,
+        clock: Clock | None = None,
     ) -> None:
         self.requests = 0
         self._fetch = fetch
@@ -120,28 +120,44 @@ class Robots:
         self._remember = remember
         self._max_delay = max_delay
         self._patience = patience
-        self._now = now
+        self._clock = clock or Clock()
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
         self._size = 0
         self._tasks: dict[str, asyncio.Task[Rules]] = {}
+        self._began: dict[str, float] = {}
 
-    async def rules(self, url: str) -> Rules:
-        """Return the rules of the host of a canonical address, fetched if necessary."""
-        origin = origin_of(url)
+    def knows(self, url: str) -> bool:
+        """Whether the rules of the host of a canonical address are at hand."""
+        cached = self._cache.get(origin_of(url))
+        return cached is not None and cached.expires > self._clock.now()
+
+    async def rules(self, url: str, patience: float | None = None) -> Rules:
+        """Return the rules of the host of a canonical address, fetched if necessary.
+
+        Args:
+            url: The address.
+            patience: Real seconds to wait for the file at most, if not as long as usual.
+        """
+        origin, loop = origin_of(url), asyncio.get_running_loop()
         cached = self._cache.get(origin)
-        if cached is not None and cached.expires > self._now():
+        if cached is not None and cached.expires > self._clock.now():
             self._cache.move_to_end(origin)
             return self._current(cached)
         task = self._tasks.get(origin)
         if task is None:
             task = asyncio.create_task(self._find(origin), name=origin)
-            self._tasks[origin] = task
+            self._tasks[origin], self._began[origin] = task, loop.time()
             task.add_done_callback(self._finish)
         # Others may wait for the same task, so a caller that is cancelled must not cancel it.
-        done, _ = await asyncio.wait({task}, timeout=self._patience)
+        # A file that others have waited for in vain is not waited for again.
+        longest = self._patience if patience is None else patience
+        left = max(self._began[origin] + longest - loop.time(), 0.0)
+        done, _ = await asyncio.wait({task}, timeout=left)
         if not done:
             problem = f"robots.txt of {host_of(url)} has not arrived yet"
-            return Rules(problem=problem, pending=True, retry_after=self._patience)
+            return Rules(
+                problem=problem, pending=True, retry_after=self._clock.passing(self._patience)
+            )
         return task.result()
 
     async def close(self) -> None:
@@ -152,7 +168,7 @@ class Robots:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _finish(self, task: asyncio.Task[Rules]) -> None:
-        del self._tasks[task.get_name()]
+        del self._tasks[task.get_name()], self._began[task.get_name()]
         # Callers that wait get the exception; if none does, asyncio must not report it.
         if not task.cancelled():
             task.exception()
@@ -161,12 +177,12 @@ class Robots:
         """Return cached rules; if there is a problem, with the time left until the next retry."""
         if cached.rules.problem is None:
             return cached.rules
-        return replace(cached.rules, retry_after=(cached.expires - self._now()) / 1e6)
+        return replace(cached.rules, retry_after=(cached.expires - self._clock.now()) / 1e6)
 
     async def _find(self, origin: str) -> Rules:
         """Find the rules of a host: remembered or downloaded."""
         known = self._recall(origin)
-        if known is None or _expiry(known) <= self._now():
+        if known is None or _expiry(known) <= self._clock.now():
             known = await self._download(origin, known)
             # A failure due to a rule of ours is not remembered: the rule may be changed.
             if not known.permanent:
@@ -176,7 +192,7 @@ class Robots:
     async def _download(self, origin: str, before: RobotsText | None) -> RobotsText:
         response = await self._fetch(f"{origin}/robots.txt", MAX_BYTES)
         self.requests += response.requests
-        found = RobotsText(origin, response.status, "", self._now())
+        found = RobotsText(origin, response.status, "", self._clock.now())
         if response.error is None and response.body is not None:
             return replace(found, text=_text(response.body, truncated=response.truncated))
         if 300 <= response.status < 500 and response.status != _TOO_MANY:  # noqa: PLR2004 - HTTP's

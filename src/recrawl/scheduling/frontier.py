@@ -20,10 +20,12 @@ from recrawl.scheduling.due import (
     schedule_each,
 )
 from recrawl.scheduling.neighbours import BINS_PER_GAP
+from recrawl.scheduling.remembering import clocks_of, restore_bins, restore_hosts, set_width
 from recrawl.scheduling.report import (
     FIRST_RETRY,
     put_back_pages,
     remove_pages,
+    replace_priors,
     report_visits,
     reschedule,
 )
@@ -32,6 +34,7 @@ from recrawl.scheduling.state import (
     FINE,
     NEW,
     FrontierSettings,
+    Rows,
     empty_tables,
     extend,
     fill,
@@ -46,6 +49,8 @@ PRIOR_SHAPE = 1.0
 PRICE_FALL = 0.2
 #: ...but not before this many visits per page, so that the cost per visit stays constant.
 MIN_VISITS = 0.0625
+#: Days for which unspent budget is kept.
+CATCH_UP = 0.25
 #: Size of the sample of pages that the first price is computed from.
 PRICE_SAMPLE = 2_048
 #: New pages are scheduled one by one up to this share of all pages; beyond it all are rescheduled.
@@ -101,7 +106,7 @@ class Frontier:
         host_delay: float = 0.0,
         host_budget: float | None = None,
         neighbours: bool = True,
-        catch_up: float = 0.25,
+        catch_up: float = CATCH_UP,
     ) -> None:
         self._settings = FrontierSettings(
             budget=inputs.rate("budget", budget),
@@ -182,6 +187,17 @@ class Frontier:
         """Change the importance of pages."""
         pages = self._present("page", page)
         self._tables.pages["importance"][pages] = inputs.importances(importance, pages.size)
+        reschedule(self._tables, pages, self._now)
+
+    def replace_prior(self, page: ArrayLike, prior: Prior) -> None:
+        """Believe something else about pages before their visits; what visits taught stays.
+
+        Args:
+            page: The pages.
+            prior: The new prior, with one element per page, or one for all.
+        """
+        pages = self._present("page", page)
+        replace_priors(self._tables, pages, *prior.columns(pages.size))
         reschedule(self._tables, pages, self._now)
 
     def settle(self, now: float) -> None:
@@ -325,6 +341,22 @@ class Frontier:
         """Return when visits to these pages will be worth the current price; infinity for never."""
         return due_times(self._tables, self._present("page", page), self._now)
 
+    def host(self, page: ArrayLike) -> Ints:
+        """Return the numbers of the pages' hosts; -1 for pages that are not in the frontier."""
+        pages, size = inputs.pages("page", page), self._tables.pages.size
+        if not size:
+            return np.full(pages.size, -1)
+        rows = self._tables.pages[np.minimum(pages, size - 1)]
+        there = (pages < size) & (rows["status"] != ABSENT)
+        return np.where(there, rows["host"], -1).astype(np.int64)
+
+    def pages_of(self, host: ArrayLike) -> Ints:
+        """Return the pages of these hosts."""
+        wanted = np.zeros(self._tables.hosts.size, np.bool_)
+        wanted[inputs.hosts("host", host, wanted.size)] = True
+        rows = self._tables.pages
+        return np.flatnonzero((rows["status"] != ABSENT) & wanted[rows["host"]])
+
     def belief(self, page: ArrayLike) -> Prior:
         """Return the beliefs about these pages' change rates."""
         pages = self._present("page", page)
@@ -337,6 +369,30 @@ class Frontier:
         return fresh / total if total > 0.0 else 1.0
 
     # Saving
+
+    def clocks(self, *, host: ArrayLike = (), section: ArrayLike = ()) -> tuple[Rows, Rows]:
+        """Return how active hosts and sections have been lately, for `set_clocks`."""
+        hosts = inputs.hosts("host", host, self._tables.hosts.size)
+        sections = inputs.hosts("section", section, self._tables.sections.size)
+        return (
+            clocks_of(self._tables, self._tables.hosts[hosts]),
+            clocks_of(self._tables, self._tables.sections[sections]),
+        )
+
+    def set_clocks(
+        self, now: float, host: Ints, of_hosts: Rows, section: Ints, of_sections: Rows
+    ) -> None:
+        """Continue with the activity of hosts and sections that `clocks` returned earlier.
+
+        What is too old or of another scale of time is left out. To be called after pages are added
+        and before any is taken.
+        """
+        self._pass_time(now)
+        if self._known:
+            self._set_scale(self._mean_gap / SLOTS_PER_GAP)
+            set_width(self._tables, np.concatenate([of_hosts, of_sections]), self._now)
+            restore_hosts(self._tables, host, of_hosts, self._now)
+            restore_bins(self._tables, self._tables.sections, section, of_sections, self._now)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the frontier to a file, atomically."""
@@ -425,17 +481,22 @@ class Frontier:
 
     def _reschedule_all(self, width: float) -> None:
         tables = self._tables
+        self._set_scale(width)
+        if not tables.shared["schedule_price"][0] > 0.0:
+            tables.shared["price"][0] = tables.shared["schedule_price"][0] = self._balanced_price()
+        schedule_all(tables, self._now)
+        self._new.clear()
+        self._visits_since_rescheduling = 0
+
+    def _set_scale(self, width: float) -> None:
+        """Restart timing wheel and activity if the mean time between visits is quite another."""
+        tables = self._tables
         if not 1.0 / NEW_SCALE < tables.shared["slot_width"][0] / width < NEW_SCALE:
             tables.shared["slot_width"][0] = width
             bin_width = width * SLOTS_PER_GAP / BINS_PER_GAP
             tables.shared["bin_width"] = bin_width
             reset_activity(tables.hosts, self._now, bin_width)
             reset_activity(tables.sections, self._now, bin_width)
-        if not tables.shared["schedule_price"][0] > 0.0:
-            tables.shared["price"][0] = tables.shared["schedule_price"][0] = self._balanced_price()
-        schedule_all(tables, self._now)
-        self._new.clear()
-        self._visits_since_rescheduling = 0
 
     def _balanced_price(self) -> float:
         """Return the price at which the pages are due as often as the budget pays for."""

@@ -196,6 +196,28 @@ def _reschedule_section(tables: Tables, section: int, now: float) -> None:
 
 
 @compiled
+def replace_priors(tables: Tables, page: Ints, shape: Floats, time: Floats) -> None:
+    """Put new priors in the place of old ones in the beliefs about pages."""
+    pages = tables.pages
+    for row in range(page.size):
+        here = page[row]
+        pages["shape"][here] = _exchanged(
+            pages["shape"][here], pages["prior_shape"][here], shape[row]
+        )
+        pages["time"][here] = _exchanged(pages["time"][here], pages["prior_time"][here], time[row])
+        pages["prior_shape"][here], pages["prior_time"][here] = shape[row], time[row]
+
+
+@small_step
+def _exchanged(belief: float, before: float, after: float) -> float:
+    """Return what visits added to one prior, on top of another.
+
+    A belief that is smaller than its prior, because the prior it grew from was, is scaled.
+    """
+    return belief - before + after if belief >= before else belief * (after / before)
+
+
+@compiled
 def put_back_pages(tables: Tables, page: Ints, now: float) -> None:
     """Schedule pages that were taken but not visited as they were before."""
     for row in range(page.size):

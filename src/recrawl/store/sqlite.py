@@ -3,7 +3,7 @@
 import os
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -312,11 +312,16 @@ class SqliteStore:
         """Return why pages are refused, and how many for each reason, the most frequent first."""
         return [(reason, pages) for reason, pages in self._database.rows("count_reasons", limit)]
 
-    def remember_robots(self, robots: RobotsText) -> None:
-        """Save a robots.txt, replacing an older one.
+    def remember_robots(self, *files: RobotsText) -> None:
+        """Save robots.txt files, replacing older ones.
 
-        If it says something else, the pages that the older one refused are visited again.
+        If one says something else, the pages that the older one refused are visited again.
         """
+        with self._database.transaction():
+            for robots in files:
+                self._remember_robots(robots)
+
+    def _remember_robots(self, robots: RobotsText) -> None:
         before = self.robots(robots.origin)
         deflated = deflate(robots.text.encode("utf-8", "surrogatepass"))
         values = (
@@ -328,10 +333,9 @@ class SqliteStore:
             write_legible(robots.problem),
             robots.permanent,
         )
-        with self._database.transaction():
-            self._database.execute("remember_robots", *values)
-            if before is not None and before.text != robots.text and robots.failing_since is None:
-                editing.allow(self._database, robots.origin)
+        self._database.execute("remember_robots", *values)
+        if before is not None and before.text != robots.text and robots.failing_since is None:
+            editing.allow(self._database, robots.origin)
 
     def robots(self, origin: str) -> RobotsText | None:
         """Return the saved robots.txt of an origin, however old; None without a legible one."""
@@ -408,6 +412,17 @@ class SqliteStore:
     def set_meta(self, key: str, value: str) -> None:
         """Save a small value under a key."""
         self._database.execute("set_meta", key, value)
+
+    def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
+        """Keep what was learned about hosts or folders, by name."""
+        if learned:
+            with self._database.transaction():
+                rows = [(what, name, value) for name, value in learned.items()]
+                self._database.execute_many("keep_learned", rows)
+
+    def kept(self, what: str) -> dict[str, bytes]:
+        """Return what was learned about hosts or folders, by name."""
+        return dict(self._database.rows("learned", what))
 
     def check(self) -> list[str]:
         """Return a sentence for each problem; an empty list means that the store is intact.

@@ -561,3 +561,12 @@ SELECT visits.page, visits.status, visits.error FROM json_each(?) AS wanted
 JOIN visits ON visits.page = wanted.value AND visits.at = (
     SELECT max(newest.at) FROM visits AS newest WHERE newest.page = wanted.value
 );
+
+-- name: keep_learned
+-- Keep what was learned about a host or folder.
+INSERT INTO learned (what, name, value) VALUES (?, ?, ?)
+ON CONFLICT (what, name) DO UPDATE SET value = excluded.value;
+
+-- name: learned
+-- Read what was learned about hosts or folders.
+SELECT name, value FROM learned WHERE what = ?;

@@ -1,0 +1,145 @@
+"""Ten thousand hosts that nothing is known about: how soon does their delay alone limit the crawl?
+
+A server answers for addresses of 127.0.0.0/8, each of which is a host with a robots.txt and pages.
+"""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.report import Figure
+
+HOSTS, CONNECTIONS = 10_000, 1_024
+#: Seconds between two requests to a host, and how long the crawl runs.
+DELAY, SECONDS = 20.0, 60.0
+PORT = 8_467
+#: The delay of the second crawl, which fewer connections have to do for.
+SHORT_DELAY, FEW_CONNECTIONS, SHORT = 1.0, 64, 30.0
+
+_PAGE = b"<!doctype html><title>A page</title><body><h1>A page</h1><p>It says little.</p>"
+_HEAD = b"HTTP/1.1 %s\r\nContent-Type: text/%s\r\nContent-Length: %d\r\n\r\n"
+_ANSWERS = {
+    True: _HEAD % (b"200 OK", b"plain", 13) + b"User-agent: *",
+    False: _HEAD % (b"200 OK", b"html", len(_PAGE)) + _PAGE,
+}
+
+
+def run() -> list[Figure]:
+    """Crawl new hosts for a minute with many connections, then others with few."""
+    with Console(stderr=True).status(f"{HOSTS:,} new hosts"), _server():
+        many = _crawl(DELAY, CONNECTIONS, SECONDS)
+        few = _crawl(SHORT_DELAY, FEW_CONNECTIONS, SHORT)
+    # In the time of one delay, each host can be asked once.
+    share = (_visits_at(many, SECONDS) - _visits_at(many, SECONDS - DELAY)) / HOSTS
+    rate = _visits_at(few, SHORT) / SHORT
+    print(
+        f"with {FEW_CONNECTIONS} connections and {SHORT_DELAY:g} s: {rate:,.0f} visits per second"
+    )
+    for second in range(5, round(SECONDS) + 1, 5):
+        print(f"  {second:3} s: {_visits_at(many, second):8,.0f} visits")
+    return [
+        Figure("new hosts: share of what their delays allow", share, 0.9, at_least=True),
+        Figure("new hosts: visits per second and connection", rate / FEW_CONNECTIONS, 2.0,
+               at_least=True),
+    ]  # fmt: skip
+
+
+def _visits_at(samples: list[tuple[float, int]], second: float) -> float:
+    """Return how many visits had been made at a time."""
+    before = [sample for sample in samples if sample[0] <= second] or [(0.0, 0)]
+    after = [sample for sample in samples if sample[0] > second] or before[-1:]
+    (begin, low), (end, high) = before[-1], after[0]
+    return low + (high - low) * ((second - begin) / (end - begin) if end > begin else 0.0)
+
+
+def _crawl(delay: float, connections: int, seconds: float) -> list[tuple[float, int]]:
+    """Crawl in a process of its own; return how many visits had been made at which second."""
+    arguments = [str(value) for value in (delay, connections, seconds)]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.new_hosts", "crawl", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [(float(at), int(visits)) for at, visits in json.loads(done.stdout.splitlines()[-1])]
+
+
+def _crawl_here(delay: float, connections: int, seconds: float) -> list[tuple[float, int]]:
+    from recrawl import Crawler
+
+    pages = round(seconds / delay) + 2
+    samples: list[tuple[float, int]] = []
+
+    def watch(stats: Any) -> None:  # noqa: ANN401 - as the crawler's
+        samples.append(((stats.now - stats.began) / 1e6, stats.visits))
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings: dict[str, Any] = {"host_delay": f"{delay}s", "connections": connections}
+        path = Path(folder) / "recrawl.db"
+        with Crawler(path, budget="10000M/day", allow_private=True, **settings) as crawler:
+            crawler.add(
+                f"http://{host}:{PORT}/{page}" for host in _hosts() for page in range(pages)
+            )
+            crawler.run(seconds + 1.0, watch=watch)
+    return samples
+
+
+def _hosts() -> Iterator[str]:
+    return (f"127.1.{number // 250}.{number % 250 + 1}" for number in range(HOSTS))
+
+
+class _Protocol(asyncio.Protocol):
+    """Responds to each request with robots.txt or a page, with as little work as possible."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        for request in data.split(b"\r\n\r\n")[:-1]:
+            answer = _ANSWERS[request.startswith(b"GET /robots.txt")]
+            self._transport.write(answer)  # type: ignore[attr-defined]
+
+
+async def _serve() -> None:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(_Protocol, "0.0.0.0", PORT, backlog=4_096)  # noqa: S104
+    await server.serve_forever()
+
+
+@contextmanager
+def _server() -> Iterator[None]:
+    server = subprocess.Popen([sys.executable, "-m", "benchmarks.new_hosts", "serve"])
+    try:
+        _wait_for_server()
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _wait_for_server() -> None:
+    for _ in range(300):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", PORT)) == 0:
+                return
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        import uvloop
+
+        uvloop.run(_serve())
+    else:
+        delay, connections, seconds = sys.argv[2:]
+        print(json.dumps(_crawl_here(float(delay), int(connections), float(seconds))))
