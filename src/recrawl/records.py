@@ -10,6 +10,8 @@ from recrawl.units import MICROSECONDS_A_DAY as MICROSECONDS_A_DAY  # noqa: PLC0
 from recrawl.units import SECONDS_A_DAY as SECONDS_A_DAY  # noqa: PLC0414 - re-exported
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     # Not at run time: processes that only parse pages are small without it.
     import numpy as np
     from numpy.typing import NDArray
@@ -123,6 +125,7 @@ class Page:
         validators: What to send with a conditional request.
         fingerprint: Of the copy; None until it is needed, when a body differs from the copy.
         ignored: Keys of blocks that change without meaning and are not in the fingerprint.
+        suspects: Blocks that may be such, as `content.history` packs them.
         body: The digest that the copy is stored under.
         visits: The number of visits that taught something, the first included.
         changes: The number of visits that found a change.
@@ -144,6 +147,7 @@ class Page:
     validators: Validators = Validators()
     fingerprint: Fingerprint | None = None
     ignored: frozenset[bytes] = frozenset()
+    suspects: bytes = b""
     body: bytes | None = None
     visits: int = 0
     changes: int = 0
@@ -210,6 +214,30 @@ def digest_of(body: bytes) -> bytes:
     return blake2b(body, digest_size=16).digest()
 
 
+class ChangeKind(IntEnum):
+    """What a difference between two versions of a page is about."""
+
+    #: What the page says.
+    TEXT = 0
+    #: Only where its links lead.
+    LINKS = 1
+    #: Only what the site puts around it, which is no change of the page.
+    FURNITURE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How large a difference is.
+
+    Attributes:
+        kind: What it is about.
+        share: The share of the page's own text that differs, from 0 to 1.
+    """
+
+    kind: ChangeKind
+    share: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A visit and all that it changes, to be stored in one transaction.
@@ -223,6 +251,8 @@ class Visit:
         content: The new copy, if there is one; it is stored under ``page.body``.
         last_modified: When the page last changed according to the server, in microseconds.
         links: The addresses that the new copy links to, if links are followed.
+        change: How the page differs from its copy, if it does.
+        sketches: What the page has in its elements, for the template of its site.
     """
 
     page: Page
@@ -233,6 +263,8 @@ class Visit:
     content: bytes | None = None
     last_modified: int | None = None
     links: tuple[str, ...] = ()
+    change: Change | None = None
+    sketches: "Mapping[bytes, tuple[int, ...]] | None" = None
 
     @property
     def is_refusal(self) -> bool:
