@@ -188,7 +188,11 @@ def test_ids_and_classes_drawn_by_lot_do_not_hide_an_element() -> None:
 
 def test_a_page_of_nothing_but_noise_is_not_ignored_for_ever() -> None:
     rng = Random(1)  # noqa: S311 - a game
-    crawl = Crawl(lambda: page_with("".join(f"<p>{rng.choice(QUOTES)}" for _ in range(2_000))))
+    crawl = Crawl(
+        lambda: page_with(
+            "".join(f"<p>{rng.choice(QUOTES)} {rng.choice(ITEMS)}" for _ in range(2_000))
+        )
+    )
     for _ in range(8):
         crawl.visit()
     assert crawl.page.ignored == frozenset()

@@ -4,9 +4,12 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from recrawl.content.reader import Content, Reader
+from recrawl.content.history import History
+from recrawl.content.reader import Content, Reader, is_same
+from recrawl.content.template import SiteTemplate
 from recrawl.records import (
-    Fingerprint,
+    Change,
+    ChangeKind,
     Outcome,
     Page,
     Response,
@@ -70,6 +73,7 @@ class Comparison:
         content: The new copy; None to keep the current one.
         last_modified: When the page last changed according to the server, in microseconds.
         problem: Why nothing was learned, in a few words; None if something was.
+        change: How the page differs from its copy, if it does.
     """
 
     page: Page
@@ -77,6 +81,7 @@ class Comparison:
     content: bytes | None = None
     last_modified: int | None = None
     problem: str | None = None
+    change: Change | None = None
 
 
 def compare(
@@ -87,6 +92,7 @@ def compare(
     *,
     patience: Patience = Patience(),  # noqa: B008 - frozen
     outage: str | None = None,
+    template: SiteTemplate | None = None,
     digest: bytes | None = None,
 ) -> Comparison:
     """Compare a response with the stored copy of a page.
@@ -99,20 +105,22 @@ def compare(
       in between do not decide. During an outage, when the pages around are not found either, it is
       FAILED, and the state stays as it is.
     - Not modified: UNCHANGED, with new validators if the response has any.
-    - A body: FIRST without a copy to compare with; CHANGED if the fingerprints differ, or if the
-      page had been missing; otherwise UNCHANGED. A body identical to the copy is not even parsed,
-      so a page has no fingerprint until a different body arrives. The validators are always those
-      of this response. The copy is replaced only if the page changed: a copy with the same
-      fingerprint is current.
+    - A body: FIRST without a copy to compare with; CHANGED if the page's own content differs, or
+      if the page had been missing; otherwise UNCHANGED. A body identical to the copy is not even
+      parsed, so a page has no fingerprint until a different body arrives. The validators are always
+      those of this response. The copy is replaced if the page changed, or what its site puts around
+      it: otherwise the copy is current.
 
     Args:
         page: The page before the visit.
         response: The response.
         reader: Makes fingerprints. If that of the copy is missing or of another kind, it is made
             now, so that changing the kind is not a change of the page.
-        previous: The copy, needed only for that (`wants_copy`); without it the outcome is FIRST.
+        previous: The copy. Without it, fingerprints decide, and if those cannot be compared the
+            outcome is FIRST.
         patience: When a page that is not found, or is refused, is left alone.
         outage: The host or folder whose pages are all not found, if the page's is one.
+        template: What is known of the site's template.
         digest: The digest of the whole body, where the response has only its beginning.
     """
     if is_refused(response):
@@ -126,7 +134,7 @@ def compare(
     if response.status not in _SUCCESS or response.body is None:
         return _failed(page, f"the server answered {response.status} without a page")
     found = response.body, digest or digest_of(response.body)
-    return _compare_body(page, response, found, reader, previous)
+    return _compare_body(page, response, found, _Eyes(reader, template, previous))
 
 
 def is_refused(response: Response) -> bool:
@@ -141,12 +149,9 @@ def is_not_found(page: Page, response: Response) -> bool:
     return response.status in _NOT_FOUND or _is_redirected_home(page.url, response.url)
 
 
-def wants_copy(page: Page, response: Response, reader: Reader) -> bool:
-    """Whether `compare` needs the copy: its fingerprint is missing or of another kind."""
-    known = page.fingerprint
+def wants_copy(page: Page, response: Response) -> bool:
+    """Whether `compare` needs the copy: the body differs from it."""
     if page.body is None or response.body is None:
-        return False
-    if known is not None and known.kind == reader.kind:
         return False
     return digest_of(response.body) != page.body
 
@@ -181,6 +186,7 @@ def compare_twice(
     previous: Content | bytes | None = None,
     *,
     patience: Patience = Patience(),  # noqa: B008 - frozen
+    template: SiteTemplate | None = None,
     digests: tuple[bytes | None, ...] = (None, None),
 ) -> Comparison:
     """Compare two responses fetched in a row with the copy: what differs between them is noise.
@@ -195,10 +201,13 @@ def compare_twice(
         reader: Makes fingerprints.
         previous: The copy. Without it, the change stands.
         patience: As for `compare`.
+        template: As for `compare`.
         digests: As for `compare`, of both bodies.
     """
     found, again = (
-        compare(page, response, reader, previous, patience=patience, digest=digest)
+        compare(
+            page, response, reader, previous, patience=patience, template=template, digest=digest
+        )
         for response, digest in zip((first, second), digests, strict=True)
     )
     if Outcome.CHANGED not in {found.outcome, again.outcome} or not (first.body and second.body):
@@ -206,18 +215,18 @@ def compare_twice(
     if again.page.fingerprint is None or again.outcome in {Outcome.FAILED, Outcome.GONE}:
         return found
     here, there = (
-        reader.read(body, response.header("content-type"))
+        reader.read(body, response.header("content-type"), template)
         for body, response in ((first.body, first), (second.body, second))
     )
-    learned = learn_noise(again.page, here, there)
-    if learned is again.page:
+    learned = learn_noise(page, here, there)
+    if learned is page:
         return found
-    copy = _read_copy(previous, second, reader)
-    is_noise = copy is not None and copy.fingerprint(learned.ignored) == learned.fingerprint
-    is_same = is_noise and page.state is State.ALIVE
-    after = replace(page, ignored=learned.ignored, fingerprint=learned.fingerprint)
-    outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
-    return _found(after, second, (second.body, digests[1] or digest_of(second.body)), outcome)
+    new = second.body, digests[1] or digest_of(second.body)
+    if previous is None:
+        return _found(learned, second, new, Outcome.CHANGED, found.change)
+    eyes = _Eyes(reader, template, previous)
+    before = replace(learned, fingerprint=None)
+    return _compare_body(before, second, new, eyes, is_after_noise=True)
 
 
 def learn_noise(page: Page, first: Content, second: Content) -> Page:
@@ -244,26 +253,90 @@ def last_modified_at(value: str | None, now: int) -> int | None:
     return min(date, now) if date is not None and date >= _BEFORE_THE_WEB else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Eyes:
+    """What bodies are looked at with."""
+
+    reader: Reader
+    template: SiteTemplate | None
+    previous: Content | bytes | None
+
+    def read(self, body: bytes, response: Response) -> Content:
+        """Read a body."""
+        return self.reader.read(body, response.header("content-type"), self.template)
+
+    def copy(self, response: Response) -> Content | None:
+        """Read the copy, if it is there."""
+        if isinstance(self.previous, bytes):
+            return self.read(self.previous, response)
+        known = self.previous
+        return known if known is not None and known.kind == self.reader.kind else None
+
+
 def _compare_body(
     page: Page,
     response: Response,
     found: tuple[bytes, bytes],
-    reader: Reader,
-    previous: Content | bytes | None,
+    eyes: _Eyes,
+    *,
+    is_after_noise: bool = False,
 ) -> Comparison:
     """Compare a body and its digest with the copy; if they are identical, without parsing."""
     body, digest = found
     if page.body is None or digest == page.body:
         outcome = _outcome(page, is_first=page.body is None, is_same=True)
         return _found(page, response, found, outcome)
-    content = reader.read(body, response.header("content-type"))
-    before, ignored = _before(page, response, reader, previous)
-    if _is_suddenly_empty(page, body, content, before, reader):
+    content = eyes.read(body, response)
+    known = page.fingerprint
+    if known is not None and known.kind != content.kind:
+        # Keys learned with another kind of fingerprint do not apply.
+        page = replace(page, ignored=frozenset(), suspects=b"", fingerprint=None)
+    change, is_first = _difference(page, content, response, eyes)
+    if _is_suddenly_empty(page, body, content, eyes, is_first=is_first):
         return _failed(page, "the response is empty")
-    fingerprint = content.fingerprint(ignored)
-    outcome = _outcome(page, is_first=before is None, is_same=before == fingerprint)
-    after = replace(page, ignored=ignored, fingerprint=fingerprint)
-    return _found(after, response, found, outcome)
+    is_change = change is not None and change.kind is not ChangeKind.FURNITURE
+    if is_change and change is not None and change.kind is ChangeKind.TEXT:
+        is_change = change.share >= eyes.reader.min_change
+    outcome = _outcome(page, is_first=is_first, is_same=not is_change)
+    after = replace(page, fingerprint=content.fingerprint(page.ignored))
+    if is_change and not is_after_noise:
+        after = _remember(after, content, response, eyes)
+    return _found(after, response, found, outcome, change)
+
+
+def _difference(
+    page: Page, content: Content, response: Response, eyes: _Eyes
+) -> tuple[Change | None, bool]:
+    """Return how a content differs from the copy, and whether there is nothing to compare it to."""
+    known, now = page.fingerprint, content.fingerprint(page.ignored)
+    if known is not None and is_same(known, now):
+        return (None if known == now else Change(ChangeKind.FURNITURE)), False
+    copy = eyes.copy(response)
+    if copy is not None:
+        return content.difference(copy, page.ignored), False
+    return (None if known is None else Change(ChangeKind.TEXT, 1.0)), known is None
+
+
+def _remember(page: Page, content: Content, response: Response, eyes: _Eyes) -> Page:
+    """Return the page with what this change adds to its history; it may teach slow noise."""
+    copy, now = eyes.copy(response), page.fingerprint
+    if copy is None or now is None or content.is_exact:
+        return page
+    new, old = content.apart(copy, page.ignored)
+    history = History.from_bytes(page.suspects)
+    if not history.digests:
+        was = copy.fingerprint(page.ignored).digest
+        history, _ = history.after(was, (), ())
+    history, learned = history.after(now.digest, new, old)
+    ignored = page.ignored | learned
+    if len(ignored) > MAX_IGNORED:
+        return page
+    return replace(
+        page,
+        suspects=history.to_bytes(),
+        ignored=ignored,
+        fingerprint=content.fingerprint(ignored) if learned else now,
+    )
 
 
 def _outcome(page: Page, *, is_first: bool, is_same: bool) -> Outcome:
@@ -315,17 +388,22 @@ def _not_modified(page: Page, response: Response) -> Comparison:
 
 
 def _found(
-    page: Page, response: Response, found: tuple[bytes, bytes], outcome: Outcome
+    page: Page,
+    response: Response,
+    found: tuple[bytes, bytes],
+    outcome: Outcome,
+    change: Change | None = None,
 ) -> Comparison:
     """Return the result for a body and its digest, with the body if it is a new copy."""
     body, digest = found
     validators = _validators(response)
-    is_copy = outcome is not Outcome.UNCHANGED or page.body is None
+    is_copy = outcome is not Outcome.UNCHANGED or page.body is None or change is not None
     return Comparison(
         _visited(page, response, outcome, validators, 0, digest if is_copy else page.body),
         outcome,
         body if is_copy and digest != page.body else None,
         last_modified=last_modified_at(validators.last_modified, response.at),
+        change=change,
     )
 
 
@@ -359,35 +437,15 @@ def _validators(response: Response) -> Validators:
     return Validators(response.header("etag"), response.header("last-modified"))
 
 
-def _before(
-    page: Page, response: Response, reader: Reader, previous: Content | bytes | None
-) -> tuple[Fingerprint | None, frozenset[bytes]]:
-    """Return the copy's fingerprint of the reader's kind, and the keys it ignores."""
-    known = page.fingerprint
-    if known is not None and known.kind == reader.kind:
-        return known, page.ignored
-    copy = _read_copy(previous, response, reader)
-    # Keys learned with another kind of fingerprint do not apply.
-    ignored = page.ignored if known is None else frozenset[bytes]()
-    return (None if copy is None else copy.fingerprint(ignored)), ignored
-
-
-def _read_copy(
-    previous: Content | bytes | None, response: Response, reader: Reader
-) -> Content | None:
-    if isinstance(previous, bytes):
-        return reader.read(previous, response.header("content-type"))
-    return previous if previous is not None and previous.kind == reader.kind else None
-
-
 def _is_suddenly_empty(
-    page: Page, body: bytes, content: Content, before: Fingerprint | None, reader: Reader
+    page: Page, body: bytes, content: Content, eyes: _Eyes, *, is_first: bool
 ) -> bool:
     """Whether a page that had content has none: more often a fault of the server than an edit."""
-    is_empty = not (body.strip() if reader.may_be_empty else content.texts)
-    if not is_empty or before is None or page.failures >= _EMPTY_TRUSTED:
+    is_empty = not (body.strip() if eyes.reader.may_be_empty else content.texts)
+    if not is_empty or is_first or page.failures >= _EMPTY_TRUSTED:
         return False
-    return before.digest != content.fingerprint().digest
+    had = eyes.previous if page.fingerprint is None else page.fingerprint.digest
+    return bool(had) and had != content.fingerprint().digest
 
 
 def _is_redirected_home(url: str, final: str) -> bool:

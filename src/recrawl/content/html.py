@@ -20,7 +20,10 @@ _SNIFFED = 1_024
 _CONTINUATION = bytes(range(0x80, 0xC0))
 
 #: Elements whose text is not visible.
-UNREAD = "script,style,noscript,template,svg,iframe,object,canvas,audio,video,link,meta,head"
+UNREAD = (
+    "script,style,noscript,template,svg,iframe,object,canvas,audio,video,link,meta,head,"
+    "img,source,input"
+)
 
 #: Elements that do not break a line: the text inside and around them is one block.
 INLINE = (

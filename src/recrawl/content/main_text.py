@@ -7,9 +7,6 @@
    links a word here and there; menus and lists of pages are nothing but links.
 """
 
-import re
-from collections.abc import Iterable
-
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _ASIDE = (
@@ -19,10 +16,7 @@ _ASIDE = (
 _EDGES = "header,footer"
 _SECTIONING = frozenset({"article", "main", "section"})
 #: The share of letters in links above which a line is not running text.
-_MAX_LINKED = 0.5
-
-_START, _END = "\x02", "\x03"
-_MARKS = re.compile(f"([{_START}{_END}])")
+MAX_LINKED = 0.5
 
 
 def keep_main(tree: LexborHTMLParser) -> LexborHTMLParser:
@@ -43,36 +37,3 @@ def _is_in(node: LexborNode, tags: frozenset[str]) -> bool:
     while parent is not None and parent.tag not in tags:
         parent = parent.parent
     return parent is not None
-
-
-def mark_links(links: Iterable[LexborNode]) -> None:
-    """Put marks around links; they stay when the links are unwrapped."""
-    for link in links:
-        link.insert_before(_START)
-        link.insert_after(_END)
-
-
-def drop_link_lines(lines: list[str]) -> tuple[list[str], list[bool]]:
-    r"""Empty the lines that are mostly links; also return which links are in other lines.
-
-    >>> drop_link_lines(["Of the day: \x02leek\x03.", "\x02Home\x03 \x02Shop\x03"])
-    (['Of the day: leek.', ''], [True, False, False])
-    """
-    kept, is_kept = list[str](), list[bool]()
-    is_linked = False
-    for line in lines:
-        plain = linked = links = 0
-        texts = list[str]()
-        for part in _MARKS.split(line):
-            if part in (_START, _END):
-                is_linked = part == _START
-                links += is_linked
-                continue
-            texts.append(part)
-            letters = len(part) - part.count(" ")
-            plain += 0 if is_linked else letters
-            linked += letters if is_linked else 0
-        is_text = plain > 0 and linked <= _MAX_LINKED * (plain + linked)
-        kept.append("".join(texts) if is_text else "")
-        is_kept += [is_text] * links
-    return kept, is_kept

@@ -12,12 +12,19 @@ import re
 # - times with seconds, with or without a date before them: only machines write those;
 # - build numbers that begin with a year, such as 2026.7.13.44191: the site was deployed again;
 # - how long ago something was.
+# Ids in hexadecimal, 32 digits or a UUID, may begin with a letter: they have a search of their own.
 _UNSTEADY = re.compile(
     r"[0-9](?:[0-9]{11,}"
     r"|[0-9]{3}-[0-9]{2}-[0-9]{2}[T ,]{1,2}[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
     r"|[0-9]?:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?![:0-9])"
     r"|[0-9]{3}(?:\.[0-9]{1,6}){3,}"
     r"|[0-9]{0,2}\s(?:sec(?:ond)?|min(?:ute)?|h(?:ou)?r|day|week|month|year)s?\sago\b)"
+)
+
+# Begins with a digit too, which is fast: nearly all ids have one in their first half.
+_MAY_BE_ID = re.compile(r"[0-9][0-9a-fA-F-]{15}")
+_HEX_ID = re.compile(
+    r"\b[0-9a-fA-F]{8}(?:[0-9a-fA-F]{24}|(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b"
 )
 
 _SESSION_IN_PATH = re.compile(r";(?:jsessionid|sid|phpsessid)=[^?#;/]*", re.IGNORECASE)
@@ -53,8 +60,11 @@ def steady_text(text: str) -> str:
     'Seen #, at #; rev #'
     >>> steady_text("Version 2.3.1 of 13 July 2026, 10:30, costs 1,299.00; call 0123 456789")
     'Version 2.3.1 of 13 July 2026, 10:30, costs 1,299.00; call 0123 456789'
+    >>> steady_text("This is the Trace Id: 3b2c4ce62b636a1ef9f648cc07468687")
+    'This is the Trace Id: #'
     """
-    return _UNSTEADY.sub("#", text)
+    text = _UNSTEADY.sub("#", text)
+    return _HEX_ID.sub("#", text) if _MAY_BE_ID.search(text) else text
 
 
 def steady_link(href: str) -> str:

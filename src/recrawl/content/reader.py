@@ -1,22 +1,14 @@
 """Fingerprints of pages, from all their bytes down to the text of one element."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
 from typing import Literal, get_args
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from recrawl.content.blocks import (
-    Block,
-    Element,
-    block_elements,
-    locate,
-    noise,
-    without_ignored,
-)
+from recrawl.content.furniture import Kind, is_prose, kinds_of, sketches_of
 from recrawl.content.html import (
     INLINE,
     MAX_BYTES,
@@ -26,20 +18,19 @@ from recrawl.content.html import (
     in_utf8,
     parse,
 )
-from recrawl.content.main_text import drop_link_lines, keep_main, mark_links
-from recrawl.content.masking import steady_link, steady_text
+from recrawl.content.main_text import MAX_LINKED, keep_main
+from recrawl.content.masking import masked
+from recrawl.content.noise import are_ignored, noise
+from recrawl.content.outline import WATCHED, Block, Element, outline
+from recrawl.content.template import SiteTemplate, Sketches
 from recrawl.errors import ArgumentError
-from recrawl.records import Fingerprint, digest_of
+from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 
 Mode = Literal["bytes", "text", "main", "selector"]
 
 #: Increased whenever the same body would give another fingerprint.
-VERSION = 1
+VERSION = 2
 
-#: Cannot occur in a text: HTML has no way to write it.
-_BREAK = "\0"
-#: Begins a block that is a link.
-_LINK = "\x02"
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _LINES = frozenset(
     {"application/json", "application/xml", "application/javascript", "application/x-ndjson"}
@@ -48,6 +39,10 @@ _LINES = frozenset(
 _SNIFFED = 512
 #: Blocks of two contents together; finding the noise in more would take seconds.
 _MAX_BLOCKS = 40_000
+#: Noise that would hide more than this share of a page's prose is not believed.
+_MAX_HIDDEN = 0.5
+#: Bytes of a fingerprint that are about the page's own blocks; the rest is about the others.
+_OWN_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -56,47 +51,154 @@ class Content:
 
     Attributes:
         kind: The kind of its fingerprint.
-        texts: The texts of the blocks.
+        blocks: All blocks.
+        whose: Whose each block is.
+        is_exact: Whether nothing is furniture, so that any difference counts.
     """
 
     kind: str
-    texts: tuple[str, ...]
-    _locate: Callable[[], list[Block]] = field(repr=False, compare=False)
+    blocks: Sequence[Block]
+    whose: Sequence[Kind] = field(repr=False)
+    is_exact: bool = False
 
     @cached_property
-    def blocks(self) -> list[Block]:
-        """The blocks with their elements; the body is parsed again for that."""
-        return self._locate()
+    def texts(self) -> tuple[str, ...]:
+        """The texts of all blocks."""
+        return tuple(block.key for block in self.blocks)
+
+    @cached_property
+    def sketches(self) -> Sketches:
+        """What the page has in its elements, for the template of its site."""
+        return sketches_of(self.blocks)
+
+    def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
+        """Return the page's own blocks, without ignored ones."""
+        own = [
+            (block, kind)
+            for block, kind in zip(self.blocks, self.whose, strict=True)
+            if kind <= Kind.BESIDE
+        ]
+        if not ignored:
+            return own
+        left = [
+            pair
+            for pair, is_ignored in zip(own, self._ignored(own, ignored), strict=True)
+            if not is_ignored
+        ]
+        prose, kept = (
+            sum(len(block.text) for block, _ in pairs if is_prose(block)) for pairs in (own, left)
+        )
+        return left if kept >= (1 - _MAX_HIDDEN) * prose else own
+
+    @staticmethod
+    def _ignored(own: list[tuple[Block, Kind]], ignored: frozenset[bytes]) -> list[bool]:
+        return are_ignored([block for block, _ in own], ignored)
 
     def fingerprint(self, ignored: frozenset[bytes] = frozenset()) -> Fingerprint:
         """Return the fingerprint, without ignored blocks."""
-        texts = without_ignored(self.blocks, ignored) if ignored else self.texts
-        joined = "\n".join(texts).encode(errors="surrogatepass")
-        return Fingerprint(self.kind, digest_of(joined))
+        own = "\n".join(
+            masked(block.key) if kind is Kind.BESIDE else block.key
+            for block, kind in self.own(ignored)
+        )
+        others = "\n".join(
+            block.key
+            for block, kind in zip(self.blocks, self.whose, strict=True)
+            if kind > Kind.BESIDE
+        )
+        parts = (digest_of(text.encode(errors="surrogatepass")) for text in (own, others))
+        return Fingerprint(self.kind, next(parts) + next(parts)[:8])
+
+    def difference(self, copy: "Content", ignored: frozenset[bytes] = frozenset()) -> Change | None:
+        """Return how this content differs from that of a copy; None if it does not.
+
+        A block is new only if it stands nowhere in the copy: what moved to another part of the page
+        is neither new nor gone.
+        """
+        here, there = self.own(ignored), copy.own(ignored)
+        new, old = self.apart(copy, ignored)
+        if not new and not old:
+            return self._rearranged(copy, here, there)
+        texts = [
+            sum(len(block.text) for block in blocks if not block.is_link) for blocks in (new, old)
+        ]
+        if not any(texts):
+            return Change(ChangeKind.LINKS)
+        total = max(_letters(here), _letters(there))
+        return Change(ChangeKind.TEXT, min(max(texts) / total, 1.0))
+
+    def apart(
+        self, copy: "Content", ignored: frozenset[bytes] = frozenset()
+    ) -> tuple[list[Block], list[Block]]:
+        """Return the page's own blocks that the copy lacks, and the copy's that the page lacks."""
+        return _absent(self.own(ignored), copy), _absent(copy.own(ignored), self)
+
+    def _rearranged(
+        self, copy: "Content", here: list[tuple[Block, Kind]], there: list[tuple[Block, Kind]]
+    ) -> Change | None:
+        """Return a difference between contents of the same texts."""
+        orders = [[block.key for block, kind in own if kind is Kind.OWN] for own in (here, there)]
+        if orders[0] != orders[1] and (self.is_exact or sorted(orders[0]) == sorted(orders[1])):
+            return Change(ChangeKind.TEXT)
+        return Change(ChangeKind.FURNITURE) if set(self.texts) != set(copy.texts) else None
 
     def noise(self, other: "Content") -> frozenset[bytes]:
         """Return the keys of the blocks that differ from another content, fetched in a row."""
         if self.texts == other.texts or len(self.texts) + len(other.texts) > _MAX_BLOCKS:
             return frozenset()
-        return noise(self.blocks, other.blocks)
+        return noise(*([block for block, _ in content.own()] for content in (self, other)))
+
+
+def is_same(one: Fingerprint, other: Fingerprint) -> bool:
+    """Whether two fingerprints are of contents whose own blocks are the same."""
+    return one.kind == other.kind and one.digest[:_OWN_BYTES] == other.digest[:_OWN_BYTES]
+
+
+def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
+    """Return the own blocks of one content that stand nowhere in another, whosever they are there.
+
+    In the text of a page it counts how often: a cell of a table that says "no" where it said "yes"
+    is new, although others say so too.
+    """
+    left = Counter(other.texts)
+    absent = list[tuple[Block, Kind]]()
+    for block, kind in own:
+        if not left.get(block.key):
+            absent.append((block, kind))
+        elif kind is Kind.OWN:
+            left[block.key] -= 1
+    if not any(kind is Kind.BESIDE for _, kind in absent):
+        return [block for block, _ in absent]
+    shapes = frozenset(map(masked, other.texts))
+    return [
+        block
+        for block, kind in absent
+        if kind is not Kind.BESIDE or masked(block.key) not in shapes
+    ]
+
+
+def _letters(own: list[tuple[Block, Kind]]) -> int:
+    return sum(len(block.text) for block, _ in own if not block.is_link) or 1
 
 
 class Reader:
     r"""Makes fingerprints of bodies.
 
     Args:
-        mode: What counts: ``"bytes"``, all of them; ``"text"``, the visible text and its links;
-            ``"main"``, the same without menus, headers, footers and lists of links;
+        mode: What counts: ``"bytes"``, all of them; ``"text"``, the visible text and its links,
+            without what the site puts around them; ``"main"``, only running text in the main part;
             ``"selector"``, the text and links of the elements that match a CSS selector.
         selector: One or more CSS selectors for the mode ``"selector"``; elements that match any of
             them count, in document order.
+        watch: CSS selectors of elements that are always the page's own.
+        ignore: CSS selectors of elements that never count.
+        min_change: The share of the page's own text that must differ to be a change.
 
     Raises:
-        ArgumentError: The mode is unknown, or the selector is missing, unexpected or invalid.
+        ArgumentError: The mode is unknown, or a selector is missing, unexpected or invalid.
 
     >>> reader = Reader()
     >>> reader.kind
-    'text/1'
+    'text/2'
     >>> page = b"<script>t=1</script><h1>Soup</h1><p>Of <b>the</b> day: <a href=/leek>leek</a>"
     >>> [text for text in reader.read(page, "text/html").texts]
     ['Soup', 'Of the day: leek', '\x02/leek']
@@ -105,7 +207,15 @@ class Reader:
     True
     """
 
-    def __init__(self, mode: Mode = "text", selector: str | Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        mode: Mode = "text",
+        selector: str | Sequence[str] | None = None,
+        *,
+        watch: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        min_change: float = 0.0,
+    ) -> None:
         if mode not in get_args(Mode):
             raise ArgumentError(f"mode: '{mode}' is not one of {', '.join(get_args(Mode))}")
         selectors = [selector] if isinstance(selector, str) else list(selector or ())
@@ -115,25 +225,44 @@ class Reader:
             )
         self._mode = mode
         self._selector = ", ".join(selectors)
-        for one in selectors:
-            _check_selector(one)
+        self._watch, self._ignore = ", ".join(watch), ", ".join(ignore)
+        self.min_change = min_change
+        for name, ones in (("selector", selectors), ("watch", watch), ("ignore", ignore)):
+            for one in ones:
+                _check_selector(name, one)
 
     @property
     def kind(self) -> str:
-        """The kind of the fingerprints: mode, version and selector. Only equal kinds compare."""
-        selector = f":{self._selector}" if self._selector else ""
-        return f"{self._mode}/{VERSION}{selector}"
+        """The kind of the fingerprints: mode, version and selectors. Only equal kinds compare."""
+        selectors = {"": self._selector, "watch": self._watch, "ignore": self._ignore}
+        return f"{self._mode}/{VERSION}" + "".join(
+            f"{':' if not name else f' {name}:'}{given}"
+            for name, given in selectors.items()
+            if given
+        )
 
     @property
     def may_be_empty(self) -> bool:
         """Whether a body with text can have no content: when the selector matches nothing."""
         return self._mode == "selector"
 
-    def read(self, body: bytes, content_type: str | None = None) -> Content:
+    @property
+    def learns(self) -> bool:
+        """Whether it matters what the pages of a site have in common."""
+        return self._mode == "text"
+
+    def read(
+        self, body: bytes, content_type: str | None = None, template: SiteTemplate | None = None
+    ) -> Content:
         """Read a body; nothing in it can make this fail or take long.
 
         HTML is read according to the mode. Other text, such as JSON or XML, is read line by line,
         and anything else as bytes. A missing type is guessed from the beginning of the body.
+
+        Args:
+            body: The body.
+            content_type: Its media type.
+            template: What is known of the site's template.
         """
         format_ = self._format(body, content_type)
         if format_ == "bytes":
@@ -144,7 +273,15 @@ class Reader:
         tree = self._tree(page)
         if tree is None:
             return self._of_lines(crude_lines(page))
-        return Content(self.kind, self._texts(tree), lambda: self._blocks(page))
+        blocks = outline(tree)
+        if self._mode == "main":
+            blocks = [block for block in blocks if block.linked <= MAX_LINKED]
+        if self._mode != "text":
+            return Content(self.kind, blocks, [Kind.OWN] * len(blocks), is_exact=True)
+        if template is None or not template.has_siblings:
+            # Without another page of the site there is nothing to confirm what marks say.
+            return Content(self.kind, blocks, [Kind.OWN] * len(blocks))
+        return Content(self.kind, blocks, kinds_of(blocks, template.furniture))
 
     def beginning(self, body: bytes, content_type: str | None = None) -> bytes:
         """Return as much of a body as `read` looks at."""
@@ -154,96 +291,65 @@ class Reader:
         return "bytes" if self._mode == "bytes" else _format(body, content_type)
 
     def _of_lines(self, lines: list[str]) -> Content:
-        texts = tuple(filter(None, (_one_line(line) for line in lines)))
-        return Content(
-            self.kind,
-            texts,
-            lambda: [Block(text, Element(), f"line {n}") for n, text in enumerate(texts)],
-        )
+        page = Element()
+        blocks = [Block(text, page) for line in lines if (text := " ".join(line.split()))]
+        return Content(self.kind, blocks, [Kind.OWN] * len(blocks), is_exact=True)
 
     def _tree(self, page: bytes) -> LexborHTMLParser | None:
         """Return the tree of what counts, None if it cannot be parsed in reasonable time."""
         tree = parse(page)
         if tree is None:
             return None
+        if self._ignore:
+            for node in tree.css(self._ignore):
+                node.decompose()
         if self._mode == "selector":
             found = tree.css(self._selector)
             inner = "".join(f"<div>{node.html}</div>" for node in _outermost(found))
-            # Inline elements are unwrapped later, so matches get block elements of their own.
+            # Inline elements do not break lines, so matches get block elements of their own.
             tree = LexborHTMLParser(inner)
         for node in tree.css(UNREAD):
             node.decompose()
+        if self._watch:
+            for node in tree.css(self._watch):
+                _block_around(node).attrs[WATCHED] = ""
         return keep_main(tree) if self._mode == "main" else tree
 
-    def _flatten(self, tree: LexborHTMLParser) -> list[str]:
-        """Unwrap inline elements, so that each text node is a line; return the links."""
-        links = tree.css("a[href]")
-        hrefs = [_link_text(node.attributes) for node in links]
-        if self._mode == "main":
-            mark_links(links)
-        tree.unwrap_tags(list(INLINE))
-        tree.merge_text_nodes()
-        return hrefs
 
-    def _texts(self, tree: LexborHTMLParser) -> tuple[str, ...]:
-        """Return the texts of the blocks of a tree, which is faster than `_blocks`."""
-        hrefs = self._flatten(tree)
-        if tree.body is None:
-            return ()
-        lines = steady_text(tree.body.text(separator=_BREAK)).split(_BREAK)
-        if self._mode == "main":
-            lines, is_kept = drop_link_lines(lines)
-            hrefs = list(compress(hrefs, is_kept))
-        return (*filter(None, map(_one_line, lines)), *hrefs)
-
-    def _blocks(self, page: bytes) -> list[Block]:
-        """Return the same blocks with their elements."""
-        tree = self._tree(page)
-        if tree is None:
-            return []
-        owners = block_elements(tree.css("a[href]"))
-        hrefs = self._flatten(tree)
-        located, elements = locate(tree)
-        lines = [steady_text(line) for line, _ in located]
-        is_kept = [True] * len(hrefs)
-        if self._mode == "main":
-            lines, is_kept = drop_link_lines(lines)
-        page_itself = Element()
-        links = [
-            (href, elements.get(owner, page_itself))
-            for href, owner in zip(hrefs, owners, strict=True)
-        ]
-        texts = [
-            (_one_line(line), element) for line, (_, element) in zip(lines, located, strict=True)
-        ]
-        return [*_numbered("text", texts), *_numbered("link", compress(links, is_kept))]
+def explain_blocks(
+    body: bytes,
+    content_type: str | None,
+    reader: Reader,
+    template: SiteTemplate | None = None,
+    ignored: frozenset[bytes] = frozenset(),
+) -> list[tuple[str, str, str]]:
+    """Return each block of a body: own, furniture, template or noise; its path; its text."""
+    content = reader.read(body, content_type, template)
+    own = {id(block) for block, _ in content.own(ignored)}
+    explained = []
+    for block, kind in zip(content.blocks, content.whose, strict=True):
+        name = "furniture" if kind is Kind.FURNITURE else "template"
+        if kind <= Kind.BESIDE:
+            name = "own" if id(block) in own else "noise"
+        path = "/".join(
+            around.name for around in reversed([*block.element.ancestors()]) if around.name
+        )
+        explained.append((name, path, block.text))
+    return explained
 
 
-def _numbered(name: str, texts: Iterable[tuple[str, Element]]) -> Iterator[Block]:
-    """Number the texts, or links, of each element."""
-    counts = Counter[Element]()
-    for text, element in texts:
-        if text:
-            counts[element] += 1
-            yield Block(text, element, f"{name} {counts[element]}")
+def _block_around(node: LexborNode) -> LexborNode:
+    """Return the element that breaks the line that a node is in: itself, or one around it."""
+    while node.tag in INLINE and node.parent is not None:
+        node = node.parent
+    return node
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _link_text(attributes: dict[str, str | None]) -> str:
-    """Return where a link leads, with its title."""
-    title = attributes.get("title")
-    href = steady_link(attributes.get("href") or "")
-    return f"{_LINK}{href} {_one_line(steady_text(title))}" if title else _LINK + href
-
-
-def _check_selector(selector: str) -> None:
+def _check_selector(name: str, selector: str) -> None:
     try:
         LexborHTMLParser("<p>").css(selector)
     except SelectolaxError:
-        raise ArgumentError(f"selector: '{selector}' is not a CSS selector") from None
+        raise ArgumentError(f"{name}: '{selector}' is not a CSS selector") from None
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:

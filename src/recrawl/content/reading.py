@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from recrawl.content.compare import Comparison, Patience, compare, compare_twice
 from recrawl.content.links import links
-from recrawl.content.reader import Reader
+from recrawl.content.reader import Content, Reader
+from recrawl.content.template import SiteTemplate, Sketches
 from recrawl.records import Page, Response, digest_of
 
 #: A body of at most so many bytes, with at most so many tags, is harmless: reading it takes a few
@@ -27,11 +28,13 @@ class Reading:
         found: What the visit found, without the new copy.
         copy: Which response has the new copy, counted from 0; None if there is none.
         links: The addresses that the new copy links to, if they were asked for.
+        sketches: What the page has in its elements, for the template of its site.
     """
 
     found: Comparison
     copy: int | None = None
     links: tuple[str, ...] = ()
+    sketches: Sketches | None = None
 
 
 def read_response(
@@ -44,12 +47,22 @@ def read_response(
     digests: tuple[bytes | None, ...] = (None,),
     outage: str | None = None,
     follow: bool = False,
+    template: SiteTemplate | None = None,
 ) -> Reading:
     """Compare a response with the copy, as `compare` does, and find the links of a new copy."""
+    reader = _Once(reader)
     found = compare(
-        page, response, reader, previous, patience=patience, outage=outage, digest=digests[0]
+        page,
+        response,
+        reader,
+        previous,
+        patience=patience,
+        outage=outage,
+        template=template,
+        digest=digests[0],
     )
-    return _reading(found, (response,), digests, follow=follow)
+    responses = (response,)
+    return _reading(page, found, responses, digests, reader, template, follow=follow)
 
 
 def read_twice(
@@ -62,10 +75,22 @@ def read_twice(
     patience: Patience,
     digests: tuple[bytes | None, ...] = (None, None),
     follow: bool = False,
+    template: SiteTemplate | None = None,
 ) -> Reading:
     """Compare two responses with the copy, as `compare_twice` does; and find the links."""
-    found = compare_twice(page, first, second, reader, previous, patience=patience, digests=digests)
-    return _reading(found, (first, second), digests, follow=follow)
+    reader = _Once(reader)
+    found = compare_twice(
+        page,
+        first,
+        second,
+        reader,
+        previous,
+        patience=patience,
+        template=template,
+        digests=digests,
+    )
+    responses = (first, second)
+    return _reading(page, found, responses, digests, reader, template, follow=follow)
 
 
 def beginnings(
@@ -89,14 +114,18 @@ def beginnings(
 
 
 def _reading(
+    page: Page,
     found: Comparison,
     responses: tuple[Response, ...],
     digests: tuple[bytes | None, ...],
+    reader: Reader,
+    template: SiteTemplate | None,
     *,
     follow: bool,
 ) -> Reading:
+    sketches = _sketches(page, responses[-1], reader, template)
     if found.content is None:
-        return Reading(found)
+        return Reading(found, sketches=sketches)
     # Equal bodies are as good as one another; those that begin alike may differ.
     copy = next(
         number
@@ -109,15 +138,48 @@ def _reading(
         if follow
         else ()
     )
-    return Reading(replace(found, content=None), copy, tuple(linked))
+    return Reading(replace(found, content=None), copy, tuple(linked), sketches)
 
 
-def is_parsed(page: Page, response: Response, *, follow: bool) -> bool:
-    """Whether reading a response means parsing it; a body identical to the copy is not parsed."""
+class _Once(Reader):
+    """Reads each body once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.__dict__ = dict(reader.__dict__)
+        self._read = dict[int, Content]()
+
+    def read(
+        self, body: bytes, content_type: str | None = None, template: SiteTemplate | None = None
+    ) -> Content:
+        """Read a body, or return what it was read as; the bodies outlive this object."""
+        found = self._read.get(id(body))
+        if found is None:
+            found = self._read[id(body)] = super().read(body, content_type, template)
+        return found
+
+
+def _sketches(
+    page: Page, response: Response, reader: Reader, template: SiteTemplate | None
+) -> Sketches | None:
+    """Return what a body teaches about the template of its site, if it is to be learned."""
+    if template is None or not reader.learns or not is_parsed(page, response, template=template):
+        return None
+    body = response.body or b""
+    return reader.read(body, response.header("content-type"), template).sketches
+
+
+def is_parsed(
+    page: Page, response: Response, *, follow: bool = False, template: SiteTemplate | None = None
+) -> bool:
+    """Whether reading a response means parsing it.
+
+    A body identical to the copy is not parsed, nor is a first one, unless its links are followed or
+    little is known yet of its site's template.
+    """
     if response.error is not None or response.body is None:
         return False
     if page.body is None:
-        return follow
+        return follow or (template is not None and template.is_young)
     return digest_of(response.body) != page.body
 
 

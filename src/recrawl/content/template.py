@@ -61,8 +61,8 @@ class SiteTemplate:
     >>> menu, text = bytes(6), bytes(5) + b"t"
     >>> for page in range(4):
     ...     template.learn(page, {menu: sketch_of(["Home"]), text: sketch_of([f"Page {page}"])})
-    >>> template.furniture == {menu}
-    True
+    >>> template.furniture == {menu}, template.has_siblings
+    (True, True)
     >>> SiteTemplate.from_bytes(template.to_bytes()).furniture == {menu}
     True
     """
@@ -80,6 +80,13 @@ class SiteTemplate:
     def is_young(self) -> bool:
         """Whether every page should be learned from, also those that need not be read."""
         return self.pages < YOUNG
+
+    @property
+    def has_siblings(self) -> bool:
+        """Whether it has learned from more than one page."""
+        return any(agreed + differed for _, _, agreed, differed in self._elements.values()) or (
+            len({page for page, *_ in self._elements.values()}) > 1
+        )
 
     @property
     def furniture(self) -> frozenset[bytes]:

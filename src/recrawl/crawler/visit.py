@@ -62,12 +62,11 @@ class Visitor:
         """Visit a page and return what was found; nothing is recorded yet."""
         conditional = not wants_full(page, self.full_every)
         response = await self.fetcher.fetch(page, conditional=conditional)
-        reader = self._reader_of(page)
         try:
             reading = await self._read(
                 page,
                 (response,),
-                self._copy(page) if wants_copy(page, response, reader) else None,
+                self._copy(page) if wants_copy(page, response) else None,
             )
         except TooExpensiveError:
             return self._too_expensive(page, response)

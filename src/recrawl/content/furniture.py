@@ -1,0 +1,232 @@
+"""What a site puts around its pages, told from what a page says.
+
+1. The text of a page is the innermost element with nearly all of its prose: long lines that are not
+   links. Dialogs that ask for consent are prose too, but not the page's.
+2. In the text, elements made for furniture (navigation, asides, dialogs, forms, buttons) are
+   furniture. Outside it, so are elements with telling ids and classes, and those that the site's
+   template has.
+3. Whatever else is outside the text is the page's own, but its numbers and dates do not count.
+
+Marks are hints, not proof: they never hide most of what a page says, and a page that has nothing
+but furniture is all its own.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import lru_cache
+
+from recrawl.content.outline import Block, Element
+from recrawl.content.template import PATH_BYTES, Sketches, sketch_of
+
+_TAGS = frozenset({"nav", "aside", "dialog", "select", "menu", "form"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"})
+#: Furniture of a page, unless they are an article's or a section's.
+_EDGES = frozenset({"header", "footer"})
+_SECTIONING = frozenset({"article", "main", "section"})
+_ROLES = frozenset(
+    "navigation banner contentinfo complementary search dialog alertdialog menu menubar "
+    "toolbar alert tablist".split()
+)
+#: Words in ids and classes: of dialogs that ask for consent...
+_CONSENT = frozenset(["cookie", "cookies", "cookiebot", "consent", "gdpr", "onetrust"])
+#: ...and of what else stands around texts.
+_AROUND = _CONSENT | frozenset(
+    "nav navbar navigation menu menus megamenu submenu footer header topbar sidebar search "
+    "login signin signup widget announcement alert carousel lang language languages locale "
+    "masthead dropdown drawer hamburger logo copyright placeholder ad ads advert "
+    "advertisement banner breadcrumb breadcrumbs share sharing social newsletter subscribe "
+    "subscription promo promotion related recommended recommendations similar popup modal "
+    "overlay toast skip toolbar".split()
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+#: A line at least this long, with less than this share of it in links, is prose.
+_PROSE, _MAX_LINKED = 60, 0.4
+#: The text of a page is the innermost element with this share of its prose.
+_NEARLY_ALL = 0.95
+#: Hints that would hide more than this share are not believed.
+_MAX_HIDDEN = 0.5
+#: The share of its letters that a page without prose keeps, whatever its site's template says.
+_MIN_LEFT = 0.2
+
+
+class Kind(IntEnum):
+    """Whose a block is."""
+
+    #: The page's own text.
+    OWN = 0
+    #: The page's own, outside its text: numbers and dates do not count.
+    BESIDE = 1
+    #: The site's, by its marks.
+    FURNITURE = 2
+    #: The site's, as it stands on other pages too.
+    TEMPLATE = 3
+
+
+def is_prose(block: Block) -> bool:
+    """Whether a block is a long line that is not mostly links."""
+    return not block.is_link and len(block.text) >= _PROSE and block.linked < _MAX_LINKED
+
+
+def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) -> list[Kind]:
+    """Return whose each block of a page is.
+
+    Args:
+        blocks: The blocks of the page.
+        template: The paths of elements that belong to the site.
+    """
+    prose = _prose_of(blocks)
+    text = _text_of(prose)
+    marks = _Marks(text)
+    if sum(size for element, size in prose.items() if marks.hides_inside(element)) > (
+        _MAX_HIDDEN * sum(prose.values())
+    ):
+        marks.believed = False
+    kinds = [marks.kind(block.element) for block in blocks]
+    if template:
+        _apply(template, blocks, kinds, prose)
+    pairs = zip(kinds, blocks, strict=True)
+    if not any(kind <= Kind.BESIDE and not block.is_link for kind, block in pairs):
+        return [Kind.OWN] * len(blocks)
+    return kinds
+
+
+def sketches_of(blocks: Sequence[Block]) -> Sketches:
+    """Return what a page has in its elements without prose, for the template of its site."""
+    texts = defaultdict[Element, list[str]](list)
+    for block in blocks:
+        texts[block.element].append(block.text)
+    for block in blocks:
+        if is_prose(block):
+            texts.pop(block.element, None)
+    return {
+        element.path[:PATH_BYTES]: sketch_of(found)
+        for element, found in texts.items()
+        if element.parent is not None
+    }
+
+
+def _prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
+    """Return the letters of prose in each element; of consent only if there is little else."""
+    prose, consent = defaultdict[Element, int](int), dict[Element, bool]()
+    for block in blocks:
+        if is_prose(block):
+            prose[block.element] += len(block.text)
+    asking = {element for element in prose if _asks_for_consent(element, consent)}
+    if sum(prose[element] for element in asking) > _MAX_HIDDEN * sum(prose.values()):
+        return prose
+    return {element: size for element, size in prose.items() if element not in asking}
+
+
+def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bool:
+    if element is None:
+        return False
+    found = known.get(element)
+    if found is None:
+        found = known[element] = not _words(element.hint).isdisjoint(_CONSENT) or (
+            _asks_for_consent(element.parent, known)
+        )
+    return found
+
+
+def _text_of(prose: dict[Element, int]) -> Element | None:
+    """Return the innermost element with nearly all prose; None without any."""
+    inside = defaultdict[Element, int](int)
+    for element, size in prose.items():
+        for ancestor in element.ancestors():
+            inside[ancestor] += size
+    wanted = _NEARLY_ALL * sum(prose.values())
+    return max(
+        (element for element, size in inside.items() if size >= wanted),
+        key=lambda element: element.depth,
+        default=None,
+    )
+
+
+class _Marks:
+    """What the marks of elements say, given the text of the page."""
+
+    def __init__(self, text: Element | None) -> None:
+        self._text = text
+        self._inside = dict[Element, tuple[bool, bool]]()
+        # What is said of an element around the text is said of the text too: it says nothing.
+        self._outside = {} if text is None else dict.fromkeys(text.ancestors(), False)
+        self.believed = True
+
+    def kind(self, element: Element) -> Kind:
+        """Return whose the blocks of an element are."""
+        if element.is_watched:
+            return Kind.OWN
+        if self._text is None or self._in_text(element)[0]:
+            return Kind.FURNITURE if self.hides_inside(element) else Kind.OWN
+        return Kind.FURNITURE if self._hides_outside(element) else Kind.BESIDE
+
+    def hides_inside(self, element: Element) -> bool:
+        """Whether an element in the text, or around it in there, is made for furniture."""
+        return self.believed and self._in_text(element)[1]
+
+    def _in_text(self, element: Element) -> tuple[bool, bool]:
+        """Return whether an element is in the text, and in an element made for furniture there."""
+        found = self._inside.get(element)
+        if found is None:
+            if element is self._text or element.parent is None:
+                found = element is self._text or self._text is None, False
+            else:
+                is_in, is_marked = self._in_text(element.parent)
+                found = is_in, is_marked or (is_in and _is_made_for_it(element))
+            self._inside[element] = found
+        return found
+
+    def _hides_outside(self, element: Element) -> bool:
+        found = self._outside.get(element)
+        if found is None:
+            found = self._outside[element] = element.parent is not None and (
+                self._hides_outside(element.parent)
+                or _is_made_for_it(element)
+                or not _words(element.hint).isdisjoint(_AROUND)
+            )
+        return found
+
+
+def _is_made_for_it(element: Element) -> bool:
+    """Whether the tag or the role of an element says that it is furniture."""
+    if element.tag in _EDGES:
+        return not any(around.tag in _SECTIONING for around in element.ancestors())
+    if element.tag == "button":
+        # Headings that open and close what is below them are buttons too.
+        return not any(around.tag in _HEADINGS for around in element.ancestors())
+    return element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
+
+
+@lru_cache(maxsize=4096)
+def _words(hint: str) -> frozenset[str]:
+    """Return the words of ids and classes, also of those written together."""
+    return frozenset(word.lower() for word in _WORD.findall(hint))
+
+
+def _apply(
+    template: frozenset[bytes],
+    blocks: Sequence[Block],
+    kinds: list[Kind],
+    prose: dict[Element, int],
+) -> None:
+    """Mark what the template has, unless hardly anything would be left; never prose."""
+    found = [
+        number
+        for number, (block, kind) in enumerate(zip(blocks, kinds, strict=True))
+        if kind <= Kind.BESIDE
+        and block.element.path[:PATH_BYTES] in template
+        and block.element not in prose
+        and not block.element.is_watched
+    ]
+    if not prose:
+        letters = sum(
+            len(block.text) for block, kind in zip(blocks, kinds, strict=True) if kind <= 1
+        )
+        hidden = sum(len(blocks[number].text) for number in found)
+        if letters - hidden < _MIN_LEFT * letters:
+            return
+    for number in found:
+        kinds[number] = Kind.TEMPLATE

@@ -1,0 +1,96 @@
+"""Slow noise: what a page's own history of differences gives away.
+
+A second fetch seconds later cannot see a date that is new every day. Two habits show in the
+differences that visits found: the only difference is a date, a time or a count, again and again;
+and the page says what it said before, to and fro. The blocks concerned are suspects first, and are
+ignored when they have done it often enough. Prose is never a suspect.
+"""
+
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recrawl.content.furniture import is_prose
+from recrawl.content.noise import noise, text_key
+from recrawl.content.outline import Block
+
+#: How often a difference of dates or counts must be the only one, and how often a page must return
+#: to what it said before.
+DATED, TO_AND_FRO = 2, 2
+_MAX_SUSPECTS, _DIGESTS, _DIGEST_BYTES = 18, 4, 4
+_SUSPECT = struct.Struct("<8sB")
+# A short line with one of these, and a number, tells when, or how many looked.
+_DATED = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\b(?:mon|tues?|wed(?:nes)?"
+    r"|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b"
+    r"|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b|\b\d{1,2}:\d{2}\b|\bago\b|\btoday\b|\byesterday\b"
+    r"|\b(?:views?|viewed|visits?|visitors?|reads?|likes?|shares?|comments?|replies|followers?"
+    r"|subscribers?|members?|online|downloads?|votes?|points?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a page was seen to do.
+
+    Attributes:
+        digests: Of what it said last, the newest at the end.
+        suspects: How often each key was the only difference.
+    """
+
+    digests: tuple[bytes, ...] = ()
+    suspects: tuple[tuple[bytes, int], ...] = ()
+
+    @classmethod
+    def from_bytes(cls, packed: bytes) -> "History":
+        """Return what `to_bytes` packed."""
+        if not packed:
+            return cls()
+        end = 1 + packed[0] * _DIGEST_BYTES
+        digests = tuple(packed[at : at + _DIGEST_BYTES] for at in range(1, end, _DIGEST_BYTES))
+        rest = packed[end:]
+        return cls(digests, tuple(_SUSPECT.iter_unpack(rest[: len(rest) // 9 * 9])))
+
+    def to_bytes(self) -> bytes:
+        """Return it as at most 200 bytes."""
+        digests = self.digests[-_DIGESTS:]
+        suspects = self.suspects[-_MAX_SUSPECTS:]
+        return (
+            bytes([len(digests)])
+            + b"".join(digests)
+            + b"".join(_SUSPECT.pack(key, min(count, 255)) for key, count in suspects)
+        )
+
+    def after(
+        self, digest: bytes, new: Sequence[Block], old: Sequence[Block]
+    ) -> "tuple[History, frozenset[bytes]]":
+        """Return the history after a change, and the keys of blocks to ignore from now on.
+
+        Args:
+            digest: Of what the page says now.
+            new: The blocks that are new.
+            old: The blocks that are gone.
+        """
+        short = digest[:_DIGEST_BYTES]
+        digests = (*self.digests, short)[-_DIGESTS:]
+        keys, needed = frozenset[bytes](), 0
+        if not any(map(is_prose, (*new, *old))):
+            if _is_dated(new, old):
+                keys, needed = frozenset(map(text_key, new)), DATED
+            elif short in self.digests[:-1]:
+                keys, needed = noise(new, old), TO_AND_FRO
+        counts = dict(self.suspects)
+        for key in keys:
+            counts[key] = counts.get(key, 0) + 1
+        learned = frozenset(key for key in keys if counts[key] >= needed)
+        left = tuple((key, count) for key, count in counts.items() if key not in learned)
+        return History(digests, left), learned
+
+
+def _is_dated(new: Sequence[Block], old: Sequence[Block]) -> bool:
+    """Whether blocks differ in nothing but dates, times and counts."""
+    if not new or not all(_DATED.search(block.text) for block in (*new, *old)):
+        return False
+    return sorted(map(text_key, new)) == sorted(map(text_key, old))

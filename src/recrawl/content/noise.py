@@ -1,0 +1,172 @@
+"""Which blocks of a page differ although nothing happened, and how they are known next time.
+
+Two fetches in a row cannot differ in anything that matters. Whatever differs is identified by keys
+that still match at the next visit, and is ignored from then on. What varies too slowly for that is
+learned from the differences that visits found: `history`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+
+from recrawl.content.furniture import is_prose
+from recrawl.content.masking import masked
+from recrawl.content.outline import Block, Element
+
+#: Elements that hold the content of a page; they are never ignored as a whole.
+_CONTENT = frozenset({"html", "body", "main", "article", ""})
+#: Parts of a text: of those that stand right in the content, one is not like the other.
+_OF_TEXT = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote"})
+#: A box of which several blocks differ is ignored, if at most this share of it is the same...
+_MAX_SAME = 0.75
+#: ...and the box around it too, if nearly nothing in there is the same.
+_HARDLY_SAME = 1 / 3
+_SEVERAL = 2
+
+
+def box_key(element: Element) -> bytes:
+    """Identifies everything inside an element."""
+    return _hash(b"in", element.path)
+
+
+def text_key(block: Block) -> bytes:
+    """Identifies such a text in such an element, whatever its numbers."""
+    return _hash(b"text", block.element.path, masked(block.text).encode(errors="replace"))
+
+
+def position_keys(blocks: Iterable[Block]) -> list[bytes]:
+    """Return what identifies whatever is in the position of each block: a number in its element."""
+    counts = Counter[tuple[Element, bool]]()
+    keys = []
+    for block in blocks:
+        counts[block.element, block.is_link] += 1
+        number = counts[block.element, block.is_link]
+        keys.append(_hash(b"at", block.element.path, b"%d %d" % (block.is_link, number)))
+    return keys
+
+
+def _hash(*parts: bytes) -> bytes:
+    return blake2b(b"\x00".join(parts), digest_size=8).digest()
+
+
+def are_ignored(blocks: Sequence[Block], ignored: frozenset[bytes]) -> list[bool]:
+    """Return for each block whether it is ignored."""
+    boxes = dict[Element, bool]()
+
+    def in_box(element: Element | None) -> bool:
+        if element is None:
+            return False
+        found = boxes.get(element)
+        if found is None:
+            found = boxes[element] = box_key(element) in ignored or in_box(element.parent)
+        return found
+
+    return [
+        in_box(block.element) or position in ignored or text_key(block) in ignored
+        for block, position in zip(blocks, position_keys(blocks), strict=True)
+    ]
+
+
+def noise(one: Sequence[Block], other: Sequence[Block]) -> frozenset[bytes]:
+    """Return the keys of the blocks that differ between two fetches in a row.
+
+    A key matches as little as it can while still matching next time:
+
+    - a text that is the same except for numbers, dates and tokens: such a text in such an element;
+    - if several blocks of a list or box differ, everything inside it, unless it is the page, its
+      main part or an article, or holds prose that does not differ;
+    - otherwise, any text in that position, such as the third item of a list.
+
+    If the texts are all the same and only their order differs, the positions they are in.
+    """
+    new, old = _missing(one, other), _missing(other, one)
+    shared = {text_key(one[number]) for number in new} & {text_key(other[number]) for number in old}
+    places = [*((one, number) for number in new), *((other, number) for number in old)]
+    differing = [(side, n) for side, n in places if text_key(side[n]) not in shared]
+    boxes = _boxes(one, other, {id(one): set(new), id(other): set(old)}, differing)
+    positions = {id(one): position_keys(one), id(other): position_keys(other)}
+    keys = frozenset(
+        {box_key(box) for box in boxes}
+        | shared
+        | {
+            positions[id(side)][number]
+            for side, number in differing
+            if not any(box_key(around) in map(box_key, boxes) for around in _around(side[number]))
+        }
+    )
+    left = [
+        [block.key for block, gone in zip(side, are_ignored(side, keys), strict=True) if not gone]
+        for side in (one, other)
+    ]
+    return keys if left[0] == left[1] else keys | _moved(one, other)
+
+
+def _missing(blocks: Sequence[Block], others: Sequence[Block]) -> list[int]:
+    """Return the numbers of the blocks that have no equal among the others, one for one."""
+    left = Counter((block.element.path, block.key) for block in others)
+    missing = []
+    for number, block in enumerate(blocks):
+        what = (block.element.path, block.key)
+        if left[what]:
+            left[what] -= 1
+        else:
+            missing.append(number)
+    return missing
+
+
+def _moved(one: Sequence[Block], other: Sequence[Block]) -> frozenset[bytes]:
+    """Return the keys of the positions whose text differs."""
+    here, there = (
+        dict(zip(position_keys(blocks), (block.key for block in blocks), strict=True))
+        for blocks in (one, other)
+    )
+    return frozenset(key for key in here.keys() | there.keys() if here.get(key) != there.get(key))
+
+
+def _around(block: Block) -> Iterator[Element]:
+    return block.element.ancestors()
+
+
+def _boxes(
+    one: Sequence[Block],
+    other: Sequence[Block],
+    differing: dict[int, set[int]],
+    blocks: list[tuple[Sequence[Block], int]],
+) -> list[Element]:
+    """Return the boxes that several blocks differ in."""
+    count, varied = defaultdict[bytes, int](int), defaultdict[bytes, int](int)
+    steady_prose = set[bytes]()
+    for side in (one, other):
+        for number, block in enumerate(side):
+            differs = number in differing[id(side)]
+            keep = not differs and is_prose(block)
+            for element in _around(block):
+                count[element.path] += 1
+                varied[element.path] += differs
+                if keep:
+                    steady_prose.add(element.path)
+
+    def same(element: Element) -> float:
+        return 1.0 - varied[element.path] / count[element.path]
+
+    found = list[Element]()
+    for side, number in blocks:
+        candidates = [element for element in _around(side[number]) if _may_be_box(element)]
+        candidates = [box for box in candidates if box.path not in steady_prose]
+        smallest = next((box for box in candidates if varied[box.path] >= 2 * _SEVERAL), None)
+        if smallest is None:
+            smallest = next((b for b in candidates if varied[b.path] >= _SEVERAL), None)
+            if smallest is None or same(smallest) > _HARDLY_SAME:
+                continue
+        if same(smallest) > _MAX_SAME:
+            continue
+        larger = candidates[candidates.index(smallest) :]
+        found.append(next((b for b in reversed(larger) if same(b) <= _HARDLY_SAME), smallest))
+    return found
+
+
+def _may_be_box(element: Element) -> bool:
+    """Whether it may be ignored as a whole."""
+    if element.tag in _CONTENT or element.parent is None:
+        return False
+    return not (element.tag in _OF_TEXT and element.parent.tag in _CONTENT)

@@ -1,0 +1,340 @@
+"""What a page says is told from what its site puts around it, and nobody can hide in there."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.content.compare import Comparison, compare, compare_twice, wants_second_fetch
+from recrawl.content.reader import Reader, explain_blocks
+from recrawl.content.template import MAX_ELEMENTS, SiteTemplate, sketch_of
+from recrawl.records import ChangeKind, Outcome, Page, Response
+
+PROSE = (
+    "Leeks are cut into rings, washed well, and boiled in salted water for twenty minutes.",
+    "Potatoes are peeled and added later, as they need less time than most people think.",
+    "Serve it hot, with bread, and keep some for the next day: it is better then than now.",
+)
+MENU = ("Home", "Recipes", "Shop", "About us", "Contact")
+
+
+def page(
+    title: str = "Leek soup",
+    prose: tuple[str, ...] = PROSE,
+    *,
+    menu: tuple[str, ...] = MENU,
+    box: tuple[str, ...] = (),
+    style: str = "",
+) -> bytes:
+    """Return a page; the menu and the box have no marks at all."""
+    links = "".join(f"<div class=x><a href='/{item}'>{item}</a></div>" for item in menu)
+    boxed = "".join(f"<div class=y>{item}</div>" for item in box)
+    text = "".join(f"<p>{line}</p>" for line in prose)
+    return (
+        f"<body{style}><div class=l>{links}</div><div class=t><h1>{title}</h1>{text}</div>"
+        f"<div class=z>{boxed}</div></body>"
+    ).encode()
+
+
+def site(pages: int = 4, **more: object) -> SiteTemplate:
+    """Return the template that is learned from pages that share their menu and say other things."""
+    template = SiteTemplate()
+    for number in range(pages):
+        prose = tuple(f"{line} This is recipe {number}." for line in PROSE)
+        body = page(f"Soup {number}", prose, **more)  # type: ignore[arg-type]
+        template.learn(number, Reader().read(body, template=template).sketches)
+    return template
+
+
+def kind_of(old: bytes, new: bytes, template: SiteTemplate | None = None) -> ChangeKind | None:
+    one, other = (Reader().read(body, "text/html", template) for body in (old, new))
+    change = other.difference(one)
+    return None if change is None else change.kind
+
+
+NEW_MENU = (*MENU[:3], "Jobs", "Press")
+
+
+def test_a_new_item_in_the_menu_of_a_site_is_no_change_of_its_pages() -> None:
+    assert kind_of(page(), page(menu=NEW_MENU), site()) is ChangeKind.FURNITURE
+    assert kind_of(page(), page("Leek stew"), site()) is ChangeKind.TEXT
+    assert kind_of(page(), page(prose=(*PROSE[:2], "New.")), site()) is ChangeKind.TEXT
+
+
+def test_a_page_alone_on_its_host_is_read_as_it_is() -> None:
+    assert kind_of(page(), page(menu=NEW_MENU)) is ChangeKind.TEXT
+    assert kind_of(page(), page(menu=NEW_MENU), site(1)) is ChangeKind.TEXT
+
+
+@pytest.mark.parametrize(
+    "furniture",
+    [
+        "<nav>{}</nav>",
+        "<footer>{}</footer>",
+        "<aside>{}</aside>",
+        "<div role=dialog>{}</div>",
+        "<div class='site-header'>{}</div>",
+        "<div id=cookieConsent><p>{}</div>",
+        "<button>{}</button>",
+    ],
+)
+def test_marked_furniture_is_no_change_once_the_site_has_shown_two_pages(furniture: str) -> None:
+    old, new = (page() + furniture.format(text).encode() for text in ("Spring", "Summer"))
+    assert kind_of(old, new, site(2)) is ChangeKind.FURNITURE
+    assert kind_of(old, new) is ChangeKind.TEXT
+
+
+def test_headings_that_open_what_is_below_them_are_no_furniture() -> None:
+    old, new = (page(title=f"<button>{text}</button>") for text in ("1. Leeks", "1. Peas"))
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+
+
+@pytest.mark.parametrize("hidden", ["<nav>{}</nav>", "<div class=cookie-banner>{}</div>"])
+def test_a_page_that_marks_all_it_says_as_furniture_is_still_seen_to_change(hidden: str) -> None:
+    old, new = (
+        hidden.format("".join(f"<p>{line}</p>" for line in lines)).encode()
+        for lines in (PROSE, (*PROSE[:2], PROSE[2].replace("hot", "cold")))
+    )
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+    links = "<nav><a href=/{0}>{0}</a></nav>"
+    old, new = links.format("one").encode(), links.format("two").encode()
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+
+
+@pytest.mark.parametrize("prose", [PROSE, ("Short.", "Lines.", "Only.")])
+def test_a_page_that_copies_itself_onto_its_siblings_is_still_seen_to_change(
+    prose: tuple[str, ...],
+) -> None:
+    template = SiteTemplate()
+    for number in range(30):
+        template.learn(number, Reader().read(page(prose=prose), template=template).sketches)
+    changed = page(prose=(*prose[:2], "Something else."))
+    assert kind_of(page(prose=prose), changed, template) is ChangeKind.TEXT
+
+
+def test_a_banner_that_comes_to_all_pages_is_the_sites_after_a_few() -> None:
+    template = site()
+    with_banner = page(box=("Sale", "Only this week"))
+    assert kind_of(page(), with_banner, template) is ChangeKind.TEXT
+    for number in range(10, 14):
+        body = page(f"Soup {number}", box=("Sale", "Only this week"))
+        template.learn(number, Reader().read(body, template=template).sketches)
+    assert kind_of(page(), with_banner, template) is ChangeKind.FURNITURE
+    # The box is the site's now, whatever is in it tomorrow.
+    assert kind_of(with_banner, page(box=("Fair", "Next week")), template) is ChangeKind.FURNITURE
+
+
+def test_a_redesign_is_at_most_one_change_and_the_new_template_is_learned() -> None:
+    template, styled = site(), " class=new"
+
+    def redesigned(number: int, menu: tuple[str, ...] = MENU) -> bytes:
+        body = page(f"Soup {number}", menu=menu).replace(b"div", b"section")
+        return body.replace(b"class=", b"class=r-").replace(b"<body", b"<body" + styled.encode())
+
+    assert kind_of(page("Soup 1"), redesigned(1), template) is not ChangeKind.TEXT
+    for number in range(5):
+        template.learn(number, Reader().read(redesigned(number), template=template).sketches)
+    assert kind_of(redesigned(1), redesigned(1, NEW_MENU), template) is ChangeKind.FURNITURE
+
+
+def test_how_large_a_change_is() -> None:
+    one = Reader().read(page())
+    for lines, least, most in ((1, 0.2, 0.5), (3, 0.8, 1.0)):
+        prose = tuple(f"All new: {n}" * 9 for n in range(lines)) + PROSE[lines:]
+        change = Reader().read(page(prose=prose)).difference(one)
+        assert change is not None
+        assert change.kind is ChangeKind.TEXT
+        assert least <= change.share <= most
+    links = Reader().read(page().replace(b"/Shop", b"/store")).difference(one)
+    assert links is not None
+    assert (links.kind, links.share) == (ChangeKind.LINKS, 0.0)
+
+
+def test_it_counts_how_often_and_in_which_order_a_page_says_something() -> None:
+    def table(*cells: str) -> bytes:
+        return page(prose=(*PROSE, *cells))
+
+    assert kind_of(table("yes", "no", "yes"), table("no", "no", "yes"), site()) is ChangeKind.TEXT
+    assert kind_of(table("yes", "no"), table("no", "yes"), site()) is ChangeKind.TEXT
+
+
+def test_small_changes_can_be_left_out() -> None:
+    before = Page(1, "http://a.example/", "a.example")
+    first = visit(before, page(), None)
+    typo = page(prose=(*PROSE[:2], PROSE[2] + "!"))
+    assert visit(first.page, typo, page()).outcome is Outcome.CHANGED
+    patient = Reader(min_change=0.5)
+    found = visit(first.page, typo, page(), patient)
+    assert found.outcome is Outcome.UNCHANGED
+    assert found.change is not None
+    assert 0.0 < found.change.share < 0.5
+
+
+def visit(
+    before: Page,
+    body: bytes,
+    copy: bytes | None,
+    reader: Reader | None = None,
+    template: SiteTemplate | None = None,
+) -> Comparison:
+    response = Response(before.url, 200, 1, (("Content-Type", "text/html"),), body)
+    return compare(before, response, reader or Reader(), copy, template=template)
+
+
+def test_furniture_renews_the_copy_but_is_no_change() -> None:
+    first = visit(Page(1, "http://a.example/", "a.example"), page(), None)
+    found = visit(first.page, page(menu=NEW_MENU), page(), template=site())
+    assert (found.outcome, found.page.changes) == (Outcome.UNCHANGED, 0)
+    assert found.content == page(menu=NEW_MENU)
+    assert found.change is not None
+    assert found.change.kind is ChangeKind.FURNITURE
+    # A template that has changed since is no change of the page either.
+    again = visit(found.page, page(menu=MENU), page(menu=NEW_MENU), template=site(9))
+    assert again.outcome is Outcome.UNCHANGED
+
+
+def test_selectors_watch_and_ignore_what_the_user_says() -> None:
+    watching, ignoring = Reader(watch=["div.l"]), Reader(ignore=["h1"])
+    template = site()
+    for reader, new, kind in (
+        (watching, page(menu=NEW_MENU), ChangeKind.TEXT),
+        (ignoring, page("Stew"), None),
+        (Reader("selector", "div.l"), page(menu=NEW_MENU), ChangeKind.TEXT),
+    ):
+        one, other = (reader.read(body, "text/html", template) for body in (page(), new))
+        change = other.difference(one)
+        assert (None if change is None else change.kind) is kind
+    assert len({Reader().kind, watching.kind, ignoring.kind}) == 3
+
+
+def test_the_blocks_of_a_page_are_explained() -> None:
+    body = page() + b"<nav>Menu</nav>"
+    explained = explain_blocks(body, "text/html", Reader(), site())
+    found = {text: (kind, path) for kind, path, text in explained}
+    assert found["Leek soup"] == ("own", "body/div.t/h1")
+    assert found["Menu"] == ("furniture", "body/nav")
+    assert found["Home"] == ("template", "body/div.l/div.x")
+
+
+#: Ways in which pages differ every day although nobody edited them.
+DAILY = {
+    "date": lambda day: f"<p>Today is the {day % 28 + 1} June 2026</p>",
+    "ago": lambda day: f"<span>Seen {day} days ago by all</span><br>",
+    "views": lambda day: f"<p>{1_000 + day * 7} views</p>",
+}
+
+
+class Crawled:
+    """A page that is visited once a day, in its main part a line that is new every day."""
+
+    def __init__(self) -> None:
+        self.page, self.copy = Page(0, "http://a.example/", "a.example"), b""
+
+    def visit(self, body: bytes) -> Outcome:
+        found = visit(self.page, body, self.copy or None)
+        if found.outcome is Outcome.CHANGED and wants_second_fetch(self.page, found.page):
+            response = Response(self.page.url, 200, 1, (("Content-Type", "text/html"),), body)
+            found = compare_twice(self.page, response, response, Reader(), self.copy)
+        self.page, self.copy = found.page, found.content or self.copy
+        return found.outcome
+
+
+@pytest.mark.parametrize("name", DAILY)
+def test_slow_noise_is_learned_from_the_history_of_a_page(name: str) -> None:
+    crawled = Crawled()
+    found = [
+        crawled.visit(page(prose=(*PROSE, "")) + DAILY[name](day).encode()) for day in range(30)
+    ]
+    assert found.count(Outcome.CHANGED) <= 3
+    assert set(found[5:]) == {Outcome.UNCHANGED}
+    assert crawled.visit(page("Stew") + DAILY[name](31).encode()) is Outcome.CHANGED
+    assert len(crawled.page.suspects) <= 200
+
+
+def test_a_box_that_comes_and_goes_is_learned_from_the_history_of_a_page() -> None:
+    crawled = Crawled()
+    boxes = [(), ("Sale", "This week"), (), ("Sale", "This week")] * 6
+    found = [crawled.visit(page(box=box)) for box in boxes]
+    assert found.count(Outcome.CHANGED) <= 4
+    assert set(found[6:]) == {Outcome.UNCHANGED}
+    assert crawled.visit(page("Stew")) is Outcome.CHANGED
+
+
+def test_prices_and_prose_are_never_taken_for_slow_noise() -> None:
+    crawled = Crawled()
+    prices = [crawled.visit(page(prose=(*PROSE, f"Price: {9 + day}.99 €"))) for day in range(20)]
+    assert set(prices[1:]) == {Outcome.CHANGED}
+    crawled, texts = Crawled(), (PROSE, PROSE[:2])
+    swapped = [crawled.visit(page(prose=texts[day % 2])) for day in range(20)]
+    assert set(swapped[1:]) == {Outcome.CHANGED}
+
+
+@pytest.mark.parametrize("drawn_from", [10, 20, 50])
+def test_a_lesson_about_a_box_holds_for_whatever_is_drawn_next(drawn_from: int) -> None:
+    rng = Random(drawn_from)  # noqa: S311 - a game
+
+    def draw() -> bytes:
+        items = (f"<li><a href='/p/{n}'>Item {chr(65 + n % 26)} {n}</a>" for n in
+                 rng.sample(range(drawn_from), 5))  # fmt: skip
+        return page() + f"<div class=also><h4>See also</h4><ul>{''.join(items)}</ul></div>".encode()
+
+    ignored = frozenset[bytes]()
+    for _ in range(3):
+        one, other = Reader().read(draw()), Reader().read(draw())
+        if one.difference(other, ignored):
+            ignored |= one.noise(other)
+    copy = Reader().read(draw())
+    found = [Reader().read(draw()).difference(copy, ignored) for _ in range(300)]
+    assert sum(change is not None and change.kind is ChangeKind.TEXT for change in found) <= 6
+
+
+def test_noise_that_would_hide_most_of_a_page_is_not_believed() -> None:
+    """A page that sends other prose at every second look cannot hide what it says next week."""
+    one, other = (
+        Reader().read(page(prose=tuple(f"{line} {word}" for line in PROSE)))
+        for word in ("ever so much", "never at all, and not a bit of it")
+    )
+    ignored = one.noise(other)
+    later = Reader().read(page(prose=tuple(f"{line} and then some more" for line in PROSE)))
+    change = later.difference(one, ignored)
+    assert change is not None
+    assert change.kind is ChangeKind.TEXT
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.binary(min_size=6, max_size=6),
+            st.lists(st.text(max_size=5), max_size=6).map(sketch_of),
+            max_size=8,
+        ),
+        max_size=12,
+    )
+)
+def test_a_template_survives_the_store(pages: list[dict[bytes, tuple[int, ...]]]) -> None:
+    template = SiteTemplate()
+    for number, sketches in enumerate(pages):
+        template.learn(number, sketches)
+    again = SiteTemplate.from_bytes(template.to_bytes())
+    assert again.to_bytes() == template.to_bytes()
+    assert (again.furniture, again.pages) == (template.furniture, template.pages)
+
+
+def test_a_template_is_small_whatever_a_site_sends() -> None:
+    template = SiteTemplate()
+    for number in range(30):
+        paths = {f"{number:02}{n:04}".encode(): sketch_of(["x"]) for n in range(500)}
+        template.learn(number, paths)
+    packed = template.to_bytes()
+    assert len(packed) <= 20_000
+    assert SiteTemplate.from_bytes(packed[:-1]).pages == 0
+    assert len(packed) // 18 >= MAX_ELEMENTS
+
+
+def test_keys_of_another_kind_do_not_apply() -> None:
+    first = visit(Page(1, "http://a.example/", "a.example"), page(), None)
+    old = replace(first.page, ignored=frozenset({b"12345678"}), suspects=b"\0")
+    found = visit(old, page("Stew"), page(), Reader("main"))
+    assert found.outcome is Outcome.CHANGED
