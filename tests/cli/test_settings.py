@@ -57,9 +57,11 @@ proxy = "http://me:sesame@proxy.example:3128"
 [host."a.example"]
 budget = "10/month"
 auth = "me:sesame"
+ignore = ["#ads", "aside:is(.a, .b)"]
 headers = { Accept-Language = "de", X-Key = "sesame" }
 [url."https://a.example/news/*"]
 selector = "article"
+min_change = "5%"
 max_interval = "50ms"
 headers = { X-Other = "env:KEY" }
 """
@@ -78,6 +80,9 @@ def test_what_applies_to_a_url_is_shown_with_where_it_was_set_and_without_secret
         "budget": ("10/month", f"recrawl.toml, {host}"),
         "fingerprint": ("selector", f"recrawl.toml, {pattern}"),
         "selector": ("article", f"recrawl.toml, {pattern}"),
+        "watch": ("", "default"),
+        "ignore": ("#ads, aside:is(.a, .b)", f"recrawl.toml, {host}"),
+        "min_change": ("5%", f"recrawl.toml, {pattern}"),
         "headers": (
             "Accept-Language: de, X-Key: ••••, X-Other: env:KEY",
             f"recrawl.toml, {pattern}",

@@ -1,16 +1,18 @@
 """What ``recrawl show`` prints about a page."""
 
 import json
+import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
-from crawler.filled import ABOUT, BELIEFS, BROKEN, GONE, NEW, NEWS, PRICE, fill
+from crawler.filled import ABOUT, BELIEFS, BROKEN, GONE, NEW, NEWS, NEWS_BODY, PRICE, fill
 from scipy import stats
 
-from recrawl.records import Outcome, Response, Visit
+from recrawl.records import Change, ChangeKind, Outcome, Response, Visit
 from recrawl.store.sqlite import SqliteStore
 
 
@@ -76,7 +78,99 @@ def test_text_from_a_server_cannot_control_the_terminal() -> None:
     assert "\x1b" not in run("show", BROKEN).stdout
 
 
+def log_changes(*changes: tuple[Outcome, Change | None]) -> None:
+    """Log visits to a page that differed from its copy, the last one last."""
+    with SqliteStore.open("recrawl.db") as store:
+        page = store.page(NEWS)
+        assert page is not None
+        at = (page.last_visit or 0) + 1
+        store.record(
+            [
+                Visit(page, outcome, Response(NEWS, 200, at + n), change=change)
+                for n, (outcome, change) in enumerate(changes)
+            ]
+        )
+
+
+def test_how_large_changes_were() -> None:
+    furniture = Outcome.UNCHANGED, Change(ChangeKind.FURNITURE)
+    log_changes(
+        (Outcome.CHANGED, Change(ChangeKind.LINKS)),
+        furniture,
+        (Outcome.CHANGED, Change(ChangeKind.TEXT, 0.125)),
+        furniture,
+        (Outcome.UNCHANGED, None),
+    )
+    shown = run("show", NEWS).stdout
+    assert re.search(r"last change  \d{4}-\d\d-\d\d \d\d:\d\d UTC, 12 % of its text\n", shown)
+    assert "furniture    2 visits found only the site's furniture changed\n" in shown
+    assert "compared; links only" in shown
+    assert shown.count("compared; furniture only") == 2
+    told = json.loads(run("show", NEWS, "--format", "json").stdout)
+    assert told["furniture_visits"] == 2
+    sizes = [(visit["change_kind"], visit["change_share"]) for visit in told["history"]]
+    assert sizes[:3] == [(None, None), ("furniture", 0.0), ("text", 0.125)]
+
+
+BLOCKS = [
+    ("furniture", "nav", "Home"),
+    ("own", "main > p", "News \x1b[2J of the day. " + "Many words. " * 30),
+    ("template", "div.related", "Also read"),
+    ("noise", "main > time", "[bold]12:00"),
+]
+
+
+def explained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Let the copy have these blocks; return what they are asked about."""
+    asked: list[Any] = []
+
+    def explain(*given: Any) -> list[tuple[str, str, str]]:  # noqa: ANN401
+        asked.extend(given)
+        return BLOCKS
+
+    monkeypatch.setattr("recrawl.content.reader.explain_blocks", explain)
+    return asked
+
+
+def test_what_is_taken_for_the_pages_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = explained(monkeypatch)
+    shown = run("show", NEWS, "--blocks").stdout
+    assert shown.startswith(f"{NEWS}\nBlocks in the copy of ")
+    assert "UTC: 1 of its own, 1 of furniture, 1 of the site's template, 1 of noise.\n" in shown
+    lines = shown.splitlines()[4:8]
+    for line, (kind, element, _) in zip(lines, BLOCKS, strict=True):
+        assert line.startswith(kind)
+        assert line.rstrip().endswith(element)
+    assert "\x1b" not in shown
+    assert "[bold]12:00" in shown
+    body, content_type, reader, template, ignored = asked
+    assert (body, content_type) == (NEWS_BODY, "text/html; charset=latin-1")
+    assert (reader.kind.partition("/")[0], template.pages, ignored) == ("text", 0, frozenset())
+
+
+def test_blocks_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    explained(monkeypatch)
+    printed = run("show", NEWS, "--blocks", "--format", "json").stdout
+    assert "\x1b" not in printed
+    told = json.loads(printed)
+    assert told["page"] == NEWS
+    listed = [(block["kind"], block["element"], block["text"]) for block in told["blocks"]]
+    assert listed == BLOCKS
+
+
+def test_blocks_are_those_of_the_stored_copy_read_by_what_is_set() -> None:
+    Path("recrawl.toml").write_text('[host."a.example"]\nselector = "i"\n', encoding="utf-8")
+    assert run("show", ABOUT, "--blocks").stdout.endswith(" UTC: none.\n")
+    assert json.loads(run("show", NEWS, "--blocks", "--format", "json").stdout)["blocks"] == []
+    Path("recrawl.toml").unlink()
+    (block,) = json.loads(run("show", NEWS, "--blocks", "--format", "json").stdout)["blocks"]
+    assert (block["kind"], block["text"]) == ("own", "News é")
+
+
 def test_refusals() -> None:
+    assert (
+        refused("show", NEW, "--blocks") == f"{NEW}: there is no copy yet; `recrawl run` makes one"
+    )
     unknown = "https://nobody.example/"
     assert refused("show", unknown).startswith(f"{unknown}: this page is not in recrawl.db")
     assert refused("show", NEWS, "--format", "csv") == "--format: 'csv' is none of table, json"

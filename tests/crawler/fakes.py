@@ -21,6 +21,7 @@ from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import StoreError
 from recrawl.hosts import host_of
@@ -70,6 +71,7 @@ class MemoryStore:
         self.spent: list[Spent] = []
         self.meta: dict[str, str] = {}
         self.learned: dict[str, dict[str, bytes]] = {}
+        self.templates: dict[str, bytes] = {}
         self.robots: list[RobotsText] = []
         self.maps: dict[str, SitemapFile] = {}
         self.removed: set[str] = set()
@@ -177,7 +179,13 @@ class MemoryStore:
     def seed_hosts(self) -> list[str]:
         return sorted({page.host for page in self.known.values() if page.depth == 0})
 
-    def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
+    def record(
+        self,
+        visits: Sequence[Visit],
+        spent: Spent | None = None,
+        templates: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.templates.update(templates or {})
         for visit in visits:
             assert visit.page.number in self.known, "a page that is not there was visited"
             self.known[visit.page.number] = visit.page
@@ -187,6 +195,9 @@ class MemoryStore:
                 self.bodies[visit.page.body] = visit.content
         self.log += [visit for visit in visits if not visit.is_refusal]
         self.spent += [] if spent is None else [spent]
+
+    def template(self, host: str) -> bytes | None:
+        return self.templates.get(host)
 
     def body(self, digest: bytes) -> bytes:
         if digest not in self.bodies:
@@ -461,6 +472,7 @@ def crawl(
                 patience_of(settings),
                 pool,
                 follow_depth=settings.max_depth if settings.follow else 0,
+                templates=Templates(store.template),
             ),
             thread,
             settings,

@@ -51,6 +51,19 @@ def test_lists_numbers_and_booleans_of_toml_are_understood() -> None:
     assert found.follow_hosts == ("a.example", "b.example")
 
 
+@pytest.mark.parametrize("typed", ["0.05", "5%", " 5 % "])
+def test_a_share_is_understood_in_percent_too(typed: str) -> None:
+    assert load_settings(environ={"RECRAWL_MIN_CHANGE": typed}).min_change == 0.05
+
+
+def test_selectors_are_a_list_and_may_have_commas() -> None:
+    given = ["#comments", "aside:is(.related, .more)"]
+    Path("mine.toml").write_text(f"ignore = {given}\nmin_change = 0.1\n", encoding="utf-8")
+    found = load_settings(environ={"RECRAWL_WATCH": "h1, h2"}, file="mine.toml")
+    assert (found.ignore, found.watch) == (tuple(given), ("h1, h2",))
+    assert found.min_change == 0.1
+
+
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
@@ -61,6 +74,9 @@ def test_lists_numbers_and_booleans_of_toml_are_understood() -> None:
         ({"RECRAWL_FOLLOW": "maybe"}, "RECRAWL_FOLLOW: 'maybe' is not true or false"),
         ({"RECRAWL_MAX_BYTES": "10XB"}, "RECRAWL_MAX_BYTES: '10XB' is not a size"),
         ({"RECRAWL_FINGERPRINT": "magic"}, "fingerprint: 'magic' is not one of"),
+        ({"RECRAWL_MIN_CHANGE": "5 %%"}, "RECRAWL_MIN_CHANGE: '5 %%' is not a share"),
+        ({"RECRAWL_MIN_CHANGE": "101%"}, "RECRAWL_MIN_CHANGE: '101%' is too large; the maximum"),
+        ({"RECRAWL_MIN_CHANGE": "nan"}, "RECRAWL_MIN_CHANGE: 'nan' is too small"),
         ({"RECRAWL_SELECTOR": "main"}, "selector is given, but fingerprint is text"),
         ({"RECRAWL_FINGERPRINT": "selector"}, "selector is missing"),
     ],

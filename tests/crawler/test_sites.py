@@ -223,6 +223,45 @@ def test_a_table_for_no_site_is_refused(text: str, sentence: str) -> None:
     assert sentence in str(caught.value)
 
 
+READ = """
+ignore = ["#ads"]
+min_change = "5%"
+[host."a.example"]
+ignore = ["#comments", "aside.related"]
+[url."https://a.example/prices/*"]
+watch = "table"
+min_change = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "ignore", "watch", "min_change"),
+    [
+        ("https://b.example/", ("#ads",), (), 0.05),
+        ("https://a.example/", ("#comments", "aside.related"), (), 0.05),
+        ("https://a.example/prices/1", ("#comments", "aside.related"), ("table",), 0.0),
+    ],
+)
+def test_what_counts_is_set_per_site(
+    url: str, ignore: tuple[str, ...], watch: tuple[str, ...], min_change: float
+) -> None:
+    found = settings_of(READ)
+    site = found.site_of(url)
+    assert (site.ignore, site.watch, site.min_change) == (ignore, watch, min_change)
+    readers = site_readers(found)
+    assert readers(url).min_change == min_change
+    assert readers(url) is readers(url)
+
+
+@pytest.mark.parametrize("name", ["watch", "ignore"])
+def test_an_invalid_selector_of_what_counts_is_refused_before_the_crawl(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name}: 'p\\[' is not a CSS selector$"):
+        site_readers(settings_of(f'{name} = ["h1", "p["]'))
+    for_host = settings_of(f'[host."a.example"]\n{name} = ["p["]')
+    with pytest.raises(SettingsError, match=rf'^recrawl.toml, \[host\."a.example"\], {name}: '):
+        site_readers(for_host)
+
+
 def test_an_invalid_selector_is_refused_before_the_crawl_begins() -> None:
     found = settings_of('[url."https://a.example/*"]\nselector = "p["\n')
     with pytest.raises(SettingsError, match=r'^recrawl.toml, \[url\."https://a.example/\*"\], sel'):

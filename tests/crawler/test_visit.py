@@ -11,12 +11,24 @@ from site_server import page_about
 from recrawl.content.compare import Patience
 from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
+from recrawl.content.reading import Reading
+from recrawl.content.template import YOUNG, SiteTemplate
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
+from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE, HostPacing
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import Outcome, Page, Response, Validators, Visit, digest_of
+from recrawl.records import (
+    Change,
+    ChangeKind,
+    Outcome,
+    Page,
+    Response,
+    Validators,
+    Visit,
+    digest_of,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -160,6 +172,61 @@ def test_what_need_not_be_parsed_is_not_sent_to_another_process() -> None:
     for response, before in ((ok(same), page), (ok(same), replace(page, body=None))):
         visitor = Visitor(Scripted(response), Reader(), lambda _: same, 20, PATIENCE, Hopeless())
         assert asyncio.run(visitor.visit(before)).outcome is not Outcome.FAILED
+
+
+class Sketching:
+    """Reads pages, and finds a menu on each; notes which templates it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[SiteTemplate | None] = []
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        template = kwargs.get("template")
+        assert template is None or isinstance(template, SiteTemplate)
+        self.given.append(template)
+        found = function(*args, **kwargs)
+        assert isinstance(found, Reading)
+        change = Change(ChangeKind.LINKS, 0.5)
+        with_change = replace(found.found, change=change)
+        return replace(found, found=with_change, sketches=MENU)
+
+
+MENU = {b"menu..": (1, 2)}
+LONG = b"<p>Word.</p>" * 2_000
+
+
+def test_what_a_page_has_in_its_elements_comes_with_the_visit() -> None:
+    pool, changed = Sketching(), replace(COPY, not_modified=1)
+    visitor = Visitor(Scripted(ok(LONG)), Reader(), lambda _: OLD, 20, PATIENCE, pool)
+    found = asyncio.run(visitor.visit(changed))
+    assert (found.outcome, found.sketches) == (Outcome.CHANGED, MENU)
+    assert found.change == Change(ChangeKind.LINKS, 0.5)
+
+
+@pytest.mark.parametrize(("pages", "is_read"), [(YOUNG - 1, True), (YOUNG, False)])
+def test_first_bodies_are_read_while_little_is_known_of_their_site(
+    pages: int, *, is_read: bool
+) -> None:
+    template = SiteTemplate()
+    for number in range(pages):
+        template.learn(number, MENU)
+    known = Templates({COPY.host: template.to_bytes()}.get)
+    pool, new = Sketching(), replace(COPY, body=None, last_visit=None)
+    for follow, expected in ((0, is_read), (1, True)):
+        web = Scripted(ok(LONG))
+        parts = Reader(), lambda _: OLD, 20, PATIENCE, pool
+        visitor = Visitor(web, *parts, follow_depth=follow, templates=known)
+        found = asyncio.run(visitor.visit(new))
+        assert (found.outcome, found.content) == (Outcome.FIRST, LONG)
+        assert (found.sketches is not None) == expected
+    assert [one.furniture for one in pool.given if one] == [{b"menu.."}] * (1 + is_read)
+
+
+def test_a_first_body_that_is_too_expensive_to_learn_from_is_a_copy_all_the_same() -> None:
+    bomb = b"<p>" * 50_000
+    visitor = Visitor(Scripted(ok(bomb)), Reader(), lambda _: OLD, 20, PATIENCE, Hopeless())
+    found = asyncio.run(visitor.visit(replace(COPY, body=None, last_visit=None)))
+    assert (found.outcome, found.content, found.sketches) == (Outcome.FIRST, bomb, None)
 
 
 def test_links_of_a_new_copy_are_read_with_it_as_far_as_they_are_followed() -> None:

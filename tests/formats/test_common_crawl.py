@@ -21,7 +21,7 @@ from recrawl.formats.common_crawl import (
     write_crawl_log,
 )
 from recrawl.formats.crawl_log import read_log
-from recrawl.records import SIGNALS, Outcome
+from recrawl.records import SIGNALS, ChangeKind, Outcome
 
 NOON = 1_767_268_800_000_000
 AT_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -84,12 +84,22 @@ def test_a_visit_is_told_in_common_crawls_words(tmp_path: Path) -> None:
         "not_modified": False,
         "last_modified": None,
         "error": None,
+        "change_share": None,
+        "change_kind": None,
     }
     told = {"changed": False, "outcome": "unchanged", "signal": "etag", "not_modified": True}
     assert told.items() <= two.items()
     assert two["prev_fetch_time"] == AT_NOON
     assert two["content_digest"] is None
     assert two["content_truncated"] is None
+
+
+@pytest.mark.parametrize("kind", ChangeKind)
+def test_how_large_a_change_is(tmp_path: Path, kind: ChangeKind) -> None:
+    changed = row(change_kind=int(kind), change_share=0.25)
+    write_common_crawl([batch(changed)], tmp_path / "log.parquet")
+    (found,) = parquet.read_table(tmp_path / "log.parquet").to_pylist()
+    assert (found["change_share"], found["change_kind"]) == (0.25, kind.name.lower())
 
 
 @pytest.mark.parametrize("outcome", Outcome)

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 from recrawl.records import (
+    Change,
+    ChangeKind,
     Fingerprint,
     Outcome,
     Page,
@@ -37,13 +39,24 @@ def found(page: Page, content: bytes, at: int, outcome: Outcome = Outcome.CHANGE
         fingerprint=Fingerprint("text/1", digest_of(content + b"!")),
         body=digest_of(content),
         ignored=frozenset([b"key", b""]) if len(content) % 2 else frozenset(),
+        suspects=content[:1],
         visits=page.visits + 1,
         changes=page.changes + (outcome is Outcome.CHANGED),
     )
     response = Response(
         page.url, 200, at, HEADERS, content, requests=2, transferred=len(content), seconds=0.25
     )
-    return Visit(after, outcome, response, page.last_visit, (0.5, 2.0), content, at - HOUR)
+    change = Change(ChangeKind.TEXT, 0.25) if outcome is Outcome.CHANGED else None
+    return Visit(
+        after,
+        outcome,
+        response,
+        page.last_visit,
+        (0.5, 2.0),
+        content,
+        at - HOUR,
+        change=change,
+    )
 
 
 def unchanged(page: Page, at: int) -> Visit:

@@ -10,7 +10,16 @@ import pytest
 from store.made_up import HEADERS, HOUR, NOON, address, failed, found, gone, new_pages, unchanged
 
 from recrawl.errors import ArgumentError, StoreError
-from recrawl.records import NO_TIME, Outcome, Page, RobotsText, State, Validators
+from recrawl.records import (
+    NO_TIME,
+    Change,
+    ChangeKind,
+    Outcome,
+    Page,
+    RobotsText,
+    State,
+    Validators,
+)
 from recrawl.store.rows import (
     Added,
     Edits,
@@ -106,6 +115,41 @@ def test_a_visit_is_written_with_all_that_it_changes(store: SqliteStore) -> None
     outcomes = dict.fromkeys(Outcome, 0) | {Outcome.FIRST: 1}
     assert store.spent(NOON) == Spending(6, 3, 1, outcomes)
     assert store.spent(NOON + HOUR) == Spending(0, 0, 0, dict.fromkeys(Outcome, 0))
+
+
+def test_how_large_a_change_is_and_what_it_taught_are_written(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    first = found(known(store, 1), b"one", NOON, Outcome.FIRST)
+    store.record([first], templates={first.page.host: b"menu"})
+    changes = [*(Change(kind, 0.5) for kind in ChangeKind), None]
+    for hours, change in enumerate(changes, 1):
+        visit = found(known(store, 1), b"two", NOON + hours * HOUR)
+        store.record([replace(visit, change=change)])
+    assert known(store, 1).suspects == b"t"
+    assert [visit.change for visit in store.history(1, 9)] == [*reversed(changes), None]
+    assert store.template(first.page.host) == b"menu"
+    assert store.template("nobody.example") is None
+
+
+def test_a_copy_is_renewed_though_only_the_furniture_changed(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    store.record([found(known(store, 0), b"one", NOON, Outcome.FIRST)])
+    visit = found(known(store, 0), b"two", NOON + HOUR, Outcome.UNCHANGED)
+    store.record([replace(visit, change=Change(ChangeKind.FURNITURE))])
+    copy = store.copy(address(0))
+    assert copy is not None
+    assert (copy.response.body, copy.response.at) == (b"two", NOON + HOUR)
+    assert (copy.page.visits, copy.page.changes) == (2, 0)
+    assert store.history(0, 1)[0].outcome is Outcome.UNCHANGED
+    assert store.totals().bodies == 1
+
+
+def test_visits_that_cannot_be_written_teach_nothing(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    visit = found(known(store, 0), b"one", NOON, Outcome.FIRST)
+    with pytest.raises(ArgumentError):
+        store.record([replace(visit, content=b"two")], templates={"host0.example": b"menu"})
+    assert store.template("host0.example") is None
 
 
 def test_how_an_outcome_was_determined_is_logged(store: SqliteStore) -> None:

@@ -1,5 +1,6 @@
 """Killed at any time: what was acknowledged is there, once, and the store is intact."""
 
+import os
 import random
 import subprocess
 import sys
@@ -24,7 +25,8 @@ with SqliteStore.open(sys.argv[1]) as store, store.lock():
     print("ready", flush=True)
     while True:
         pages = store.pages(range(at % 4, 40, 4)).values()
-        store.record([found(page, os.urandom(3_000), at) for page in pages])
+        visits = [found(page, os.urandom(3_000), at) for page in pages]
+        store.record(visits, templates={"host": b"%d" % at})
         print(at, flush=True)
         at += 1
 """
@@ -45,6 +47,8 @@ def test_nothing_acknowledged_is_lost_or_counted_twice(tmp_path: Path) -> None:
             assert set(acknowledged) <= set(logged)
             # Batches are complete; at most the one in flight was written but not acknowledged.
             assert set(logged.values()) <= {PAGES // 4}
+            # What is learned of a site is written with the visits that taught it.
+            assert store.template("host") == b"%d" % max(logged)
             assert store.totals().visits == sum(logged.values())
             assert store.spent(0).requests == 2 * sum(logged.values())
             at = max(logged, default=NOON) + 1
@@ -55,11 +59,12 @@ def test_nothing_acknowledged_is_lost_or_counted_twice(tmp_path: Path) -> None:
 def _killed(path: Path, at: int, batches: int, seconds: float) -> list[int]:
     """Kill a process some seconds after so many batches; return the times it acknowledged."""
     tests = str(Path(__file__).parents[1])
+    found = os.environ.get("PYTHONPATH")
     with subprocess.Popen(
         [sys.executable, "-c", RECORD, path, str(at)],
         stdout=subprocess.PIPE,
         text=True,
-        env={"PYTHONPATH": tests},
+        env={"PYTHONPATH": os.pathsep.join([tests, *filter(None, [found])])},
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

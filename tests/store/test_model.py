@@ -31,6 +31,8 @@ class Model(RuleBasedStateMachine):
         self.beliefs: dict[int, tuple[float, float]] = {}
         self.contents: dict[bytes, bytes] = {}
         self.log: dict[tuple[int, int], Outcome] = {}
+        self.changes: dict[tuple[int, int], tuple[int | None, float | None]] = {}
+        self.templates: dict[str, bytes] = {}
         self.requests = 0
         self.numbers = 0
         self.now = NOON
@@ -80,6 +82,7 @@ class Model(RuleBasedStateMachine):
             del self.pages[number]
             self.beliefs.pop(number, None)
         self.log = {visit: o for visit, o in self.log.items() if visit[0] not in numbers}
+        self.changes = {visit: self.changes[visit] for visit in self.log}
 
     @precondition(lambda self: self.pages)
     @rule(data=st.data(), again=st.booleans())
@@ -91,12 +94,16 @@ class Model(RuleBasedStateMachine):
             number = visit.page.number
             self.pages[number] = visit.page
             self.log[number, self.now] = visit.outcome
+            change = visit.change
+            self.changes[number, self.now] = (change.kind, change.share) if change else (None, None)
             self.requests += visit.response.requests
             if visit.belief is not None:
                 self.beliefs[number] = visit.belief
             if visit.content is not None:
                 self.contents[digest_of(visit.content)] = visit.content
-        self.store.record(visits)
+        taught = {visit.page.host: b"%d" % self.now for visit in visits}
+        self.templates |= taught
+        self.store.record(visits, templates=taught)
         if again:
             self.store.record(visits)
 
@@ -138,6 +145,10 @@ class Model(RuleBasedStateMachine):
         rows = [row for batch in self.store.visits(batch=3) for row in batch.to_pylist()]
         assert {(row["page"], row["at"]): row["outcome"] for row in rows} == self.log
         assert len(rows) == len(self.log)
+        told = {(row["page"], row["at"]): (row["change_kind"], row["change_share"]) for row in rows}
+        assert told == self.changes
+        hosts = [f"host{number}.example" for number in range(3)]
+        assert {h: b for h in hosts if (b := self.store.template(h))} == self.templates
         assert self.store.spent(0).requests == self.requests
         copies = {copy.page.number: copy.response.body for copy in self.store.copies()}
         assert copies == {

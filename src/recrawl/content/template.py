@@ -7,7 +7,7 @@ menus and boxes agree on most pages, what the pages say does not.
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, final
 from zlib import crc32
 
@@ -26,10 +26,16 @@ _MAX_COUNT = 30
 #: Every page is learned from until the site has shown this many; later only those that differ.
 YOUNG: Final = 20
 
-_ELEMENT = struct.Struct(f"<{PATH_BYTES}sH{SKETCH}HBB")
+#: An element: its path, the page it was last seen on, its sketch, and how many pages agreed and
+#: differed. The record is what is kept by path.
+_RECORD = struct.Struct(f"<H{SKETCH}HBB")
+_ELEMENT = struct.Struct(f"<{PATH_BYTES}s{_RECORD.size}s")
+_COUNTS = struct.Struct(f"<{PATH_BYTES}s{_RECORD.size - 2}xBB")
+_PAGES = struct.Struct(f"<{PATH_BYTES}xH{_RECORD.size - 2}x")
 _HEADER = struct.Struct("<BI")
 _VERSION = 1
 _EMPTY = 0xFFFF
+_PADDING = (_EMPTY,) * SKETCH
 
 
 def sketch_of(texts: Iterable[str]) -> tuple[int, ...]:
@@ -67,14 +73,20 @@ class SiteTemplate:
     True
     """
 
-    __slots__ = ("_elements", "_furniture", "pages")
+    __slots__ = ("_furniture", "_packed", "_siblings", "pages")
 
     def __init__(self) -> None:
         #: How many pages it has learned from, counted anew each time they are seen.
         self.pages = 0
-        # Page, sketch, and how many pages agreed and differed, by path; the last seen at the end.
-        self._elements = dict[bytes, tuple[int, tuple[int, ...], int, int]]()
+        # Elements, the last seen at the end. As objects of Python they would take ten times as much
+        # memory, and most of the time they only wait to be written or sent.
+        self._packed = b""
         self._furniture: frozenset[bytes] | None = None
+        self._siblings: bool | None = None
+
+    def __reduce__(self) -> tuple[Callable[[bytes], "SiteTemplate"], tuple[bytes]]:
+        """Send it to another process as bytes."""
+        return SiteTemplate.from_bytes, (self.to_bytes(),)
 
     @property
     def is_young(self) -> bool:
@@ -84,9 +96,12 @@ class SiteTemplate:
     @property
     def has_siblings(self) -> bool:
         """Whether it has learned from more than one page."""
-        return any(agreed + differed for _, _, agreed, differed in self._elements.values()) or (
-            len({page for page, *_ in self._elements.values()}) > 1
-        )
+        if self._siblings is None:
+            seen_on = {page for (page,) in _PAGES.iter_unpack(self._packed)}
+            self._siblings = len(seen_on) > 1 or any(
+                agreed + differed for _, agreed, differed in _COUNTS.iter_unpack(self._packed)
+            )
+        return self._siblings
 
     @property
     def furniture(self) -> frozenset[bytes]:
@@ -94,7 +109,7 @@ class SiteTemplate:
         if self._furniture is None:
             self._furniture = frozenset(
                 path
-                for path, (_, _, agreed, differed) in self._elements.items()
+                for path, agreed, differed in _COUNTS.iter_unpack(self._packed)
                 if agreed >= MIN_AGREEING and agreed >= MIN_SHARE * (agreed + differed)
             )
         return self._furniture
@@ -107,29 +122,17 @@ class SiteTemplate:
             sketches: A sketch per path.
         """
         self.pages += 1
-        self._furniture = None
-        page &= 0xFFFF
+        self._furniture = self._siblings = None
+        elements: dict[bytes, bytes] = dict(_ELEMENT.iter_unpack(self._packed))
         for path, sketch in sketches.items():
-            before = self._elements.pop(path, None)
-            agreed = differed = 0
-            if before is not None:
-                seen_on, known, agreed, differed = before
-                if seen_on != page:
-                    same = agree(sketch, known)
-                    agreed, differed = agreed + same, differed + (not same)
-                if agreed + differed > _MAX_COUNT:
-                    agreed, differed = agreed // 2, differed // 2
-            self._elements[path] = page, sketch, agreed, differed
-        for path in list(self._elements)[: len(self._elements) - MAX_ELEMENTS]:
-            del self._elements[path]
+            # Those that are seen move to the end.
+            elements[path] = _seen(elements.pop(path, None), page & 0xFFFF, sketch)
+        kept = [part for element in elements.items() for part in element]
+        self._packed = b"".join(kept)[-MAX_ELEMENTS * _ELEMENT.size :]
 
     def to_bytes(self) -> bytes:
         """Return it as bytes, at most 20 kB, for `from_bytes`."""
-        packed = [_HEADER.pack(_VERSION, min(self.pages, 2**32 - 1))]
-        for path, (page, sketch, agreed, differed) in self._elements.items():
-            padded = (*sketch, *([_EMPTY] * (SKETCH - len(sketch))))
-            packed.append(_ELEMENT.pack(path, page, *padded, agreed, differed))
-        return b"".join(packed)
+        return _HEADER.pack(_VERSION, min(self.pages, 2**32 - 1)) + self._packed
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> "SiteTemplate":
@@ -141,7 +144,24 @@ class SiteTemplate:
         if not is_whole or packed[0] != _VERSION:
             return template
         template.pages = _HEADER.unpack_from(packed)[1]
-        for path, page, *rest in _ELEMENT.iter_unpack(packed[_HEADER.size :]):
-            sketch = tuple(value for value in rest[:SKETCH] if value != _EMPTY)
-            template._elements[path] = page, sketch, rest[SKETCH], rest[SKETCH + 1]
+        template._packed = packed[_HEADER.size :]
         return template
+
+
+def _seen(before: bytes | None, page: int, sketch: tuple[int, ...]) -> bytes:
+    """Return the record of an element that was seen on a page."""
+    agreed = differed = 0
+    padded = (*sketch, *_PADDING[len(sketch) :])
+    if before is not None:
+        seen_on, *known, agreed, differed = _RECORD.unpack(before)
+        if seen_on != page:
+            # Most are equal, which is found out at once.
+            same = tuple(known) == padded or agree(sketch, tuple(_without_padding(known)))
+            agreed, differed = agreed + same, differed + (not same)
+        if agreed + differed > _MAX_COUNT:
+            agreed, differed = agreed // 2, differed // 2
+    return _RECORD.pack(page, *padded, agreed, differed)
+
+
+def _without_padding(sketch: list[int]) -> list[int]:
+    return sketch if sketch[-1] != _EMPTY else [value for value in sketch if value != _EMPTY]

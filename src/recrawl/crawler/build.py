@@ -29,6 +29,7 @@ from recrawl.crawler.site_tables import TABLES, read_sites
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import Status, read_status
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.http.access import Access
@@ -221,6 +222,7 @@ async def _crawl(
                 parse_pool,
                 follow_depth=settings.max_depth if settings.follow else 0,
                 memory=fetcher.memory,
+                templates=Templates(reader.template),
             ),
             thread,
             settings,

@@ -60,8 +60,10 @@ class Crawl:
                                    a second fetch if need be                      is not harmless
         HostPacing.backoff       when the host may be visited again               event loop
         CrawlFrontier.defer      no page of the host before that                  event loop
+        Templates.learn          what the pages of a host have in common          event loop
         Recorder.learn           visits teach the frontier -> beliefs             event loop
-        Storing.record           log, beliefs and copies in one transaction       store thread
+        Storing.record           log, beliefs, copies and templates in one        store thread
+                                 transaction
         Discovery.learn          links of changed pages, trust in sitemaps        store thread
 
         and from time to time
@@ -119,7 +121,12 @@ class Crawl:
         self._clock = clock = clock or Clock()
         self._watch = watch
         self._recorder = Recorder(
-            frontier, store, memory, visitor.patience.gone_time, clock.passing
+            frontier,
+            store,
+            memory,
+            visitor.patience.gone_time,
+            clock.passing,
+            visitor.templates,
         )
         self._learning = PriorLearning(frontier, store)
         self._waking = Waking(frontier, store, settings.budget)

@@ -78,8 +78,13 @@ class Storing(Protocol):
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
         """Return pages by URL."""
 
-    def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
-        """Write visits in one transaction."""
+    def record(
+        self,
+        visits: Sequence[Visit],
+        spent: Spent | None = None,
+        templates: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Write visits, and what they taught about sites, in one transaction."""
 
     def trouble(self) -> Trouble:
         """Return how many pages are not well."""

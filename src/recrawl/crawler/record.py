@@ -10,6 +10,7 @@ import numpy as np
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.retries import pause_after
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.templates import Templates
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, Visit
 from recrawl.store.rows import Spent
@@ -39,6 +40,7 @@ class Recorder:
         memory: Accounts for the bodies that wait to be written.
         gone_time: How long a page must be missing to be gone, in microseconds.
         passing: Returns how many seconds of the crawl's clock pass in some real seconds.
+        templates: Learn what pages have in common with others of their host.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class Recorder:
         memory: MemoryBudget,
         gone_time: int = round(MICROSECONDS_A_DAY),
         passing: Callable[[float], float] = float,
+        templates: Templates | None = None,
     ) -> None:
         self._frontier = frontier.frontier
         self._store = store
         self._memory = memory
         self._gone_time = gone_time
         self._passing = passing
+        self._templates = Templates() if templates is None else templates
         self._waiting: list[Visit] = []
         self._unwritten = 0
 
@@ -72,8 +76,9 @@ class Recorder:
         return self._unwritten >= MAX_UNWRITTEN
 
     def add(self, visit: Visit) -> None:
-        """Let a visit wait to be written."""
-        self._waiting.append(visit)
+        """Let a visit wait to be written; what it teaches about its site is learned at once."""
+        self._templates.learn(visit)
+        self._waiting.append(replace(visit, sketches=None))
         self._hold(_size(visit))
 
     def take_batch(self) -> list[Visit]:
@@ -91,7 +96,8 @@ class Recorder:
         Visits that were postponed, so that no host was asked, are not recorded.
         """
         written = [visit for visit in self.learn(visits) if not visit.response.postponed]
-        await self._store.call(self._store.store.record, written, spent)
+        learned = self._templates.changed()
+        await self._store.call(self._store.store.record, written, spent, learned)
         return written
 
     def learn(self, visits: Sequence[Visit]) -> list[Visit]:

@@ -47,16 +47,34 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def _share(text: str) -> float:
+    """Parse a share, also in percent.
+
+    >>> _share("0.05"), _share("5%"), _share("12.5 %")
+    (0.05, 0.05, 0.125)
+    """
+    number, percent, rest = text.strip().partition("%")
+    if rest:
+        raise ValueError
+    return float(number) / 100 if percent else float(number)
+
+
+def _selectors(text: str) -> tuple[str, ...]:
+    # A comma may be part of a selector, and means "or" otherwise: what it joins may stay joined.
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
 TEXT = Kind("text", "recrawl.db", str)
 BOOLEAN = Kind("true or false", "true, false", lambda text: _BOOLEANS[text.strip().lower()])
 COUNT = Kind("a number", "1, 20", int)
-SHARE = Kind("a share", "0, 0.5, 1", float)
+SHARE = Kind("a share", "0.05, 5%", _share)
 RATE = Kind("a rate", "2000/day, 5/min", parse_rate)
 DURATION = Kind("a duration", "1s, 30d", parse_duration)
 SECONDS = Kind("a duration", "500s, 1m", _seconds)
 SIZE = Kind("a size", "10MB, 500kB", _bytes)
 NAMES = Kind("names", "example.org, example.net", _names)
 PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
+SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)
 NUMBER = Kind("a number", "0.5, 2, 10", float)
 PROXY = Kind(
     "a proxy",
@@ -87,7 +105,7 @@ def setting(
 def parsed(described: Mapping[str, Any], given: Any, source: str) -> Any:  # noqa: ANN401
     """Parse the value of a setting; an error names the source it came from."""
     kind: Kind = described["kind"]
-    between = "\n" if kind is PATTERNS else ","
+    between = "\n" if kind in (PATTERNS, SELECTORS) else ","
     text = between.join(map(str, given)) if isinstance(given, (list, tuple)) else str(given)
     try:
         value = kind.parse(text)

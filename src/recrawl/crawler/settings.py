@@ -23,6 +23,7 @@ from recrawl.crawler.setting_kinds import (
     PROXY,
     RATE,
     SECONDS,
+    SELECTORS,
     SHARE,
     SIZE,
     TEXT,
@@ -138,6 +139,19 @@ class Settings:
     )
     selector: str = setting(
         "", TEXT, "With fingerprint = selector: CSS selector of the elements to compare."
+    )
+    watch: tuple[str, ...] = setting(
+        "", SELECTORS, "Elements that always count, even if they look like the site's furniture."
+    )
+    ignore: tuple[str, ...] = setting(
+        "", SELECTORS, "Elements that never count, such as a box of related pages."
+    )
+    min_change: float = setting(
+        "0",
+        SHARE,
+        "Share of a page's own text that must differ for a change to count; 0 for any change.",
+        minimum=0,
+        maximum="1",
     )
     full_fetch_every: int = setting(
         "20",

@@ -1,11 +1,15 @@
 """The readers that make the fingerprints of sites, by what is set for them."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from recrawl.content.reader import Mode, Reader
 from recrawl.crawler.settings import Settings
+from recrawl.crawler.sites import Site
 from recrawl.errors import ArgumentError, SettingsError
+
+#: The settings that a reader is made from.
+_NAMES = ("fingerprint", "selector", "watch", "ignore", "min_change")
 
 
 def site_readers(settings: Settings) -> Callable[[str], Reader]:
@@ -14,24 +18,37 @@ def site_readers(settings: Settings) -> Callable[[str], Reader]:
     Raises:
         SettingsError: A selector is invalid.
     """
-    made: dict[tuple[str, str], Reader] = {}
-    made[settings.fingerprint, settings.selector] = _reader(
-        settings.fingerprint, settings.selector, "selector"
-    )
+    made: dict[tuple[Any, ...], Reader] = {}
+
+    def reader_of(site: Site | Settings) -> Reader:
+        key = tuple(getattr(site, name) for name in _NAMES)
+        if key not in made:
+            made[key] = _reader(*key)
+        return made[key]
+
+    # Whatever is wrong is said now; which settings of several tables meet, a URL will show.
+    reader_of(settings)
     for section in settings.sites.sections:
-        if "fingerprint" in section.values:
-            mode, selector = section.values["fingerprint"], section.values["selector"]
-            made[mode, selector] = _reader(mode, selector, f"{section.source}, selector")
-
-    def of(url: str) -> Reader:
-        site = settings.site_of(url)
-        return made[site.fingerprint, site.selector]
-
-    return of
+        given = [section.values.get(name, getattr(Settings, name)) for name in _NAMES]
+        _reader(*given, source=f"{section.source}, ")
+    return lambda url: reader_of(settings.site_of(url))
 
 
-def _reader(mode: str, selector: str, source: str) -> Reader:
+def _reader(
+    mode: str,
+    selector: str,
+    watch: tuple[str, ...],
+    ignore: tuple[str, ...],
+    min_change: float,
+    source: str = "",
+) -> Reader:
     try:
-        return Reader(cast("Mode", mode), selector or None)
+        return Reader(
+            cast("Mode", mode),
+            selector or None,
+            watch=watch,
+            ignore=ignore,
+            min_change=min_change,
+        )
     except ArgumentError as error:
-        raise SettingsError(f"{source}: {str(error).removeprefix('selector: ')}") from None
+        raise SettingsError(f"{source}{error}") from None

@@ -12,6 +12,8 @@ from recrawl.crawler.setting_kinds import (
     PROXY,
     RATE,
     SECONDS,
+    SELECTORS,
+    SHARE,
     TEXT,
     Kind,
     parsed,
@@ -72,6 +74,11 @@ SITE_FIELDS: dict[str, dict[str, Any]] = {
     ),
     "fingerprint": _described(TEXT, "What is compared: bytes, text, main or selector."),
     "selector": _described(TEXT, "CSS selector of the elements to compare."),
+    "watch": _described(SELECTORS, "Elements that always count, whatever was learned."),
+    "ignore": _described(SELECTORS, "Elements that never count."),
+    "min_change": _described(
+        SHARE, "Share of a page's own text that must differ for a change to count.", 0, "1"
+    ),
     "headers": _described(HEADERS, "Headers to send."),
     "cookies": _described(COOKIES, "Cookies to send: a file in Netscape's format, cookies.txt."),
     "auth": _described(SECRET, "User and password for basic authentication, as user:password."),
@@ -179,7 +186,7 @@ def _plain(name: str, value: Any, at: str, _file: str) -> tuple[Any, str]:  # no
     found = parsed(SITE_FIELDS[name], value, at)
     if name == "fingerprint" and found not in FINGERPRINTS:
         raise SettingsError(f"{at}: {quoted(found)} is not one of {', '.join(FINGERPRINTS)}")
-    return found, str(value)
+    return found, ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _secret(name: str, value: Any, at: str, file: str) -> tuple[Secret, str]:  # noqa: ANN401

@@ -23,6 +23,9 @@ GLOBAL_NAMES = {
     "budget": "host_budget",
     "fingerprint": "fingerprint",
     "selector": "selector",
+    "watch": "watch",
+    "ignore": "ignore",
+    "min_change": "min_change",
     "proxy": "proxy",
     "min_interval": "min_interval",
     "max_interval": "max_interval",
@@ -39,6 +42,9 @@ class Site:
         budget: Visits per day to the host; 0 for no limit.
         fingerprint: What is compared.
         selector: With the fingerprint ``selector``.
+        watch: CSS selectors of elements that always count.
+        ignore: CSS selectors of elements that never count.
+        min_change: The share of a page's own text that must differ for a change to count.
         headers: Names and values.
         cookies: Path of a cookies file, "" for none.
         auth: User and password.
@@ -53,6 +59,9 @@ class Site:
     budget: float
     fingerprint: str
     selector: str
+    watch: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    min_change: float = 0.0
     headers: tuple[tuple[str, Secret], ...] = ()
     cookies: str = ""
     auth: Secret | None = None

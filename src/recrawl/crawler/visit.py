@@ -22,9 +22,11 @@ from recrawl.content.reading import (
     read_response,
     read_twice,
 )
+from recrawl.content.template import SiteTemplate
 from recrawl.crawler.outages import Outages
 from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.protocols import Fetching, Parsing
+from recrawl.crawler.templates import Templates
 from recrawl.errors import StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE
 from recrawl.http.memory_budget import MemoryBudget
@@ -46,6 +48,7 @@ class Visitor:
         outages: Hosts and folders whose pages are all not found.
         follow_depth: The links of new copies are read on pages fewer links than this from a seed.
         memory: Accounts for the bodies that are being parsed.
+        templates: What pages have in common with others of their host.
     """
 
     fetcher: Fetching
@@ -57,6 +60,7 @@ class Visitor:
     outages: Outages = field(default_factory=Outages)
     follow_depth: int = 0
     memory: MemoryBudget | None = None
+    templates: Templates = field(default_factory=Templates)
 
     async def visit(self, page: Page) -> Visit:
         """Visit a page and return what was found; nothing is recorded yet."""
@@ -108,15 +112,37 @@ class Visitor:
         rules: dict[str, Any] = {"patience": self.patience, "follow": follow}
         if len(responses) == 1:
             rules["outage"] = self._outage(page, responses[0])
+        template = self._template(page, responses, follow=follow)
+        if template is None:
+            return function(page, *responses, reader, previous, **rules)
+        rules["template"] = template
         bodies = [previous, *(response.body for response in responses)]
-        parsed = any(is_parsed(page, response, follow=follow) for response in responses)
-        if not parsed or is_harmless(*bodies):
+        if is_harmless(*bodies):
             return function(page, *responses, reader, previous, **rules)
         # The rest of the copy is not needed any more.
         del bodies
         short, previous, rules["digests"] = beginnings(responses, reader, previous)
-        with self._held(_size(responses, short, previous)):
-            return await self.parse_pool.run(function, page, *short, reader, previous, **rules)
+        try:
+            with self._held(_size(responses, short, previous)):
+                return await self.parse_pool.run(function, page, *short, reader, previous, **rules)
+        except TooExpensiveError:
+            if page.body is not None or follow:
+                raise
+            # It was to be read only for the template of its site, and is a copy all the same.
+            return function(page, *short, reader, previous, **rules | {"template": None})
+
+    def _template(
+        self, page: Page, responses: tuple[Response, ...], *, follow: bool
+    ) -> SiteTemplate | None:
+        """Return the template of a page's site if a response is to be parsed, else None.
+
+        The first bodies of pages are parsed for links, and while little is known of the site.
+        """
+        if not any(is_parsed(page, response, follow=True) for response in responses):
+            return None
+        template = self.templates.of(page.host)
+        is_first = page.body is None
+        return None if is_first and not (follow or template.is_young) else template
 
     @contextmanager
     def _held(self, size: int, *, waits: bool = False) -> Iterator[None]:
@@ -174,4 +200,6 @@ def _visit(before: Page, response: Response, reading: Reading, body: bytes | Non
         content=None if reading.copy is None else body,
         last_modified=found.last_modified,
         links=reading.links,
+        change=found.change,
+        sketches=reading.sketches,
     )

@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from recrawl.formats.tables import check_target, whole_file
-from recrawl.records import SIGNALS, Outcome
+from recrawl.records import SIGNALS, ChangeKind, Outcome
 
 _TIME = pa.timestamp("us", "UTC")
 
 #: A batch of the log as the store has it: one row per visit, by page and then by time. ``outcome``
-#: is an `Outcome`, ``signal`` an index in `SIGNALS`, and times are microseconds since 1970.
+#: is an `Outcome`, ``change_kind`` a `ChangeKind`, ``signal`` an index in `SIGNALS`, and times are
+#: microseconds since 1970.
 LOG = pa.schema(
     [
         pa.field("page", pa.int64(), nullable=False),
@@ -42,6 +43,8 @@ LOG = pa.schema(
         pa.field("mime", pa.string()),
         pa.field("redirect", pa.string()),
         pa.field("error", pa.string()),
+        pa.field("change_kind", pa.int8()),
+        pa.field("change_share", pa.float64()),
     ]
 )
 
@@ -69,6 +72,8 @@ COMMON_CRAWL = pa.schema(
         ("not_modified", pa.bool_()),
         ("last_modified", _TIME),
         ("error", pa.string()),
+        ("change_share", pa.float64()),
+        ("change_kind", pa.string()),
     ]
 )
 
@@ -86,6 +91,7 @@ CRAWL_LOG = pa.schema(
 
 _OUTCOMES = pa.array([outcome.name.lower() for outcome in Outcome])
 _CHANGED = pa.array([{Outcome.CHANGED: True, Outcome.UNCHANGED: False}.get(o) for o in Outcome])
+_CHANGE_KINDS = pa.array([kind.name.lower() for kind in ChangeKind])
 _WWW = re.compile(r"^www\d*\.")
 
 
@@ -99,6 +105,7 @@ def write_common_crawl(
     ``changed`` is null for a first visit, a failed one, and a page that was not found. A refused
     page has one row, with the outcome ``refused`` and the reason as its ``error``: as there was no
     visit, all other columns are null.
+    ``change_share`` and ``change_kind`` are null where a page did not differ from its copy.
 
     Args:
         batches: Record batches with the schema `LOG`.
@@ -191,6 +198,8 @@ def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401
         "fetch_ms": batch["ms"],
         "not_modified": pc.equal(batch["status"], HTTPStatus.NOT_MODIFIED),
         "error": batch["error"],
+        "change_share": batch["change_share"],
+        "change_kind": _CHANGE_KINDS.take(batch["change_kind"]),
     }
 
 

@@ -81,7 +81,7 @@ def read_headers(written: bytes) -> tuple[tuple[str, str], ...]:
 def read_page(row: Sequence[Any]) -> Page:
     """Decode a row of the view ``known_pages``."""
     number, url, host, importance, depth, state, last_visit, *rest = row
-    etag, last_modified, kind, fingerprint, ignored, body, *counts = rest
+    etag, last_modified, kind, fingerprint, ignored, suspects, body, *counts = rest
     visits, changes, streak, not_modified, failures, missing_since, retry_at, reason = counts
     return Page(
         number=number,
@@ -94,6 +94,7 @@ def read_page(row: Sequence[Any]) -> Page:
         validators=Validators(read_verbatim(etag), read_verbatim(last_modified)),
         fingerprint=None if kind is None else Fingerprint(kind, fingerprint),
         ignored=read_keys(ignored),
+        suspects=suspects or b"",
         body=body,
         visits=visits,
         changes=changes,

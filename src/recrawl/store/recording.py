@@ -1,7 +1,7 @@
 """Writing a batch of visits and everything they change, in one transaction."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha1
 from typing import Any, NamedTuple
 
@@ -30,7 +30,12 @@ class _Prepared(NamedTuple):
     deflated: bytes | None
 
 
-def record(database: Database, visits: Sequence[Visit], spent: Spent | None) -> None:
+def record(
+    database: Database,
+    visits: Sequence[Visit],
+    spent: Spent | None,
+    templates: Mapping[str, bytes],
+) -> None:
     """Write visits; see `SqliteStore.record`."""
     prepared = [_prepare(visit) for visit in visits]
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * (_OUTCOMES + len(Outcome)))
@@ -56,6 +61,7 @@ def record(database: Database, visits: Sequence[Visit], spent: Spent | None) -> 
         database.execute_many(
             "add_spending", [(hour, *count) for hour, count in counts.items() if any(count)]
         )
+        database.execute_many("set_template", templates.items())
 
 
 def _prepare(visit: Visit) -> _Prepared:
@@ -82,6 +88,7 @@ def _prepare(visit: Visit) -> _Prepared:
         write_legible(mime and mime.partition(";")[0].strip().lower()),
         None if response.url == page.url else write_legible(response.url),
         write_legible(response.error),
+        *((None, None) if visit.change is None else (visit.change.kind, visit.change.share)),
     )
     return _Prepared(visit, logged, deflated)
 
@@ -123,6 +130,7 @@ def _page_values(page: Page, belief: tuple[float, float] | None) -> tuple[Any, .
         kind,
         digest,
         write_keys(page.ignored),
+        page.suspects or None,
         page.body,
         page.visits,
         page.changes,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.records import Outcome, Page, Response, Validators
+from recrawl.records import Change, Outcome, Page, Response, Validators
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +207,7 @@ class LoggedVisit:
         mime: The content type, without parameters.
         redirect: The final URL, if the page was redirected.
         error: Why the visit failed.
+        change: How the page differed from its copy; None where it did not or nobody knows.
     """
 
     at: int
@@ -222,6 +223,7 @@ class LoggedVisit:
     mime: str | None
     redirect: str | None
     error: str | None
+    change: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)

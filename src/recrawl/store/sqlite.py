@@ -12,7 +12,7 @@ from typing import Any, Self, final
 from recrawl.errors import StoreError
 from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
-from recrawl.records import SIGNALS, Outcome, Page, RobotsText, Visit
+from recrawl.records import SIGNALS, Change, ChangeKind, Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, sitemap_files
 from recrawl.store.database import MEMORY, Database
 from recrawl.store.encoding import deflate, read_page, write_legible
@@ -210,7 +210,12 @@ class SqliteStore:
         """Keep less of the file in memory from now on."""
         self._database.execute("narrow_cache")
 
-    def record(self, visits: Sequence[Visit], spent: Spent | None = None) -> None:
+    def record(
+        self,
+        visits: Sequence[Visit],
+        spent: Spent | None = None,
+        templates: Mapping[str, bytes] | None = None,
+    ) -> None:
         """Write visits and everything they change, in one transaction.
 
         A visit that is already in the log, by page and time, changes nothing. A visit to a page
@@ -220,8 +225,14 @@ class SqliteStore:
         Args:
             visits: The visits; their responses count the requests they took.
             spent: Requests in addition to those.
+            templates: The templates of sites that the visits taught something, by host.
         """
-        record(self._database, visits, spent)
+        record(self._database, visits, spent, templates or {})
+
+    def template(self, host: str) -> bytes | None:
+        """Return what the pages of a host have in common, as it was recorded; None if nothing."""
+        row = self._database.row("template", host)
+        return None if row is None else bytes(row[0])
 
     def body(self, digest: bytes) -> bytes:
         """Return the body with a digest, verified against it."""
@@ -260,6 +271,7 @@ class SqliteStore:
                 mime=mime,
                 redirect=redirect,
                 error=error,
+                change=None if kind is None else Change(ChangeKind(kind), share),
             )
             for (
                 at,
@@ -275,6 +287,8 @@ class SqliteStore:
                 mime,
                 redirect,
                 error,
+                kind,
+                share,
             ) in self._database.rows("history", number, limit)
         ]
 

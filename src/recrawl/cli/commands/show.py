@@ -1,6 +1,6 @@
 """``recrawl show``: one page, its visits, and when and why it is visited next."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from recrawl.cli.crawl_options import (
 )
 from recrawl.cli.options import check_choice
 from recrawl.cli.output import say_as_is
+from recrawl.errors import StoreError
+
+if TYPE_CHECKING:
+    from recrawl.crawler.settings import Settings
 
 #: Visits that are shown by default.
 LAST_VISITS = 20
@@ -29,6 +33,13 @@ def show(
     all_: Annotated[
         bool, typer.Option("--all", help=f"Show all visits, not just the last {LAST_VISITS}.")
     ] = False,
+    blocks: Annotated[
+        bool,
+        typer.Option(
+            "--blocks",
+            help="Show the blocks of the copy instead: the page's own, furniture and noise.",
+        ),
+    ] = False,
     format_: ShownAs = "table",
     store: StoreFile = None,
     settings: SettingsFile = None,
@@ -39,9 +50,13 @@ def show(
 
         recrawl show https://example.org/
         recrawl show https://example.org/ --all --format json
+        recrawl show https://example.org/ --blocks
     """
     check_choice("--format", format_, SHOWN_AS)
     known = settings_of(store, settings)
+    if blocks:
+        _show_blocks(url, known, as_json=format_ == "json")
+        return
     path = known.store
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.show import as_json, print_page
@@ -61,3 +76,26 @@ def show(
         say_as_is(as_json(explanation, visits, shown))
     else:
         print_page(explanation, visits, shown)
+
+
+def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:
+    """Show what of a copy is taken for the page's own, and what is not."""
+    from recrawl.cli.render.blocks import blocks_as_json, print_blocks
+    from recrawl.content.reader import explain_blocks
+    from recrawl.content.template import SiteTemplate
+    from recrawl.crawler.site_readers import site_readers
+    from recrawl.store.sqlite import SqliteStore
+
+    reader = site_readers(settings)
+    with SqliteStore.open(settings.store) as opened:
+        page = known_page(opened, settings.store, url)
+        copy = opened.copy(page.url)
+        template = SiteTemplate.from_bytes(opened.template(page.host) or b"")
+    if copy is None:
+        raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
+    body, kind = copy.response.body or b"", copy.response.header("content-type")
+    found = explain_blocks(body, kind, reader(page.url), template, page.ignored)
+    if as_json:
+        say_as_is(blocks_as_json(copy, found))
+    else:
+        print_blocks(copy, found)

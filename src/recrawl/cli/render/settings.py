@@ -11,7 +11,16 @@ from rich.text import Text
 
 from recrawl.cli.output import json_text
 from recrawl.cli.render.terminal import Table, printable, show
-from recrawl.crawler.setting_kinds import BOOLEAN, COUNT, NAMES, PATTERNS, PROXY, SHARE, Kind
+from recrawl.crawler.setting_kinds import (
+    BOOLEAN,
+    COUNT,
+    NAMES,
+    PATTERNS,
+    PROXY,
+    SELECTORS,
+    SHARE,
+    Kind,
+)
 from recrawl.crawler.settings import FIELDS, FILE, load_settings, variable
 from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
 from recrawl.crawler.sites import GLOBAL_NAMES
@@ -21,6 +30,8 @@ DEFAULT = "default"
 #: Defaults of settings that only sites have.
 SITE_DEFAULTS = {"importance": "1"}
 EMPTY = "–"
+#: Kinds of settings that are lists in a file.
+LISTS = (NAMES, PATTERNS, SELECTORS)
 EXAMPLE_TABLES = (
     "# Tables for hosts and for URLs come last, and precede what is set above.",
     '# [host."example.org"]',
@@ -164,4 +175,4 @@ def example_file() -> str:
 def _toml(typed: str, kind: Kind) -> str:
     if kind in (COUNT, SHARE, BOOLEAN):
         return typed
-    return json.dumps(list(kind.parse(typed)) if kind in (NAMES, PATTERNS) else typed)
+    return json.dumps(list(kind.parse(typed)) if kind in LISTS else typed)

@@ -8,8 +8,8 @@ from rich.text import Text
 from recrawl.cli.output import json_text, say
 from recrawl.cli.render.terminal import Table, count, number, printable, show
 from recrawl.cli.render.units import finite, iso, minute, print_facts, second, size, until
-from recrawl.crawler.explain import Explanation, how_often
-from recrawl.records import Page, State
+from recrawl.crawler.explain import Explanation, how_often, percent_sign
+from recrawl.records import Change, ChangeKind, Outcome, Page, State
 from recrawl.store.rows import LoggedVisit
 from recrawl.units import format_duration
 
@@ -45,6 +45,7 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
     if visits:
         rows.append(("first visit", f"{minute(visits[-1].at)} UTC"))
         rows.append(("visits", f"{len(visits):,}, {count(page.changes, 'change')} found"))
+        rows += _differences(visits)
     else:
         rows.append(("visits", "none yet"))
     if (
@@ -69,6 +70,36 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
     return rows
 
 
+def _differences(visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
+    """Return how large the last change was, and how many visits found none but of furniture."""
+    rows = []
+    changed = [visit for visit in visits if visit.outcome is Outcome.CHANGED and visit.change]
+    if changed and changed[0].change:
+        rows.append(("last change", f"{minute(changed[0].at)} UTC, {_extent(changed[0].change)}"))
+    if furniture := furniture_visits(visits):
+        rows.append(
+            ("furniture", f"{count(furniture, 'visit')} found only the site's furniture changed")
+        )
+    return rows
+
+
+def furniture_visits(visits: Sequence[LoggedVisit]) -> int:
+    """Return how many visits found a change only of what the site puts around the page."""
+    changes = [visit.change for visit in visits if visit.outcome is Outcome.UNCHANGED]
+    return sum(change is not None and change.kind is ChangeKind.FURNITURE for change in changes)
+
+
+def _extent(change: Change) -> str:
+    """Return how large a change is.
+
+    >>> _extent(Change(ChangeKind.TEXT, 0.12)), _extent(Change(ChangeKind.LINKS))
+    ('12 % of its text', 'links only')
+    """
+    if change.kind is ChangeKind.TEXT:
+        return f"{percent_sign(change.share)} of its text" if change.share > 0.0 else "its text"
+    return f"{change.kind.name.lower()} only"
+
+
 def _state(page: Page) -> str:
     if page.state is State.REFUSED:
         return f"refused: {printable(page.reason or 'nobody said why')}"
@@ -84,7 +115,7 @@ def visits_table(visits: Sequence[LoggedVisit]) -> Table:
     table.add_column("outcome", no_wrap=True)
     for heading in ("status", "received", "took"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("determined by", overflow="fold")
+    table.add_column("remarks", overflow="fold")
     for visit in visits:
         table.add_row(
             second(visit.at),
@@ -100,6 +131,7 @@ def visits_table(visits: Sequence[LoggedVisit]) -> Table:
 def _remark(visit: LoggedVisit) -> str:
     parts = [visit.error] if visit.error else []
     parts += [SIGNALS[visit.signal]] if visit.signal else []
+    parts += [_extent(visit.change)] if visit.change else []
     parts += [f"redirected to {visit.redirect}"] if visit.redirect else []
     parts += ["truncated"] if visit.truncated else []
     return "; ".join(parts)
@@ -121,6 +153,7 @@ def as_json(
         "last_visit": iso(page.last_visit),
         "visits": len(visits),
         "changes": page.changes,
+        "furniture_visits": furniture_visits(visits),
         "failures": page.failures,
         "change_rate": explanation.change_rate,
         "is_guess": explanation.is_guess,
@@ -151,4 +184,6 @@ def _visit(visit: LoggedVisit) -> dict[str, Any]:
         "mime": visit.mime,
         "redirect": visit.redirect,
         "error": visit.error,
+        "change_share": visit.change.share if visit.change else None,
+        "change_kind": visit.change.kind.name.lower() if visit.change else None,
     }

@@ -216,16 +216,16 @@ SELECT body FROM pages WHERE number = ?;
 -- Log a visit once: a second one to the same page at the same time changes nothing.
 INSERT INTO visits (
     page, at, outcome, previous, status, signal, last_modified, bytes, ms, requests, truncated,
-    sha1, mime, redirect, error
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    sha1, mime, redirect, error, change_kind, change_share
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (page, at) DO NOTHING;
 
 -- name: update_page
 -- Write what a visit changes, but not importance and depth, which others may have edited.
 UPDATE pages SET
     state = ?, last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
-    ignored = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?, failures = ?,
-    missing_since = ?, retry_at = ?, reason = ?,
+    ignored = ?, suspects = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
+    failures = ?, missing_since = ?, retry_at = ?, reason = ?,
     shape = coalesce(?, shape), time = coalesce(?, time)
 WHERE number = ?;
 
@@ -287,14 +287,14 @@ WHERE number > ? AND body IS NOT NULL ORDER BY number LIMIT ?;
 -- Find a page's latest visits.
 SELECT
     at, outcome, previous, status, signal, last_modified, bytes, ms, requests, truncated, mime,
-    redirect, error
+    redirect, error, change_kind, change_share
 FROM visits WHERE page = ? ORDER BY at DESC LIMIT ?;
 
 -- name: visits_after
 -- Read the log a batch at a time, for exports.
 SELECT
     page, at, url, pages.importance, outcome, previous, status, signal, visits.last_modified,
-    bytes, ms, requests, truncated, sha1, mime, redirect, error
+    bytes, ms, requests, truncated, sha1, mime, redirect, error, change_kind, change_share
 FROM visits JOIN pages ON pages.number = visits.page
 WHERE (page, at) > (?, ?) ORDER BY page, at LIMIT ?;
 
@@ -561,6 +561,15 @@ SELECT visits.page, visits.status, visits.error FROM json_each(?) AS wanted
 JOIN visits ON visits.page = wanted.value AND visits.at = (
     SELECT max(newest.at) FROM visits AS newest WHERE newest.page = wanted.value
 );
+
+-- name: set_template
+-- Keep what the pages of a host have in common.
+INSERT INTO templates (host, template) VALUES (?, ?)
+ON CONFLICT (host) DO UPDATE SET template = excluded.template;
+
+-- name: template
+-- Find what the pages of a host have in common.
+SELECT template FROM templates WHERE host = ?;
 
 -- name: keep_learned
 -- Keep what was learned about a host or folder.
