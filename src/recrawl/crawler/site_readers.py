@@ -40,6 +40,7 @@ def _reader(
     watch: tuple[str, ...],
     ignore: tuple[str, ...],
     min_change: float,
+    *,
     source: str = "",
 ) -> Reader:
     try:
