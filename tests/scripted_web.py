@@ -66,6 +66,7 @@ class Web:
         self.sent = 0
         self.port = 0
         self._writers: set[asyncio.StreamWriter] = set()
+        self._closed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -88,6 +89,12 @@ class Web:
         """How many connections are open."""
         return len(self._writers)
 
+    async def until_open(self, number: int) -> None:
+        """Wait until at most so many connections are open."""
+        while self.open_connections > number:
+            self._closed.clear()
+            await self._closed.wait()
+
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
 
@@ -104,6 +111,7 @@ class Web:
             while not writer.is_closing():
                 await self._answer(await reader.readuntil(b"\r\n\r\n"), writer)
         self._writers.discard(writer)
+        self._closed.set()
         with suppress(ConnectionError):
             writer.close()
 

@@ -507,8 +507,7 @@ def test_no_more_connections_are_kept_than_allowed() -> None:
                 assert (await made.fetch(web.page("/a", host))).error is None
                 async with asyncio.timeout(60.0):
                     # Those of the host that was asked for least recently are closed.
-                    while web.open_connections > 2:
-                        await asyncio.sleep(0.001)
+                    await web.until_open(2)
             assert web.open_connections == 2
 
     asyncio.run(main())

@@ -149,9 +149,7 @@ def test_a_body_of_just_the_limit_is_whole() -> None:
 def test_a_long_file_is_packed_while_it_is_read_and_takes_little_memory() -> None:
     memory = MemoryBudget()
     stream = Stream(memory, *[SMALL] * 40)
-    body, truncated, received = asyncio.run(
-        read_body(stream, None, 39 * SMALL, memory, pack=True)
-    )
+    body, truncated, received = asyncio.run(read_body(stream, None, 39 * SMALL, memory, pack=True))
     assert (truncated, received) == (True, 40 * SMALL)
     assert max(stream.held) == 0
     assert gzip.decompress(body) == bytes(39 * SMALL)
@@ -166,9 +164,7 @@ def test_a_short_file_and_one_that_is_packed_already_stay_as_they_are() -> None:
 
     memory = MemoryBudget()
     for stream, expected in ((Stream(memory, SMALL), bytes(SMALL)), (Once(memory, 1), packed)):
-        body, _, _ = asyncio.run(
-            read_body(stream, None, 10 * SMALL, memory, pack=True)
-        )
+        body, _, _ = asyncio.run(read_body(stream, None, 10 * SMALL, memory, pack=True))
         assert body == expected
 
 

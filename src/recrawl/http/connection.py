@@ -201,14 +201,17 @@ class Connection(asyncio.Protocol):
 
     async def _more(self) -> None:
         """Wait until something has happened."""
-        if self._error is not None:
-            raise self._error
+        self._check()
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
         finally:
             self._waiter = None
-        if self._error is not None and not self._body and not self._is_complete:
+        if not self._body and not self._is_complete:
+            self._check()
+
+    def _check(self) -> None:
+        if self._error is not None:
             raise self._error
 
     def _wake(self) -> None:
@@ -255,18 +258,21 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            if not self._is_complete:
-                self.fail(IncompleteBodyError() if self._is_head_done else InvalidResponseError())
-                return
-            # More than the response: nobody asked for it, and nobody will.
-            self._expects_end = True
+            self._refuse_rest()
         if not self._is_head_done and self._header_bytes > MAX_HEAD:
             self.fail(InvalidResponseError())
-            return
         if self._unread > MAX_UNREAD and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
         self._wake()
+
+    def _refuse_rest(self) -> None:
+        """Say what it means that the parser gave up."""
+        if self._is_complete:
+            # More than the response: nobody asked for it, and nobody will.
+            self._expects_end = True
+        else:
+            self.fail(IncompleteBodyError() if self._is_head_done else InvalidResponseError())
 
     def eof_received(self) -> bool:
         """Close our side too."""

@@ -118,9 +118,11 @@ class Connector:
         )
         try:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            arguments = {"ssl": self._context(), "server_hostname": host} if tls else {}
             _, made = await asyncio.get_running_loop().create_connection(
-                make, sock=opened, **arguments
+                make,
+                sock=opened,
+                ssl=self._context() if tls else None,
+                server_hostname=host if tls else None,
             )
         except BaseException:
             opened.close()

@@ -300,8 +300,7 @@ class HttpClient:
             await connection.request(
                 start + _lines(_login(proxy)) + b"\r\n", self._limits.read_timeout, deadline
             )
-            if connection.status != _OK:
-                raise ProxyError(f"the proxy answered {connection.status}")
+            _check_tunnel(connection.status)
             return await self.connector.secure(connection, target.host, self._connection)
         except BaseException:
             connection.close()
@@ -330,9 +329,7 @@ class HttpClient:
             truncated, received = await _drain(connection, self._memory)
         if truncated:
             connection.close()
-        return Response(
-            url, status, 0, headers, body, truncated=truncated, transferred=received
-        )
+        return Response(url, status, 0, headers, body, truncated=truncated, transferred=received)
 
 
 def _lines(headers: Mapping[str, str]) -> bytes:
@@ -347,6 +344,11 @@ def _lines(headers: Mapping[str, str]) -> bytes:
         if _UNSAFE_VALUE.search(value) or _UNSAFE_TARGET.search(name) or ":" in name or not name:
             raise ValueError(name)
     return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+
+
+def _check_tunnel(status: int) -> None:
+    if status != _OK:
+        raise ProxyError(f"the proxy answered {status}")
 
 
 def _login(proxy: Proxy) -> dict[str, str]:
