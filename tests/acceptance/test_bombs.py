@@ -172,7 +172,7 @@ from recrawl.store.sqlite import SqliteStore
 build.STOP_SECONDS = 1.0
 record = SqliteStore.record
 
-def stuck(self, visits, spent=None):
+def stuck(self, visits, *others):
     if visits:
         print("stuck", flush=True)
         time.sleep(1000)
