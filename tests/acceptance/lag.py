@@ -54,9 +54,10 @@ class Lag:
 def main(file: Path) -> None:
     """Run the program, and measure while it crawls."""
     from recrawl.cli.app import main as program
-    from recrawl.crawler import build, loop
+    from recrawl.crawler import build, loop, parse_process
 
-    build.STOP_SECONDS = float(os.environ.get(STOP_SECONDS, build.STOP_SECONDS))
+    if STOP_SECONDS in os.environ:
+        build.STOP_SECONDS = parse_process.MAX_WAIT = float(os.environ[STOP_SECONDS])
     usual = loop.Crawl.run
 
     async def run(crawl: loop.Crawl, seconds: float | None = None) -> object:

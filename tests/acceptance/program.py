@@ -14,10 +14,12 @@ from recrawl.store.sqlite import SqliteStore
 
 #: Seconds after which a program that does not end is taken to hang: far more than any takes.
 HANGS = 300.0
-#: The program, with all the time that a busy machine takes to stop.
+#: The program, with all the time that a busy machine takes to start parse processes, and to stop.
 _PATIENT = (
-    "import sys, recrawl.crawler.build as build, recrawl.crawler.loop as crawl;"
-    "build.STOP_SECONDS = crawl.GRACE = 600.0;"
+    "import sys;"
+    "from recrawl.crawler import build, loop as crawl, parse_pool, parse_process;"
+    "build.STOP_SECONDS = crawl.GRACE = parse_process.MAX_WAIT = 600.0;"
+    "parse_pool.NICENESS = 0;"
     "sys.argv[0] = 'recrawl';"
     "from recrawl.cli.app import main; main()"
 )

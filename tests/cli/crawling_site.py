@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from recrawl.cli.app import app
+from recrawl.crawler import parse_pool, parse_process
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.stats import Stats
 from recrawl.store.sqlite import SqliteStore
@@ -40,6 +41,8 @@ def run_until(done: Callable[[SqliteStore], bool], *arguments: str) -> Result:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Crawl, "run", crawl)
+        patch.setattr(parse_process, "MAX_WAIT", 600.0)
+        patch.setattr(parse_pool, "NICENESS", 0)
         return run("run", *arguments, "--for", "10m")
 
 

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Sequence
 
 PROGRAM = [sys.executable, "-m", "recrawl"]
-#: The program with all the time that a busy machine takes to stop a crawl.
+#: The program with all the time that a busy machine takes to start parse processes, and to stop.
 _SCRIPT = """
-import sys, recrawl.crawler.build as build, recrawl.crawler.loop as loop
-build.STOP_SECONDS = loop.GRACE = 600.0
+import sys
+from recrawl.crawler import build, loop, parse_pool, parse_process
+build.STOP_SECONDS = loop.GRACE = parse_process.MAX_WAIT = 600.0
+parse_pool.NICENESS = 0
 from recrawl.cli.app import main
 sys.argv[0] = 'recrawl'
 main()

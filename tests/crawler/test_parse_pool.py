@@ -16,7 +16,7 @@ import pytest
 
 from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
-from recrawl.crawler import parse_pool
+from recrawl.crawler import parse_pool, parse_process
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
 from recrawl.crawler.parse_process import ParseProcess, pickled
 
@@ -78,6 +78,13 @@ def test_a_process_that_crashes_leaves_no_memory_on_disk() -> None:
 
     limits = with_pool(lambda pool: pool.run(resource.getrlimit, resource.RLIMIT_CORE))
     assert limits == (0, 0)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine leaves nice processes so little that starting one can take minutes."""
+    monkeypatch.setattr(parse_process, "MAX_WAIT", 600.0)
+    monkeypatch.setattr(parse_pool, "NICENESS", 0)
 
 
 @pytest.fixture
