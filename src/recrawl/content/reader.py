@@ -29,7 +29,7 @@ from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 Mode = Literal["bytes", "text", "main", "selector"]
 
 #: Increased whenever the same body would give another fingerprint.
-VERSION = 2
+VERSION = 3
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _LINES = frozenset(
@@ -198,7 +198,7 @@ class Reader:
 
     >>> reader = Reader()
     >>> reader.kind
-    'text/2'
+    'text/3'
     >>> page = b"<script>t=1</script><h1>Soup</h1><p>Of <b>the</b> day: <a href=/leek>leek</a>"
     >>> [text for text in reader.read(page, "text/html").texts]
     ['Soup', 'Of the day: leek', '\x02/leek']
