@@ -46,6 +46,8 @@ _EMPTY_TRUSTED = 3
 #: Changes in a row after which a page is first suspected of being noisy.
 _SUSPICIOUS = 3
 _DEEP = 2
+#: Two fetches are in a row if this many times the time between them fit between two visits.
+_IN_A_ROW = 20
 #: 1990 in microseconds; an earlier date comes from a clock that was never set.
 _BEFORE_THE_WEB = 631_152_000_000_000
 
@@ -218,6 +220,8 @@ def compare_twice(
         return found
     if again.page.fingerprint is None or again.outcome in {Outcome.FAILED, Outcome.GONE}:
         return found
+    if not _are_in_a_row(page, first, second):
+        return found
     here, there = (
         reader.read(body, response.header("content-type"), template)
         for body, response in ((first.body, first), (second.body, second))
@@ -233,12 +237,18 @@ def compare_twice(
     return _compare_body(before, second, new, eyes, is_after_noise=True)
 
 
+def _are_in_a_row(page: Page, first: Response, second: Response) -> bool:
+    """Whether so little time is between two responses that the page has hardly changed in it."""
+    before = first.at if page.last_visit is None else page.last_visit
+    return _IN_A_ROW * (second.at - first.at) <= first.at - before
+
+
 def learn_noise(page: Page, first: Content, second: Content, copy: Content | None = None) -> Page:
     """Return the page ignoring what differs between two contents; itself if nothing is learned.
 
     What is in the first as in the copy may have been edited just before the second.
     """
-    steady = frozenset[bytes]() if copy is None else first.same_positions(copy)
+    steady = frozenset[bytes]() if copy is None else first.same_keys(copy)
     ignored = page.ignored | (first.noise(second) - steady)
     if ignored == page.ignored or len(ignored) > MAX_IGNORED:
         return page

@@ -21,7 +21,7 @@ from recrawl.content.html import (
 )
 from recrawl.content.main_text import MAX_LINKED, keep_main
 from recrawl.content.masking import masked
-from recrawl.content.noise import are_ignored, noise, position_keys
+from recrawl.content.noise import are_ignored, noise, position_keys, text_key
 from recrawl.content.outline import WATCHED, Block, Element, outline
 from recrawl.content.template import STEADY, SiteTemplate, Sketches
 from recrawl.errors import ArgumentError
@@ -150,13 +150,16 @@ class Content:
             return frozenset()
         return noise(*([block for block, _ in content.own()] for content in (self, other)))
 
-    def same_positions(self, other: "Content") -> frozenset[bytes]:
-        """Return the keys of the positions that have the same text in another content."""
-        here, there = (
+    def same_keys(self, other: "Content") -> frozenset[bytes]:
+        """Return the keys of texts and positions that are the same in another content."""
+        here, there = ([block for block, _ in content.own()] for content in (self, other))
+        positions = (
             {*zip(position_keys(blocks), (block.key for block in blocks), strict=True)}
-            for blocks in ([block for block, _ in content.own()] for content in (self, other))
+            for blocks in (here, there)
         )
-        return frozenset(key for key, _ in here & there)
+        texts = ({(text_key(block), block.key) for block in blocks} for blocks in (here, there))
+        same = (next(positions) & next(positions)) | (next(texts) & next(texts))
+        return frozenset(key for key, _ in same)
 
 
 def is_same(one: Fingerprint, other: Fingerprint) -> bool:
