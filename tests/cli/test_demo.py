@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from recrawl.cli.app import app
 from recrawl.cli.render.demo import WIDTH, findings, picture, results, sparkline
 from recrawl.crawler.stats import Stats
-from recrawl.demo.ground_truth import Curve
+from recrawl.demo.ground_truth import Curve, Verdicts
 from recrawl.demo.run import DemoResult, Snapshot
 from recrawl.errors import StoreError
 from recrawl.records import Outcome
@@ -45,9 +45,17 @@ def a_sight(seconds: float = 30.0) -> Snapshot:
 
 def a_demo(correlation: float) -> DemoResult:
     visits = np.array([12, 10, 9])
-    times = np.array([1.0, 2.0, 16.0])
+    yes, no = True, False
+    verdicts = Verdicts(
+        np.array([1.0, 2.0, 16.0, 17.0]),
+        np.array([1, 2, 3, 4]),
+        np.array([yes, yes, yes, no]),
+        np.array([no, no, no, yes]),
+        np.array([yes, no, yes, no]),
+        np.array([no, no, no, yes]),
+    )
     return DemoResult(
-        a_sight(), visits, np.ones(3), np.ones(3), correlation, times, ["a", "b", "c"]
+        a_sight(), visits, np.ones(3), np.ones(3), correlation, verdicts, ["a", "b", "c"]
     )
 
 
@@ -181,5 +189,7 @@ def test_the_findings_summarise_what_was_learned() -> None:
     text = findings(a_demo(0.9249))
     assert "1,700 visits in 30 s: 500 changed, 1,200 unchanged (600 not modified), 0 failed" in text
     assert "2 pages visited 10 times or more: rank correlation 0.92." in text
-    assert "3 times, 1 in the second half" in text
+    assert "Of 3 visits to unchanged pages" in text
+    assert "taken for a change in 2, 1 of them in the second half. Of 1 to changed pages" in text
+    assert text.endswith("\n1 missed the change.")
     assert "Too few pages" in findings(a_demo(float("nan")))

@@ -4,7 +4,8 @@
    links. Dialogs that ask for consent are prose too, but not the page's.
 2. In the text, elements made for furniture (navigation, asides, dialogs, buttons) are furniture,
    and so are boxes of links with telling ids and classes. Outside it, so are forms, all elements
-   with such ids and classes, and those that the site's template has.
+   with such ids and classes, and those that the site's template has. So are boxes of links that
+   vary on one page of the site after the other.
 3. The title of the page and its table of contents are its own wherever they stand.
 4. Whatever else is outside the text is the page's own too, but numbers and dates do not count
    there.
@@ -19,8 +20,9 @@ from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
 
+from recrawl.content.boxes import site_boxes
 from recrawl.content.outline import Block, Element
-from recrawl.content.template import PATH_BYTES, Sketches, sketch_of
+from recrawl.content.template import PATH_BYTES, PROSE, Sketches, sketch_of
 
 _TAGS = frozenset({"nav", "aside", "dialog", "select", "menu"})
 _LISTS = frozenset({"ol", "ul"})
@@ -51,6 +53,8 @@ _PROSE, _MAX_LINKED = 60, 0.4
 _NEARLY_LINKED = 0.8
 #: The text of a page is the innermost element with this share of its prose.
 _NEARLY_ALL = 0.95
+#: Elements with so little of a page's prose, all together, may be the site's: a banner, a notice.
+_MINOR = 0.2
 #: Hints that would hide more than this share are not believed.
 _MAX_HIDDEN = 0.5
 #: The share of its letters that a page without prose keeps, whatever its site's template says.
@@ -82,7 +86,7 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
         blocks: The blocks of the page.
         template: The paths of elements that belong to the site.
     """
-    prose = _prose_of(blocks)
+    prose = _without_template(_prose_of(blocks), template)
     text = _text_of(prose)
     marks = _Marks(text, _of_links(blocks))
     if sum(size for element, size in prose.items() if marks.hides_inside(element)) > (
@@ -127,15 +131,21 @@ def _of_links(blocks: Sequence[Block]) -> frozenset[Element]:
 
 
 def sketches_of(blocks: Sequence[Block]) -> Sketches:
-    """Return what a page has in its elements without prose, for the template of its site."""
+    """Return what a page has in its elements without much prose, for its site's template."""
     texts = defaultdict[Element, list[str]](list)
+    prose = defaultdict[Element, int](int)
     for block in blocks:
         texts[block.element].append(block.text)
-    for block in blocks:
         if is_prose(block):
-            texts.pop(block.element, None)
+            prose[block.element] += len(block.text)
+    most = _MINOR * sum(prose.values())
+    for element, size in prose.items():
+        if size > most:
+            del texts[element]
     return {
-        element.path[:PATH_BYTES]: sketch_of(found)
+        element.path[:PATH_BYTES]: (PROSE, *sketch_of(found))
+        if element in prose
+        else sketch_of(found)
         for element, found in texts.items()
         if element.parent is not None
     }
@@ -153,6 +163,16 @@ def _prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
     return {element: size for element, size in prose.items() if element not in asking}
 
 
+def _without_template(prose: dict[Element, int], template: frozenset[bytes]) -> dict[Element, int]:
+    """Return the prose without what the site's template has of it, if that is little."""
+    own = {
+        element: size
+        for element, size in prose.items()
+        if element.path[:PATH_BYTES] not in template or element.is_watched
+    }
+    return own if sum(own.values()) >= (1 - _MINOR) * sum(prose.values()) else prose
+
+
 def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bool:
     if element is None:
         return False
@@ -165,14 +185,15 @@ def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bo
 
 
 def _text_of(prose: dict[Element, int]) -> Element | None:
-    """Return the innermost element with nearly all prose; None without any."""
+    """Return the innermost element with nearly all prose, not a paragraph; None without any."""
     inside = defaultdict[Element, int](int)
     for element, size in prose.items():
         for ancestor in element.ancestors():
             inside[ancestor] += size
     wanted = _NEARLY_ALL * sum(prose.values())
+    # Headlines, prices and tables stand beside paragraphs, in the same text.
     return max(
-        (element for element, size in inside.items() if size >= wanted),
+        (element for element, size in inside.items() if size >= wanted and element.tag != "p"),
         key=lambda element: element.depth,
         default=None,
     )
@@ -256,11 +277,12 @@ def _apply(
     prose: dict[Element, int],
 ) -> None:
     """Mark what the template has, unless hardly anything would be left; never prose."""
+    boxes = site_boxes(blocks, template, prose)
     found = [
         number
         for number, (block, kind) in enumerate(zip(blocks, kinds, strict=True))
         if kind <= Kind.BESIDE
-        and block.element.path[:PATH_BYTES] in template
+        and (block.element.path[:PATH_BYTES] in template or block.element in boxes)
         and block.element not in prose
         and not block.element.is_watched
     ]

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from recrawl.content.boxes import box_path, link_boxes
 from recrawl.content.furniture import Kind, is_prose, kinds_of, sketches_of
 from recrawl.content.html import (
     INLINE,
@@ -20,9 +21,9 @@ from recrawl.content.html import (
 )
 from recrawl.content.main_text import MAX_LINKED, keep_main
 from recrawl.content.masking import masked
-from recrawl.content.noise import are_ignored, noise
+from recrawl.content.noise import are_ignored, noise, position_keys, text_key
 from recrawl.content.outline import WATCHED, Block, Element, outline
-from recrawl.content.template import SiteTemplate, Sketches
+from recrawl.content.template import STEADY, SiteTemplate, Sketches
 from recrawl.errors import ArgumentError
 from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 
@@ -69,7 +70,9 @@ class Content:
     @cached_property
     def sketches(self) -> Sketches:
         """What the page has in its elements, for the template of its site."""
-        return sketches_of(self.blocks)
+        whose = zip(self.blocks, self.whose, strict=True)
+        boxes = link_boxes(block for block, kind in whose if kind is not Kind.FURNITURE)
+        return {**sketches_of(self.blocks), **dict.fromkeys(map(box_path, boxes), STEADY)}
 
     def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
         """Return the page's own blocks, without ignored ones."""
@@ -146,6 +149,17 @@ class Content:
         if self.texts == other.texts or len(self.texts) + len(other.texts) > _MAX_BLOCKS:
             return frozenset()
         return noise(*([block for block, _ in content.own()] for content in (self, other)))
+
+    def same_keys(self, other: "Content") -> frozenset[bytes]:
+        """Return the keys of texts and positions that are the same in another content."""
+        here, there = ([block for block, _ in content.own()] for content in (self, other))
+        positions = (
+            {*zip(position_keys(blocks), (block.key for block in blocks), strict=True)}
+            for blocks in (here, there)
+        )
+        texts = ({(text_key(block), block.key) for block in blocks} for blocks in (here, there))
+        same = (next(positions) & next(positions)) | (next(texts) & next(texts))
+        return frozenset(key for key, _ in same)
 
 
 def is_same(one: Fingerprint, other: Fingerprint) -> bool:
