@@ -9,10 +9,12 @@ from crawler.fakes import FakeWeb, MemoryStore, VirtualExecutor, crawl, settings
 from crawler.restarting import Fleet, Run
 from site_server import page_about
 
-from recrawl.crawler.load import CrawlFrontier, load_frontier
+from recrawl.crawler import prior_learning
+from recrawl.crawler.load import CrawlFrontier, Priors, fitted, load_frontier
 from recrawl.crawler.prior_learning import ObservationSample, PriorLearning
 from recrawl.crawler.store_thread import StoreThread
-from recrawl.estimation import Prior
+from recrawl.estimation import Observations, Prior
+from recrawl.kernels.jit import Ints
 from recrawl.records import Page
 from recrawl.store.rows import Observed
 
@@ -76,6 +78,29 @@ def test_priors_are_fitted_when_there_is_news_and_time() -> None:
         assert mean_rates(frontier, [0, 30]) == once
 
     asyncio.run(main())
+
+
+def test_loading_kernels_puts_off_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = [0.0]
+    fits: list[int] = []
+
+    def slow_at_first(seen: Observations, hosts: Ints) -> tuple[Prior, Priors]:
+        spent[0] += 0.0 if fits else 1_000.0
+        fits.append(seen.rows)
+        return fitted(seen, hosts)
+
+    monkeypatch.setattr(prior_learning, "fitted", slow_at_first)
+    frontier = frontier_of()
+    thread = StoreThread(MemoryStore(), VirtualExecutor({}))
+    learning = PriorLearning(frontier, thread, cpu_time=lambda: spent[0])
+
+    async def main() -> None:
+        for _ in range(2):
+            teach(learning)
+            await learning.refit()
+
+    asyncio.run(main())
+    assert fits[1:] == [300, 600]
 
 
 def test_observations_of_pages_that_are_gone_teach_nothing() -> None:

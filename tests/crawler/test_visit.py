@@ -14,6 +14,7 @@ from recrawl.content.reader import Reader
 from recrawl.content.reading import Reading
 from recrawl.content.template import YOUNG, SiteTemplate
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
+from recrawl.crawler.second_fetches import SecondFetches
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import StoreError
@@ -103,6 +104,56 @@ def test_a_change_that_is_only_noise_is_none() -> None:
     page = replace(COPY, body=digest_of(noisy[0]))
     found = visit(page, Scripted(ok(noisy[1]), ok(noisy[2])), noisy[0])
     assert (found.outcome, found.response.requests) == (Outcome.UNCHANGED, 2)
+
+
+def test_the_copy_is_what_was_fetched_last_even_if_nothing_counts_as_changed() -> None:
+    before, after = (OLD + f"<!-- token {n} -->".encode() for n in (1, 2))
+    page = replace(COPY, body=digest_of(before))
+    found = visit(page, Scripted(ok(after)), before)
+    assert (found.outcome, found.change, found.content) == (Outcome.UNCHANGED, None, after)
+    assert found.page.body == digest_of(after)
+
+
+def test_the_first_change_is_taken_as_it_is_where_second_fetches_teach_nothing() -> None:
+    fetches = SecondFetches()
+    for _ in range(20):
+        fetches.note("a.example", taught=False)
+
+    def requests(page: Page) -> int:
+        visitor = Visitor(
+            Scripted(ok(NEW), ok(NEW)),
+            Reader(),
+            lambda _: OLD,
+            20,
+            PATIENCE,
+            ParsePool(),
+            second_fetches=fetches,
+        )
+        return asyncio.run(visitor.visit(page)).response.requests
+
+    assert requests(COPY) == 1
+    assert requests(replace(COPY, changes=2, streak=2)) == 2, "it changes every time"
+
+
+def test_what_a_second_fetch_teaches_is_noted() -> None:
+    fetches = SecondFetches()
+    noisy = [page_about("As it was.", f"It is {n} o'clock.").encode() for n in (111, 222, 333)]
+    page = replace(COPY, body=digest_of(noisy[0]))
+    for _ in range(20):
+        fetches.note("a.example", taught=False)
+    fetches.note("b.example", taught=False)
+    visitor = Visitor(
+        Scripted(ok(noisy[1]), ok(noisy[2])),
+        Reader(),
+        lambda _: noisy[0],
+        20,
+        PATIENCE,
+        ParsePool(),
+        second_fetches=fetches,
+    )
+    assert not fetches.is_worthwhile("b.example")
+    asyncio.run(visitor.visit(replace(page, host="b.example", changes=2, streak=2)))
+    assert fetches.is_worthwhile("b.example")
 
 
 @pytest.mark.parametrize(
@@ -269,9 +320,9 @@ def test_only_what_is_read_of_a_page_is_sent_to_another_process() -> None:
         Scripted(ok(LONG)), Reader(), copies.__getitem__, 20, PATIENCE, pool, memory=memory
     )
     found = asyncio.run(visitor.visit(page))
-    # What differs is beyond what is read of a page; the copy is kept, as its content is current.
-    assert (found.outcome, found.content) == (Outcome.UNCHANGED, None)
-    assert found.page.body == page.body
+    # What differs is beyond what is read of a page, and in the copy all the same.
+    assert (found.outcome, found.content) == (Outcome.UNCHANGED, LONG)
+    assert found.page.body == digest_of(LONG)
     assert pool.given == [2 * MAX_BYTES]
     assert memory.held == 0
 

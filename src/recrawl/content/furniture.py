@@ -157,10 +157,10 @@ def _prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
     for block in blocks:
         if is_prose(block):
             prose[block.element] += len(block.text)
-    asking = {element for element in prose if _asks_for_consent(element, consent)}
-    if sum(prose[element] for element in asking) > _MAX_HIDDEN * sum(prose.values()):
+    consenting = {element for element in prose if _asks_for_consent(element, consent)}
+    if sum(prose[element] for element in consenting) > _MAX_HIDDEN * sum(prose.values()):
         return prose
-    return {element: size for element, size in prose.items() if element not in asking}
+    return {element: size for element, size in prose.items() if element not in consenting}
 
 
 def _without_template(prose: dict[Element, int], template: frozenset[bytes]) -> dict[Element, int]:

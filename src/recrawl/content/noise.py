@@ -90,8 +90,8 @@ def noise(one: Sequence[Block], other: Sequence[Block]) -> frozenset[bytes]:
     """
     new, old = _missing(one, other), _missing(other, one)
     shared = {text_key(one[number]) for number in new} & {text_key(other[number]) for number in old}
-    places = [*((one, number) for number in new), *((other, number) for number in old)]
-    differing = [(side, n) for side, n in places if text_key(side[n]) not in shared]
+    unmatched = [*((one, number) for number in new), *((other, number) for number in old)]
+    differing = [(side, n) for side, n in unmatched if text_key(side[n]) not in shared]
     boxes = _boxes(one, other, {id(one): set(new), id(other): set(old)}, differing)
     positions = {id(one): position_keys(one), id(other): position_keys(other)}
     keys = frozenset(

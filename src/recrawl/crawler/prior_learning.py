@@ -113,6 +113,7 @@ class PriorLearning:
             frontier.observed = None
         self._new = 0
         self._cost = CostShare(MAX_SHARE)
+        self._is_warm = False
 
     def note(self, visits: Iterable[Visit]) -> None:
         """Note what visits found."""
@@ -166,7 +167,14 @@ class PriorLearning:
         return seen, hosts[hosts >= 0]
 
     def _fit(self, seen: Observations, hosts: Ints) -> tuple[Priors, float]:
-        """Fit priors, and return how many seconds of computing that took."""
+        """Fit priors, and return how many seconds of computing that took.
+
+        Loading or compiling what it takes is done once, and puts off no later fit: by a clock that
+        runs fast, that would be for months.
+        """
+        if not self._is_warm:
+            fitted(Observations.of([1.0, 1.0], [True, False], page=[0, 1]), np.zeros(2, np.int64))
+            self._is_warm = True
         began = self._cpu_time()
         _, priors = fitted(seen, hosts)
         return priors, self._cpu_time() - began

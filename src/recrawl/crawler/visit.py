@@ -26,11 +26,12 @@ from recrawl.content.template import SiteTemplate
 from recrawl.crawler.outages import Outages
 from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.protocols import Fetching, Parsing
+from recrawl.crawler.second_fetches import SecondFetches
 from recrawl.crawler.templates import Templates
 from recrawl.errors import StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import Outcome, Page, Response, Visit
+from recrawl.records import Outcome, Page, Response, Visit, digest_of
 
 
 @final
@@ -49,6 +50,7 @@ class Visitor:
         follow_depth: The links of new copies are read on pages fewer links than this from a seed.
         memory: Accounts for the bodies that are being parsed.
         templates: What pages have in common with others of their host.
+        second_fetches: Whether second fetches teach anything.
     """
 
     fetcher: Fetching
@@ -61,6 +63,7 @@ class Visitor:
     follow_depth: int = 0
     memory: MemoryBudget | None = None
     templates: Templates = field(default_factory=Templates)
+    second_fetches: SecondFetches = field(default_factory=SecondFetches)
 
     async def visit(self, page: Page) -> Visit:
         """Visit a page and return what was found; nothing is recorded yet."""
@@ -74,11 +77,16 @@ class Visitor:
             )
         except TooExpensiveError:
             return self._too_expensive(page, response)
-        if reading.found.outcome is Outcome.CHANGED and wants_second_fetch(
-            page, reading.found.page
-        ):
+        if reading.found.outcome is Outcome.CHANGED and self._wants_second_fetch(page, reading):
             return await self._fetch_again(page, response, reading)
         return _visit(page, response, reading, response.body)
+
+    def _wants_second_fetch(self, page: Page, reading: Reading) -> bool:
+        """Whether to fetch a page again: others like it taught something, or it is suspicious."""
+        after = reading.found.page
+        if not wants_second_fetch(page, after):
+            return False
+        return after.changes > 1 or self.second_fetches.is_worthwhile(page.host)
 
     async def _fetch_again(self, page: Page, first: Response, reading: Reading) -> Visit:
         """Fetch twice in a row: what differs between the two is noise."""
@@ -96,6 +104,8 @@ class Visitor:
             again = await self._read(page, (first, second), self._copy(page))
         except TooExpensiveError:
             return self._too_expensive(page, both)
+        taught = bool(again.found.page.ignored - reading.found.page.ignored)
+        self.second_fetches.note(page.host, taught=taught)
         return _visit(page, both, again, first.body if again.copy == 0 else second.body)
 
     async def _read(
@@ -188,16 +198,24 @@ def _size(
 
 
 def _visit(before: Page, response: Response, reading: Reading, body: bytes | None = None) -> Visit:
-    """Return the visit; the body is the new copy, if there is one."""
-    found = reading.found
+    """Return the visit; the body is the new copy.
+
+    It is so even if it says the same: what is not taken for a change may be one all the same, and
+    the copy is to be what was fetched last.
+    """
+    found, page, is_copy = reading.found, reading.found.page, reading.copy is not None
+    if found.outcome is Outcome.UNCHANGED and not is_copy and body is not None:
+        digest = digest_of(body)
+        is_copy = digest != before.body
+        page = replace(page, body=digest)
     return Visit(
-        page=found.page,
+        page=page,
         outcome=found.outcome,
         response=response
         if response.error == found.problem
         else replace(response, error=found.problem),
         previous=before.last_visit,
-        content=None if reading.copy is None else body,
+        content=body if is_copy else None,
         last_modified=found.last_modified,
         links=reading.links,
         change=found.change,
