@@ -189,7 +189,6 @@ def test_the_findings_summarise_what_was_learned() -> None:
     text = findings(a_demo(0.9249))
     assert "1,700 visits in 30 s: 500 changed, 1,200 unchanged (600 not modified), 0 failed" in text
     assert "2 pages visited 10 times or more: rank correlation 0.92." in text
-    assert "Of 3 visits to unchanged pages" in text
-    assert "taken for a change in 2, 1 of them in the second half. Of 1 to changed pages" in text
-    assert text.endswith("\n1 missed the change.")
+    assert "2 of 3 visits to unchanged pages, 1 of them in the second half." in text
+    assert text.endswith("\n1 of 1 visit to changed pages missed the change.")
     assert "Too few pages" in findings(a_demo(float("nan")))

@@ -108,10 +108,11 @@ def findings(played: DemoResult) -> str:
         f"{found[Outcome.UNCHANGED]:,} unchanged ({view.not_modified:,} not modified), "
         f"{found[Outcome.FAILED]:,} failed.\n"
         f"{_learned(played)}\n"
-        f"Of {count(int(truth.is_unchanged.sum()), 'visit')} to unchanged pages, noise (clocks, "
-        f"adverts, dates, boxes, banners) was\ntaken for a change in {truth.is_false.sum():,}, "
-        f"{late:,} of them in the second half. Of {truth.is_changed.sum():,} to changed pages,\n"
-        f"{truth.is_missed.sum():,} missed the change."
+        f"Noise (clocks, adverts, dates, boxes, banners) was taken for a change in\n"
+        f"{truth.is_false.sum():,} of {count(int(truth.is_unchanged.sum()), 'visit')} to unchanged "
+        f"pages, {late:,} of them in the second half.\n"
+        f"{truth.is_missed.sum():,} of {count(int(truth.is_changed.sum()), 'visit')} to changed "
+        "pages missed the change."
     )
 
 
