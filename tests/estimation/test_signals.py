@@ -195,10 +195,12 @@ def test_a_host_that_lies_loses_its_trust_and_one_that_turns_honest_regains_it(s
     assert host.precision > 0.75
 
 
-def test_a_host_that_always_lied_is_hardly_trusted_after_two_dozen_visits() -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_a_host_that_always_lied_is_hardly_trusted_after_two_dozen_visits(seed: int) -> None:
+    """A page or two of two dozen change all the same."""
     host = Host()
-    host.visits(24, 0.0, 0.95, 1)
-    assert host.precision < 0.1
+    host.visits(24, 0.0, 0.95, seed)
+    assert host.precision < 0.2
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 1.0])
