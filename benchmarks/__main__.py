@@ -19,6 +19,7 @@ from benchmarks import (
     paper,
     policies,
     restarts,
+    signals,
     soak,
     story,
 )
@@ -30,6 +31,7 @@ ALL = {
     "allocation": allocation_speed.run,
     "frontier": frontier.run,
     "policies": policies.run,
+    "signals": signals.run,
     "paper": paper.run,
     "html-pairs": html_pairs.run,
     "crawling": crawling.run,

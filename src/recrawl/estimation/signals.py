@@ -130,7 +130,7 @@ def chance_fresh(same: float, share: float, signals: float) -> float:
     >>> round(chance_fresh(0.9, 0.8, 2.0), 6)
     0.036
     """
-    return same * (1.0 - share) ** signals
+    return same * math.pow(1.0 - share, signals)
 
 
 @compiled

@@ -50,4 +50,6 @@ class Calibration:
         return float(np.abs(self._expected - self._found).sum() / max(self.visits.sum(), 1))
 
     def _mean(self, total: Floats) -> Floats:
-        return np.divide(total, self.visits, out=np.full(TENTHS, np.nan), where=self.visits > 0)
+        mean = np.full(TENTHS, np.nan)
+        np.divide(total, self.visits, out=mean, where=self.visits > 0)
+        return mean

@@ -175,6 +175,17 @@ class World:
         )
         return replace(self, signals=drawn)
 
+    def reordered(self, page: Ints) -> "World":
+        """Return a world with the same pages in another order, which breaks ties otherwise."""
+        signals = self.signals
+        if signals is not None:
+            starts, time = _gathered(signals.starts, signals.time, page)
+            signals = Signals(starts, time, signals.precision[page], signals.recall[page])
+        starts, change = _gathered(self.starts, self.change, page)
+        named = ("importance", "change_rate", "host", "section")
+        columns = {name: getattr(self, name)[page] for name in named}
+        return World(self.days, starts, change, **columns, signals=signals)
+
     @classmethod
     def _of(
         cls,
@@ -196,6 +207,14 @@ class World:
             np.zeros(pages, np.int64) if host is None else _numbers("host", host),
             np.arange(pages) if section is None else _numbers("section", section),
         )
+
+
+def _gathered(starts: Ints, values: Floats, page: Ints) -> tuple[Ints, Floats]:
+    """Return the values of some pages, in their order."""
+    count = np.diff(starts)[page]
+    ends = np.cumsum(count)
+    row = np.arange(ends[-1]) + np.repeat(starts[page] - (ends - count), count)
+    return np.concatenate([[0], ends]), values[row]
 
 
 def _numbers(name: str, values: ArrayLike) -> Ints:
