@@ -96,9 +96,9 @@ def _signal(policy: Policy, run: Run, signalled: Bools, now: float) -> None:
     """Signal some pages, the first of them twice, to a policy that uses signals."""
     if isinstance(run, HearsSignals):
         page = np.flatnonzero(signalled)
-        told = np.concatenate([page[:1], page])
-        run.signal(told, now, KIND)
-        kept = np.array_equal(told, np.concatenate([page[:1], page]))
+        news = np.concatenate([page[:1], page])
+        run.signal(news, now, KIND)
+        kept = np.array_equal(news, np.concatenate([page[:1], page]))
         _promise(kept, policy, "signal changes its arguments")
 
 

@@ -52,13 +52,13 @@ def draw_signals(
         raise ArgumentError("precision: signals that tell of changes are right sometimes")
     rng = np.random.default_rng((seed, 1))
     page = np.repeat(np.arange(pages), np.diff(starts))
-    told = rng.random(page.size) < heard[page]
+    signalled = rng.random(page.size) < heard[page]
     wrong = np.divide(
         heard * change_rate * (1.0 - right), right, out=np.zeros(pages), where=right > 0
     )
     noise = np.repeat(np.arange(pages), rng.poisson(wrong * days))
-    time = np.concatenate([change[told], days * (1.0 - rng.random(noise.size))])
-    ordered = in_order(np.concatenate([page[told], noise]), time, pages)
+    time = np.concatenate([change[signalled], days * (1.0 - rng.random(noise.size))])
+    ordered = in_order(np.concatenate([page[signalled], noise]), time, pages)
     return Signals(ordered.starts, ordered.change, right, heard)
 
 

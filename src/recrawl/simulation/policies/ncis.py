@@ -55,10 +55,10 @@ class _Known:
     def __init__(self, pages: PageSet) -> None:
         none = np.zeros(pages.count)
         right, recall = pages.true_signals or (none, none)
-        told = recall * pages.true_rate
+        signalled = recall * pages.true_rate
         self._importance, self._precision = pages.importance, right
-        self._alpha = np.maximum(pages.true_rate - told, TINY)
-        self._per_day = np.divide(told, right, out=np.zeros(pages.count), where=right > 0)
+        self._alpha = np.maximum(pages.true_rate - signalled, TINY)
+        self._per_day = np.divide(signalled, right, out=np.zeros(pages.count), where=right > 0)
         self._last, self._signals = np.zeros(pages.count), np.zeros(pages.count)
 
     def signal(self, page: Ints, now: float, kind: str) -> None:
