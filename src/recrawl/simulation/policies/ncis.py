@@ -106,7 +106,7 @@ def ncis_value(alpha: float, per_day: float, share: float, elapsed: float, signa
         signals: Their number since then.
 
     >>> round(ncis_value(0.1, 0.2, 0.5, 5.0, 1.0), 4)
-    2.0834
+    1.9541
     """
     if per_day <= 0.0:
         return value_of_rate(alpha, elapsed)
