@@ -23,6 +23,7 @@ from benchmarks import (
     paper,
     policies,
     restarts,
+    signals,
     soak,
     story,
 )
@@ -34,6 +35,7 @@ ALL = {
     "allocation": allocation_speed.run,
     "frontier": frontier.run,
     "policies": policies.run,
+    "signals": signals.run,
     "paper": paper.run,
     "html-pairs": html_pairs.run,
     "page-histories": page_histories.run,

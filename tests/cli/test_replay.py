@@ -110,13 +110,17 @@ def test_the_table_says_what_was_replayed_and_marks_what_is_not_equal() -> None:
     lines = result.stdout.splitlines()
     assert lines[:2] == [SUMMARY, ""]
     assert lines[2].split("  ")[0] == "policy"
-    shown = {line.split()[0]: line for line in lines[3:13]}
+    shown = {line.split()[0]: line for line in lines[3:14]}
     assert sorted(shown) == sorted(DEFAULT_POLICIES.split(","))
     assert shown["nutch"].startswith("nutch *  ")
     assert shown["index-known"].startswith("index-known †  ")
-    assert lines[13:] == [
+    assert lines[14:16] == [
         "* misses the budget; 'spent' is the share of it that was used",
         "† knows the true change rates, which no real crawler does",
+    ]
+    assert lines[16:18] == [
+        "",
+        "Share of visits that found a change, by the chance that was expected (visits):",
     ]
     assert max(map(len, lines[1:])) <= 80
 

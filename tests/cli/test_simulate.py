@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from recrawl.cli.app import app
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.replay import replay
-from recrawl.simulation.synthetic import synthetic_world
+from recrawl.simulation.synthetic import MIXED, add_signals, synthetic_world
 
 SMALL = ("--pages", "50", "--days", "40", "--every", "5d", "--policies", "uniform,index-known")
 
@@ -127,3 +127,39 @@ def test_help_shows_examples_and_every_option() -> None:
     assert "recrawl simulate --world bursty" in shown
     for option in ("--pages", "--days", "--world", "--median-rate", "--spread", "--importance"):
         assert option in shown
+
+
+def test_signals_are_drawn_as_asked() -> None:
+    drawn = synthetic_world("poisson", 50, 40.0, 0.2, 5.0, "pareto", 7)
+    names = ("--policies", "ncis,signals", "--seed", "7", "--signals")
+    for text, quality in (("0.8,0.5", ((0.8, 0.5),)), ("mixed", MIXED)):
+        world = add_signals(drawn, quality, 7)
+        for row in found(*SMALL[:-2], *names, text):
+            assert row == replay(world, policy_named(row["policy"]), 10.0, seed=7).as_dict()
+    assert run(*SMALL, "--signals", "0.8,0.5").stdout.splitlines()[1].endswith("; signals 0.8,0.5")
+
+
+@pytest.mark.parametrize("text", ["0.8", "0,0.5", "2,0.5", "0.5,1.5", "nan,1", "a,b", "1,1,1"])
+def test_signals_that_are_none_are_refused(text: str) -> None:
+    message = refused("simulate", "--signals", text)
+    assert f"--signals: '{text}' is not a precision and a recall" in message
+
+
+def test_several_seeds_show_means_and_their_errors() -> None:
+    rows = found(*SMALL, "--seeds", "3")
+    assert all(row["staleness_error"] >= 0.0 for row in rows)
+    lines = run(*SMALL, "--seeds", "3").stdout.splitlines()
+    assert " ± " in lines[4]
+    assert lines[-1].startswith("± is the standard error of the mean over replays")
+
+
+def test_calibration_is_shown_for_policies_that_expect_changes() -> None:
+    options = [*SMALL[:-1], "index-gamma,uniform"]
+    lines = run(*options).stdout.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("Share of visits"))
+    assert lines[first + 1].split() == ["expected", "index-gamma"]
+    visits = [
+        int(line.rsplit("(", 1)[1].rstrip(")").replace(",", "")) for line in lines[first + 2 :]
+    ]
+    assert sum(visits) == 400
+    assert not any("Share of visits" in line for line in run(*SMALL).stdout.splitlines())

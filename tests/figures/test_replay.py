@@ -17,6 +17,7 @@ from matplotlib.transforms import Bbox
 from recrawl.errors import ArgumentError, OutputError
 from recrawl.figures import draw_replay, replay_figure
 from recrawl.figures.replay import smooth, spread_out
+from recrawl.simulation.calibration import Calibration
 from recrawl.simulation.score import Score
 
 
@@ -164,3 +165,13 @@ def test_the_readers_own_settings_are_neither_used_nor_changed() -> None:
         figure = replay_figure(SCORES, days=9.0)
         assert mpl.rcParams["font.size"] == 30
     assert figure.axes[0].xaxis.label.get_fontsize() == 11
+
+
+def test_calibrations_have_a_panel_of_their_own() -> None:
+    calibration = Calibration()
+    calibration.add(np.array([0.05, 0.35, 0.35]), np.array([False, True, False]))
+    figure = replay_figure(SCORES, days=10.0, calibrations={"index": calibration})
+    _, _, panel = figure.axes
+    line = next(line for line in panel.get_lines() if line.get_label() == "index")
+    assert np.asarray(line.get_xydata()).tolist() == [[0.05, 0.0], [0.35, 0.5]]
+    assert len(replay_figure(SCORES, days=10.0).axes) == 2

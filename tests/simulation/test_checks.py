@@ -102,6 +102,39 @@ class Peeking(Oldest):
         return np.argsort(-self.pages.true_rate, kind="stable")[:limit]
 
 
+class Hearing(Oldest):
+    def signal(self, page: Ints, now: float, kind: str) -> None:
+        del now, kind
+        self.last[page] = 0.0
+
+    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401
+        return np.exp(self.last[page] - now)
+
+
+class Erasing(Hearing):
+    def signal(self, page: Ints, now: float, kind: str) -> None:
+        super().signal(page, now, kind)
+        page[:] = 0
+
+
+class Certain(Hearing):
+    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401
+        return 1.5 * super().chance(page, now) + 0.5
+
+
+class Summary(Hearing):
+    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401
+        return super().chance(page, now).sum()
+
+
+class Informed(Oldest):
+    def take(self, now: float, limit: int) -> Ints:
+        del now
+        signals = self.pages.true_signals
+        order = self.last if signals is None else -signals.recall
+        return np.argsort(order, kind="stable")[:limit]
+
+
 @dataclass(frozen=True)
 class Rule:
     run: Any = Oldest
@@ -127,6 +160,7 @@ def test_a_policy_that_keeps_the_promises_passes() -> None:
     check_policy(Rule())
     check_policy(Rule(Peeking, knows_rates=True))
     check_policy(Rule(Greedy, keeps_budget=False))
+    check_policy(Rule(Hearing))
 
 
 @pytest.mark.parametrize(
@@ -145,6 +179,10 @@ def test_a_policy_that_keeps_the_promises_passes() -> None:
         (Rule(Sharing), "two runs with the same seed and the same findings differ"),
         (Rule(Scribbling), "report changes its arguments"),
         (Rule(Ageing), "it changes its pages"),
+        (Rule(Erasing), "signal changes its arguments"),
+        (Rule(Certain), "chance returns something other than probabilities"),
+        (Rule(Summary), "chance does not return one number per page"),
+        (Rule(Informed), "it uses the true change rates"),
         (Rule(Peeking), "it uses the true change rates; set knows_rates=True"),
     ],
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: The policies that are compared by default: common ones, the best, and a bound, within seconds.
 DEFAULT_POLICIES = (
     "index,index-gamma,uniform,age,proportional,nutch,nutch-scaled,stormcrawler-scaled,"
-    "paper-lln,index-known"
+    "paper-lln,index-known,index-known-half"
 )
 ALL_POLICIES = "all"
 
@@ -53,6 +53,15 @@ Tick = Annotated[
 Seed = Annotated[
     int, typer.Option(min=0, metavar="NUMBER", help="Seed of the random numbers. Default: 0.")
 ]
+Seeds = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="NUMBER",
+        help="Number of replays per policy, with ties broken otherwise each time; above 1, means "
+        "and their standard errors are shown.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,7 @@ class Comparison:
         policies: Their names.
         tick: Days between two decisions of a policy; None for the default.
         seed: The seed of policies that use random numbers.
+        seeds: The number of replays per policy.
         kind: A table, or a file format.
         target: A file, or "-".
         plot: Where to save the plot, if anywhere.
@@ -75,6 +85,7 @@ class Comparison:
     policies: tuple[str, ...]
     tick: float | None
     seed: int
+    seeds: int
     kind: "Format | Literal['table']"
     target: str
     plot: str | None
@@ -90,6 +101,7 @@ def parse_comparison(
     policies: str,
     tick: str | None,
     seed: int,
+    seeds: int,
     plot: str | None,
     format_: str | None,
     output: str | None,
@@ -109,6 +121,7 @@ def parse_comparison(
         policies=policy_names(policies),
         tick=None if tick is None else parse_days("--tick", tick),
         seed=seed,
+        seeds=seeds,
         kind=kind,
         target=output or "-",
         plot=plot,

@@ -36,6 +36,20 @@ class Scored(Protocol):
         ...
 
 
+class Calibrated(Protocol):
+    """What the picture needs from a policy's calibration, in tenths of the expected chance."""
+
+    @property
+    def expected(self) -> Floats:
+        """The mean chance of a change; NaN where there were no visits."""
+        ...
+
+    @property
+    def found(self) -> Floats:
+        """The share of visits that found one."""
+        ...
+
+
 #: Colour and dashes of a curve.
 Look = tuple[str, Any]
 
@@ -71,6 +85,7 @@ def replay_figure(
     start: datetime | None = None,
     subtitle: str = "",
     notes: Mapping[str, str] | None = None,
+    calibrations: Mapping[str, Calibrated] | None = None,
 ) -> "Figure":
     """Draw staleness as bars, the best policy on top, and over time for a few policies.
 
@@ -80,6 +95,8 @@ def replay_figure(
         start: When they started; without it the axis shows days.
         subtitle: What they were run on, in one line.
         notes: Short notes on some policies, by name.
+        calibrations: How often changes were found that some policies expected, by name; drawn in a
+            third panel.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -90,9 +107,11 @@ def replay_figure(
     height = max(BAR_HEIGHT * len(ranked) + MARGINS, MIN_HEIGHT)
     with style.styled():
         below = ConstrainedLayoutEngine(rect=(0.0, 0.0, 1.0, 1.0 - HEADING / height), wspace=0.04)
-        figure = Figure(figsize=(WIDTH, height), layout=below)
-        _write_heading(figure, height, subtitle)
-        grid = figure.add_gridspec(1, 2, width_ratios=(1.15, 1.0))
+        panels = (1.15, 1.0, 0.62) if calibrations else (1.15, 1.0)
+        width = WIDTH * sum(panels) / sum(panels[:2])
+        figure = Figure(figsize=(width, height), layout=below)
+        _write_heading(figure, width, height, subtitle)
+        grid = figure.add_gridspec(1, len(panels), width_ratios=panels)
         bars, curves = (style.plain_axes(figure, grid[column]) for column in (0, 1))
         looks = _looks(ranked)
         end = _end(ranked)
@@ -100,7 +119,30 @@ def replay_figure(
         _set_times(curves, days, start)
         near = [score for score in ranked if score.policy in looks and score.staleness <= end]
         _draw_curves(curves, near, looks, LABEL_GAP / (height - MARGINS))
+        if calibrations:
+            _draw_calibrations(style.plain_axes(figure, grid[2]), calibrations, looks)
     return figure
+
+
+def _draw_calibrations(
+    axes: "Axes", calibrations: Mapping[str, Calibrated], looks: Mapping[str, Look]
+) -> None:
+    """Draw how often changes were found against how often they were expected."""
+    axes.plot([0.0, 1.0], [0.0, 1.0], color=style.FAINT, linewidth=1.5, zorder=1)
+    for name, calibration in calibrations.items():
+        colour, dashes = looks.get(name, (OTHER, "-"))
+        known = ~np.isnan(calibration.expected)
+        expected, found = calibration.expected[known], calibration.found[known]
+        axes.plot(
+            expected, found, color=colour, linestyle=dashes, marker="o", markersize=4, label=name
+        )
+    axes.set_xlim(0.0, 1.0)
+    axes.set_ylim(0.0, 1.0)
+    axes.xaxis.set_major_formatter(_percent)
+    axes.yaxis.set_major_formatter(_percent)
+    axes.set_xlabel("chance of a change that was expected")
+    axes.set_ylabel("share of visits that found one")
+    axes.legend(frameon=False, loc="upper left", fontsize=9)
 
 
 def _looks(ranked: Sequence[Scored]) -> dict[str, Look]:
@@ -109,8 +151,8 @@ def _looks(ranked: Sequence[Scored]) -> dict[str, Look]:
     return {ranked[0].policy: BEST} | {name: NOTABLE[name] for name in NOTABLE if name in names}
 
 
-def _write_heading(figure: "Figure", height: float, subtitle: str) -> None:
-    left = 0.05 / WIDTH
+def _write_heading(figure: "Figure", width: float, height: float, subtitle: str) -> None:
+    left = 0.05 / width
     title = "How stale each policy leaves the copy"
     figure.text(left, 1.0 - 0.3 / height, title, fontsize=13, fontweight="bold")
     figure.text(left, 1.0 - 0.54 / height, subtitle, fontsize=10, color=style.GREY)
@@ -266,6 +308,15 @@ def draw_replay(
     start: datetime | None = None,
     subtitle: str = "",
     notes: Mapping[str, str] | None = None,
+    calibrations: Mapping[str, Calibrated] | None = None,
 ) -> None:
     """Draw how policies compare; the file name says whether as PNG or SVG."""
-    style.save(replay_figure(scores, days=days, start=start, subtitle=subtitle, notes=notes), path)
+    figure = replay_figure(
+        scores,
+        days=days,
+        start=start,
+        subtitle=subtitle,
+        notes=notes,
+        calibrations=calibrations,
+    )
+    style.save(figure, path)

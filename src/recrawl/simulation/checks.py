@@ -7,12 +7,15 @@ from dataclasses import fields, replace
 import numpy as np
 
 from recrawl.errors import ConformanceError
-from recrawl.kernels.jit import Floats, Ints, read_only
-from recrawl.simulation.policy import PageSet, Policy
+from recrawl.kernels.jit import Bools, Floats, Ints, read_only
+from recrawl.simulation.policy import HearsSignals, PageSet, Policy, Predicts, Run, TrueSignals
+from recrawl.simulation.signals import KIND
 
 PAGES = 12
 #: Days that a policy runs, days per tick, and visits per day.
 DAYS, TICK, BUDGET = 45.0, 0.25, 6.0
+#: The share of pages that are signalled at each tick.
+SIGNALLED = 0.05
 
 
 def check_policy(policy: Policy, *, seed: int = 0) -> None:
@@ -58,7 +61,8 @@ def _pages(count: int, seed: int) -> PageSet:
     if count > 1:
         importance[0] = rate[-1] = 0.0
     host = np.arange(count) // 4
-    return PageSet(importance, host, np.arange(count) // 2, rate, DAYS)
+    signals = TrueSignals(rng.uniform(0.1, 1.0, count), rng.random(count))
+    return PageSet(importance, host, np.arange(count) // 2, rate, DAYS, signals)
 
 
 def _runs(policy: Policy, pages: PageSet, chance: float, seed: int) -> Iterator[list[int]]:
@@ -75,8 +79,10 @@ def _runs(policy: Policy, pages: PageSet, chance: float, seed: int) -> Iterator[
     for number in range(1, math.floor(DAYS / TICK) + 1):
         now = number * TICK
         limit = max(math.floor(BUDGET * now) - spent, 0)
+        _signal(policy, run, rng.random(pages.count) < SIGNALLED, now)
         page = _taken(policy, run.take(now, limit), pages.count, limit)
         changed = (rng.random(pages.count) < chance)[page]
+        _check_chances(policy, run, page, now)
         reported = changed.copy()
         run.report(read_only(page), now, reported)
         _promise(np.array_equal(reported, changed), policy, "report changes its arguments")
@@ -86,8 +92,28 @@ def _runs(policy: Policy, pages: PageSet, chance: float, seed: int) -> Iterator[
         _promise(np.array_equal(old, new, equal_nan=True), policy, "it changes its pages")
 
 
+def _signal(policy: Policy, run: Run, signalled: Bools, now: float) -> None:
+    """Signal some pages, the first of them twice, to a policy that uses signals."""
+    if isinstance(run, HearsSignals):
+        page = np.flatnonzero(signalled)
+        news = np.concatenate([page[:1], page])
+        run.signal(news, now, KIND)
+        kept = np.array_equal(news, np.concatenate([page[:1], page]))
+        _promise(kept, policy, "signal changes its arguments")
+
+
+def _check_chances(policy: Policy, run: Run, page: Ints, now: float) -> None:
+    if isinstance(run, Predicts):
+        chance = np.asarray(run.chance(page.copy(), now))
+        _promise(chance.shape == page.shape, policy, "chance does not return one number per page")
+        valid = ((chance >= 0.0) & (chance <= 1.0)).all()
+        _promise(valid, policy, "chance returns something other than probabilities")
+
+
 def _columns(pages: PageSet) -> list[Floats]:
-    return [getattr(pages, field.name) for field in fields(pages) if field.name != "days"]
+    named = [field.name for field in fields(pages) if field.name not in ("days", "true_signals")]
+    signals = () if pages.true_signals is None else pages.true_signals
+    return [*(getattr(pages, name) for name in named), *signals]
 
 
 def _taken(policy: Policy, taken: Ints, count: int, limit: int) -> Ints:
@@ -122,7 +148,7 @@ def _check_repeatable(policy: Policy, seed: int) -> None:
 
 def _check_true_rates_unused(policy: Policy, seed: int) -> None:
     known = _pages(PAGES, seed)
-    unknown = replace(known, true_rate=np.full(PAGES, np.nan))
+    unknown = replace(known, true_rate=np.full(PAGES, np.nan), true_signals=None)
     _promise(
         list(_runs(policy, known, 0.3, seed)) == list(_runs(policy, unknown, 0.3, seed)),
         policy,

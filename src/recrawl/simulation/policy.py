@@ -1,10 +1,22 @@
 """The interface of a policy: it picks the pages to visit now and learns what the visits found."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol, final
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Bools, Floats, Ints
+
+
+class TrueSignals(NamedTuple):
+    """How good the signals of each page are.
+
+    Attributes:
+        precision: The share of its signals that are right.
+        recall: The share of its changes that are signalled.
+    """
+
+    precision: Floats
+    recall: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +29,7 @@ class PageSet:
         section: Each page's section, numbered from 0.
         true_rate: The true mean change rates if the policy `knows_rates`, else NaN.
         days: How long the policy will run, for policies that plan ahead.
+        true_signals: How good signals are if the policy `knows_rates` and there are any, else None.
     """
 
     importance: Floats
@@ -24,6 +37,7 @@ class PageSet:
     section: Ints
     true_rate: Floats
     days: float
+    true_signals: TrueSignals | None = None
 
     @property
     def count(self) -> int:
@@ -40,6 +54,30 @@ class Run(Protocol):
 
     def report(self, page: Ints, now: float, changed: Bools) -> None:
         """Learn what the visits just taken found."""
+        ...
+
+
+@runtime_checkable
+class HearsSignals(Protocol):
+    """A `Run` that uses signals; others are not told of any."""
+
+    def signal(self, page: Ints, now: float, kind: str) -> None:
+        """Learn that pages are said to have changed, before `Run.take` at the same time.
+
+        Args:
+            page: The pages, once per signal.
+            now: The present; the signals are not older than the tick before.
+            kind: Where they come from, such as "sitemap".
+        """
+        ...
+
+
+@runtime_checkable
+class Predicts(Protocol):
+    """A `Run` that says how likely changes are, so that its calibration can be measured."""
+
+    def chance(self, page: Ints, now: float) -> Floats:
+        """Return the chance that each page just taken has changed, before it is reported."""
         ...
 
 

@@ -9,9 +9,18 @@ from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Ints, read_only
 from recrawl.progress import Progress, no_progress
 from recrawl.quantities import duration, rate
+from recrawl.simulation.calibration import Calibration
 from recrawl.simulation.ledger import Ledger
-from recrawl.simulation.policy import PageSet, Policy, Scaled
+from recrawl.simulation.policy import (
+    HearsSignals,
+    PageSet,
+    Policy,
+    Predicts,
+    Scaled,
+    TrueSignals,
+)
 from recrawl.simulation.score import Score
+from recrawl.simulation.signals import KIND, Teller
 from recrawl.simulation.world import World
 
 QUARTER_DAY = 0.25
@@ -83,23 +92,37 @@ def _tick(world: World, budget: float) -> float:
 def _replay(
     world: World, policy: Policy, budget: float, tick: float, seed: int, progress: Progress
 ) -> Score:
-    known = world.change_rate if policy.knows_rates else np.full(world.pages, np.nan)
-    pages = PageSet(world.importance, world.host, world.section, known, world.days)
-    run = policy.start(pages, budget, tick=tick, seed=seed)
-    ledger = Ledger(world)
+    run = policy.start(_known(world, policy), budget, tick=tick, seed=seed)
+    ledger, calibration = Ledger(world), Calibration()
+    teller = None if world.signals is None else Teller(world.signals)
     ticks = math.floor(world.days / tick + ROUNDING)
     spent = 0
     for number in range(1, ticks + 1):
         now = min(number * tick, world.days)
         allowed = max(math.floor(budget * now - spent + ROUNDING), 0)
+        if teller is not None and isinstance(run, HearsSignals):
+            run.signal(teller.until(now), now, KIND)
         page = read_only(np.ascontiguousarray(run.take(now, allowed), np.int64))
         if policy.keeps_budget:
             _check_promise(policy, page, allowed, now)
-        run.report(page, now, ledger.visit(page, now))
+        changed = ledger.visit(page, now)
+        if isinstance(run, Predicts):
+            calibration.add(run.chance(page, now), changed)
+        run.report(page, now, changed)
         spent += page.size
         if number % REPORT_EVERY == 0:
             progress(number, ticks)
-    return ledger.close(policy.name, budget)
+    score = ledger.close(policy.name, budget)
+    return replace(score, calibration=calibration) if isinstance(run, Predicts) else score
+
+
+def _known(world: World, policy: Policy) -> PageSet:
+    """Return what a policy knows about the pages."""
+    rate = world.change_rate if policy.knows_rates else np.full(world.pages, np.nan)
+    pages = PageSet(world.importance, world.host, world.section, rate, world.days)
+    if world.signals is None or not policy.knows_rates:
+        return pages
+    return replace(pages, true_signals=TrueSignals(world.signals.precision, world.signals.recall))
 
 
 def _check_promise(policy: Policy, page: Ints, allowed: int, now: float) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from recrawl.kernels.jit import Floats, Ints
+from recrawl.simulation.calibration import Calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,8 @@ class Score:
         quietest_day: The fewest, likewise.
         host_visits: Visits to each host.
         curve: Staleness in each of a hundred equal slices of the window.
+        calibration: How often changes were found that were expected with a chance, for policies
+            that say how likely they are.
     """
 
     policy: str
@@ -34,6 +37,7 @@ class Score:
     quietest_day: float
     host_visits: Ints
     curve: Floats
+    calibration: Calibration | None = None
 
     @property
     def freshness(self) -> float:
@@ -41,7 +45,7 @@ class Score:
         return 1.0 - self.staleness
 
     def as_dict(self) -> dict[str, str | int | float]:
-        """Return the numbers by name, in reading order, without curve and host visits."""
+        """Return the numbers by name, in reading order, without curves and hosts."""
         return {
             "policy": self.policy,
             "staleness": self.staleness,

@@ -1,6 +1,7 @@
 """Synthetic pages to compare policies on."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,6 +10,15 @@ from recrawl.simulation.world import World
 PAGES_PER_SECTION, PAGES_PER_HOST = 10, 100
 #: With this exponent a fifth has four fifths among very many, and some 72 % among 1,000 pages.
 PARETO = 1.16
+
+#: Precision and recall of hosts, in turn, where they are mixed; the last has no signals.
+MIXED = ((0.2, 0.5), (0.8, 0.8), (0.5, 0.9), (1.0, 0.95), (0.9, 0.0))
+
+
+def add_signals(world: World, quality: Sequence[tuple[float, float]], seed: int) -> World:
+    """Return a world with signals, given precision and recall of its hosts, in turn."""
+    precision, recall = np.array(quality)[world.host % len(quality)].T
+    return world.with_signals(precision, recall, seed=seed)
 
 
 def synthetic_world(

@@ -1,7 +1,7 @@
 """Worlds: when pages really change, drawn from a model or recorded."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -11,6 +11,7 @@ from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats, Ints, read_only
 from recrawl.quantities import duration, number
 from recrawl.simulation import models, recorded
+from recrawl.simulation.signals import Signals, draw_signals
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class World:
         change_rate: The true mean change rate: the model's, or a recorded page's changes / days.
         host: Each page's host, numbered from 0.
         section: Each page's section, numbered from 0; pages of a section may change together.
+        signals: When pages are said to have changed, if anybody does.
     """
 
     days: float
@@ -34,6 +36,7 @@ class World:
     change_rate: Floats
     host: Ints
     section: Ints
+    signals: Signals | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -155,6 +158,34 @@ class World:
         rate = np.diff(kept.changes.starts) / kept.days
         return cls._of(kept.changes, rate, kept.days, kept.importance, kept.host, kept.section)
 
+    def with_signals(self, precision: ArrayLike, recall: ArrayLike, *, seed: int = 0) -> "World":
+        """Return the same world with signals that pages have changed, right ones and wrong ones.
+
+        Args:
+            precision: The share of a page's signals that are right, one number or one per page.
+            recall: The share of its changes that are signalled, likewise.
+            seed: The same seed gives the same signals.
+
+        >>> world = World.poisson([1.0, 0.5], days=100.0).with_signals(0.5, [1.0, 0.0])
+        >>> int(world.starts[1]), world.signals.time.size
+        (104, 192)
+        """
+        drawn = draw_signals(
+            self.starts, self.change, self.change_rate, self.days, precision, recall, seed
+        )
+        return replace(self, signals=drawn)
+
+    def reordered(self, page: Ints) -> "World":
+        """Return a world with the same pages in another order, which breaks ties otherwise."""
+        signals = self.signals
+        if signals is not None:
+            starts, time = _gathered(signals.starts, signals.time, page)
+            signals = Signals(starts, time, signals.precision[page], signals.recall[page])
+        starts, change = _gathered(self.starts, self.change, page)
+        named = ("importance", "change_rate", "host", "section")
+        columns = {name: getattr(self, name)[page] for name in named}
+        return World(self.days, starts, change, **columns, signals=signals)
+
     @classmethod
     def _of(
         cls,
@@ -176,6 +207,14 @@ class World:
             np.zeros(pages, np.int64) if host is None else _numbers("host", host),
             np.arange(pages) if section is None else _numbers("section", section),
         )
+
+
+def _gathered(starts: Ints, values: Floats, page: Ints) -> tuple[Ints, Floats]:
+    """Return the values of some pages, in their order."""
+    count = np.diff(starts)[page]
+    ends = np.cumsum(count)
+    row = np.arange(ends[-1]) + np.repeat(starts[page] - (ends - count), count)
+    return np.concatenate([[0], ends]), values[row]
 
 
 def _numbers(name: str, values: ArrayLike) -> Ints:
@@ -211,3 +250,15 @@ def _check(world: World) -> None:
     later[first_of_page - 1] = True
     if not later.all():
         raise ArgumentError("change: each page's times must be in order")
+    _check_signals(world)
+
+
+def _check_signals(world: World) -> None:
+    signals, pages = world.signals, world.importance.size
+    if signals is None:
+        return
+    sizes = (signals.starts.size - 1, signals.precision.size, signals.recall.size)
+    if sizes != (pages, pages, pages) or signals.starts[-1] != signals.time.size:
+        raise ArgumentError(f"signals: expected those of {pages} pages")
+    if not ((signals.time > 0.0) & (signals.time <= world.days)).all():
+        raise ArgumentError(f"signals: times must be above 0 and at most {world.days} days")

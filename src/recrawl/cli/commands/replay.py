@@ -13,6 +13,7 @@ from recrawl.cli.replay_options import (
     Plot,
     Policies,
     Seed,
+    Seeds,
     Tick,
     parse_comparison,
 )
@@ -47,6 +48,7 @@ def replay(
     ] = None,
     tick: Tick = None,
     seed: Seed = 0,
+    seeds: Seeds = 1,
     plot: Plot = None,
     format_: OutputFormat = None,
     output: Output = None,
@@ -61,7 +63,7 @@ def replay(
         recrawl replay trace --budget 500/day --from 2024-01-01 --to 2026-01-01 --plot replay.png
         recrawl replay trace --every 7d --policies index,uniform,nutch --format json
     """
-    comparison = parse_comparison(every, budget, policies, tick, seed, plot, format_, output)
+    comparison = parse_comparison(every, budget, policies, tick, seed, seeds, plot, format_, output)
     start, end = _time("--from", from_), _time("--to", to)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.simulation.world import World
@@ -97,7 +99,7 @@ def compare(
         start: When the world starts, if that is known.
     """
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.ranking import notes, print_ranking, summary
+    from recrawl.cli.render.ranking import calibrations, notes, print_ranking, summary
     from recrawl.formats.tables import write_table
     from recrawl.simulation.ranking import rank
 
@@ -108,6 +110,7 @@ def compare(
             comparison.visits(world.pages),
             tick=comparison.tick,
             seed=comparison.seed,
+            seeds=comparison.seeds,
             progress=progress,
         )
     with progress_bar("Writing"):
@@ -121,6 +124,7 @@ def compare(
                 start=start,
                 subtitle=summary(ranking),
                 notes=notes(ranking),
+                calibrations=calibrations(ranking),
             )
         if comparison.kind != "table":
             write_table(ranking.columns(), comparison.kind, comparison.target)

@@ -12,6 +12,7 @@ from recrawl.cli.replay_options import (
     Plot,
     Policies,
     Seed,
+    Seeds,
     Tick,
     parse_comparison,
 )
@@ -65,9 +66,18 @@ def simulate(
             "it (pareto), or all have the same (equal).",
         ),
     ] = "pareto",
+    signals: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRECISION,RECALL",
+            help="Signals that pages have changed: the share of them that is right, and the share "
+            "of changes that are signalled, as in 0.8,0.5; or mixed, which differs by host.",
+        ),
+    ] = None,
     policies: Policies = DEFAULT_POLICIES,
     tick: Tick = None,
     seed: Seed = 0,
+    seeds: Seeds = 1,
     plot: Plot = None,
     format_: OutputFormat = None,
     output: Output = None,
@@ -79,25 +89,53 @@ def simulate(
 
         recrawl simulate
         recrawl simulate --world bursty --every 7d --plot bursty.png
+        recrawl simulate --signals 0.8,0.5 --policies signals,signals-ignored,ncis
         recrawl simulate --pages 5000 --median-rate 1/day --spread 10 --budget 500/day
     """
     if every is None and budget is None:
         every = DEFAULT_EVERY
-    comparison = parse_comparison(every, budget, policies, tick, seed, plot, format_, output)
+    comparison = parse_comparison(every, budget, policies, tick, seed, seeds, plot, format_, output)
     check_choice("--world", world, WORLDS)
     check_choice("--importance", importance, IMPORTANCES)
     if not 1.0 <= spread < float("inf"):
         raise ArgumentError(f"--spread: {spread:g} is not a factor of 1 or more; the default is 5")
+    quality = None if signals is None else parse_signals(signals)
     median = comparison.visits(pages) / pages
     if median_rate is not None:
         median = visits_a_day("--median-rate", median_rate)
-    from recrawl.simulation.synthetic import synthetic_world
+    from recrawl.simulation.synthetic import add_signals, synthetic_world
     from recrawl.units import format_rate
 
     with option_errors({"days": "--days"}):
         drawn = synthetic_world(world, pages, days, median, spread, importance, seed)
+    if quality is not None:
+        drawn = add_signals(drawn, quality, seed)
     description = (
         f"Made up: {world}; change rates log-normal around {format_rate(median)}, "
         f"spread {spread:g}; importance {importance}; seed {seed}"
     )
+    if signals is not None:
+        description += f"; signals {signals}"
     compare(drawn, comparison, description=description)
+
+
+def parse_signals(text: str) -> tuple[tuple[float, float], ...]:
+    """Return precision and recall of hosts, in turn.
+
+    >>> parse_signals("0.8,0.5")
+    ((0.8, 0.5),)
+    """
+    from recrawl.simulation.synthetic import MIXED
+
+    if text == "mixed":
+        return MIXED
+    try:
+        precision, recall = map(float, text.split(","))
+    except ValueError:
+        precision = recall = -1.0
+    if not (0.0 < precision <= 1.0 and 0.0 <= recall <= 1.0):
+        raise ArgumentError(
+            f"--signals: '{text}' is not a precision and a recall, each up to 1; "
+            "write --signals 0.8,0.5, or --signals mixed"
+        )
+    return ((precision, recall),)

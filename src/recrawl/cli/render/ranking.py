@@ -1,9 +1,11 @@
 """A comparison of policies as a table."""
 
 import math
+from collections.abc import Mapping
 
 from recrawl.cli.output import say
 from recrawl.cli.render.terminal import Table, count, per_day, show
+from recrawl.simulation.calibration import TENTHS, Calibration
 from recrawl.simulation.ranking import Ranking
 from recrawl.units import format_duration
 
@@ -29,6 +31,10 @@ def print_ranking(ranking: Ranking, description: str, *, table: bool) -> None:
         show(scores(ranking))
     for line in footnotes(ranking):
         say(line, err=not table)
+    if table and calibrations(ranking):
+        say()
+        say("Share of visits that found a change, by the chance that was expected (visits):")
+        show(calibration_table(calibrations(ranking)))
 
 
 def summary(ranking: Ranking) -> str:
@@ -69,7 +75,7 @@ def scores(ranking: Ranking) -> Table:
         marks = OFF_BUDGET * (name in off_budget) + KNOWING * (name in ranking.knowing)
         table.add_row(
             f"{name} {marks}".strip(),
-            f"{100 * score.staleness:.{digits}f} %",
+            f"{100 * score.staleness:.{digits}f}{_error(ranking, name, digits)} %",
             f"{100 * score.freshness:.{digits}f} %",
             format_duration(score.mean_age),
             f"{score.visits:,}",
@@ -77,6 +83,38 @@ def scores(ranking: Ranking) -> Table:
             f"{100 * score.wasted:.1f} %",
         )
     return table
+
+
+def _error(ranking: Ranking, name: str, digits: int) -> str:
+    return f" ± {100 * ranking.errors[name]:.{digits}f}" if ranking.errors else ""
+
+
+def calibrations(ranking: Ranking) -> dict[str, Calibration]:
+    """Return the calibrations of policies that say how likely changes are, by name."""
+    return {
+        score.policy: score.calibration
+        for score in ranking.scores
+        if score.calibration is not None and score.calibration.visits.any()
+    }
+
+
+def calibration_table(found: Mapping[str, Calibration]) -> Table:
+    """Return how often changes were found, by tenths of the chance that was expected."""
+    table = Table()
+    table.add_column("expected", no_wrap=True)
+    for name in found:
+        table.add_column(name, justify="right", no_wrap=True)
+    for tenth in range(TENTHS):
+        if any(calibration.visits[tenth] for calibration in found.values()):
+            low = 100 * tenth // TENTHS
+            cells = (_found(calibration, tenth) for calibration in found.values())
+            table.add_row(f"{low}-{low + 100 // TENTHS} %", *cells)
+    return table
+
+
+def _found(calibration: Calibration, tenth: int) -> str:
+    visits = calibration.visits[tenth]
+    return f"{100 * calibration.found[tenth]:.1f} % ({visits:,})" if visits else "-"
 
 
 def decimals(share: float) -> int:
@@ -95,4 +133,6 @@ def footnotes(ranking: Ranking) -> list[str]:
         lines.append(f"{OFF_BUDGET} misses the budget; 'spent' is the share of it that was used")
     if ranking.knowing:
         lines.append(f"{KNOWING} knows the true change rates, which no real crawler does")
+    if ranking.errors:
+        lines.append("± is the standard error of the mean over replays with ties broken otherwise")
     return lines

@@ -7,6 +7,7 @@ from recrawl.estimation import LLN, MLE, SA
 from recrawl.simulation.policies.adaptive import Nutch, StormCrawler
 from recrawl.simulation.policies.index import Index
 from recrawl.simulation.policies.learning import gamma_learner, solving, updating
+from recrawl.simulation.policies.ncis import Ncis, NcisLearned, SignalsKeep
 from recrawl.simulation.policies.random_clocks import (
     ExploreCommit,
     LambdaCrawl,
@@ -15,6 +16,7 @@ from recrawl.simulation.policies.random_clocks import (
     RegularKnown,
 )
 from recrawl.simulation.policies.ranked import Age, IndexKnown, PointIndex, Proportional, Uniform
+from recrawl.simulation.policies.signals import SignalsIndex
 from recrawl.simulation.policy import Policy, Scaled
 
 #: How each policy is made, by name, in the order in which tables show them.
@@ -41,6 +43,12 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "poisson-known": PoissonKnown,
     "regular-known": RegularKnown,
     "index-known": IndexKnown,
+    "index-known-half": lambda: IndexKnown("index-known-half", least_changes=0.5),
+    "signals": SignalsIndex,
+    "signals-ignored": lambda: SignalsIndex("signals-ignored", hears=False),
+    "signals-keep": SignalsKeep,
+    "ncis-learned": NcisLearned,
+    "ncis": Ncis,
 }
 
 

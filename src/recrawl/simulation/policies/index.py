@@ -5,7 +5,8 @@ from typing import final
 
 import numpy as np
 
-from recrawl.kernels.jit import Bools, Ints
+from recrawl.estimation.gamma import hazard
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling.frontier import Frontier
 from recrawl.simulation.policy import PageSet
 
@@ -50,15 +51,16 @@ class Index:
             section=pages.section,
             last_visit=0.0,
         )
-        return FrontierRun(frontier)
+        return FrontierRun(frontier, pages.count)
 
 
 @final
 class FrontierRun:
     """A `Frontier` with the interface of a `Run`."""
 
-    def __init__(self, frontier: Frontier) -> None:
+    def __init__(self, frontier: Frontier, pages: int) -> None:
         self.frontier = frontier
+        self._last = np.zeros(pages)
 
     def take(self, now: float, limit: int) -> Ints:
         """Return the most valuable pages."""
@@ -67,3 +69,10 @@ class FrontierRun:
     def report(self, page: Ints, now: float, changed: Bools) -> None:
         """Learn from what the visits found."""
         self.frontier.report(page, now, changed)
+        self._last[page] = now
+
+    def chance(self, page: Ints, now: float) -> Floats:
+        """Return the chances that pages have changed, by the beliefs about them alone."""
+        belief = self.frontier.belief(page)
+        shape, time = belief.columns(page.size)
+        return -np.expm1(-hazard(shape, time, now - self._last[page]))

@@ -100,16 +100,23 @@ class IndexKnown:
 
     The value of a visit t days after the last one is (w/Δ)[1 − e^(−Δt)(1 + Δt)]. Where pages change
     as Poisson processes no policy does better in the long run.
+
+    Attributes:
+        name: Its name in tables.
+        least_changes: Pages are taken to change so often at least while the policy runs. With 0, no
+            visit is made to pages that will not change, which only a look into the future tells.
     """
 
-    name: ClassVar[str] = "index-known"
+    name: str = "index-known"
+    least_changes: float = 0.0
     keeps_budget: ClassVar[bool] = True
     knows_rates: ClassVar[bool] = True
 
     def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> Run:
         """Start with all pages just visited."""
         del budget, tick, seed
-        return Ranked(_value_of(pages.importance, 0.0), pages.true_rate)
+        least = self.least_changes / pages.days
+        return Ranked(_value_of(pages.importance, least), pages.true_rate)
 
 
 @final

@@ -1,0 +1,216 @@
+"""Signals: formulas against plain versions, and how fast a host's precision is learned."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from recrawl.estimation import signals
+from recrawl.kernels.jit import Floats
+
+OCTAVES = 14
+LOWEST = 2.0**-9 / 3.0
+RATES = LOWEST * 2.0 ** np.arange(OCTAVES)
+WHOLE = 65_535
+
+
+def random_weights(seed: int) -> Floats:
+    return np.random.default_rng(seed).dirichlet(np.full(OCTAVES, 0.3))
+
+
+def plain_value(weight: Floats, per_day: float, share: float, fresh: float) -> float:
+    """Sum the area between the chance after a visit and the present one on a fine grid."""
+    times = np.concatenate([[0.0], np.geomspace(1e-4, 40.0 / LOWEST, 4_000)])
+    count = np.arange(150)
+    same = np.exp(-np.outer(times, RATES)) @ weight
+    above = np.maximum(np.outer(same, (1.0 - share) ** count) - fresh, 0.0)
+    chance = stats.poisson.pmf(count, per_day * times[:, None])
+    return float(np.trapezoid((chance * above).sum(1), times))
+
+
+def greedy_ncis(alpha: float, per_day: float, share: float, elapsed: float, n: int) -> float:
+    """Return the index of Busa-Fekete et al. (WWW 2025) as their Theorem gives it, times 1."""
+    beta = -math.log1p(-share) / alpha
+    time = elapsed + beta * n
+    change, wrong = alpha + per_day, per_day * (1.0 - share)
+    terms = range(int(time / beta) + 1)
+    psi = sum(stats.poisson.sf(i, per_day * (time - i * beta)) for i in terms) / per_day
+    fresh = sum(
+        (wrong / change) ** i * stats.poisson.sf(i, change * (time - i * beta)) for i in terms
+    )
+    return float(fresh / change - math.exp(-alpha * time) * psi)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_value_is_the_area_above_the_present_chance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight, share = random_weights(seed), float(rng.choice([0.3, 0.5, 0.8, 0.95]))
+    per_day, elapsed = 10.0 ** rng.uniform(-2.5, 0.0), 10.0 ** rng.uniform(-0.5, 1.5)
+    same = signals.chance_same(weight, 1.0, LOWEST, elapsed)
+    assert same == pytest.approx(float(weight @ np.exp(-RATES * elapsed)))
+    fresh = signals.chance_fresh(same, share, float(rng.integers(0, 3)))
+    value = signals.value_with_signals(weight, 1.0, LOWEST, per_day, share, fresh)
+    assert value == pytest.approx(plain_value(weight, per_day, share, fresh), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("per_day", "share", "elapsed", "n"),
+    [(0.1, 0.5, 5.0, 1), (0.3, 0.8, 3.0, 0), (0.05, 0.2, 20.0, 3), (0.02, 0.9, 8.0, 2)],
+)
+def test_at_a_known_rate_the_value_is_that_of_greedy_ncis(
+    per_day: float, share: float, elapsed: float, n: int
+) -> None:
+    weight = np.zeros(OCTAVES)
+    weight[5] = 1.0
+    fresh = math.exp(-RATES[5] * elapsed) * (1.0 - share) ** n
+    value = signals.value_with_signals(weight, 1.0, LOWEST, per_day, share, fresh)
+    expected = greedy_ncis(float(RATES[5]), per_day, share, elapsed, n)
+    assert value == pytest.approx(expected, rel=0.01)
+
+
+@given(st.integers(0, 1_000), st.floats(0.01, 100.0))
+def test_without_signals_it_is_the_freshness_index(seed: int, elapsed: float) -> None:
+    weight = random_weights(seed)
+    x = RATES * elapsed
+    index = float(weight @ ((1.0 - np.exp(-x) * (1.0 + x)) / RATES))
+    fresh = signals.chance_same(weight, 1.0, LOWEST, elapsed)
+    value = signals.value_with_signals(weight, 1.0, LOWEST, 0.0, 0.5, fresh)
+    assert value == pytest.approx(index, rel=0.03, abs=1e-9)
+
+
+@given(
+    st.integers(0, 1_000),
+    st.floats(0.001, 1.0),
+    st.floats(0.01, 0.99),
+    st.floats(0.001, 0.998),
+    st.floats(0.0, 0.9),
+)
+def test_the_value_rises_as_the_page_gets_less_likely_fresh(
+    seed: int, per_day: float, share: float, fresh: float, less: float
+) -> None:
+    weight = random_weights(seed)
+    now, later = (
+        signals.value_with_signals(weight, 1.0, LOWEST, per_day, share, chance)
+        for chance in (fresh, fresh * less)
+    )
+    assert later >= now * (1.0 - 0.02) - 1e-9
+    assert now >= 0.0
+
+
+def test_whole_weights_give_the_same_as_shares() -> None:
+    share = random_weights(3)
+    whole = np.round(share * WHOLE).astype(np.uint16)
+    total = float(whole.sum())
+    values = (
+        signals.value_with_signals(share, 1.0, LOWEST, 0.1, 0.5, 0.4),
+        signals.value_with_signals(whole, total, LOWEST, 0.1, 0.5, 0.4),
+    )
+    assert values[0] == pytest.approx(values[1], rel=1e-3)
+
+
+def test_a_certainly_fresh_page_is_worth_nothing() -> None:
+    assert signals.value_with_signals(random_weights(0), 1.0, LOWEST, 0.1, 0.5, 1.0) == 0.0
+
+
+def test_likely_weights_are_those_of_so_many_changes() -> None:
+    weight, likely, strength = random_weights(5), 0.07, 3.0
+    expected = weight * RATES**strength * np.exp(-strength * RATES / likely)
+    signals.likely_weights(LOWEST, likely, strength, weight)
+    assert weight == pytest.approx(expected / expected.sum())
+
+
+def test_likely_weights_far_from_all_rates_stay_weights() -> None:
+    weight = np.zeros(OCTAVES)
+    weight[-1] = 1.0
+    signals.likely_weights(LOWEST, LOWEST / 1e6, 4.0, weight)
+    assert weight == pytest.approx(np.full(OCTAVES, 1.0 / OCTAVES))
+
+
+@given(st.floats(0.001, 0.999), st.integers(1, 30), st.floats(0.001, 1.0))
+def test_right_signals_are_their_expected_number(share: float, n: int, same: float) -> None:
+    """P(change) = 1 − S(1 − π)ⁿ; by Bayes' rule each signal is right with π/P."""
+    changed = 1.0 - same * (1.0 - share) ** n
+    right = signals.right_signals(share, float(n), changed)
+    assert right == pytest.approx(n * share / changed)
+    assert right <= n + 1e-9
+
+
+@given(st.floats(1e-6, 30.0))
+def test_unsignalled_changes_are_those_of_a_poisson_variable_above_0(mean: float) -> None:
+    found = signals.unsignalled_changes(math.exp(-mean))
+    # −ln e^(−mean) rounds to about 1e-16.
+    assert found == pytest.approx(max(mean, 0.0) / -math.expm1(-mean), rel=1e-6) or mean > 27.0
+
+
+def test_odds_follow_the_better_prediction_within_limits() -> None:
+    assert signals.next_odds(0.0, 0.8, 0.4) == pytest.approx(math.log(2.0))
+    assert signals.next_odds(7.9, 0.9, 0.1) == signals.MAX_ODDS
+    assert signals.next_odds(-7.9, 0.1, 0.9) == -signals.MAX_ODDS
+    assert signals.next_odds(1.5, 0.0, 0.9) == 1.5
+    assert signals.trust(0.0) == 0.5
+    usual, likely = np.array([0.5, 0.5]), np.array([1.0, 0.0])
+    signals.mix(usual, likely, 0.5)
+    assert usual.tolist() == [0.75, 0.25]
+
+
+class Host:
+    """What is learned of one host's sitemap, from visits after one signal each."""
+
+    def __init__(self) -> None:
+        self.prior = signals.PRIOR_SIGNALS * signals.PRECISION["sitemap"]
+        self.right, self.seen = self.prior, signals.PRIOR_SIGNALS
+
+    @property
+    def precision(self) -> float:
+        return signals.precision(self.right, self.seen)
+
+    def visits(self, number: int, share: float, same: float, seed: int) -> int:
+        """Make visits; return how many it took until the precision was on the other side of ½."""
+        rng = np.random.default_rng(seed)
+        before, turned = self.precision, number
+        for visit in range(number):
+            changed = rng.random() > same * (1.0 - share)
+            self.seen += 1.0
+            if changed:
+                chance = 1.0 - signals.chance_fresh(same, self.precision, 1.0)
+                self.right += signals.right_signals(self.precision, 1.0, chance)
+            self.right = signals.faded(self.right, self.prior)
+            self.seen = signals.faded(self.seen, signals.PRIOR_SIGNALS)
+            if (self.precision - 0.5) * (before - 0.5) <= 0.0 and turned == number:
+                turned = visit + 1
+        return turned
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_host_that_lies_loses_its_trust_and_one_that_turns_honest_regains_it(seed: int) -> None:
+    host, same = Host(), 0.95
+    host.visits(300, 0.95, same, seed)
+    assert host.precision > 0.8
+    assert host.visits(48, 0.0, same, seed + 10) <= 36
+    assert host.precision < 0.35
+    assert host.visits(100, 0.95, same, seed + 20) <= 48
+    assert host.precision > 0.75
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_host_that_always_lied_is_hardly_trusted_after_two_dozen_visits(seed: int) -> None:
+    """A page or two of two dozen change all the same."""
+    host = Host()
+    host.visits(24, 0.0, 0.95, seed)
+    assert host.precision < 0.2
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 1.0])
+def test_the_precision_is_learned(share: float) -> None:
+    """Of some 32 remembered visits, to within three standard errors."""
+    host = Host()
+    host.visits(400, share, 0.9, 7)
+    assert host.precision == pytest.approx(share, abs=3.0 * math.sqrt(0.3 / 32.0))
+
+
+def test_every_kind_has_a_prior_that_is_a_probability() -> None:
+    assert set(signals.PRECISION) == {"sitemap", "feed", "push", "neighbour"}
+    assert all(0.0 < share < 1.0 for share in signals.PRECISION.values())
