@@ -131,8 +131,7 @@ def test_a_terminal_shows_it_live_and_ctrl_c_prints_the_result() -> None:
 
 def test_ctrl_c_before_there_is_a_result_ends_it_quietly() -> None:
     process, terminal = started("--pages", "1500")
-    read_until(terminal, b"compiled")
-    time.sleep(4.0)
+    read_until(terminal, b"begin to change")
     process.send_signal(signal.SIGINT)
     end = read_until(terminal, b"never printed")
     assert process.wait(timeout=30) == 130
