@@ -23,7 +23,7 @@ WHEELS = Path(__file__).parent.parent / "dist"
 PAGE = "explanation/how-it-works.md"
 NOBODY = 65534
 REPEAT = 5
-LOG = "url,time,changed\n" + "".join(
+LOG = "page,time,changed\n" + "".join(
     f"https://example.org/{page},2026-01-{day:02},{int(day % (page % 7 + 1) == 0)}\n"
     for page in range(20)
     for day in range(1, 29)

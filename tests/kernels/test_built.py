@@ -30,7 +30,7 @@ for module in modules():
 kernels = [source for source in jit.SOURCES.values() if source.kernel]
 print(len(kernels), [source.function for source in kernels if not built.find(source.function)])
 """
-LOG = "url,time,changed\n" + "".join(
+LOG = "page,time,changed\n" + "".join(
     f"https://a.org/{page},2026-01-{day:02},{int(day % (page + 1) == 0)}\n"
     for page in range(5)
     for day in range(1, 29)
