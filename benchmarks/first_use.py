@@ -5,6 +5,7 @@ on one core and, where this program may choose, as a user without rights, who ca
 the environment nor to a home; so nothing can be kept from one run to the next.
 """
 
+import functools
 import os
 import shutil
 import subprocess
@@ -69,7 +70,9 @@ def _install(folder: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, str(wheels[-1])], check=True)
+    # Nothing may be taken for installed that this program finds elsewhere.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([*pip, str(wheels[-1])], check=True, env=env)
     return python
 
 
@@ -95,11 +98,26 @@ def _best(work: Path, command: Sequence[str]) -> float:
     return min(times)
 
 
+@functools.cache
+def _may_be_nobody() -> bool:
+    """Return whether programs can be run as somebody else, who can read this Python."""
+    if os.geteuid() != 0:
+        return False
+    command = [os.path.realpath(sys.executable), "-c", "pass"]
+    try:
+        return (
+            subprocess.run(command, user=NOBODY, check=False, capture_output=True).returncode == 0
+        )
+    except PermissionError:
+        print("other users cannot run this Python: everything runs as root, who can write anywhere")
+        return False
+
+
 @contextmanager
 def _started(work: Path, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program on one core, without rights, a home, or a terminal."""
     one_core = ["taskset", "-c", "0"] if shutil.which("taskset") else []
-    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if _may_be_nobody() else {}
     env = {"PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
     with subprocess.Popen(
         [*one_core, *command],

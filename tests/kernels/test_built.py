@@ -63,7 +63,7 @@ def test_every_kernel_is_built(environment: dict[str, str]) -> None:
         "estimate crawl.csv",
         "estimate crawl.csv --method mle",
         "plan crawl.csv --budget 3/day",
-        "budget crawl.csv --freshness 60%",
+        "budget crawl.csv --freshness 0.6",
         "replay trace --every 5d",
         "simulate --pages 30 --days 30",
         "demo --pages 50 --seconds 2",
