@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.runtime-ready
 DEV_READY := $(VENV)/.dev-ready
+# The kernels' machine code, built with the package; an edited kernel is compiled again.
+KERNELS := src/recrawl/kernels/_native.abi3.so
 BENCH_READY := $(VENV)/.bench-ready
 DOCS_READY := $(VENV)/.docs-ready
 RELEASE_READY := $(VENV)/.release-ready
@@ -20,15 +22,15 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(RUN_READY) ## Crawl a little web for a minute, and see how fresh the copy really is
+demo: $(KERNELS) ## Crawl a little web for a minute, and see how fresh the copy really is
 	@$(BIN)/recrawl demo
 
 .PHONY: test
-test: $(DEV_READY) ## Run the tests (offline, some five minutes)
+test: $(DEV_READY) $(KERNELS) ## Run the tests (offline, some five minutes)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: check
-check: $(DEV_READY) ## Lint, types, layers and tests: what has to pass
+check: $(DEV_READY) $(KERNELS) ## Lint, types, layers and tests: what has to pass
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -41,7 +43,7 @@ format: $(DEV_READY) ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 
 .PHONY: bench
-bench: $(BENCH_READY) ## Measure, and write the measured tables and pictures into docs/
+bench: $(BENCH_READY) $(KERNELS) ## Measure, and write the measured tables and pictures into docs/
 	$(BIN)/python -m benchmarks
 
 .PHONY: mutants
@@ -72,7 +74,7 @@ lock: ## Pin every dependency anew, with hashes (needs uv)
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(KERNELS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -84,6 +86,10 @@ $(RUN_READY): pyproject.toml requirements/runtime.txt | $(BIN)/python
 	@echo "Setting up $(VENV) (once)"
 	@$(INSTALL) --require-hashes -r requirements/runtime.txt
 	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(KERNELS): $(shell find src/recrawl tools -name '*.py' -o -name '*.c') | $(RUN_READY)
+	@$(BIN)/python -m tools.build_kernels --fast
 	@touch $@
 
 $(DEV_READY): requirements/dev.txt $(RUN_READY)

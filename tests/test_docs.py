@@ -110,8 +110,8 @@ def renewed_fence(fence: re.Match[str], folder: Path) -> str:
     for command in re.findall(r"^\$ recrawl (.*)$", body, re.MULTILINE):
         with contextlib.chdir(folder):
             printed = CliRunner().invoke(app, shlex.split(command)).output
-            # Said only where kernels are compiled, or the machine is busy.
-            printed = re.sub(r"^recrawl: .* takes a while;.*\n", "", printed, flags=re.MULTILINE)
+            # Said only where the machine is busy.
+            printed = re.sub(r"^recrawl: .* takes a while\n", "", printed, flags=re.MULTILINE)
         lines.append(f"$ recrawl {command}\n{printed}")
     return f"```console\n{''.join(lines)}```"
 

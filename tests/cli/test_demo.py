@@ -143,7 +143,7 @@ def test_ctrl_c_before_there_is_a_result_ends_it_quietly(
     """While the first copies are made, which takes so many pages almost half a minute."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process, terminal = started("--pages", "2000")
-    read_until(terminal, b"compiled")
+    read_until(terminal, b"begin to change")
     while not copies_in(tmp_path):
         assert process.poll() is None
         time.sleep(0.05)

@@ -42,7 +42,7 @@ def test_where_there_is_no_terminal_a_line_says_what_takes_long(
             if said:
                 break
             time.sleep(0.01)
-    assert said == "recrawl: Reading takes a while; the first time, kernels are compiled\n"
+    assert said == "recrawl: Reading takes a while\n"
 
 
 @pytest.fixture

@@ -21,10 +21,7 @@ from recrawl.store.sqlite import SqliteStore
 
 QUICKLY = ["--budget", "50/s", "--allow-private", "--host-delay", "0s"]
 #: What is said where there is no terminal, so that nobody waits in silence.
-LOADING = (
-    "recrawl: loading recrawl.db; on the first run, kernels are compiled, which takes some "
-    "seconds\n"
-)
+LOADING = "recrawl: loading recrawl.db\n"
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from recrawl.crawler.explain import Explanation, Price, due_after, explain
+from recrawl.crawler.explain import Explanation, Price, explain
 from recrawl.records import MICROSECONDS_A_DAY, Page, State
+from recrawl.scheduling.value import due_after
 
 DAY = round(MICROSECONDS_A_DAY)
 NOW = 100 * DAY

@@ -20,7 +20,7 @@ from recrawl.allocation.problem import (
     compute_rates,
     new_batch,
 )
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel, step
 
 #: The first price is computed from the first hosts, unless the sample holds fewer than this.
 MIN_SAMPLE_HOSTS = 100
@@ -131,7 +131,7 @@ def _sums(
     return Sums(visits, spent, fall, fall_cost, fall_cost_squared)
 
 
-@compiled
+@step
 def _find_host_price(
     memory: Batch, problem: Problem, first: int, last: int, price: float, budget: float
 ) -> PricePair:
@@ -174,7 +174,7 @@ def _find_full_prices(problem: Problem, hosts: Hosts, first: int, last: int) -> 
             hosts.low[host], hosts.high[host], hosts.low_share[host] = own
 
 
-@compiled
+@step
 def _is_full(problem: Problem, hosts: Hosts, host: int, price: float) -> bool:
     """Return whether a host gets all the visits it allows, at λ and at any lower price."""
     cost = problem.cost[hosts.starts[host] if problem.cost.size > 1 else 0]
@@ -182,7 +182,7 @@ def _is_full(problem: Problem, hosts: Hosts, host: int, price: float) -> bool:
     return bool(hosts.equal_cost[host] and price * cost <= low and low > 0.0)
 
 
-@compiled
+@step
 def _host_prices(
     memory: Batch, problem: Problem, hosts: Hosts, host: int, price: float
 ) -> tuple[float, PricePair]:
@@ -244,7 +244,7 @@ def _write(
             _write_host(memory, problem, hosts, host, price, own, 1.0 - prices.low_share, out)
 
 
-@compiled
+@step
 def _write_host(
     memory: Batch,
     problem: Problem,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.kernels.jit import Floats, compiled
+from recrawl.kernels.jit import Floats, compiled, step
 
 #: Prices closer than this are equal, as far as floats can tell.
 ONE_PRICE = 4.0 * np.finfo(np.float64).eps
@@ -74,7 +74,7 @@ def narrow(bracket: Floats, price: float, demand: float, fall: float, budget: fl
     return proposal if high / FAR / FAR < proposal < high else high / FAR
 
 
-@compiled
+@step
 def _is_over(bracket: Floats, budget: float) -> bool:
     low, high = bracket[LOW], bracket[HIGH]
     if bracket[STEPS] >= MAX_STEPS:
@@ -86,7 +86,7 @@ def _is_over(bracket: Floats, budget: float) -> bool:
     return bool(close or high <= low * (1.0 + ONE_PRICE))
 
 
-@compiled
+@step
 def _slope(bracket: Floats, price: float, demand: float, fall: float) -> float:
     """Return the slope to use: ``fall``, unless the last two demands contradict it.
 
@@ -99,7 +99,7 @@ def _slope(bracket: Floats, price: float, demand: float, fall: float) -> float:
     return fall if abs(fall - seen) <= TRUSTED * seen else seen
 
 
-@compiled
+@step
 def _next_price(price: float, demand: float, fall: float, budget: float) -> float:
     """Return the price where a line in z = 1/√price meets the budget, or a little beyond; or NaN.
 

@@ -12,7 +12,7 @@ from recrawl.allocation.formulas import (
     periodic_demand,
     poisson_demand,
 )
-from recrawl.kernels.jit import Floats, compiled, read_only
+from recrawl.kernels.jit import Floats, read_only, step
 
 #: Pages processed at a time: their numbers fit into the processor's first-level cache.
 BATCH = 256
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
     fall: Floats
 
 
-@compiled
+@step
 def new_batch(problem: Problem) -> Batch:
     """Allocate a batch; columns of a single element are filled in once."""
     batch = Batch(
@@ -70,7 +70,7 @@ def new_batch(problem: Problem) -> Batch:
     return batch
 
 
-@compiled
+@step
 def batch_at(memory: Batch, problem: Problem, first: int, count: int) -> Batch:
     """Return a batch of ``count`` pages from ``first``; their columns are not copied."""
     here = slice(first, first + count)
@@ -86,7 +86,7 @@ def batch_at(memory: Batch, problem: Problem, first: int, count: int) -> Batch:
     )
 
 
-@compiled
+@step
 def compute_rates(kind: int, batch: Batch, count: int) -> None:
     """Compute the crawl rates that a batch of pages demands at its prices, within its limits.
 

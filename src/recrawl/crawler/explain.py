@@ -11,9 +11,8 @@ from typing import final
 import numpy as np
 
 from recrawl.estimation.belief import Belief, staleness
-from recrawl.kernels.jit import Floats, compiled
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, State
-from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
+from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.units import format_duration, format_rate
 
 LEVEL = 0.95
@@ -219,7 +218,7 @@ def explain(
     shape, time = belief
     elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
     low, high = _interval(shape, time)
-    needed = None if price is None else _needed(page.importance, shape, time, price.value)
+    needed = None if price is None else days_until_due(page.importance, shape, time, price.value)
     return Explanation(
         page=page,
         now=now,
@@ -233,22 +232,6 @@ def explain(
         visit_after=needed,
         limits=limits,
     )
-
-
-@compiled
-def due_after(importance: Floats, shape: Floats, time: Floats, price: float) -> Floats:
-    """Return the days after which a visit to each page is worth the price; infinity for never."""
-    days = np.empty(importance.size)
-    for row in range(importance.size):
-        days[row] = _needed(importance[row], shape[row], time[row], price)
-    return days
-
-
-@compiled
-def _needed(importance: float, shape: float, time: float, price: float) -> float:
-    if importance <= 0.0:
-        return math.inf
-    return elapsed_worth_of_belief(shape, time, price / importance)
 
 
 def _interval(shape: float, time: float) -> tuple[float, float]:

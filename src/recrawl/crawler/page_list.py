@@ -10,9 +10,10 @@ from typing import final
 
 import numpy as np
 
-from recrawl.crawler.explain import Price, due_after
+from recrawl.crawler.explain import Price
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
+from recrawl.scheduling.value import due_after
 from recrawl.store.listing import PageColumns
 from recrawl.store.sqlite import SqliteStore
 

@@ -9,11 +9,11 @@ from typing import final
 
 import numpy as np
 
-from recrawl.crawler.explain import BUDGET, PRICE, Price, due_after
+from recrawl.crawler.explain import BUDGET, PRICE, Price
 from recrawl.estimation.belief import staleness
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
-from recrawl.scheduling.value import value_of_belief
+from recrawl.scheduling.value import due_after, value_of_belief
 from recrawl.store.locking import runner_of
 from recrawl.store.rows import PageTable, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation import gamma
@@ -96,6 +95,8 @@ class Belief(NamedTuple):
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return the quantiles that leave equal tails outside."""
+        from scipy import special
+
         tail = 0.5 - 0.5 * checked_level(level)
         ends = np.empty((2, self.shape.size))
 

@@ -3,11 +3,20 @@
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from recrawl.estimation.estimator import checked_level, checked_pages
 from recrawl.estimation.observations import Observations
-from recrawl.kernels.jit import AHEAD, Bools, Floats, Ints, compiled, cut, in_parallel, prefetch
+from recrawl.kernels.jit import (
+    AHEAD,
+    Bools,
+    Floats,
+    Floats2D,
+    Ints,
+    compiled,
+    cut,
+    in_parallel,
+    prefetch,
+)
 
 #: Up to this many rows a float holds visits + A_CHANGE · changes exactly.
 MAX_ROWS = 1 << 26
@@ -84,6 +93,8 @@ class Counts(NamedTuple):
         share it never ends at exactly 1, which would be an infinite rate. 1 − q is computed
         separately, because it is tiny where q is nearly 1.
         """
+        from scipy import special
+
         tail = 0.5 - 0.5 * checked_level(level)
         yes, no = self.changes + 0.5, self.visits - self.changes + 0.5
         return Shares(
@@ -116,7 +127,7 @@ def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Fl
 
 
 @compiled
-def _unpack(table: Floats, visits: Ints, changes: Ints, elapsed: Floats) -> None:
+def _unpack(table: Floats2D, visits: Ints, changes: Ints, elapsed: Floats) -> None:
     for page in range(table.shape[0]):
         changed = np.floor(table[page, 0] * (1.0 / A_CHANGE))
         changes[page] += np.int64(changed)
@@ -126,7 +137,7 @@ def _unpack(table: Floats, visits: Ints, changes: Ints, elapsed: Floats) -> None
 
 @compiled
 def _add_rows(
-    table: Floats, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
+    table: Floats2D, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
 ) -> None:
     # Bound by memory: visits and changes share one number, which is prefetched.
     flat = table.reshape(-1)

@@ -3,8 +3,6 @@
 from operator import index
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from scipy import special
-
 from recrawl.errors import ArgumentError
 from recrawl.estimation.observations import Observations
 from recrawl.kernels.jit import Floats, Ints
@@ -66,6 +64,8 @@ def normal_quantile(level: float) -> float:
     >>> round(normal_quantile(0.95), 3)
     1.96
     """
+    from scipy import special
+
     return float(special.ndtri(0.5 + 0.5 * checked_level(level)))
 
 

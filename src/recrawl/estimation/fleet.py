@@ -1,7 +1,6 @@
 """Priors learned from a fleet of pages: empirical Bayes, for the whole fleet or per host."""
 
 import numpy as np
-from scipy import special
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import ALONE_GAPS, ALONE_SHAPE, Belief, Prior
@@ -100,6 +99,8 @@ def _best_gammas(
     Both are averaged with the anchor's on a log scale, so that a fast fleet does not dominate a
     slow host.
     """
+    from scipy import special
+
     here = group[known]
     shape, time = state.shape[known], state.time[known]
     a, b = (float(column[0]) for column in anchor.columns(1))
@@ -115,6 +116,8 @@ def _best_gammas(
 
 def _shape_of(gap: Floats) -> Floats:
     """Solve ln a − ψ(a) = gap, gap > 0, by Newton's method from Minka's approximation."""
+    from scipy import special
+
     a = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
     for _ in range(6):
         error = np.log(a) - special.psi(a) - gap

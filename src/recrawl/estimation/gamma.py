@@ -20,6 +20,7 @@ from recrawl.kernels.jit import (
     inlined,
     read_only,
     small_step,
+    step,
 )
 from recrawl.kernels.simd_math import exp_minus, log1p
 
@@ -250,7 +251,7 @@ def _fold_pages(
             shape[page], time[page] = batch.shape[i], batch.time[i] + silence[block[i]]
 
 
-@compiled
+@step
 def _fold_batch(batch: Batch, busy: int, gap: Floats, quiet: Floats) -> None:
     """Fold the first change of every page, then the second, and so on; the last pages end first."""
     a, b, tau, still = batch.shape, batch.time, batch.gap, batch.quiet
@@ -273,7 +274,7 @@ def _fold_batch(batch: Batch, busy: int, gap: Floats, quiet: Floats) -> None:
         step += 1
 
 
-@compiled
+@step
 def _keep_changes(
     pages: Ints,
     starts: Ints,
@@ -327,9 +328,9 @@ def _follow_mean_gap(
         time[page] += prior_gaps * total[page] / visits[page]
 
 
-@compiled
+@step
 def _by_number_of_changes(begins: Ints) -> Ints:
-    changes = np.diff(begins)
+    changes = begins[1:] - begins[:-1]
     position = np.zeros(changes.max() + 2 if changes.size else 1, np.int64)
     for page in range(changes.size):
         position[changes[page]] += 1

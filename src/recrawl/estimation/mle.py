@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
 from recrawl.estimation.history import MAX_STEPS, PRECISION, History, HistoryEstimator
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel, step
 from recrawl.kernels.simd_math import exp_minus
 
 #: The longest step in ln Δ in the search for the ends of an interval.
@@ -69,7 +69,7 @@ class MLE(HistoryEstimator):
         return low, high
 
 
-@compiled
+@step
 def _keep_changes(elapsed: Floats, changed: Bools, gaps: Floats) -> tuple[int, float]:
     """Write the gaps that end in a change to ``gaps``; return their number, and Σ (1 − I) τ.
 
@@ -87,11 +87,20 @@ def _keep_changes(elapsed: Floats, changed: Bools, gaps: Floats) -> tuple[int, f
     return changes, still
 
 
+@step
+def _longest(starts: Ints, first: int, last: int) -> int:
+    """Return the largest number of rows of a page."""
+    most = 0
+    for page in range(first, last):
+        most = max(most, starts[page + 1] - starts[page])
+    return most
+
+
 @compiled
 def _solve_pages(
     starts: Ints, elapsed: Floats, changed: Bools, first: int, last: int, rate: Floats
 ) -> None:
-    gaps = np.empty(np.diff(starts[first : last + 1]).max() + 1 if last > first else 0)
+    gaps = np.empty(_longest(starts, first, last) + 1)
     for page in range(first, last):
         rows = slice(starts[page], starts[page + 1])
         if rows.stop > rows.start:
@@ -99,7 +108,7 @@ def _solve_pages(
             rate[page] = _solve(gaps[:changes], still)
 
 
-@compiled
+@step
 def _term(rate: float, gap: float) -> float:
     """Return τ / (e^(Δτ) − 1)."""
     same, changed = exp_minus(rate * gap)
@@ -147,7 +156,7 @@ def _find_intervals(
     low: Floats,
     high: Floats,
 ) -> None:
-    scratch = np.empty(np.diff(starts[first : last + 1]).max() + 1 if last > first else 0)
+    scratch = np.empty(_longest(starts, first, last) + 1)
     for page in range(first, last):
         rows = slice(starts[page], starts[page + 1])
         if rows.stop == rows.start:
@@ -161,7 +170,7 @@ def _find_intervals(
             high[page] = _where_likelihood_drops(gaps, still, rate[page], drop, 1.0)
 
 
-@compiled
+@step
 def _where_likelihood_drops(
     gaps: Floats, still: float, peak: float, drop: float, side: float
 ) -> float:
@@ -182,7 +191,7 @@ def _where_likelihood_drops(
     return math.exp(s)
 
 
-@compiled
+@step
 def _log_likelihood(gaps: Floats, still: float, rate: float) -> tuple[float, float, float]:
     """Return Σ I ln(1 − e^(−Δτ)) − Δ Σ (1 − I) τ, its slope in ln Δ, and minus its curvature."""
     value = -rate * still

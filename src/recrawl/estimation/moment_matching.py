@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
 from recrawl.estimation.history import MAX_STEPS, PRECISION, History, HistoryEstimator
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel, step
 
 #: Above this, a term e^(−Δτ) is summed by its difference from 1.
 NEAR_ONE = 0.5
@@ -85,7 +85,7 @@ def _solve_pages(
             rate[page], deviation[page] = _solve(elapsed[rows], still + extra, extra)
 
 
-@compiled
+@step
 def _solve(elapsed: Floats, still: float, extra: float) -> tuple[float, float]:
     """Solve for Δ by Newton's method on the logarithms; return Δ and the deviation of ln Δ.
 

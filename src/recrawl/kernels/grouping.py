@@ -5,7 +5,7 @@ then, bucket by bucket and inside the cache, to their pages.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from recrawl.kernels.jit import AHEAD, Bools, Floats, Ints, compiled, cut, in_pa
 
 #: About as many write streams as the second-level cache can keep open.
 BUCKETS = 1024
+#: Up to as many as a problem of allocation has.
+Columns = Annotated[tuple[Floats, ...], 5]
 
 
 def starts_if_grouped(page: Ints, pages: int) -> Ints | None:
@@ -179,10 +181,10 @@ def _scatter_rows(page: Ints, positions: Ints, order: Ints) -> None:
 def _scatter_columns(
     page: Ints,
     positions: Ints,
-    columns: tuple[Floats, ...],
+    columns: Columns,
     first: int,
     last: int,
-    outs: tuple[Floats, ...],
+    outs: Columns,
 ) -> None:
     for row in range(first, last):
         prefetch(positions, page[min(row + AHEAD, last - 1)])

@@ -1,26 +1,26 @@
 """How kernels are compiled, and how large jobs are split among the processor's cores.
 
-Kernels are plain loops over arrays, compiled by numba to machine code that is cached on disk, so
-that only the first run on a machine pays for it. Each works on a range of pages and releases the
-GIL; pages do not depend on one another, so the result is the same on any number of cores.
+Kernels are plain loops over arrays, compiled by numba to machine code. That is done when the
+package is built (`tools/build_kernels.py`), so that whoever installs it needs neither numba nor a
+compiler. A kernel whose sources have changed since, or that is not part of this package, is
+compiled when it is first called, and kept on disk: for that, numba has to be installed.
+
+Each kernel works on a range of pages and releases the GIL; pages do not depend on one another, so
+the result is the same on any number of cores.
 """
 
 import functools
-import hashlib
 import itertools
 import os
-import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.core.caching import IndexDataCacheFile
-from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from recrawl.errors import RecrawlError
+from recrawl.kernels import built
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
@@ -28,6 +28,7 @@ T = TypeVar("T", bound=np.generic)
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Floats2D = Annotated[Floats, 2]
 
 #: A multiplication may be fused with the addition after it, which is faster and rounds only once.
 #: All other float operations are strict.
@@ -38,13 +39,34 @@ ANY_ORDER = {"contract", "reassoc"}
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 #: With fewer rows, another core costs more than it saves.
 MIN_ROWS_PER_CORE = 200_000
-PACKAGE = str(Path(__file__).parents[1])
-IMPORT = re.compile(rb"^[ \t]*(?:from|import) recrawl([.\w]*)(?: import| as|$)", re.MULTILINE)
+
+
+class Source(NamedTuple):
+    """What a kernel, or a part of one, is compiled from.
+
+    Attributes:
+        function: The function, or the generator of an instruction.
+        flags: numba's options; None for an instruction.
+        kernel: Whether Python calls it.
+    """
+
+    function: Callable[..., Any]
+    flags: dict[str, Any] | None
+    kernel: bool = False
+
+
+#: Everything that may be part of a kernel, by the object that stands for it in the code.
+SOURCES: dict[Callable[..., Any], Source] = {}
 
 
 def compiled(function: F) -> F:
-    """Compile a kernel; division by zero yields infinity or NaN, as in NumPy."""
-    return _jit(function, nogil=True, fastmath=FUSED)
+    """Compile a kernel; division by zero yields infinity or NaN, as in NumPy.
+
+    The annotations say what it is compiled for: `int`, `float`, `bool`, arrays, and tuples of them.
+    An array has one dimension; one with more, or of records, is annotated with their number, as
+    `Floats2D` is, or with its dtype. A tuple of any length is annotated with the largest there is.
+    """
+    return _kernel(function, FUSED)
 
 
 def compiled_sum(function: F) -> F:
@@ -53,20 +75,17 @@ def compiled_sum(function: F) -> F:
     The order depends on the machine, but not on the run. A formula that depends on how it rounds
     must be a kernel of its own: inlined, it would be reordered too.
     """
-    return _jit(function, nogil=True, fastmath=ANY_ORDER)
+    return _kernel(function, ANY_ORDER)
 
 
 def inlined(function: F) -> F:
     """Compile a formula into each kernel that calls it, so that loops around it can use SIMD."""
-    return _jit(function, inline="always", fastmath=FUSED)
+    return _part(function, inline="always")
 
 
 def step(function: F) -> F:
-    """Compile a function that is called by kernels only, never from Python.
-
-    The wrapper for calls from Python would take longer to compile than the function itself.
-    """
-    return _jit(function, nogil=True, fastmath=FUSED, **NO_WRAPPERS)
+    """Compile a function that is called by kernels only; from Python it is plain Python."""
+    return _part(function, nogil=True, **NO_WRAPPERS)
 
 
 def small_step(function: F) -> F:
@@ -75,60 +94,48 @@ def small_step(function: F) -> F:
     Unlike `inlined`, which copies the source, this leaves inlining to LLVM, and so suits steps with
     branches and loops.
     """
-    return _jit(function, nogil=True, fastmath=FUSED, forceinline=True, **NO_WRAPPERS)
+    return _part(function, nogil=True, forceinline=True, **NO_WRAPPERS)
 
 
-def _jit(function: F, **flags: Any) -> F:  # noqa: ANN401
-    try:
-        kernel = numba.njit(cache=True, error_model="numpy", **flags)(function)
-        cache, sources = kernel._cache, source_hash(function.__code__.co_filename)  # noqa: SLF001
-        name = cache._impl.filename_base  # noqa: SLF001
-        cache._cache_file = CacheFile(cache.cache_path, name, sources)  # type: ignore[no-untyped-call]  # noqa: SLF001
-    except (AttributeError, OSError, RuntimeError):
-        # No source, or no writable directory, neither beside the package nor in the user's home, or
-        # a numba that caches otherwise. Every run compiles.
-        kernel = numba.njit(error_model="numpy", **flags)(function)
+def instruction(generator: Callable[..., Any]) -> Callable[[F], F]:
+    """Replace a function inside kernels by an instruction that numba's ``intrinsic`` generates."""
+
+    def replaced(function: F) -> F:
+        SOURCES[function] = Source(generator, None)
+        return function
+
+    return replaced
+
+
+def _part(function: F, **flags: Any) -> F:  # noqa: ANN401
+    SOURCES[function] = Source(function, {"fastmath": FUSED, **flags})
+    return function
+
+
+def _kernel(function: F, fastmath: set[str]) -> F:
+    call = built.find(function) or _compiled_when_called(function)
+
+    @functools.wraps(function)
+    def kernel(*arguments: Any) -> Any:  # noqa: ANN401
+        return call(*arguments)
+
+    SOURCES[kernel] = Source(function, {"nogil": True, "fastmath": fastmath}, kernel=True)
+    SOURCES[function] = SOURCES[kernel]
     return cast("F", kernel)
 
 
-class CacheFile(IndexDataCacheFile):
-    """A kernel's machine code on disk, valid for one hash of its sources.
-
-    By itself numba compares the time and size of the kernel's own file, and so misses changes of
-    the functions and constants that it imports.
-    """
-
-    def _load_index(self) -> dict[Any, str]:
+def _compiled_when_called(function: F) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:  # noqa: ANN401
         try:
-            return cast("dict[Any, str]", super()._load_index())  # type: ignore[no-untyped-call]
-        except (AttributeError, ImportError):
-            # Compiled for a type that has since been moved or renamed.
-            return {}
+            from recrawl.kernels import compiling
+        except ModuleNotFoundError:
+            raise RecrawlError(
+                f"the kernel {function.__name__} is not compiled for this machine, and numba, "
+                f"which would do it now, is not installed; install recrawl from a wheel, or numba"
+            ) from None
+        return compiling.dispatcher(SOURCES[function])(*arguments)
 
-
-@functools.cache
-def source_hash(file: str) -> str:
-    """Hash a source file together with the files of this package that it imports, at any depth."""
-    hashes: dict[str, bytes] = {}
-    unread = [file]
-    while unread:
-        path = unread.pop()
-        if path not in hashes:
-            hashes[path], imported = _read_source(path)
-            unread += imported
-    return hashlib.sha256(b"".join(sorted(hashes.values()))).hexdigest()
-
-
-@functools.cache
-def _read_source(path: str) -> tuple[bytes, list[str]]:
-    """Return the hash of a source file, and the files of this package that it imports."""
-    source = Path(path).read_bytes()
-    imported: list[str] = []
-    for name in set(IMPORT.findall(source)):
-        target = Path(PACKAGE + name.decode().replace(".", os.sep))
-        # Names imported from a package may be its modules: take all of them.
-        imported += map(str, target.glob("*.py")) if target.is_dir() else [f"{target}.py"]
-    return hashlib.sha256(source).digest(), imported
+    return call
 
 
 def cores() -> int:
@@ -195,6 +202,9 @@ MAX_PREFETCH = 18 * CACHE_LINE
 
 
 def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
+    from llvmlite import ir
+    from numba import types
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -208,11 +218,13 @@ def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
             builder.call(request, [line, to_write, keep, as_data])
         return context.get_dummy_value()
 
-    return numba.types.void(array, numba.types.int64), generate
+    return types.void(array, types.int64), generate
 
 
 #: How many rows ahead loops prefetch: about as many as they process while memory responds.
 AHEAD = 64
-#: In a kernel: load an element of a flat array that will soon be written into the cache; of a long
-#: record, its beginning.
-prefetch = cast("Callable[[NDArray[Any], int], None]", intrinsic(_prefetch))
+
+
+@instruction(_prefetch)
+def prefetch(_array: NDArray[Any], _position: int) -> None:
+    """Load an element of a flat array that will soon be written; of a long record, its start."""

@@ -4,17 +4,11 @@ The C library's versions branch on their argument, which prevents vectorisation.
 to two units in the last place over their whole range.
 """
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
 
-from recrawl.kernels.jit import inlined
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from recrawl.kernels.jit import inlined, instruction
 
 # ln 2 in two parts: k · LN2_HIGH is exact for every exponent k.
 LN2_HIGH = 6.93147180369123816490e-01
@@ -32,23 +26,35 @@ LARGEST = 700.0
 
 
 def _float_bits(_typing: Any, _number: Any) -> Any:  # noqa: ANN401
+    from llvmlite import ir
+    from numba import types
+
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.bitcast(arguments[0], ir.IntType(64))
 
-    return numba.types.int64(numba.types.float64), generate
+    return types.int64(types.float64), generate
 
 
 def _bits_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401
+    from llvmlite import ir
+    from numba import types
+
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.bitcast(arguments[0], ir.DoubleType())
 
-    return numba.types.float64(numba.types.int64), generate
+    return types.float64(types.int64), generate
 
 
-#: The 64 bits of a float as an integer.
-float_bits = cast("Callable[[float], np.int64]", intrinsic(_float_bits))
-#: The float with the 64 bits of an integer.
-bits_float = cast("Callable[[np.int64], float]", intrinsic(_bits_float))
+@instruction(_float_bits)
+def float_bits(number: float) -> np.int64:
+    """Return the 64 bits of a float as an integer."""
+    return np.float64(number).view(np.int64)
+
+
+@instruction(_bits_float)
+def bits_float(bits: np.int64) -> float:
+    """Return the float with the 64 bits of an integer."""
+    return float(bits.view(np.float64))
 
 
 @inlined

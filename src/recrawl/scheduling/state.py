@@ -7,7 +7,7 @@ doubly linked, so adding and removing a page takes constant time.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,10 +157,10 @@ class Tables(NamedTuple):
         heads: The first page of each list.
     """
 
-    pages: Rows
-    hosts: Rows
-    sections: Rows
-    shared: Rows
+    pages: Annotated[Rows, PAGE]
+    hosts: Annotated[Rows, HOST]
+    sections: Annotated[Rows, SECTION]
+    shared: Annotated[Rows, SHARED]
     heads: Small
 
 
@@ -257,7 +257,9 @@ def reset_activity(rows: Rows, now: float, width: float) -> None:
 
 
 @compiled
-def _first_on_another_host(sections: Rows, new_section: Ints, new_host: Ints) -> int:
+def _first_on_another_host(
+    sections: Annotated[Rows, SECTION], new_section: Ints, new_host: Ints
+) -> int:
     """Return the first row whose section belongs to another host; change nothing."""
     host = sections["host"].copy()
     for row in range(new_section.size):

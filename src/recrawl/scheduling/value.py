@@ -7,9 +7,11 @@ page's importance. V increases with t; the page is due when V reaches the price 
 
 import math
 
+import numpy as np
+
 from recrawl.allocation.formulas import periodic_demand, periodic_marginal, scaled_gain
 from recrawl.estimation.gamma import hazard
-from recrawl.kernels.jit import compiled
+from recrawl.kernels.jit import Floats, compiled, step
 
 #: Above this ln(1 + t/b) the closed form is accurate to at least eleven digits.
 CLOSED_FORM = 1e-3
@@ -67,7 +69,7 @@ def value_of_belief(shape: float, time: float, elapsed: float) -> float:
     return time * (x * phi + math.expm1(-x))
 
 
-@compiled
+@step
 def _short_integral(log_time: float, x: float) -> float:
     """Return a·∫₀ᴸ (z + z²/2 + z³/6)·e^(−az) dz for a short L, with x = aL."""
     if x < SHORT_SERIES:
@@ -111,3 +113,20 @@ def elapsed_worth_of_belief(shape: float, time: float, value: float) -> float:
         if not elapsed < math.inf:
             return math.inf
     return elapsed
+
+
+@compiled
+def due_after(importance: Floats, shape: Floats, time: Floats, price: float) -> Floats:
+    """Return the days after which a visit to each page is worth the price; infinity for never."""
+    days = np.empty(importance.size)
+    for row in range(importance.size):
+        days[row] = days_until_due(importance[row], shape[row], time[row], price)
+    return days
+
+
+@compiled
+def days_until_due(importance: float, shape: float, time: float, price: float) -> float:
+    """Return the days after which a visit to a page is worth the price; infinity for never."""
+    if importance <= 0.0:
+        return math.inf
+    return elapsed_worth_of_belief(shape, time, price / importance)

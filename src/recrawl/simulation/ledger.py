@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.errors import ArgumentError
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, step
 from recrawl.simulation.score import Score
 from recrawl.simulation.world import World
 
@@ -159,7 +159,7 @@ def _close(
             _add_stale(columns, page, importance[page], slice_days, change[index], days)
 
 
-@compiled
+@step
 def _add_stale(
     columns: _Columns, page: int, importance: float, slice_days: float, begin: float, end: float
 ) -> None:

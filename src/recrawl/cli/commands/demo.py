@@ -109,8 +109,7 @@ def _screen(pages: int) -> "Iterator[Callable[[Snapshot], object] | None]":
     from rich.text import Text
 
     waiting = Text(
-        f"Starting a small web and copying its {pages:,} pages before they begin to change.\n"
-        "On the first run, kernels are compiled, which takes some seconds."
+        f"Starting a small web and copying its {pages:,} pages before they begin to change."
     )
     console = Console(highlight=False)
     with Live(waiting, console=console, auto_refresh=False, transient=True) as live:

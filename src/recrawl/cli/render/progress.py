@@ -32,9 +32,7 @@ def progress_bar(task: str) -> Iterator[Progress]:
 @contextmanager
 def note_if_long(task: str) -> Iterator[None]:
     """Say what is going on, once, if the block has not ended after some seconds."""
-    note = Timer(
-        PATIENCE, complain, [f"{task} takes a while; the first time, kernels are compiled"]
-    )
+    note = Timer(PATIENCE, complain, [f"{task} takes a while"])
     note.daemon = True
     note.start()
     try:

@@ -29,7 +29,7 @@ Watch = Callable[[Stats], object]
 @contextmanager
 def screen_watch(console: Console, path: str) -> Iterator[Watch]:
     """Show a run live on a terminal until it ends."""
-    waiting = Text("Loading. On the first run, kernels are compiled, which takes some seconds.")
+    waiting = Text("Loading.")
     lasting = Lasting()
     live = Live(waiting, console=console, auto_refresh=False, transient=True)
     with lasting.guard():
@@ -44,7 +44,7 @@ def screen_watch(console: Console, path: str) -> Iterator[Watch]:
 
 def log_watch(path: str, lasting: Lasting, *, as_json: bool) -> Watch:
     """Say that the run is loading; return a function that writes a log line every ten seconds."""
-    complain(f"loading {path}; on the first run, kernels are compiled, which takes some seconds")
+    complain(f"loading {path}")
     last = 0
 
     def watch(stats: Stats) -> None:
