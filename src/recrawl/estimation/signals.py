@@ -19,9 +19,7 @@ as in Busa-Fekete et al. (WWW 2025), where α, γ and π are known. Here they ar
 """
 
 import math
-from typing import Any
 
-from numpy.typing import NDArray
 
 from recrawl.kernels.jit import Floats, compiled
 
@@ -181,7 +179,7 @@ def mix(usual: Floats, likely: Floats, share: float) -> None:
 
 
 @compiled
-def chance_same(weight: NDArray[Any], total: float, rate: float, elapsed: float) -> float:
+def chance_same(weight: Floats, total: float, rate: float, elapsed: float) -> float:
     """Return S(t) of weights on the rates ``rate``·2ᵏ that add up to ``total``."""
     same = math.exp(-rate * elapsed)
     chance = 0.0
@@ -193,7 +191,7 @@ def chance_same(weight: NDArray[Any], total: float, rate: float, elapsed: float)
 
 @compiled
 def value_with_signals(
-    weight: NDArray[Any],
+    weight: Floats,
     total: float,
     rate: float,
     signals_per_day: float,
@@ -235,7 +233,7 @@ def value_with_signals(
 
 
 @compiled
-def _same_until(weight: NDArray[Any], total: float, rate: float, fresh: float) -> float:
+def _same_until(weight: Floats, total: float, rate: float, fresh: float) -> float:
     """Return the time at which S falls to a chance, from above; 40/rate if that is too far off."""
     longest = 40.0 / rate
     high = longest / 2.0**weight.size

@@ -28,7 +28,7 @@ from recrawl.estimation.signals import (
     unsignalled_changes,
     value_with_signals,
 )
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled
+from recrawl.kernels.jit import Bools, Floats, Floats2D, Ints, compiled
 from recrawl.simulation.policies.ranked import largest
 from recrawl.simulation.policy import PageSet, Run
 
@@ -91,13 +91,13 @@ class Columns(NamedTuple):
     """
 
     host: Ints
-    weight: Floats
-    likelihood: Floats
+    weight: Floats2D
+    likelihood: Floats2D
     last: Floats
     signals: Floats
     counted: Floats
     pages: Floats
-    pool: Floats
+    pool: Floats2D
     fleet: Floats
     right: Floats
     seen: Floats
