@@ -102,7 +102,7 @@ def test_the_value_rises_as_the_page_gets_less_likely_fresh(
 
 def test_whole_weights_give_the_same_as_shares() -> None:
     share = random_weights(3)
-    whole = np.round(share * WHOLE).astype(np.uint16)
+    whole = np.round(share * WHOLE)
     total = float(whole.sum())
     values = (
         signals.value_with_signals(share, 1.0, LOWEST, 0.1, 0.5, 0.4),

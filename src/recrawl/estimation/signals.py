@@ -20,7 +20,6 @@ as in Busa-Fekete et al. (WWW 2025), where α, γ and π are known. Here they ar
 
 import math
 
-
 from recrawl.kernels.jit import Floats, compiled
 
 #: The kinds of signals, and how many of a new host's are expected to be right.
