@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from recrawl.cli.options import (
+    Columns,
     IgnoreUnknown,
     Importance,
     Log,
+    Memory,
     Method,
     Output,
     OutputFormat,
@@ -16,6 +18,7 @@ from recrawl.cli.options import (
     check_one_pipe,
     check_targets,
     errors_name_options,
+    named_columns,
     output_format,
     visits_a_day,
 )
@@ -41,7 +44,9 @@ def plan(
     prior: PlanPrior = None,
     format_: OutputFormat = None,
     output: Output = None,
+    columns: Columns = None,
     ignore_unknown: IgnoreUnknown = False,
+    memory: Memory = None,
 ) -> None:
     """Plan how often to visit every page in a crawl log, so that the copy is freshest.
 
@@ -59,7 +64,7 @@ def plan(
     check_targets(None, kind, output or "-")
     from recrawl.cli.render.plan import print_pages, print_summary
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.formats.tables import write_table
+    from recrawl.formats.tables import write_batches
     from recrawl.planning.plan import plan as make_plan
 
     with errors_name_options():
@@ -71,12 +76,14 @@ def plan(
             visits=cast("Spacing", visits),
             method=method,
             prior=prior,
+            columns=named_columns(columns),
             ignore_unknown=ignore_unknown,
+            memory=memory,
             progress=progress_bar,
         )
     if kind == "table":
         print_pages(made)
     else:
         with progress_bar("Writing"):
-            write_table(made.columns(), kind, output or "-")
+            write_batches(made.batches(), kind, output or "-")
     print_summary(made, err=kind != "table")

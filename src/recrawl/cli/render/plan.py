@@ -14,6 +14,7 @@ from recrawl.cli.render.terminal import (
     page_table,
     per_day,
     percent,
+    say_notes,
     show,
 )
 from recrawl.kernels.jit import Ints
@@ -64,7 +65,8 @@ def print_summary(plan: Plan, *, err: bool) -> None:
     ):
         table.add_row(name, number(visits), percent(share))
     show(table, err=err)
-    for line in (*remarks(plan), log_summary(plan.beliefs.log, unknown=plan.beliefs.unknown)):
+    say_notes(plan.beliefs.facts)
+    for line in (*remarks(plan), log_summary(plan.beliefs.facts, unknown=plan.beliefs.unknown)):
         say(line, err=err)
 
 
