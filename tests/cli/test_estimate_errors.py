@@ -53,8 +53,7 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     "no page": (
         "site,time,changed\na,1,\n",
         "",
-        "there is no column 'page'; the columns are 'site', 'time', 'changed'; "
-        "say which it is: --columns page=NAME",
+        "there is no column 'page'; the columns are 'site', 'time', 'changed'; say which it is: ",
     ),
     "no time": ("page,changed\na,1\n", "", "there is no column 'time'; the columns are 'page', "),
     "no changed": ("page,time\na,1\n", "", f"{NO_CHANGED}; the columns are 'page', 'time'"),

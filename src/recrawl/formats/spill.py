@@ -7,7 +7,7 @@ import errno
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
@@ -52,6 +52,7 @@ class Spill:
 
     Args:
         visits: The log. What it has kept is dealt first.
+        files: Closes the files, whatever happens.
         by_host: Whether the pages of a host are dealt to one file, too.
 
     Attributes:
@@ -60,9 +61,9 @@ class Spill:
         last: The time of the last one.
     """
 
-    def __init__(self, visits: Visits, *, by_host: bool = False) -> None:
+    def __init__(self, visits: Visits, files: ExitStack, *, by_host: bool = False) -> None:
         self._visits, self._by_host = visits, by_host
-        self._files = [_Table() for _ in range(PARTITIONS)]
+        self._files = [_Table(files) for _ in range(PARTITIONS)]
         #: For each batch of each file, the number of rows dealt before its chunk.
         self._bases: list[list[int]] = [[] for _ in range(PARTITIONS)]
         self._waiting: list[dict[str, Any]] = []
@@ -142,7 +143,8 @@ class Spill:
 class _Table:
     """Record batches in a temporary file."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: ExitStack) -> None:
+        files.callback(self.close)
         self._file: BinaryIO | None = None
         self._writer: Any = None
 
@@ -169,9 +171,14 @@ class _Table:
 
 @final
 class Stash:
-    """Columns in a temporary file, by number of the part they belong to; read back once."""
+    """Columns in temporary files, by number of the part they belong to.
 
-    def __init__(self) -> None:
+    Args:
+        files: Closes the files, whatever happens.
+    """
+
+    def __init__(self, files: ExitStack) -> None:
+        self._files = files
         self._tables: dict[int, _Table] = {}
 
     def put(self, number: int, columns: dict[str, NDArray[Any]]) -> None:
@@ -180,7 +187,7 @@ class Stash:
         Raises:
             OutputError: The disk is full.
         """
-        self._tables[number] = _Table()
+        self._tables[number] = _Table(self._files)
         arrays = [pa.array(column) for column in columns.values()]
         self._tables[number].write(pa.record_batch(arrays, list(columns)), _PLAIN)
 

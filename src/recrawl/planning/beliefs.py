@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -111,11 +111,12 @@ def learn(
     if not isinstance(log, CrawlLog):
         memory = Memory.of(reading.memory)
         visits = Visits.open(log, Naming(reading.columns, reading.ignore_unknown))
-        with reading.progress("Reading") as advance:
-            spill = spill_rest(visits, memory, advance, by_host=prior == "host")
-        if spill is not None:
-            found = believe_spilled(visits, spill, question, reading.progress)
-            return Beliefs(**found)
+        with ExitStack() as files:
+            with reading.progress("Reading") as advance:
+                spill = spill_rest(visits, memory, files, advance, by_host=prior == "host")
+            if spill is not None:
+                found = believe_spilled(visits, spill, files, question, reading.progress)
+                return Beliefs(**found)
         log = visits.log()
         del visits
     with reading.progress("Estimating"):

@@ -13,6 +13,7 @@ out in that order: the numbers are the same to the last bit as in memory.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -50,13 +51,14 @@ _COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 
 
 def spill_rest(
-    visits: Visits, memory: Memory, advance: Advance, *, by_host: bool = False
+    visits: Visits, memory: Memory, files: ExitStack, advance: Advance, *, by_host: bool = False
 ) -> Spill | None:
     """Read a log; if it takes more memory than it may, deal it to temporary files.
 
     Args:
         visits: The log. Where it is not too large, all its visits are kept there.
         memory: What it may take.
+        files: Closes temporary files in the end.
         advance: Called with the rows read, and about how many there are.
         by_host: Whether to keep the pages of a host together.
 
@@ -73,7 +75,7 @@ def spill_rest(
         if spill is None and memory.is_exceeded(names, visits.rows):
             stored = sum(column.nbytes for column in batch.values()) / len(batch["page"])
             check_disk(int(visits.rows.count * stored * share_left(visits.rows)))
-            spill = Spill(visits, by_host=by_host)
+            spill = Spill(visits, files, by_host=by_host)
         if spill is None:
             visits.keep(batch)
         else:
@@ -109,7 +111,7 @@ class _Folded:
 
 
 def believe_spilled(
-    visits: Visits, spill: Spill, question: "Question", progress: "Progress"
+    visits: Visits, spill: Spill, files: ExitStack, question: "Question", progress: "Progress"
 ) -> dict[str, Any]:
     """Return the attributes of `Beliefs` about the pages of a log in temporary files.
 
@@ -117,7 +119,7 @@ def believe_spilled(
         CrawlLogError: The log is invalid, teaches nothing, or lacks what the method needs.
         OutputError: The disk is full.
     """
-    stash, parts = Stash(), list[_Folded]()
+    stash, parts = Stash(files), list[_Folded]()
     duplicates = done = 0
     with progress("Folding") as advance:
         for part in spill.parts():
