@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from aiohttp import TCPConnector
-from aiohttp.abc import AbstractResolver, ResolveResult
-
-from recrawl.http.address_guard import connector, is_public
+from recrawl.http.address_guard import is_public
+from recrawl.http.connector import AddressInfo, Connector
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
@@ -68,6 +66,7 @@ class Web:
         self.sent = 0
         self.port = 0
         self._writers: set[asyncio.StreamWriter] = set()
+        self._closed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -85,6 +84,17 @@ class Web:
             writer.transport.abort()
         await asyncio.sleep(0.01)
 
+    @property
+    def open_connections(self) -> int:
+        """How many connections are open."""
+        return len(self._writers)
+
+    async def until_open(self, number: int) -> None:
+        """Wait until at most so many connections are open."""
+        while self.open_connections > number:
+            self._closed.clear()
+            await self._closed.wait()
+
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
 
@@ -101,6 +111,7 @@ class Web:
             while not writer.is_closing():
                 await self._answer(await reader.readuntil(b"\r\n\r\n"), writer)
         self._writers.discard(writer)
+        self._closed.set()
         with suppress(ConnectionError):
             writer.close()
 
@@ -123,7 +134,13 @@ class Web:
             await script(request, writer)
 
 
-class Names(AbstractResolver):
+def address_info(address: str, port: int) -> AddressInfo:
+    """Return an address as `socket.getaddrinfo` does."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return family, socket.SOCK_STREAM, 0, "", (address, port)
+
+
+class Names:
     """A resolver: each lookup of a name returns the next of its lists of addresses.
 
     A name without a list is unknown; every other name is that of the test server.
@@ -133,20 +150,15 @@ class Names(AbstractResolver):
         self.known = known or {}
         self.lookups: list[str] = []
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         self.lookups.append(host)
         lists = self.known.get(host, [["127.0.0.1"]])
         if not lists:
             raise OSError(None, "no such name")
         addresses = lists.pop(0) if len(lists) > 1 else lists[0]
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
-            for address in addresses
-        ]
+        return [address_info(address, port) for address in addresses]
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Do nothing."""
 
 
@@ -164,8 +176,8 @@ def fetcher(
 ) -> Fetcher:
     """Return a fetcher for which every unknown name is that of the test server."""
 
-    def connect() -> TCPConnector:
-        return connector(resolver=names or Names(), allowed=allowed)
+    def connect() -> Connector:
+        return Connector(resolver=names or Names(), allowed=allowed)
 
     gate = Gate(HostPacing(0.0, 8)) if gate is None else gate
     return Fetcher(AGENT, gate, limits=limits, connect=connect)

@@ -86,7 +86,8 @@ def serving(site: Site, hosts: int = 1) -> Iterator[Site]:
         stop = asyncio.Event()
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", site.respond)
-        runner = web.AppRunner(app, access_log=None)
+        # Who waits for an answer when a test ends does not get it.
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         for number in range(1, hosts + 1):
             listener = web.TCPSite(runner, f"127.0.0.{number}", 0)
@@ -103,7 +104,7 @@ def serving(site: Site, hosts: int = 1) -> Iterator[Site]:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    ready.wait(10.0)
+    assert ready.wait(300.0)
     try:
         yield site
     finally:

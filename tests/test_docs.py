@@ -236,6 +236,15 @@ def test_the_examples_for_contributors_run() -> None:
     assert doctest.testfile(path, module_relative=False).failed == 0
 
 
+def test_every_file_on_the_walks_through_the_code_is_there() -> None:
+    text = TEXTS["docs/explanation/how-it-works.md"]
+    walks = text.partition("## Four walks through the code")[2].partition("\n## ")[0]
+    files = re.findall(r"`(\w+/[\w/]+\.py)`", walks)
+    assert walks.count("\n1. ") == 4
+    assert len(files) > 30
+    assert [file for file in files if not (ROOT / "src/recrawl" / file).is_file()] == []
+
+
 if __name__ == "__main__":
     for renewable in PAGES:
         with tempfile.TemporaryDirectory() as empty:

@@ -148,3 +148,17 @@ def test_redirects_keep_what_the_server_wrote(location: str, target: str) -> Non
 def test_redirects_to_anything_else_are_rejected(location: str) -> None:
     with pytest.raises(AddressError):
         redirected("http://example.org/a", location)
+
+
+@given(
+    st.from_regex(r"https?://([a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}/[A-Za-z0-9/_.~-]*", fullmatch=True)
+)
+def test_a_url_that_is_taken_as_it_is_would_come_out_the_same(url: str) -> None:
+    # An empty query makes no difference, but leads the long way.
+    try:
+        long_way = canonical(f"{url}?")
+    except AddressError:
+        with pytest.raises(AddressError):
+            canonical(url)
+    else:
+        assert canonical(url) == long_way

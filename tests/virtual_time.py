@@ -10,6 +10,11 @@ from recrawl.clock import Clock
 T = TypeVar("T")
 
 
+#: How often sockets are looked at before the clock advances. A busy machine lets this process wait
+#: before each look, and others act meanwhile: the busier it is, the longer the looks take together.
+_LOOKS = 10
+
+
 class _Selector(selectors.DefaultSelector):
     """Advances the clock instead of waiting."""
 
@@ -19,7 +24,12 @@ class _Selector(selectors.DefaultSelector):
         self.grace = grace
 
     def select(self, timeout: float | None = None) -> Any:  # noqa: ANN401 - as inherited
-        ready = super().select(timeout and min(timeout, self.grace))
+        ready = super().select(timeout if timeout is None else 0.0)
+        if timeout and self.grace:
+            for _ in range(_LOOKS):
+                if ready:
+                    break
+                ready = super().select(self.grace / _LOOKS)
         if not ready and timeout is not None:
             self.now += timeout
         return ready

@@ -27,6 +27,7 @@ _NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
 _IPV4_PARTS = 4
 
 
+@lru_cache(maxsize=4096)
 def host_of(url: str) -> str:
     """Return the host of a URL, with the port unless it is the default; "" if there is none.
 
@@ -112,15 +113,27 @@ def _normal_name(host: str) -> str:
     if host.startswith("[") and host.endswith("]") and "%" not in host:
         return f"[{IPv6Address(host[1:-1])}]"
     if not host.isascii():
-        from yarl import URL
-
-        host = URL.build(scheme="http", host=host).raw_host or ""
+        host = _in_ascii(host)
     name = host.lower().removesuffix(".")
     if len(name) > _MAX_NAME_LENGTH or not _NAME.fullmatch(name):
         raise ValueError(host)
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         return str(_ipv4(name))
     return name
+
+
+def _in_ascii(host: str) -> str:
+    """Return a name in the letters that DNS knows; in those that browsers would ask for."""
+    import idna
+
+    try:
+        return idna.encode(host, uts46=True).decode("ascii")
+    except idna.IDNAError as error:
+        try:
+            # Names that IDNA 2008 refuses, such as those with emoji, are in use all the same.
+            return host.encode("idna").decode("ascii")
+        except UnicodeError:
+            raise ValueError(str(error)) from None
 
 
 def _ipv4(host: str) -> IPv4Address:

@@ -8,6 +8,7 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from recrawl.errors import ArgumentError
 
@@ -133,6 +134,7 @@ def parse_time(text: str) -> datetime:
         raise ArgumentError(f"{quoted(text)} is not a time; write {TIME_EXAMPLES}") from None
 
 
+@lru_cache(maxsize=4096)
 def parse_http_date(text: str | None) -> int | None:
     """Read microseconds since 1970 from a date as servers write it: HTTP's form or ISO 8601.
 

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 NAP = 0.01
+#: The name of a variable: seconds in which the program has to stop, if not as many as usual.
+STOP_SECONDS = "LAG_STOP_SECONDS"
 
 
 class Lag:
@@ -52,8 +54,10 @@ class Lag:
 def main(file: Path) -> None:
     """Run the program, and measure while it crawls."""
     from recrawl.cli.app import main as program
-    from recrawl.crawler import loop
+    from recrawl.crawler import build, loop, parse_process
 
+    if STOP_SECONDS in os.environ:
+        build.STOP_SECONDS = parse_process.MAX_WAIT = float(os.environ[STOP_SECONDS])
     usual = loop.Crawl.run
 
     async def run(crawl: loop.Crawl, seconds: float | None = None) -> object:

@@ -14,12 +14,20 @@ from recrawl.store.sqlite import SqliteStore
 
 #: Seconds after which a program that does not end is taken to hang: far more than any takes.
 HANGS = 300.0
-#: The program, reporting its stats twenty times per second.
+#: The program, with all the time that a busy machine takes to start parse processes, and to stop.
+_PATIENT = (
+    "import sys;"
+    "from recrawl.crawler import build, loop as crawl, parse_pool, parse_process;"
+    "build.STOP_SECONDS = crawl.GRACE = parse_process.MAX_WAIT = 600.0;"
+    "parse_pool.NICENESS = 0;"
+    "sys.argv[0] = 'recrawl';"
+    "from recrawl.cli.app import main; main()"
+)
+#: The same, reporting its stats twenty times per second.
 _OFTEN = (
     "import recrawl.cli.render.run as screen, recrawl.crawler.loop as crawl;"
     "screen.LOG_EVERY, crawl.WATCH_EVERY = 0, 0.05;"
-    "from recrawl.cli.app import main; main()"
-)
+) + _PATIENT
 
 
 def environ(settings: dict[str, str]) -> dict[str, str]:
@@ -32,7 +40,7 @@ def start(
     *arguments: str, settings: dict[str, str] | None = None, often: bool = False
 ) -> "subprocess.Popen[str]":
     """Start the program."""
-    program = ["-c", _OFTEN] if often else ["-m", "recrawl"]
+    program = ["-c", _OFTEN if often else _PATIENT]
     return subprocess.Popen(
         [sys.executable, *program, *arguments],
         stdout=subprocess.PIPE,

@@ -29,7 +29,7 @@ def crawl(store: Path, urls: list[str], **settings: str) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, complained = process.communicate(timeout=60.0)
+        _, complained = process.communicate(timeout=program.HANGS)
     assert process.returncode == 0, complained
     program.check(store)
 
@@ -62,9 +62,9 @@ def test_what_is_not_public_is_refused_with_a_sentence_and_costs_nothing(tmp_pat
             assert (opened.spent(0).requests, opened.spent(0).robots) == (0, 0)
         # A page that is added again is tried again, and now it may be visited.
         program.add(store, urls)
-        crawl(store, urls, allow_private="true", connect_timeout="0.3s")
+        crawl(store, urls, allow_private="true", connect_timeout="3s")
         assert len(site.asked("/a")) >= 1
-    assert visits(store, urls[0])[0].outcome is not Outcome.FAILED
+    assert any(visit.outcome is not Outcome.FAILED for visit in visits(store, urls[0]))
 
 
 def fetched(

@@ -1,5 +1,6 @@
 """A full disk, a locked store, a second run: one sentence, status 2, and nothing damaged."""
 
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -37,6 +38,11 @@ def see_one_sentence(errors: str, *words: str) -> None:
         assert word in complained
 
 
+def copies_in(store: Path) -> int:
+    with SqliteStore.open(store) as opened:
+        return opened.totals().with_copy
+
+
 def long_pages() -> dict[str, str]:
     """Make pages that do not compress, as nothing in them is repeated."""
     texts = [" ".join(str(hash((n, word))) for word in range(2_000)) for n in range(100)]
@@ -49,12 +55,12 @@ def test_a_full_disk_ends_the_run_and_damages_nothing(tmp_path: Path) -> None:
     with serving(Site(long_pages())) as site:
         program.add(store, (site.url + path for path in site.pages))
         done = subprocess.run(
-            [sys.executable, "-c", _FULL, "700000", "run", "--store", str(store), "--for", "20s"],
+            [sys.executable, "-c", _FULL, "700000", "run", "--store", str(store), "--for", "10m"],
             env=program.environ(SETTINGS),
             capture_output=True,
             text=True,
             check=False,
-            timeout=40.0,
+            timeout=2 * program.HANGS,
         )
         assert done.returncode == REFUSED, done.stderr
         see_one_sentence(done.stderr, str(store), "full", "nothing saved is lost")
@@ -63,7 +69,11 @@ def test_a_full_disk_ends_the_run_and_damages_nothing(tmp_path: Path) -> None:
             assert 0 < opened.totals().with_copy < len(site.pages)
             assert opened.spent(0).requests <= len(site.requests)
         # With space again, it continues where it stopped.
-        program.run("run", "--store", str(store), "--for", "2s", settings=SETTINGS)
+        program.run_until(
+            lambda: copies_in(store) == len(site.pages),
+            *("run", "--store", str(store)),
+            settings=SETTINGS,
+        )
     program.check(store)
     with SqliteStore.open(store) as opened:
         assert opened.totals().with_copy == len(site.pages)
@@ -91,7 +101,7 @@ def test_a_run_outlasts_others_who_write_for_a_while(tmp_path: Path) -> None:
     store = tmp_path / "recrawl.db"
     with serving(Site({f"/{n}": page_about(f"Page {n}.") for n in range(9)})) as site:
         program.add(store, (site.url + path for path in site.pages))
-        arguments = ("run", "--store", str(store), "--for", "4s")
+        arguments = ("run", "--store", str(store))
         with program.start(*arguments, settings=SETTINGS) as process:
             _wait_for(site, 9)
             holder = sqlite3.connect(store, isolation_level=None, timeout=10.0)
@@ -99,7 +109,10 @@ def test_a_run_outlasts_others_who_write_for_a_while(tmp_path: Path) -> None:
             time.sleep(1.5)
             holder.execute("COMMIT")
             holder.close()
-            _, complained = process.communicate(timeout=30.0)
+            # What it could not write meanwhile it writes now, and goes on.
+            _wait_for(site, len(site.requests) + 1)
+            process.send_signal(signal.SIGINT)
+            _, complained = process.communicate(timeout=program.HANGS)
     assert process.returncode == 0, complained
     with SqliteStore.open(store) as opened:
         assert opened.check() == []
@@ -120,13 +133,13 @@ def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
             seen = len(site.requests)
             _wait_for(site, seen + 1)
             process.terminate()
-            process.communicate(timeout=60.0)
+            process.communicate(timeout=program.HANGS)
     assert process.returncode == 0
     program.check(store)
 
 
 def _wait_for(site: Site, requests: int) -> None:
-    deadline = time.monotonic() + 120.0
+    deadline = time.monotonic() + program.HANGS
     while len(site.requests) < requests and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(site.requests) >= requests

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.on_a_terminal import without_notes
 from cli.refusing import refused
 from pyarrow import parquet
 from typer.testing import CliRunner, Result
@@ -173,7 +174,7 @@ def test_a_shell_gets_data_and_words_apart(folder: Path) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert ended.returncode == 0
     assert sorted(row["policy"] for row in json.loads(ended.stdout)) == ["index-known", "uniform"]
-    assert ended.stderr.splitlines() == [
+    assert without_notes(ended.stderr).splitlines() == [
         SUMMARY,
         "† knows the true change rates, which no real crawler does",
     ]

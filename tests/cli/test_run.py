@@ -5,13 +5,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from cli.crawling_site import move_to, run
-from cli.on_a_terminal import PROGRAM, in_a_terminal
+from cli.crawling_site import has_copies, move_to, run, run_until
+from cli.on_a_terminal import HANGS, PATIENT, in_a_terminal
 from cli.refusing import left_alone, refused
 from site_server import Site, page_about, serving
 from typer.testing import CliRunner
@@ -40,7 +39,7 @@ def a_site() -> Site:
 def test_pages_are_crawled_and_a_summary_ends_it() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        ended = run("run", *QUICKLY, "--for", "1s", "--contact", "me@a.example")
+        ended = run_until(has_copies(3), *QUICKLY, "--contact", "me@a.example")
         assert site.asked("/a")[0].headers["User-Agent"].endswith("(+me@a.example)")
     assert ended.stderr == LOADING
     assert "3 first, 0 changed" in ended.stdout
@@ -62,7 +61,7 @@ def test_without_a_contact_one_line_says_how_to_set_it() -> None:
 def test_a_json_log_has_one_object_per_line() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        ended = run("run", *QUICKLY, "--for", "1s", "--format", "json", "--contact", "x")
+        ended = run_until(has_copies(3), *QUICKLY, "--format", "json", "--contact", "x")
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     assert [line.get("end", False) for line in lines] == [False] * (len(lines) - 1) + [True]
     assert lines[-1]["first"] == 3
@@ -73,7 +72,7 @@ def test_a_json_log_has_one_object_per_line() -> None:
 def test_private_addresses_are_left_alone_unless_asked_for() -> None:
     with serving(a_site()) as site:
         run("add", f"{site.url}/a")
-        run("run", "--budget", "50/s", "--host-delay", "0s", "--for", "0.5s", "--contact", "x")
+        run_until(is_refused, "--budget", "50/s", "--host-delay", "0s", "--contact", "x")
         assert site.requests == []
 
 
@@ -81,11 +80,11 @@ def test_a_sitemap_that_cannot_be_read_is_said_at_once_and_tried_again_by_the_ne
     with serving(a_site()) as site:
         sitemap = f"{site.url}/sitemap.xml"
         run("add", "--sitemap", sitemap)
-        first = run("run", *QUICKLY, "--for", "0.5s", "--contact", "x").stdout
+        first = run_until(has_sitemap_problem, *QUICKLY, "--contact", "x").stdout
         assert f"Problem with the sitemap {sitemap}: the server answered 404" in first
         assert "the server answered 404" in run("status", "--format", "json").stdout
         site.pages["/sitemap.xml"] = f"<urlset><url><loc>{site.url}/a</loc></url></urlset>"
-        second = run("run", *QUICKLY, "--for", "2.5s", "--contact", "x").stdout
+        second = run_until(has_copies(1), *QUICKLY, "--contact", "x").stdout
     assert "Problem with" not in second
     assert "1 first" in second
 
@@ -96,7 +95,7 @@ def test_an_index_does_not_make_us_attack_others() -> None:
         rows = "".join(f"<sitemap><loc>{other}/{n}.xml</loc></sitemap>" for n in range(30))
         site.pages["/index.xml"] = f"<sitemapindex>{rows}</sitemapindex>"
         run("add", "--sitemap", f"{own}/index.xml")
-        ended = run("run", *QUICKLY, "--for", "2s", "--contact", "x").stdout
+        ended = run_until(has_sitemap_problem, *QUICKLY, "--contact", "x").stdout
         victim = [request.path for request in site.requests if request.host in other]
     assert victim == ["/robots.txt"]
     assert "30 of its URLs are of other hosts, which do not name it" in ended
@@ -106,7 +105,10 @@ def test_links_are_followed_if_wanted() -> None:
     site = Site({"/": page_about("Home.", links=("/one",)), "/one": page_about("One.")})
     with serving(site):
         run("add", f"{site.url}/")
-        run("run", *QUICKLY, "--follow", "--for", "3s", "--contact", "x")
+        run_until(
+            lambda store: store.page(f"{site.url}/one") is not None,
+            *[*QUICKLY, "--follow", "--contact", "x"],
+        )
     with SqliteStore.open("recrawl.db") as store:
         found = store.page(f"{site.url}/one")
     assert found is not None
@@ -148,11 +150,11 @@ def test_a_second_run_is_refused() -> None:
 def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        command = [*PROGRAM, "run", *QUICKLY, "--contact", "x"]
+        command = [*PATIENT, "run", *QUICKLY, "--contact", "x"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             wait_for_copies(3)
             process.send_signal(number)
-            printed, complaints = process.communicate(timeout=30)
+            printed, complaints = process.communicate(timeout=HANGS)
     assert process.returncode == 0, complaints
     assert b"Ran for " in printed
     assert complaints.decode() == LOADING
@@ -161,28 +163,38 @@ def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
 
 
 def wait_for_copies(copies: int) -> None:
-    for _ in range(300):
+    deadline = time.monotonic() + HANGS
+    while time.monotonic() < deadline:
         with SqliteStore.open("recrawl.db") as store:
-            if store.totals().with_copy == copies:
+            if has_copies(copies)(store):
                 return
         time.sleep(0.1)
     pytest.fail("no copies were made")
 
 
+def is_refused(store: SqliteStore) -> bool:
+    return store.trouble().refused == 1
+
+
+def has_sitemap_problem(store: SqliteStore) -> bool:
+    return any(sitemap.error for sitemap in store.sitemaps())
+
+
 def test_a_terminal_shows_it_live() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        code, shown = in_a_terminal("run", *QUICKLY, "--for", "2s", "--contact", "x")
+        words = ("fetched", "not modified", "expected fresh", "budget used", "slowest hosts")
+        code, shown = in_a_terminal("run", *QUICKLY, "--contact", "x", until=words)
     assert code == 0
-    for word in ("fetched", "not modified", "expected fresh", "budget used", "slowest hosts"):
-        assert word in shown
     assert re.search(r"Ran for [0-9.]+ s", shown)
 
 
 def test_a_page_that_was_never_found_is_told_at_the_end_and_is_no_freshness() -> None:
     with serving(Site()) as site:
         run("add", f"{site.url}/nothing")
-        ended = run("run", *QUICKLY, "--for", "2s", "--contact", "x").stdout
+        ended = run_until(
+            lambda store: store.trouble().missing == 1, *QUICKLY, "--contact", "x"
+        ).stdout
     with SqliteStore.open("recrawl.db") as store:
         page = store.page(f"{site.url}/nothing")
     assert page is not None
@@ -194,62 +206,62 @@ def test_a_page_that_was_never_found_is_told_at_the_end_and_is_no_freshness() ->
 def test_a_second_signal_ends_it_at_once() -> None:
     with serving(a_site()) as site:
         run("add", f"{site.url}/a")
-        site.delay = 3.5
-        command = [*PROGRAM, "run", *QUICKLY, "--contact", "x"]
+        # Until the end, which the first signal would wait for.
+        site.delay = HANGS
+        script = PATIENT[-1].replace(
+            "from recrawl.cli.app",
+            "stop = loop.Crawl.stop\n"
+            "loop.Crawl.stop = lambda crawl: (stop(crawl), print('stopping', flush=True))\n"
+            "from recrawl.cli.app",
+        )
+        command = [*PATIENT[:-1], script, "run", *QUICKLY, "--contact", "x"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
             while not site.requests:
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
-            time.sleep(0.5)
-            assert process.poll() is None
+            while process.stdout.readline() != b"stopping\n":
+                assert process.poll() is None
             process.send_signal(signal.SIGINT)
-            _, complaints = process.communicate(timeout=30)
+            _, complaints = process.communicate(timeout=HANGS)
     assert process.returncode == 130
     assert complaints.decode() == LOADING
 
 
+def logged_to(file: int, *options: str) -> tuple[int, str]:
+    """Crawl three pages, and log each of them to a file; return exit code and error output."""
+    script = f"import recrawl.cli.render.run as screen; screen.LOG_EVERY = 0\n{PATIENT[-1]}"
+    command = [*PATIENT[:-1], script, "run", *QUICKLY, "--contact", "x", *options]
+    with subprocess.Popen(command, stdout=file, stderr=subprocess.PIPE, text=True) as process:
+        wait_for_copies(3)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, complaints = process.communicate(timeout=HANGS)
+    return process.returncode, complaints
+
+
 def test_a_run_goes_on_when_nobody_reads_its_log() -> None:
     """As with ``| head -1``, or a log reader that dies: one line says so, and no visit is lost."""
-    script = (
-        "import sys, recrawl.cli.render.run as r; r.LOG_EVERY = 0\n"
-        "from recrawl.cli.app import main\n"
-        "sys.argv[0] = 'recrawl'; main()"
-    )
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        command = [sys.executable, "-c", script, "run", *QUICKLY, "--contact", "x", "--for", "3s"]
         reading, writing = os.pipe()
         os.close(reading)
-        ended = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False
-        )
+        code, complaints = logged_to(writing)
         os.close(writing)
-    assert ended.returncode == 0, ended.stderr
+    assert code == 0, complaints
     gone = "recrawl: standard output: nobody reads it any more; the run goes on without it\n"
-    assert ended.stderr == LOADING + gone
+    assert complaints == LOADING + gone
     with SqliteStore.open("recrawl.db") as store:
         assert store.totals().with_copy == 3
 
 
 @pytest.mark.parametrize("kind", ["text", "json"])
 def test_a_run_goes_on_when_the_disk_of_its_log_is_full(kind: str) -> None:
-    script = (
-        "import sys, recrawl.cli.render.run as r; r.LOG_EVERY = 0\n"
-        "from recrawl.cli.app import main\n"
-        "sys.argv[0] = 'recrawl'; main()"
-    )
     with serving(a_site()) as site, Path("/dev/full").open("w", encoding="utf-8") as full:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        command = [sys.executable, "-c", script, "run", *QUICKLY, "--contact", "x", "--for", "3s"]
-        ended = subprocess.run(
-            [*command, "--format", kind],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert "Traceback" not in ended.stderr
-    said = ended.stderr.removeprefix(LOADING)
+        _, complaints = logged_to(full.fileno(), "--format", kind)
+    assert "Traceback" not in complaints
+    said = complaints.removeprefix(LOADING)
     assert said.startswith(
         "recrawl: standard output: No space left on device; the run goes on without it\n"
     )
@@ -260,14 +272,14 @@ def test_a_run_goes_on_when_the_disk_of_its_log_is_full(kind: str) -> None:
 def test_a_closed_terminal_is_ignored_under_nohup() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *PROGRAM, "run", *QUICKLY]
+        command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *PATIENT, "run", *QUICKLY]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             wait_for_copies(3)
             process.send_signal(signal.SIGHUP)
             time.sleep(0.5)
             assert process.poll() is None
             process.send_signal(signal.SIGTERM)
-            printed, _ = process.communicate(timeout=30)
+            printed, _ = process.communicate(timeout=HANGS)
     assert process.returncode == 0
     assert b"Ran for " in printed
 

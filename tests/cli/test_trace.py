@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli.on_a_terminal import without_notes
 from cli.refusing import left_alone, refused
 from formats.repositories import Commit, make_repository, needs_git, nobodys
 from typer.testing import CliRunner
@@ -44,7 +45,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "recrawl", "trace", "git", "my-site", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended.stderr = without_notes(ended.stderr)
+    return ended
 
 
 def test_a_trace_is_written_and_summed_up(place: Path) -> None:

@@ -139,6 +139,87 @@ def test_a_redesign_is_at_most_one_change_and_the_new_template_is_learned() -> N
     assert kind_of(redesigned(1), redesigned(1, NEW_MENU), template) is ChangeKind.FURNITURE
 
 
+def test_a_redesign_is_the_sites_event_after_a_few_pages() -> None:
+    template = site()
+
+    def redesigned(number: int) -> bytes:
+        body = page(f"Soup {number}", menu=("Start", "Cook", "Buy", "Team", "Write to us"))
+        return body.replace(b"div", b"section").replace(b"class=", b"class=r-")
+
+    found = []
+    for number in range(10):
+        found.append(kind_of(page(f"Soup {number}"), redesigned(number), template))
+        assert kind_of(redesigned(number), redesigned(number), template) is None
+        template.learn(number, Reader().read(redesigned(number), template=template).sketches)
+    assert ChangeKind.TEXT not in found[3:]
+
+
+@pytest.mark.parametrize(
+    ("place", "old", "new"),
+    [
+        ("<header><h1>{}</h1></header>", "Leek soup", "Pea soup"),
+        ("<aside><ul><li><a href='#{0}'>Part</a></ul></aside>", "leeks", "peas"),
+    ],
+)
+def test_titles_and_tables_of_contents_are_the_pages_wherever_they_stand(
+    place: str, old: str, new: str
+) -> None:
+    before, after = (place.format(text).encode() + page("Soups") for text in (old, new))
+    assert kind_of(before, after, site()) in {ChangeKind.TEXT, ChangeKind.LINKS}
+
+
+def test_a_heading_that_all_pages_share_is_the_sites() -> None:
+    template = SiteTemplate()
+
+    def headed(number: int, name: str = "Soups & Co") -> bytes:
+        return f"<header><h1>{name}</h1></header>".encode() + page(f"Soup {number}")
+
+    for number in range(4):
+        template.learn(number, Reader().read(headed(number), template=template).sketches)
+    assert kind_of(headed(1), headed(1, "Soups Ltd"), template) is ChangeKind.FURNITURE
+
+
+def in_text(box: str) -> bytes:
+    """Return a page with a box amid its paragraphs and lists."""
+    return page(prose=(PROSE[0], f"</p>{box}<ul><li>{PROSE[1]}</ul><p>", PROSE[2]))
+
+
+def test_a_form_in_the_text_is_part_of_it() -> None:
+    old, new = (in_text(f"<form>{text}</form>") for text in ("Yes", "No"))
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+
+
+def test_boxes_of_links_in_the_text_are_furniture_if_their_names_say_so() -> None:
+    def boxed(name: str, item: str, text: str = "") -> bytes:
+        return in_text(f"<div class={name}>{text}<a href=/{item}>{item}</a></div>")
+
+    def kind(name: str, text: str = "") -> ChangeKind | None:
+        return kind_of(boxed(name, "Leeks", text), boxed(name, "Peas", text), site())
+
+    assert kind("related") is ChangeKind.FURNITURE
+    assert kind("ingredients") is ChangeKind.TEXT
+    assert kind("related", "Goes well with bread, butter and ") is ChangeKind.TEXT
+
+
+def test_tags_that_a_site_makes_up_tell_what_they_are_for() -> None:
+    old, new = (page() + f"<my-footer>{text}</my-footer>".encode() for text in ("Old", "New"))
+    assert kind_of(old, new, site()) is ChangeKind.FURNITURE
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/a#k3J9x0Qp72LmZ41s", "/a#Zx81kQ02mmP19sKd"),
+        ("/f/k3J9x0Qp72LmZ41s/a.pdf", "/f/Zx81kQ02mmP19sKd/a.pdf"),
+        ("/a?x=1&y=2", "/a?y=2&x=1"),
+    ],
+)
+def test_random_parts_of_link_targets_do_not_count(old: str, new: str) -> None:
+    before, after = (f"<p><a href='{href}'>Leeks</a>".encode() for href in (old, new))
+    assert kind_of(before, after) is None
+    assert kind_of(before, b"<p><a href='/b'>Leeks</a>") is ChangeKind.LINKS
+
+
 def test_how_large_a_change_is() -> None:
     one = Reader().read(page())
     for lines, least, most in ((1, 0.2, 0.5), (3, 0.8, 1.0)):

@@ -380,7 +380,7 @@ def test_a_store_that_fails_ends_the_crawl(monkeypatch: pytest.MonkeyPatch) -> N
     store = MemoryStore(*urls(A, 3))
     web = FakeWeb(lambda _: TEXT)
 
-    def fail(_visits: object, _spent: object = None) -> None:
+    def fail(*_: object) -> None:
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(store, "record", fail)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
-from recrawl.crawler import parse_pool
+from recrawl.crawler import parse_pool, parse_process
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
 from recrawl.crawler.parse_process import ParseProcess, pickled
 
@@ -30,6 +31,13 @@ def busy(seconds: float) -> float:
     while time.process_time() < end:
         pass
     return seconds
+
+
+def busy_until(end: Path) -> None:
+    """Use a processor for longer than a quick call may, and then wait for a file."""
+    busy(0.2)
+    while not end.exists():
+        time.sleep(0.01)
 
 
 def fill_memory(size: int) -> int:
@@ -72,11 +80,18 @@ def test_a_process_that_crashes_leaves_no_memory_on_disk() -> None:
     assert limits == (0, 0)
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine leaves nice processes so little that starting one can take minutes."""
+    monkeypatch.setattr(parse_process, "MAX_WAIT", 600.0)
+    monkeypatch.setattr(parse_pool, "NICENESS", 0)
+
+
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can wait for."""
     monkeypatch.setattr(parse_pool, "QUICK_SECONDS", 0.1)
-    monkeypatch.setattr(parse_pool, "SLOW_SECONDS", 0.4)
+    monkeypatch.setattr(parse_pool, "SLOW_SECONDS", 1.0)
 
 
 def is_running(pid: int) -> bool:
@@ -87,7 +102,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + 600.0
     while not is_done():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -145,17 +160,21 @@ def test_calls_that_take_memory_or_crash_are_given_up() -> None:
 
 @needs_linux
 @pytest.mark.usefixtures("quick")
-def test_only_a_few_slow_calls_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_few_slow_calls_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(parse_pool, "MAX_SLOW", 1)
-    monkeypatch.setattr(parse_pool, "SLOW_SECONDS", 6.0)
+    end = tmp_path / "end"
 
-    async def use(pool: ParsePool) -> int:
-        # While the first is made, one may wait.
-        calls = [pool.run(busy, seconds) for seconds in (3.0, 0.2, 0.2, 0.2)]
-        found = await asyncio.gather(*calls, return_exceptions=True)
-        return sum(isinstance(one, TooExpensiveError) for one in found)
+    async def use(pool: ParsePool) -> list[object]:
+        calls = [asyncio.ensure_future(pool.run(busy_until, end)) for _ in range(4)]
+        # While the first is made, one may wait, and the others are given up.
+        given_up = itertools.islice(asyncio.as_completed(calls), 2)
+        await asyncio.gather(*given_up, return_exceptions=True)
+        end.touch()
+        return await asyncio.gather(*calls, return_exceptions=True)
 
-    assert with_pool(use) >= 1
+    first, *others = with_pool(use)
+    assert first is None
+    assert sum(isinstance(other, TooExpensiveError) for other in others) >= 2
 
 
 def test_a_call_that_waits_is_in_memory_only_once() -> None:
@@ -184,7 +203,11 @@ def test_a_process_that_somebody_else_ended_is_not_blamed_on_the_page(tmp_path: 
 
 
 @needs_linux
-def test_closing_ends_processes_that_are_busy_and_cancels_calls() -> None:
+def test_closing_ends_processes_that_are_busy_and_cancels_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parse_pool, "QUICK_SECONDS", 1000.0)
+
     async def use() -> tuple[list[int], float]:
         pool = ParsePool(1)
         await pool.run(len, b"")
@@ -199,6 +222,7 @@ def test_closing_ends_processes_that_are_busy_and_cancels_calls() -> None:
 
     pids, took = asyncio.run(use())
     assert pids
+    # Nobody waits until the calls have been made.
     assert took < 50.0
     wait_until(lambda: not any(map(is_running, pids)))
 
@@ -276,7 +300,12 @@ def test_the_loop_goes_on_while_a_page_that_was_made_to_be_slow_is_read(bomb: by
         reading.exception()
         return (time.thread_time() - begun) / max(turns, 1)
 
-    assert with_pool(use) < 0.05
+    # What other tests left is not looked through meanwhile.
+    gc.freeze()
+    try:
+        assert with_pool(use) < 0.05
+    finally:
+        gc.unfreeze()
 
 
 def read_text(body: bytes) -> int:

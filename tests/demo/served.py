@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from recrawl.demo.handler import Request, RequestHandler, Response
 from recrawl.demo.pages import DemoPage, PageRenderer, draw_pages
 from recrawl.demo.sites import SITES, Validation
+from recrawl.demo.slow_noise import day_of
 
 MADE = 1_800_000_000.0
 PAGES = draw_pages(60, seed=5)
@@ -38,7 +39,7 @@ def ask(
     return server.respond(request, MADE + second)
 
 
-def rendering_of(page: DemoPage, version: int) -> bytes:
-    """Return a page without noise after this many changes."""
+def rendering_of(page: DemoPage, version: int, second: float = 0.0) -> bytes:
+    """Return a page without fast noise after this many changes, as it is in a second."""
     assert not page.noise
-    return b"".join(RENDERER.render(page, version))
+    return b"".join(RENDERER.render(page, version, day_of(second)))

@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 from simulation.plain import Scripted, world_of
 
 from recrawl.demo.ground_truth import (
+    TOO_LATE,
     Curve,
-    needless_copies,
+    judge,
     rank_correlation,
     replayed,
     true_freshness,
 )
 from recrawl.demo.scenario import draw_scenario
+from recrawl.records import Outcome
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
@@ -88,11 +90,44 @@ def test_a_mean_between_two_times_is_the_curves() -> None:
     assert curve.mean(0.0, 4.0) == curve.mean() == pytest.approx(0.4375)
 
 
-def test_copies_of_what_had_not_changed_are_needless() -> None:
-    world = world_of([[3.0, 3.5], [], [6.0]], SECONDS)
-    copies = [(0, -1.0), (0, 2.0), (0, 4.0), (0, 9.0), (1, 0.5), (2, 6.0), (2, 5.9), (2, 6.1)]
-    page, time = (np.array(column) for column in zip(*copies, strict=True))
-    assert sorted(needless_copies(world, page, time).tolist()) == [2.0, 6.1, 9.0]
+def plain_verdict(
+    changes: list[float], copied: float, now: float, *, changed: bool
+) -> tuple[bool, bool]:
+    """Return whether a change was reported without one, and whether one was missed."""
+    possible = [change for change in changes if copied - TOO_LATE < change <= now]
+    certain = [change for change in changes if copied < change <= now - TOO_LATE]
+    return changed and not possible, not changed and bool(certain)
+
+
+@given(
+    st.lists(st.lists(CHANGES, max_size=6, unique=True), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), TIMES, st.booleans()), max_size=30),
+)
+def test_visits_are_judged_as_a_plain_count_does(
+    changes: list[list[float]], visits: list[tuple[int, float, bool]]
+) -> None:
+    world = world_of([sorted(times) for times in changes], SECONDS)
+    visits = sorted({(p, t): (p, t, c) for p, t, c in visits if p < world.pages}.values())
+    expected, outcomes, copies = [], [], dict[int, float]()
+    for page, now, changed in visits:
+        is_first = page not in copies
+        outcomes.append(
+            Outcome.FIRST if is_first else Outcome.CHANGED if changed else Outcome.UNCHANGED
+        )
+        expected.append(
+            (False, False)
+            if is_first
+            else plain_verdict(changes[page], copies[page], now, changed=changed)
+        )
+        if is_first or changed:
+            copies[page] = now
+    columns = [np.array([visit[n] for visit in visits], float) for n in range(2)]
+    found = judge(world, columns[0].astype(np.int64), columns[1], np.array(outcomes, np.int64))
+    assert list(zip(found.is_false.tolist(), found.is_missed.tolist(), strict=True)) == expected
+    assert found.number.tolist() == [
+        sum(page == other for other, _, _ in visits[:n]) for n, (page, _, _) in enumerate(visits)
+    ]
+    assert found.after(1).time.size == len(visits) - len(copies)
 
 
 def test_uniform_is_below_the_best_and_both_spend_the_same() -> None:

@@ -10,7 +10,8 @@ import pytest
 from demo.served import MADE, ORIGINS, PAGES, RENDERER, ask, page_with, rendering_of, server_of
 
 from recrawl.demo.handler import Request, Response
-from recrawl.demo.sites import SITES, Noise, Validation
+from recrawl.demo.sites import SITES, Noise, Slow, Validation
+from recrawl.demo.slow_noise import BANNER_DAYS, DAY, WEEK
 from recrawl.http.robots_rules import read_robots
 
 QUIET = [Validation.NONE, Validation.TAG_AND_DATE, Validation.DATE]
@@ -24,7 +25,7 @@ def test_pages_stay_as_they_are_until_told_to_begin() -> None:
     assert ask(server, page, 1000.9).body == rendering_of(page, 0)
     assert ask(server, page, 1001.0).body == rendering_of(page, 1)
     assert ask(server, page, 1002.5).body == rendering_of(page, 2)
-    assert ask(server, page, 9999.0).body == rendering_of(page, 2)
+    assert ask(server, page, 9999.0).body == rendering_of(page, 2, 8999.0)
 
 
 @pytest.mark.parametrize("validation", [Validation.TAG_AND_DATE, Validation.DATE])
@@ -36,7 +37,7 @@ def test_a_version_that_is_known_is_not_sent_again(validation: Validation) -> No
     assert (again.status, again.body) == (304, b"")
     assert set(again.headers) < set(first.headers)
     after = ask(server, page, 12.0, first)
-    assert (after.status, after.body) == (200, rendering_of(page, 1))
+    assert (after.status, after.body) == (200, rendering_of(page, 1, 12.0))
     assert ask(server, page, 13.0, after).status == 304
 
 
@@ -74,7 +75,7 @@ def test_who_asks_with_validators_misses_no_change(validation: Validation) -> No
         statuses.add(response.status)
         if response.status == 200:
             known, body = response, response.body
-        assert body == rendering_of(page, bisect_right(changes, second))
+        assert body == rendering_of(page, bisect_right(changes, second), second)
     assert statuses == ({200} if validation is Validation.NONE else {200, 304})
 
 
@@ -95,6 +96,42 @@ def test_noise_differs_at_every_fetch_and_the_rest_does_not() -> None:
                 position = response.index(piece, position) + len(piece)
             assert position == len(response)
     assert seen == set(Noise)
+
+
+def test_slow_noise_differs_by_the_day_and_never_within_one() -> None:
+    seen = set()
+    for page in PAGES:
+        site, server = SITES[page.site], server_of([])
+        bodies = [ask(server, page, DAY * day).body for day in range(4 * WEEK)]
+        for day, (before, after) in enumerate(pairwise(bodies), start=1):
+            starts = {
+                Slow.DATE: True,
+                Slow.BOX: day % WEEK == 0,
+                Slow.BANNER: day % WEEK in {BANNER_DAYS.start, BANNER_DAYS.stop},
+            }
+            kinds = {kind for kind in site.slow if starts[kind]}
+            seen |= kinds
+            if not page.noise:
+                assert (before != after) == bool(kinds)
+    assert seen == set(Slow)
+
+
+@pytest.mark.parametrize("validation", [Validation.TAG_AND_DATE, Validation.DATE])
+def test_validators_are_those_of_the_slow_noise_too(validation: Validation) -> None:
+    server = server_of([])
+    page = next(
+        page
+        for page in PAGES
+        if SITES[page.site].validation is validation and SITES[page.site].slow and not page.noise
+    )
+    known, sent = ask(server, page, 1.0), 0
+    for second in range(2, round(4 * WEEK * DAY), 2):
+        response = ask(server, page, float(second), known)
+        if response.status == 200:
+            known, sent = response, sent + 1
+        assert known.body == rendering_of(page, 0, float(second))
+    # In the second of a change there is no date yet, so that the page is sent once more.
+    assert 3 <= sent <= 2 * 4 * 2
 
 
 def test_a_token_is_in_a_hidden_input_and_in_a_link() -> None:

@@ -32,7 +32,7 @@ def with_web(work: Callable[[list[str], Clock], Awaitable[None]]) -> None:
         origins = origins_of(sockets)
         servers = await serve(server_of([10.0, 20.0]), sockets, clock)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(600):
                 await work(origins, clock)
         finally:
             for one in servers:

@@ -10,7 +10,8 @@ from scripted_web import AGENT, PATIENT, Names, Web, answer, only_loopback_is_pu
 
 from recrawl.errors import ArgumentError, InputError
 from recrawl.http.access import NO_ACCESS, Access, Proxy, basic_auth, is_private_name, parse_proxy
-from recrawl.http.address_guard import connector, is_public
+from recrawl.http.address_guard import is_public
+from recrawl.http.connector import Connector
 from recrawl.http.cookies import cookie_header, read_cookies
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
@@ -33,7 +34,7 @@ def fetcher(
         Gate(HostPacing(0.0, 8)),
         limits=PATIENT,
         access=access,
-        connect=lambda: connector(resolver=Names(), allowed=allowed),
+        connect=lambda: Connector(resolver=Names(), allowed=allowed),
     )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 
 import pytest
-from aiohttp.abc import ResolveResult
-from scripted_web import PATIENT, Names, Web, answer, fetcher
+from scripted_web import PATIENT, Names, Web, address_info, answer, fetcher
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of
+from recrawl.http.connector import AddressInfo
 from recrawl.http.fetch import Fetcher
 from recrawl.records import Page, Response
 from recrawl.urls import canonical
@@ -79,21 +79,13 @@ ALL = [*V4, *in_v6()]
 class Spelt(Names):
     """A resolver that reads spelt addresses, as that of the system does."""
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         if host.lower().rstrip(".") == "secret.test":
-            return await self._at(SECRET, host, port)
+            return [address_info(SECRET, port)]
         with suppress(OSError):
-            found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, 0, 4)
-            return await self._at(str(found[0][4][0]), host, port)
-        return await super().resolve(host, port, family)
-
-    async def _at(self, address: str, host: str, port: int) -> list[ResolveResult]:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
-        ]
+            found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM, 0, 4)
+            return [address_info(str(found[0][4][0]), port)]
+        return await super().resolve(host, port)
 
 
 class Secret:
@@ -204,7 +196,7 @@ def test_names_that_change_their_address_do_not_reach_a_private_one(allow: bool)
                     for _ in range(3):
                         await made.fetch(web.page("/a", host))
                         # As if a minute had passed.
-                        made.client.connector.clear_dns_cache()
+                        made.client.connector.forget_names()
         return secret.reached, len(web.log)
 
     reached, fine = asyncio.run(main())

@@ -330,7 +330,7 @@ def test_an_answer_of_dns_that_changes_lets_nobody_in() -> None:
         ):
             await made.robots.rules(web.url("/a", "host.test"))
             connector = made.client.connector
-            connector.clear_dns_cache()  # as when its time is over
+            connector.forget_names()  # as when its time is over
             first = await made.fetch(web.page("/a", "host.test"))
             return first, await made.fetch(web.page("/a", "host.test"))
 

@@ -4,9 +4,11 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from recrawl.content.boxes import varied_boxes
 from recrawl.content.history import History
+from recrawl.content.outline import Block
 from recrawl.content.reader import Content, Reader, is_same
-from recrawl.content.template import SiteTemplate
+from recrawl.content.template import SiteTemplate, Sketches
 from recrawl.records import (
     Change,
     ChangeKind,
@@ -44,6 +46,8 @@ _EMPTY_TRUSTED = 3
 #: Changes in a row after which a page is first suspected of being noisy.
 _SUSPICIOUS = 3
 _DEEP = 2
+#: Two fetches are in a row if this many times the time between them fit between two visits.
+_IN_A_ROW = 20
 #: 1990 in microseconds; an earlier date comes from a clock that was never set.
 _BEFORE_THE_WEB = 631_152_000_000_000
 
@@ -74,6 +78,7 @@ class Comparison:
         last_modified: When the page last changed according to the server, in microseconds.
         problem: Why nothing was learned, in a few words; None if something was.
         change: How the page differs from its copy, if it does.
+        varied: The boxes of links that differ from the copy, for the template of the site.
     """
 
     page: Page
@@ -82,6 +87,7 @@ class Comparison:
     last_modified: int | None = None
     problem: str | None = None
     change: Change | None = None
+    varied: Sketches | None = None
 
 
 def compare(
@@ -214,24 +220,36 @@ def compare_twice(
         return found
     if again.page.fingerprint is None or again.outcome in {Outcome.FAILED, Outcome.GONE}:
         return found
+    if not _are_in_a_row(page, first, second):
+        return found
     here, there = (
         reader.read(body, response.header("content-type"), template)
         for body, response in ((first.body, first), (second.body, second))
     )
-    learned = learn_noise(page, here, there)
+    eyes = _Eyes(reader, template, previous)
+    learned = learn_noise(page, here, there, eyes.copy(first))
     if learned is page:
         return found
     new = second.body, digests[1] or digest_of(second.body)
     if previous is None:
         return _found(learned, second, new, Outcome.CHANGED, found.change)
-    eyes = _Eyes(reader, template, previous)
     before = replace(learned, fingerprint=None)
     return _compare_body(before, second, new, eyes, is_after_noise=True)
 
 
-def learn_noise(page: Page, first: Content, second: Content) -> Page:
-    """Return the page ignoring what differs between two contents; itself if nothing is learned."""
-    ignored = page.ignored | first.noise(second)
+def _are_in_a_row(page: Page, first: Response, second: Response) -> bool:
+    """Whether so little time is between two responses that the page has hardly changed in it."""
+    before = first.at if page.last_visit is None else page.last_visit
+    return _IN_A_ROW * (second.at - first.at) <= first.at - before
+
+
+def learn_noise(page: Page, first: Content, second: Content, copy: Content | None = None) -> Page:
+    """Return the page ignoring what differs between two contents; itself if nothing is learned.
+
+    What is in the first as in the copy may have been edited just before the second.
+    """
+    steady = frozenset[bytes]() if copy is None else first.same_keys(copy)
+    ignored = page.ignored | (first.noise(second) - steady)
     if ignored == page.ignored or len(ignored) > MAX_IGNORED:
         return page
     return replace(page, ignored=ignored, fingerprint=second.fingerprint(ignored))
@@ -299,9 +317,14 @@ def _compare_body(
         is_change = change.share >= eyes.reader.min_change
     outcome = _outcome(page, is_first=is_first, is_same=not is_change)
     after = replace(page, fingerprint=content.fingerprint(page.ignored))
-    if is_change and not is_after_noise:
-        after = _remember(after, content, response, eyes)
-    return _found(after, response, found, outcome, change)
+    copy = eyes.copy(response) if is_change else None
+    if copy is None or content.is_exact:
+        return _found(after, response, found, outcome, change)
+    new, old = content.apart(copy, page.ignored)
+    if not is_after_noise:
+        after = _remember(after, content, copy, new, old)
+    visited = _found(after, response, found, outcome, change)
+    return replace(visited, varied=varied_boxes(new, old))
 
 
 def _difference(
@@ -317,12 +340,13 @@ def _difference(
     return (None if known is None else Change(ChangeKind.TEXT, 1.0)), known is None
 
 
-def _remember(page: Page, content: Content, response: Response, eyes: _Eyes) -> Page:
+def _remember(
+    page: Page, content: Content, copy: Content, new: list[Block], old: list[Block]
+) -> Page:
     """Return the page with what this change adds to its history; it may teach slow noise."""
-    copy, now = eyes.copy(response), page.fingerprint
-    if copy is None or now is None or content.is_exact:
+    now = page.fingerprint
+    if now is None:
         return page
-    new, old = content.apart(copy, page.ignored)
     history = History.from_bytes(page.suspects)
     if not history.digests:
         was = copy.fingerprint(page.ignored).digest

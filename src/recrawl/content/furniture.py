@@ -2,10 +2,13 @@
 
 1. The text of a page is the innermost element with nearly all of its prose: long lines that are not
    links. Dialogs that ask for consent are prose too, but not the page's.
-2. In the text, elements made for furniture (navigation, asides, dialogs, forms, buttons) are
-   furniture. Outside it, so are elements with telling ids and classes, and those that the site's
-   template has.
-3. Whatever else is outside the text is the page's own, but its numbers and dates do not count.
+2. In the text, elements made for furniture (navigation, asides, dialogs, buttons) are furniture,
+   and so are boxes of links with telling ids and classes. Outside it, so are forms, all elements
+   with such ids and classes, and those that the site's template has. So are boxes of links that
+   vary on one page of the site after the other.
+3. The title of the page and its table of contents are its own wherever they stand.
+4. Whatever else is outside the text is the page's own too, but numbers and dates do not count
+   there.
 
 Marks are hints, not proof: they never hide most of what a page says, and a page that has nothing
 but furniture is all its own.
@@ -17,10 +20,12 @@ from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
 
+from recrawl.content.boxes import site_boxes
 from recrawl.content.outline import Block, Element
-from recrawl.content.template import PATH_BYTES, Sketches, sketch_of
+from recrawl.content.template import PATH_BYTES, PROSE, Sketches, sketch_of
 
-_TAGS = frozenset({"nav", "aside", "dialog", "select", "menu", "form"})
+_TAGS = frozenset({"nav", "aside", "dialog", "select", "menu"})
+_LISTS = frozenset({"ol", "ul"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"})
 #: Furniture of a page, unless they are an article's or a section's.
 _EDGES = frozenset({"header", "footer"})
@@ -44,8 +49,12 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 #: A line at least this long, with less than this share of it in links, is prose.
 _PROSE, _MAX_LINKED = 60, 0.4
+#: An element with at least this share of its letters in links is a box of links.
+_NEARLY_LINKED = 0.8
 #: The text of a page is the innermost element with this share of its prose.
 _NEARLY_ALL = 0.95
+#: Elements with so little of a page's prose, all together, may be the site's: a banner, a notice.
+_MINOR = 0.2
 #: Hints that would hide more than this share are not believed.
 _MAX_HIDDEN = 0.5
 #: The share of its letters that a page without prose keeps, whatever its site's template says.
@@ -77,14 +86,18 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
         blocks: The blocks of the page.
         template: The paths of elements that belong to the site.
     """
-    prose = _prose_of(blocks)
+    prose = _without_template(_prose_of(blocks), template)
     text = _text_of(prose)
-    marks = _Marks(text)
+    marks = _Marks(text, _of_links(blocks))
     if sum(size for element, size in prose.items() if marks.hides_inside(element)) > (
         _MAX_HIDDEN * sum(prose.values())
     ):
         marks.believed = False
-    kinds = [marks.kind(block.element) for block in blocks]
+    consent = dict[Element, bool]()
+    kinds = [
+        Kind.BESIDE if kind is Kind.FURNITURE and _is_about_page(block, template, consent) else kind
+        for block, kind in ((block, marks.kind(block.element)) for block in blocks)
+    ]
     if template:
         _apply(template, blocks, kinds, prose)
     pairs = zip(kinds, blocks, strict=True)
@@ -93,16 +106,46 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
     return kinds
 
 
+def _is_about_page(block: Block, template: frozenset[bytes], consent: dict[Element, bool]) -> bool:
+    """Whether a block is the title of the page, or leads to a part of it from a list of those."""
+    if block.is_link:
+        is_inside = block.text[:1] == "#" and len(block.text) > 1
+        return is_inside and any(around.tag in _LISTS for around in block.element.ancestors())
+    return (
+        block.element.tag == "h1"
+        and block.element.path[:PATH_BYTES] not in template
+        and not _asks_for_consent(block.element, consent)
+    )
+
+
+def _of_links(blocks: Sequence[Block]) -> frozenset[Element]:
+    """Return the elements that hold little but links, with all that is inside them."""
+    excess, inside = defaultdict[Element, float](float), defaultdict[Element, float](float)
+    for block in blocks:
+        if not block.is_link:
+            excess[block.element] += len(block.text) * (block.linked - _NEARLY_LINKED)
+    for element, size in excess.items():
+        for around in element.ancestors():
+            inside[around] += size
+    return frozenset(element for element, size in inside.items() if size >= 0)
+
+
 def sketches_of(blocks: Sequence[Block]) -> Sketches:
-    """Return what a page has in its elements without prose, for the template of its site."""
+    """Return what a page has in its elements without much prose, for its site's template."""
     texts = defaultdict[Element, list[str]](list)
+    prose = defaultdict[Element, int](int)
     for block in blocks:
         texts[block.element].append(block.text)
-    for block in blocks:
         if is_prose(block):
-            texts.pop(block.element, None)
+            prose[block.element] += len(block.text)
+    most = _MINOR * sum(prose.values())
+    for element, size in prose.items():
+        if size > most:
+            del texts[element]
     return {
-        element.path[:PATH_BYTES]: sketch_of(found)
+        element.path[:PATH_BYTES]: (PROSE, *sketch_of(found))
+        if element in prose
+        else sketch_of(found)
         for element, found in texts.items()
         if element.parent is not None
     }
@@ -120,6 +163,16 @@ def _prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
     return {element: size for element, size in prose.items() if element not in asking}
 
 
+def _without_template(prose: dict[Element, int], template: frozenset[bytes]) -> dict[Element, int]:
+    """Return the prose without what the site's template has of it, if that is little."""
+    own = {
+        element: size
+        for element, size in prose.items()
+        if element.path[:PATH_BYTES] not in template or element.is_watched
+    }
+    return own if sum(own.values()) >= (1 - _MINOR) * sum(prose.values()) else prose
+
+
 def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bool:
     if element is None:
         return False
@@ -132,14 +185,15 @@ def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bo
 
 
 def _text_of(prose: dict[Element, int]) -> Element | None:
-    """Return the innermost element with nearly all prose; None without any."""
+    """Return the innermost element with nearly all prose, not a paragraph; None without any."""
     inside = defaultdict[Element, int](int)
     for element, size in prose.items():
         for ancestor in element.ancestors():
             inside[ancestor] += size
     wanted = _NEARLY_ALL * sum(prose.values())
+    # Headlines, prices and tables stand beside paragraphs, in the same text.
     return max(
-        (element for element, size in inside.items() if size >= wanted),
+        (element for element, size in inside.items() if size >= wanted and element.tag != "p"),
         key=lambda element: element.depth,
         default=None,
     )
@@ -148,8 +202,9 @@ def _text_of(prose: dict[Element, int]) -> Element | None:
 class _Marks:
     """What the marks of elements say, given the text of the page."""
 
-    def __init__(self, text: Element | None) -> None:
+    def __init__(self, text: Element | None, of_links: frozenset[Element]) -> None:
         self._text = text
+        self._of_links = of_links
         self._inside = dict[Element, tuple[bool, bool]]()
         # What is said of an element around the text is said of the text too: it says nothing.
         self._outside = {} if text is None else dict.fromkeys(text.ancestors(), False)
@@ -175,9 +230,12 @@ class _Marks:
                 found = element is self._text or self._text is None, False
             else:
                 is_in, is_marked = self._in_text(element.parent)
-                found = is_in, is_marked or (is_in and _is_made_for_it(element))
+                found = is_in, is_marked or (is_in and self._is_marked_inside(element))
             self._inside[element] = found
         return found
+
+    def _is_marked_inside(self, element: Element) -> bool:
+        return _is_made_for_it(element) or (element in self._of_links and _tells(element))
 
     def _hides_outside(self, element: Element) -> bool:
         found = self._outside.get(element)
@@ -185,7 +243,8 @@ class _Marks:
             found = self._outside[element] = element.parent is not None and (
                 self._hides_outside(element.parent)
                 or _is_made_for_it(element)
-                or not _words(element.hint).isdisjoint(_AROUND)
+                or element.tag == "form"
+                or _tells(element)
             )
         return found
 
@@ -198,6 +257,11 @@ def _is_made_for_it(element: Element) -> bool:
         # Headings that open and close what is below them are buttons too.
         return not any(around.tag in _HEADINGS for around in element.ancestors())
     return element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
+
+
+def _tells(element: Element) -> bool:
+    """Whether the ids and classes of an element say that it stands around texts."""
+    return not _words(element.hint).isdisjoint(_AROUND)
 
 
 @lru_cache(maxsize=4096)
@@ -213,11 +277,12 @@ def _apply(
     prose: dict[Element, int],
 ) -> None:
     """Mark what the template has, unless hardly anything would be left; never prose."""
+    boxes = site_boxes(blocks, template, prose)
     found = [
         number
         for number, (block, kind) in enumerate(zip(blocks, kinds, strict=True))
         if kind <= Kind.BESIDE
-        and block.element.path[:PATH_BYTES] in template
+        and (block.element.path[:PATH_BYTES] in template or block.element in boxes)
         and block.element not in prose
         and not block.element.is_watched
     ]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recrawl.content.furniture import is_prose
-from recrawl.content.noise import noise, text_key
+from recrawl.content.noise import exact_key, text_key
 from recrawl.content.outline import Block
 
 #: How often a difference of dates or counts must be the only one, and how often a page must return
@@ -80,7 +80,8 @@ class History:
             if _is_dated(new, old):
                 keys, needed = frozenset(map(text_key, new)), DATED
             elif short in self.digests[:-1]:
-                keys, needed = noise(new, old), TO_AND_FRO
+                # These texts and no others: whatever else the page says there is news.
+                keys, needed = frozenset(map(exact_key, (*new, *old))), TO_AND_FRO
         counts = dict(self.suspects)
         for key in keys:
             counts[key] = counts.get(key, 0) + 1

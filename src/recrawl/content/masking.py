@@ -36,7 +36,8 @@ _TRACKING = re.compile(
     r"|nocache|_|_?ts|timestamp)",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"[A-Za-z0-9_.~+/=%-]{16,}")
+_MIN_RANDOM = 16
+_TOKEN = re.compile(rf"[A-Za-z0-9_.~+/=%-]{{{_MIN_RANDOM},}}")
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
 _NUMBER = re.compile(r"[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -76,6 +77,8 @@ def steady_link(href: str) -> str:
     '/a?next=https://example.org/b'
     >>> steady_link("/cdn-cgi/l/email-protection#1f7e")
     'mailto:'
+    >>> steady_link("/files/7c9e6679-7425-40de-944b-e07fc1f90ae7/a.pdf?b=1&a=2#4f8Kd02mmP19sKd7")
+    '/files/#/a.pdf?a=2&b=1'
     """
     href = "".join(href.split())
     if "cdn-cgi/l/email-protection" in href:
@@ -85,14 +88,17 @@ def steady_link(href: str) -> str:
         return "javascript:"
     if ";" in href:
         href = _SESSION_IN_PATH.sub("", href)
-    address, mark, rest = href.partition("?")
-    if not mark:
-        return href
-    query, hash_mark, fragment = rest.partition("#")
-    kept = "&".join(
-        pair for pair in query.split("&") if not _is_tracking(*pair.partition("=")[::2])
-    )
-    return address + (mark + kept if kept else "") + hash_mark + fragment
+    rest, hash_mark, fragment = href.partition("#")
+    address, mark, query = rest.partition("?")
+    if len(address) >= _MIN_RANDOM:
+        address = "/".join("#" if is_random(part) else part for part in address.split("/"))
+    if mark:
+        # In any order: some servers shuffle them.
+        pairs = [pair for pair in query.split("&") if not _is_tracking(*pair.partition("=")[::2])]
+        mark, query = (mark, "&".join(sorted(pairs))) if pairs else ("", "")
+    if is_random(fragment):
+        hash_mark = fragment = ""
+    return address + mark + query + hash_mark + fragment
 
 
 def _is_tracking(name: str, value: str) -> bool:

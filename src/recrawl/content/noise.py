@@ -34,6 +34,11 @@ def text_key(block: Block) -> bytes:
     return _hash(b"text", block.element.path, masked(block.text).encode(errors="replace"))
 
 
+def exact_key(block: Block) -> bytes:
+    """Identifies this text in such an element, and no other."""
+    return _hash(b"is", block.element.path, block.key.encode(errors="replace"))
+
+
 def position_keys(blocks: Iterable[Block]) -> list[bytes]:
     """Return what identifies whatever is in the position of each block: a number in its element."""
     counts = Counter[tuple[Element, bool]]()
@@ -62,7 +67,10 @@ def are_ignored(blocks: Sequence[Block], ignored: frozenset[bytes]) -> list[bool
         return found
 
     return [
-        in_box(block.element) or position in ignored or text_key(block) in ignored
+        in_box(block.element)
+        or position in ignored
+        or text_key(block) in ignored
+        or exact_key(block) in ignored
         for block, position in zip(blocks, position_keys(blocks), strict=True)
     ]
 
@@ -75,7 +83,8 @@ def noise(one: Sequence[Block], other: Sequence[Block]) -> frozenset[bytes]:
     - a text that is the same except for numbers, dates and tokens: such a text in such an element;
     - if several blocks of a list or box differ, everything inside it, unless it is the page, its
       main part or an article, or holds prose that does not differ;
-    - otherwise, any text in that position, such as the third item of a list.
+    - otherwise, any text in that position, such as the third item of a list, unless it is running
+      text right in the content.
 
     If the texts are all the same and only their order differs, the positions they are in.
     """
@@ -91,7 +100,8 @@ def noise(one: Sequence[Block], other: Sequence[Block]) -> frozenset[bytes]:
         | {
             positions[id(side)][number]
             for side, number in differing
-            if not any(box_key(around) in map(box_key, boxes) for around in _around(side[number]))
+            if not _is_running_text(side[number])
+            and not any(box_key(around) in map(box_key, boxes) for around in _around(side[number]))
         }
     )
     left = [
@@ -135,16 +145,16 @@ def _boxes(
 ) -> list[Element]:
     """Return the boxes that several blocks differ in."""
     count, varied = defaultdict[bytes, int](int), defaultdict[bytes, int](int)
-    steady_prose = set[bytes]()
+    steady_prose, steady_text = set[bytes](), set[bytes]()
     for side in (one, other):
         for number, block in enumerate(side):
             differs = number in differing[id(side)]
-            keep = not differs and is_prose(block)
-            for element in _around(block):
-                count[element.path] += 1
-                varied[element.path] += differs
-                if keep:
-                    steady_prose.add(element.path)
+            paths = [element.path for element in _around(block)]
+            for path in paths:
+                count[path] += 1
+                varied[path] += differs
+            steady_prose.update(paths if not differs and is_prose(block) else ())
+            steady_text.update(paths if not differs and not block.linked else ())
 
     def same(element: Element) -> float:
         return 1.0 - varied[element.path] / count[element.path]
@@ -160,9 +170,19 @@ def _boxes(
                 continue
         if same(smallest) > _MAX_SAME:
             continue
-        larger = candidates[candidates.index(smallest) :]
+        # What the page says beside the box, in elements of its own, is no part of it.
+        larger = [
+            box
+            for box in candidates[candidates.index(smallest) :]
+            if box is smallest or box.path not in steady_text
+        ]
         found.append(next((b for b in reversed(larger) if same(b) <= _HARDLY_SAME), smallest))
     return found
+
+
+def _is_running_text(block: Block) -> bool:
+    """Whether it is prose right in the content: if it differs, it was edited just now."""
+    return is_prose(block) and not _may_be_box(block.element)
 
 
 def _may_be_box(element: Element) -> bool:

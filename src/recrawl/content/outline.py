@@ -47,7 +47,7 @@ class Element:
         parent: The element around it; None for the page.
         name: What it is called on the path: its tag, id and classes, without those that have
             digits, which may be random, and its role.
-        hint: Its role, id and classes, verbatim.
+        hint: Its role, id and classes, verbatim, and its tag if that is not of HTML.
         depth: The number of elements around it.
         path: Hash of the names on the path to it.
         is_watched: Whether the user wants it watched, whatever it looks like.
@@ -190,7 +190,9 @@ def _read_tag(raw: str) -> _Tag:
         name += f"@{role}"
     if WATCHED in raw:
         name += WATCHED
-    return _Tag(tag, "", name, f"{id_} {classes} {role}")
+    # Tags that sites make up have a hyphen, and often tell what they are for.
+    made_up = tag if "-" in tag else ""
+    return _Tag(tag, "", name, f"{id_} {classes} {role} {made_up}")
 
 
 def _attribute(raw: str, start: str) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from recrawl.content.boxes import box_path, link_boxes
 from recrawl.content.furniture import Kind, is_prose, kinds_of, sketches_of
 from recrawl.content.html import (
     INLINE,
@@ -20,16 +21,16 @@ from recrawl.content.html import (
 )
 from recrawl.content.main_text import MAX_LINKED, keep_main
 from recrawl.content.masking import masked
-from recrawl.content.noise import are_ignored, noise
+from recrawl.content.noise import are_ignored, noise, position_keys, text_key
 from recrawl.content.outline import WATCHED, Block, Element, outline
-from recrawl.content.template import SiteTemplate, Sketches
+from recrawl.content.template import STEADY, SiteTemplate, Sketches
 from recrawl.errors import ArgumentError
 from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 
 Mode = Literal["bytes", "text", "main", "selector"]
 
 #: Increased whenever the same body would give another fingerprint.
-VERSION = 2
+VERSION = 3
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _LINES = frozenset(
@@ -69,7 +70,9 @@ class Content:
     @cached_property
     def sketches(self) -> Sketches:
         """What the page has in its elements, for the template of its site."""
-        return sketches_of(self.blocks)
+        whose = zip(self.blocks, self.whose, strict=True)
+        boxes = link_boxes(block for block, kind in whose if kind is not Kind.FURNITURE)
+        return {**sketches_of(self.blocks), **dict.fromkeys(map(box_path, boxes), STEADY)}
 
     def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
         """Return the page's own blocks, without ignored ones."""
@@ -147,6 +150,17 @@ class Content:
             return frozenset()
         return noise(*([block for block, _ in content.own()] for content in (self, other)))
 
+    def same_keys(self, other: "Content") -> frozenset[bytes]:
+        """Return the keys of texts and positions that are the same in another content."""
+        here, there = ([block for block, _ in content.own()] for content in (self, other))
+        positions = (
+            {*zip(position_keys(blocks), (block.key for block in blocks), strict=True)}
+            for blocks in (here, there)
+        )
+        texts = ({(text_key(block), block.key) for block in blocks} for blocks in (here, there))
+        same = (next(positions) & next(positions)) | (next(texts) & next(texts))
+        return frozenset(key for key, _ in same)
+
 
 def is_same(one: Fingerprint, other: Fingerprint) -> bool:
     """Whether two fingerprints are of contents whose own blocks are the same."""
@@ -198,7 +212,7 @@ class Reader:
 
     >>> reader = Reader()
     >>> reader.kind
-    'text/2'
+    'text/3'
     >>> page = b"<script>t=1</script><h1>Soup</h1><p>Of <b>the</b> day: <a href=/leek>leek</a>"
     >>> [text for text in reader.read(page, "text/html").texts]
     ['Soup', 'Of the day: leek', '\x02/leek']

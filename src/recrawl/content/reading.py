@@ -123,7 +123,7 @@ def _reading(
     *,
     follow: bool,
 ) -> Reading:
-    sketches = _sketches(page, responses[-1], reader, template)
+    sketches = _sketches(page, responses[-1], reader, template, found.varied)
     if found.content is None:
         return Reading(found, sketches=sketches)
     # Equal bodies are as good as one another; those that begin alike may differ.
@@ -159,13 +159,18 @@ class _Once(Reader):
 
 
 def _sketches(
-    page: Page, response: Response, reader: Reader, template: SiteTemplate | None
+    page: Page,
+    response: Response,
+    reader: Reader,
+    template: SiteTemplate | None,
+    varied: Sketches | None,
 ) -> Sketches | None:
     """Return what a body teaches about the template of its site, if it is to be learned."""
     if template is None or not reader.learns or not is_parsed(page, response, template=template):
         return None
     body = response.body or b""
-    return reader.read(body, response.header("content-type"), template).sketches
+    sketches = reader.read(body, response.header("content-type"), template).sketches
+    return {**sketches, **varied} if varied else sketches
 
 
 def is_parsed(

@@ -21,6 +21,8 @@ PATH_BYTES: Final = 6
 SKETCH: Final = 4
 #: Pages that must agree, and their share, before an element is the site's.
 MIN_AGREEING, MIN_SHARE = 2, 0.6
+#: Boxes that differ within so many visits to the site do so at the same time.
+_NEAR = 3
 #: Above this many pages, old evidence counts half: a site may change its ways.
 _MAX_COUNT = 30
 #: Every page is learned from until the site has shown this many; later only those that differ.
@@ -32,10 +34,17 @@ _RECORD = struct.Struct(f"<H{SKETCH}HBB")
 _ELEMENT = struct.Struct(f"<{PATH_BYTES}s{_RECORD.size}s")
 _COUNTS = struct.Struct(f"<{PATH_BYTES}s{_RECORD.size - 2}xBB")
 _PAGES = struct.Struct(f"<{PATH_BYTES}xH{_RECORD.size - 2}x")
-_HEADER = struct.Struct("<BI")
-_VERSION = 1
+_HEADER = struct.Struct("<BII")
+_VERSION = 2
 _EMPTY = 0xFFFF
 _PADDING = (_EMPTY,) * SKETCH
+
+#: In place of the sketch of a box of links: it is what it was in the copy; it alone differs; the
+#: text of the page does too.
+STEADY, VARIED, VARIED_WITH_TEXT = (-1,), (-2,), (-3,)
+#: Begins the sketch of an element with prose.
+PROSE: Final = -4
+_OF_BOXES = frozenset({STEADY, VARIED, VARIED_WITH_TEXT})
 
 
 def sketch_of(texts: Iterable[str]) -> tuple[int, ...]:
@@ -73,11 +82,13 @@ class SiteTemplate:
     True
     """
 
-    __slots__ = ("_furniture", "_packed", "_siblings", "pages")
+    __slots__ = ("_furniture", "_packed", "_siblings", "pages", "visits")
 
     def __init__(self) -> None:
         #: How many pages it has learned from, counted anew each time they are seen.
         self.pages = 0
+        #: How many visits to the site there were, also those that taught nothing.
+        self.visits = 0
         # Elements, the last seen at the end. As objects of Python they would take ten times as much
         # memory, and most of the time they only wait to be written or sent.
         self._packed = b""
@@ -114,25 +125,34 @@ class SiteTemplate:
             )
         return self._furniture
 
-    def learn(self, page: int, sketches: Sketches) -> None:
+    def learn(self, page: int, sketches: Sketches, calm: int = 0) -> None:
         """Learn what a page has in its elements.
 
         Args:
             page: Its number: a page that agrees with itself says nothing about the site.
             sketches: A sketch per path.
+            calm: How many visits to the site have found nothing new since the last lesson.
         """
         self.pages += 1
+        self.visits = (self.visits + 1 + calm) % 2**32
         self._furniture = self._siblings = None
         elements: dict[bytes, bytes] = dict(_ELEMENT.iter_unpack(self._packed))
         for path, sketch in sketches.items():
             # Those that are seen move to the end.
-            elements[path] = _seen(elements.pop(path, None), page & 0xFFFF, sketch)
+            before = elements.pop(path, None)
+            seen = (
+                _seen_box(before, page & 0xFFFF, sketch, self.visits)
+                if sketch in _OF_BOXES
+                else _seen(before, page & 0xFFFF, sketch)
+            )
+            if seen is not None:
+                elements[path] = seen
         kept = [part for element in elements.items() for part in element]
         self._packed = b"".join(kept)[-MAX_ELEMENTS * _ELEMENT.size :]
 
     def to_bytes(self) -> bytes:
         """Return it as bytes, at most 20 kB, for `from_bytes`."""
-        return _HEADER.pack(_VERSION, min(self.pages, 2**32 - 1)) + self._packed
+        return _HEADER.pack(_VERSION, min(self.pages, 2**32 - 1), self.visits) + self._packed
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> "SiteTemplate":
@@ -143,24 +163,51 @@ class SiteTemplate:
         )
         if not is_whole or packed[0] != _VERSION:
             return template
-        template.pages = _HEADER.unpack_from(packed)[1]
+        _, template.pages, template.visits = _HEADER.unpack_from(packed)
         template._packed = packed[_HEADER.size :]
         return template
 
 
 def _seen(before: bytes | None, page: int, sketch: tuple[int, ...]) -> bytes:
-    """Return the record of an element that was seen on a page."""
+    """Return the record of an element that was seen on a page.
+
+    A page that agrees with itself says nothing. Prose that a page changes by itself is hardly the
+    site's: otherwise a page could hide in what it once had in common with the others.
+    """
     agreed = differed = 0
+    is_prose = sketch[:1] == (PROSE,)
+    sketch = sketch[1:] if is_prose else sketch
     padded = (*sketch, *_PADDING[len(sketch) :])
     if before is not None:
         seen_on, *known, agreed, differed = _RECORD.unpack(before)
+        # Most are equal, which is found out at once.
+        same = tuple(known) == padded or agree(sketch, tuple(_without_padding(known)))
         if seen_on != page:
-            # Most are equal, which is found out at once.
-            same = tuple(known) == padded or agree(sketch, tuple(_without_padding(known)))
             agreed, differed = agreed + same, differed + (not same)
+        elif is_prose and not same:
+            agreed //= 2
         if agreed + differed > _MAX_COUNT:
             agreed, differed = agreed // 2, differed // 2
     return _RECORD.pack(page, *padded, agreed, differed)
+
+
+def _seen_box(before: bytes | None, page: int, sketch: tuple[int, ...], visit: int) -> bytes | None:
+    """Return the record of a box of links; None if there is nothing to remember.
+
+    Boxes of two pages that differ at nearly the same time agree, if the text of the second one is
+    what it was. They are told by the number of the visit to the site.
+    """
+    if sketch == STEADY:
+        return before
+    agreed = differed = 0
+    if before is not None:
+        seen_on, last, *_, agreed, differed = _RECORD.unpack(before)
+        if sketch == VARIED and seen_on != page:
+            is_near = (visit - last) % _EMPTY <= _NEAR
+            agreed, differed = agreed + is_near, differed + (not is_near)
+        if agreed + differed > _MAX_COUNT:
+            agreed, differed = agreed // 2, differed // 2
+    return _RECORD.pack(page, visit % _EMPTY, *_PADDING[1:], agreed, differed)
 
 
 def _without_padding(sketch: list[int]) -> list[int]:

@@ -197,11 +197,12 @@ class Crawl:
         try:
             while not self.stopping:
                 self._wake.clear()
-                # The store may be busy writing; pages that wait already are fetched meanwhile.
+                self._start_visits()
+                # Connections that are free now have no page to fetch. The store may be busy
+                # writing; pages that wait already are fetched meanwhile.
                 if (filling is None or filling.done()) and (wanted := self._wanted()) > 0:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._finish)
-                self._start_visits()
                 opening = self._clock.real(self._queues.opens_at - self._clock.seconds())
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(nap, max(opening, MIN_NAP))):

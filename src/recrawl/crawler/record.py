@@ -78,7 +78,7 @@ class Recorder:
     def add(self, visit: Visit) -> None:
         """Let a visit wait to be written; what it teaches about its site is learned at once."""
         self._templates.learn(visit)
-        self._waiting.append(replace(visit, sketches=None))
+        self._waiting.append(visit if visit.sketches is None else replace(visit, sketches=None))
         self._hold(_size(visit))
 
     def take_batch(self) -> list[Visit]:

@@ -27,7 +27,9 @@ def site_readers(settings: Settings) -> Callable[[str], Reader]:
         return made[key]
 
     # Whatever is wrong is said now; which settings of several tables meet, a URL will show.
-    reader_of(settings)
+    for_all = reader_of(settings)
+    if not settings.sites.sections:
+        return lambda _url: for_all
     for section in settings.sites.sections:
         given = [section.values.get(name, getattr(Settings, name)) for name in _NAMES]
         _reader(*given, source=f"{section.source}, ")

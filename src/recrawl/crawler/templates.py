@@ -1,12 +1,12 @@
 """The templates of the sites that are being visited: read from the store, taught by visits."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from itertools import islice
 from typing import final
 
 from recrawl.content.template import SiteTemplate
-from recrawl.records import Visit
+from recrawl.records import Outcome, Visit
 
 #: Hosts whose templates are in memory, at most 20 kB each. A crawl visits few hosts at a time,
 #: their pages in turn; a host that comes up again later is read from the store in less time than
@@ -37,6 +37,8 @@ class Templates:
         # As bytes: that is small, and cannot change while another thread sends it to a process.
         self._packed = OrderedDict[str, bytes]()
         self._changed: set[str] = set()
+        # Visits since the last lesson that found nothing new.
+        self._calm = Counter[str]()
 
     def __len__(self) -> int:
         """How many hosts are in memory."""
@@ -52,11 +54,13 @@ class Templates:
 
     def learn(self, visit: Visit) -> None:
         """Learn what a page has in its elements, if the visit has found out."""
-        if visit.sketches is None:
-            return
         host = visit.page.host
+        if visit.sketches is None:
+            if visit.outcome is Outcome.UNCHANGED and host in self._packed:
+                self._calm[host] += 1
+            return
         template = self.of(host)
-        template.learn(visit.page.number, visit.sketches)
+        template.learn(visit.page.number, visit.sketches, self._calm.pop(host, 0))
         self._changed.add(host)
         self._remember(host, template.to_bytes())
 
@@ -76,3 +80,4 @@ class Templates:
             written = (name for name in self._packed if name not in unwritten)
             for name in list(islice(written, excess)):
                 del self._packed[name]
+                self._calm.pop(name, None)

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.kernels.jit import Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.records import Outcome
 from recrawl.simulation.policies import policy_named
 from recrawl.simulation.replay import replay
 from recrawl.simulation.world import World
 
 #: Slices per curve; as many as a replay has.
 SLICES = 100
+#: A change that was fewer seconds ago may have come too late for a response.
+TOO_LATE = 0.5
 #: Minimum visits for a page's change rate to be compared.
 ENOUGH_VISITS = 10
 
@@ -88,20 +91,71 @@ def replayed(world: World, policy: str, visits: float) -> Curve:
     return Curve(world.days, 1.0 - score.curve)
 
 
-def needless_copies(world: World, page: Ints, time: Floats) -> Floats:
-    """Return when copies were made of pages unchanged since the previous copy.
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What visits reported, compared with the truth.
+
+    Attributes:
+        time: When each visit was, in seconds.
+        number: How many visits the page had had before.
+        is_unchanged: Whether the page was what the copy is.
+        is_changed: Whether it was not.
+        is_false: Whether a change was reported although it was.
+        is_missed: Whether no change was reported although there had been one.
+    """
+
+    time: Floats
+    number: Ints
+    is_unchanged: Bools
+    is_changed: Bools
+    is_false: Bools
+    is_missed: Bools
+
+    @property
+    def false_share(self) -> float:
+        """The share of visits to unchanged pages that reported a change."""
+        return float(self.is_false.sum() / max(self.is_unchanged.sum(), 1))
+
+    def after(self, visits: int) -> "Verdicts":
+        """Return those without the first visits to each page."""
+        kept = self.number >= visits
+        return Verdicts(
+            self.time[kept],
+            self.number[kept],
+            self.is_unchanged[kept],
+            self.is_changed[kept],
+            self.is_false[kept],
+            self.is_missed[kept],
+        )
+
+
+def judge(world: World, page: Ints, time: Floats, outcome: Ints) -> Verdicts:
+    """Compare what visits reported with the changes there had been since the copy was made.
+
+    A change in the last moments before a response arrived may have come too late for it. Where that
+    matters, a visit is neither right nor wrong.
 
     Args:
         world: When pages changed.
-        page: The page of each copy.
-        time: When it was fetched, in seconds since the start; in any order.
+        page: The page of each visit.
+        time: When its response arrived, in seconds since the start; in any order.
+        outcome: Its `Outcome`; failures are left out.
     """
-    order = np.lexsort((time, page))
-    page, time = page[order], time[order]
-    changes = next_change(world, page[:-1], time[:-1])
-    needless = (page[1:] == page[:-1]) & (changes > time[1:])
-    again: Floats = time[1:][needless]
-    return again
+    found = np.isin(outcome, (Outcome.FIRST, Outcome.CHANGED, Outcome.UNCHANGED))
+    order = np.lexsort((time[found], page[found]))
+    page, time, outcome = page[found][order], time[found][order], outcome[found][order]
+    is_copy = outcome != Outcome.UNCHANGED
+    starts = np.flatnonzero(np.r_[True, page[1:] != page[:-1]])
+    number = np.arange(page.size) - np.repeat(starts, np.diff(np.r_[starts, page.size]))
+    # The copy that a visit found: the last one before it.
+    last = np.maximum.accumulate(np.where(is_copy, np.arange(page.size), 0))
+    copied = time[np.r_[0, last][: page.size]]
+    again = number > 0
+    unchanged = again & (next_change(world, page, copied - TOO_LATE) > time)
+    changed = again & (next_change(world, page, copied) <= time - TOO_LATE)
+    is_change = outcome == Outcome.CHANGED
+    false, missed = unchanged & is_change, changed & ~is_change
+    return Verdicts(time, number, unchanged, changed, false, missed)
 
 
 def rank_correlation(estimated: Floats, true: Floats, visits: Ints) -> float:

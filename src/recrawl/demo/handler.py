@@ -9,6 +9,7 @@ from email.utils import formatdate
 
 from recrawl.demo.pages import DemoPage, PageRenderer
 from recrawl.demo.sites import SITES, Noise, Validation
+from recrawl.demo.slow_noise import DAY, day_of, last_slow_change
 from recrawl.demo.vocabulary import ADVERTS
 from recrawl.units import parse_http_date
 
@@ -51,7 +52,7 @@ class _PageState:
     changes: Sequence[float]
     age: float
     fetches: int = 0
-    version: int = -1
+    version: tuple[int, int] = (-1, 0)
     rendered: Sequence[bytes] = ()
 
 
@@ -103,21 +104,27 @@ class RequestHandler:
 
     def _page(self, state: _PageState, request: Request, now: float) -> Response:
         version = bisect_right(state.changes, now - self._began)
+        day = day_of(now - self._began)
         state.fetches += 1
-        headers = self._validators(state, version, now)
+        headers = self._validators(state, version, day, now)
         if _is_current(request, dict(headers)):
             return Response(304, headers)
-        if version != state.version:
-            state.version, state.rendered = version, self._renderer.render(state.page, version)
+        if (version, day) != state.version:
+            state.version = version, day
+            state.rendered = self._renderer.render(state.page, version, day)
         body = list(state.rendered)
         body[1::2] = [noise(Noise(kind.decode()), state.fetches, now) for kind in body[1::2]]
         return Response(200, (("Content-Type", HTML), *headers), b"".join(body))
 
     def _validators(
-        self, state: _PageState, version: int, now: float
+        self, state: _PageState, version: int, day: int, now: float
     ) -> tuple[tuple[str, str], ...]:
+        """Return the validators of what is sent: those of the site's slow noise too."""
         page = state.page
         modified = self._modified(state, version)
+        slow = last_slow_change(SITES[page.site], day)
+        if slow is not None:
+            modified = max(modified, self._began + slow * DAY)
         # Dates have whole seconds. During the second of a change there may be another one, which
         # the date could not tell apart: it is only sent once that second is over.
         date = (
@@ -131,7 +138,7 @@ class RequestHandler:
             case Validation.DATE:
                 return date
             case Validation.TAG_AND_DATE:
-                return (("ETag", f'"{page.number:x}-{version:x}"'), *date)
+                return (("ETag", f'"{page.number:x}-{version:x}-{slow or 0:x}"'), *date)
             case Validation.NEW_TAG:
                 return (("ETag", f'W/"{state.fetches:x}-{int(1e6 * now):x}"'),)
 

@@ -1,7 +1,8 @@
 """The pages of the demo web: their paths, change rates, and content in each version.
 
 All of it follows from a seed. A page's content is a function of its number of changes: each change
-alters one block of it, a headline, a paragraph or a price.
+alters one block of it, a headline, a paragraph or a price. What its site puts around it is a
+function of the day.
 """
 
 import html
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
+from recrawl.demo import slow_noise
 from recrawl.demo.sites import SITES, Noise, Site
 from recrawl.demo.text import KeyedRandom, headline, paragraph, slug
 from recrawl.errors import ArgumentError
@@ -116,21 +118,23 @@ class PageRenderer:
         """Return a page's URL."""
         return self.origins[page.site] + page.path
 
-    def render(self, page: DemoPage, version: int) -> list[bytes]:
-        """Return a page's version: content and names of noises, alternating."""
-        text = "\n".join(
-            [*self._head(page), *self._blocks(page, version), *self._around(page), "</html>", ""]
-        )
+    def render(self, page: DemoPage, version: int, day: int = 0) -> list[bytes]:
+        """Return a page's version on a day: content and names of noises, alternating."""
+        head, blocks = self._head(page, day), self._blocks(page, version)
+        text = "\n".join([*head, *blocks, *self._around(page, day), "</html>", ""])
         return [piece.encode() for piece in text.split(MARK)]
 
-    def _head(self, page: DemoPage) -> list[str]:
+    def _head(self, page: DemoPage, day: int) -> list[str]:
         site = SITES[page.site]
         return [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             f"<title>{html.escape(page.title)} – {html.escape(site.name)}</title>",
             '<meta name="viewport" content="width=device-width">\n</head>\n<body>',
+            slow_noise.banner(site, day),
             f'<header><a class="logo" href="/">{html.escape(site.name)}</a>',
-            f"<nav><ul>{self._sections[page.site]}</ul></nav></header>\n<main>\n<article>",
+            f"<nav><ul>{self._sections[page.site]}</ul></nav></header>\n<main>",
+            slow_noise.date(site, day),
+            "<article>",
         ]
 
     def _blocks(self, page: DemoPage, version: int) -> list[str]:
@@ -160,7 +164,7 @@ class PageRenderer:
         cents = 500 + 10 * ((first + STEP * revision) % PRICES)
         return f'<p class="price">Price: <b>€{cents // 100}.{cents % 100:02}</b>, tax included</p>'
 
-    def _around(self, page: DemoPage) -> list[str]:
+    def _around(self, page: DemoPage, day: int) -> list[str]:
         """Return what surrounds the content: links to other pages, and noise."""
         site, siblings = page.site, self._of_site[page.site]
         index = page.number - siblings[0].number
@@ -175,7 +179,9 @@ class PageRenderer:
             links.append((f"{forbidden}unfinished", "Drafts"))
         items = "".join(f'<li><a href="{to}">{html.escape(label)}</a></li>' for to, label in links)
         noise = [f"{MARK}{kind}{MARK}" for kind in page.noise]
+        others = [(to.path, html.escape(to.title)) for to in siblings if to.number != page.number]
         return [
+            slow_noise.box(SITES[site], others, page.number, day, self.seed),
             f'</article>\n<aside><h2>Read on</h2><ul class="related">{items}</ul></aside>\n</main>',
             "<footer>",
             *noise,

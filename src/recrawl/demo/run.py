@@ -14,7 +14,8 @@ from recrawl.crawler.stats import Stats
 from recrawl.demo.ground_truth import (
     ENOUGH_VISITS,
     Curve,
-    needless_copies,
+    Verdicts,
+    judge,
     rank_correlation,
     replayed,
     true_freshness,
@@ -89,7 +90,7 @@ class DemoResult:
         estimated: The crawler's estimates of the change rates, per second.
         true: The true change rates.
         correlation: Spearman's, for pages visited often enough; NaN if they are too few.
-        needless: When noise was mistaken for a change.
+        verdicts: What visits reported, compared with the truth.
         urls: The pages' URLs.
     """
 
@@ -98,7 +99,7 @@ class DemoResult:
     estimated: Floats
     true: Floats
     correlation: float
-    needless: Floats
+    verdicts: Verdicts
     urls: Sequence[str]
 
     @property
@@ -196,14 +197,13 @@ def _result(
     visits = np.bincount(seen.page, minlength=len(urls))
     true = scenario.world.change_rate
     estimated = _estimated(store, urls)
-    needless = needless_copies(scenario.world, *seen.copies())
     return DemoResult(
         final=Snapshot(stats, ours.seconds, scenario.seconds, ours, *rivals),
         visits=visits,
         estimated=estimated,
         true=true,
         correlation=rank_correlation(estimated, true, visits),
-        needless=needless[needless > 0.0],
+        verdicts=judge(scenario.world, seen.page, seen.time, seen.outcome),
         urls=urls,
     )
 

@@ -25,6 +25,17 @@ class Noise(StrEnum):
     ADVERT = "advert"
 
 
+class Slow(StrEnum):
+    """What differs between visits that are days apart, on all pages of a site, and is no change."""
+
+    #: Today's date.
+    DATE = "date"
+    #: Links to other pages, new every week and on every page others.
+    BOX = "box"
+    #: A notice on all pages that comes and goes.
+    BANNER = "banner"
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """The properties of a site.
@@ -39,6 +50,9 @@ class Site:
         validation: The validators it sends.
         noise: What may differ at every fetch; each noisy page has one of these.
         noisy: The share of its pages that have noise.
+        slow: What differs from day to day on all of its pages.
+        box_title: The heading of the box of links.
+        banners: The texts of its banner, one after the other.
         priced: Whether its pages show a price.
         sitemap: Whether it has a sitemap.
         forbidden: A folder disallowed by its robots.txt.
@@ -54,6 +68,9 @@ class Site:
     validation: Validation
     noise: tuple[tuple[Noise, ...], ...] = ()
     noisy: float = 0.0
+    slow: tuple[Slow, ...] = ()
+    box_title: str = ""
+    banners: tuple[str, ...] = ()
     priced: bool = False
     sitemap: bool = False
     forbidden: str | None = None
@@ -71,6 +88,9 @@ SITES = (
         validation=Validation.NONE,
         noise=((Noise.CLOCK,), (Noise.ADVERT,), (Noise.CLOCK, Noise.ADVERT)),
         noisy=0.6,
+        slow=(Slow.DATE, Slow.BOX, Slow.BANNER),
+        box_title="Most read this week",
+        banners=("Storm warning for the coast", "Ferries are late today", "Elections: live"),
     ),
     Site(
         name="Slow Evenings",
@@ -82,6 +102,8 @@ SITES = (
         validation=Validation.TAG_AND_DATE,
         noise=((Noise.TIMING,),),
         noisy=0.1,
+        slow=(Slow.BOX,),
+        box_title="From the archive",
         sitemap=True,
     ),
     Site(
@@ -92,6 +114,11 @@ SITES = (
         slowest=1200.0,
         folders=("guide", "reference", "faq"),
         validation=Validation.DATE,
+        slow=(Slow.BANNER,),
+        banners=(
+            "This site will be read-only on Saturday morning while we move it to another server.",
+            "A survey of our readers is open until Friday: tell us which chapter you missed most.",
+        ),
     ),
     Site(
         name="Oak & Iron",
@@ -103,6 +130,12 @@ SITES = (
         validation=Validation.NEW_TAG,
         noise=((Noise.TOKEN,), (Noise.TOKEN, Noise.TIMING)),
         noisy=0.6,
+        slow=(Slow.BOX, Slow.BANNER),
+        box_title="Goes well with",
+        banners=(
+            "Free delivery this weekend on all orders above fifty euros, to every address we know.",
+            "Our workshop is closed for the holidays; orders placed now are sent the week after.",
+        ),
         priced=True,
     ),
     Site(

@@ -1,15 +1,13 @@
 """Reading and decompressing response bodies, up to a limit."""
 
 import asyncio
+import math
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from recrawl.http.host_pacing import TOO_SLOW
-from recrawl.http.memory_budget import SMALL, MemoryBudget, Reservation
-
-if TYPE_CHECKING:
-    from aiohttp import StreamReader
+from recrawl.http.memory_budget import SMALL, EvictedError, MemoryBudget, Reservation
 
 #: Concatenated gzip members per body. Real bodies have one; a thousand tiny ones are an attack.
 MAX_MEMBERS = 50
@@ -24,18 +22,33 @@ _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
+class Stream(Protocol):
+    """A body as it is received; `recrawl.http.connection.Connection` is the real one."""
+
+    async def read(self) -> bytes:
+        """Return the next piece; nothing at the end."""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything has been read."""
+
+    def fail(self, error: BaseException) -> None:
+        """Let reading fail."""
+
+
 class BrokenBodyError(Exception):
     """A body cannot be decoded, or not read; the message says why."""
 
 
 async def read_body(
-    stream: "StreamReader",
+    stream: Stream,
     encoding: str | None,
     max_bytes: int,
     memory: MemoryBudget,
     host: str = "",
     *,
     pack: bool = False,
+    deadline: float = math.inf,
 ) -> tuple[bytes, bool, int]:
     """Read and decompress a body, up to a limit.
 
@@ -47,6 +60,8 @@ async def read_body(
         host: Who sends it.
         pack: Whether to return a long body compressed with gzip, unless it is so already: what
             repeats itself for 50 MB, as sitemaps do, then takes a tenth of the memory.
+        deadline: When waiting for memory ends, in the event loop's seconds; the stream knows its
+            own deadlines.
 
     Returns:
         The content, whether it was truncated, and the number of bytes received.
@@ -55,18 +70,15 @@ async def read_body(
         BrokenBodyError: The body does not match its Content-Encoding, or comes so slowly that it
             has to give way to others.
     """
-    with Reservation(memory, host) as reservation:
+    with Reservation(memory, host, stream.fail, deadline) as reservation:
         try:
-            async with asyncio.timeout(None) as reservation.limit:
-                return await _read(stream, encoding, max_bytes, reservation, _Parts(pack=pack))
-        except TimeoutError:
-            if reservation.is_evicted:
-                raise BrokenBodyError(TOO_SLOW) from None
-            raise
+            return await _read(stream, encoding, max_bytes, reservation, _Parts(pack=pack))
+        except EvictedError:
+            raise BrokenBodyError(TOO_SLOW) from None
 
 
 async def _read(
-    stream: "StreamReader",
+    stream: Stream,
     encoding: str | None,
     max_bytes: int,
     reservation: Reservation,
@@ -74,7 +86,7 @@ async def _read(
 ) -> tuple[bytes, bool, int]:
     decoder = _decoder(encoding)
     received = length = paused = 0
-    while chunk := await stream.readany():
+    while chunk := await stream.read():
         received += len(chunk)
         reservation.note(len(chunk))
         for part in (chunk,) if decoder is None else decoder.decode(chunk):
@@ -90,7 +102,7 @@ async def _read(
                 paused = length
                 await asyncio.sleep(0)
         # Empty compressed blocks can be longer than their content.
-        if received > max_bytes and not stream.at_eof():
+        if received > max_bytes and not stream.at_end:
             return parts.joined(), True, received
     if decoder is not None:
         decoder.finish()

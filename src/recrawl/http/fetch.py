@@ -5,12 +5,12 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
 from recrawl.http.access import NO_ACCESS, SESSION_HEADERS, Access, is_private_name
-from recrawl.http.address_guard import connector
+from recrawl.http.connector import Connector
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
 from recrawl.http.limits import Limits
@@ -19,9 +19,6 @@ from recrawl.http.request import DROPPED, DroppedError, FetchError, HttpClient
 from recrawl.http.robots import Robots
 from recrawl.records import DISALLOWED, PRIVATE, Page, Response, RobotsText, Validators
 from recrawl.urls import canonical, redirected
-
-if TYPE_CHECKING:
-    from aiohttp import TCPConnector
 
 #: Seconds that a redirect's next hop, or a robots.txt, waits for its turn at a host.
 LONG_PATIENCE = 30.0
@@ -57,7 +54,7 @@ class Fetcher:
         remember: Called with each robots.txt found.
         access: Returns the headers, cookies, credentials and proxy for a URL. Redirects to another
             host, or from https to http, are followed without them, by the proxy of their own URL.
-        connect: Returns a connector, if not `recrawl.http.address_guard.connector`.
+        connect: Returns a connector, if not the usual `Connector`.
 
     Attributes:
         gate: The gate.
@@ -82,7 +79,7 @@ class Fetcher:
         recall: Callable[[str], RobotsText | None] = lambda _: None,
         remember: Callable[[str, RobotsText], None] = lambda *_: None,
         access: Callable[[str], Access] = lambda _: NO_ACCESS,
-        connect: "Callable[[], TCPConnector] | None" = None,
+        connect: Callable[[], Connector] | None = None,
     ) -> None:
         self.gate = gate
         self.access = access
@@ -103,7 +100,7 @@ class Fetcher:
         )
         self._agent = agent
         self._connect = connect or (
-            lambda: connector(allow_private=allow_private, dns_threads=limits.connections)
+            lambda: Connector(allow_private=allow_private, dns_threads=limits.connections)
         )
 
     async def __aenter__(self) -> Self:

@@ -1,8 +1,6 @@
 """Waiting for a host: requests go through the gate when `HostPacing` says that they may."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
@@ -44,8 +42,7 @@ class Gate:
         self.clock = clock or Clock()
         self._lines: dict[str, _Line] = {}
 
-    @asynccontextmanager
-    async def turn(self, host: str, patience: float | None = None) -> AsyncIterator[None]:
+    def turn(self, host: str, patience: float | None = None) -> "_Turn":
         """Make one request inside: ``async with gate.turn(host): ...``.
 
         Args:
@@ -55,17 +52,20 @@ class Gate:
         Raises:
             HostClosed: On entering: the turn would not come in time.
         """
+        return _Turn(self, host, self.patience if patience is None else patience)
+
+    async def start(self, host: str, patience: float) -> None:
+        """Wait for a turn, and start a request; see `turn`."""
         now = self.clock.seconds()
         if host in self._lines or not self.pacing.may_request(host, now):
-            longest = self.patience if patience is None else patience
-            await self._wait(host, now + self.clock.passing(longest))
+            await self._wait(host, now + self.clock.passing(patience))
         self.pacing.start_request(host)
-        try:
-            yield
-        finally:
-            self.pacing.end_request(host, self.clock.seconds())
-            if host in self._lines:
-                self._lines[host].ended.set()
+
+    def end(self, host: str) -> None:
+        """End a request."""
+        self.pacing.end_request(host, self.clock.seconds())
+        if host in self._lines:
+            self._lines[host].ended.set()
 
     def refuse(self, host: str, status: int, retry_after: float | None) -> float | None:
         """Report an answer of 429 or 503; return for how many seconds that closes the host."""
@@ -101,6 +101,23 @@ class Gate:
         elif self.pacing.is_busy(host):
             line.ended.clear()
             await line.ended.wait()
+
+
+class _Turn:
+    """One request at a host. A generator would take longer than everything else in here."""
+
+    __slots__ = ("_gate", "_host", "_patience")
+
+    def __init__(self, gate: Gate, host: str, patience: float) -> None:
+        self._gate = gate
+        self._host = host
+        self._patience = patience
+
+    async def __aenter__(self) -> None:
+        await self._gate.start(self._host, self._patience)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._gate.end(self._host)
 
 
 class _Line:

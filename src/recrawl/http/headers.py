@@ -1,5 +1,6 @@
 """Header values, as received and as sent."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recrawl.units import SECONDS_A_DAY, parse_http_date
@@ -54,9 +55,9 @@ def sendable(value: str | None) -> str | None:
     return text if text.isprintable() else None
 
 
-def decoded(raw: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:
+def decoded(raw: Sequence[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     """Return received headers as text."""
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
+    return tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw])
 
 
 def location(value: str) -> str:

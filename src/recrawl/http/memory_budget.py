@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Callable
 from typing import Self, final
 
 #: Bytes per body that need no reservation; few pages are longer. Also the step in which
@@ -14,6 +15,10 @@ MAX_BYTES = 20_000_000
 #: seconds gives way: the slowest first, one per check. So does one that has waited much longer.
 STEADY_BYTES, MAX_STALL, MAX_WAIT = 262_144, 2.0, 10.0
 CHECK_SECONDS = 0.25
+
+
+class EvictedError(Exception):
+    """A body has to give way to others: it comes too slowly."""
 
 
 @final
@@ -76,7 +81,9 @@ class MemoryBudget:
         self._serve()
         self._watch()
         try:
-            await turn
+            limit = None if reservation.deadline == math.inf else reservation.deadline
+            async with asyncio.timeout_at(limit):
+                await turn
         finally:
             self._queue = [one for one in self._queue if one[1] is not turn]
 
@@ -146,6 +153,9 @@ class MemoryBudget:
                     continue
             if waiting and not one.is_evicted and one.mark < _now() - patience:
                 one.evict()
+                for reservation, turn in self._queue:
+                    if reservation is one and not turn.done():
+                        turn.set_exception(EvictedError())
                 break
         self._watch()
 
@@ -157,21 +167,41 @@ class Reservation:
     Args:
         memory: The budget.
         host: Who sends the body.
+        stop: Called with the reason if the body has to give way.
+        deadline: When waiting for memory ends, in the event loop's seconds.
 
     Attributes:
         host: Who sends the body.
         reserved: Bytes reserved in the budget.
         mark: When reading last got on, in the event loop's seconds.
         is_evicted: Whether it has to give way.
-        limit: Ends the reading when it has to give way.
+        deadline: As given.
     """
 
-    def __init__(self, memory: MemoryBudget, host: str = "") -> None:
+    __slots__ = (
+        "_memory",
+        "_received",
+        "_stop",
+        "deadline",
+        "host",
+        "is_evicted",
+        "mark",
+        "reserved",
+    )
+
+    def __init__(
+        self,
+        memory: MemoryBudget,
+        host: str = "",
+        stop: Callable[[BaseException], object] = lambda _error: None,
+        deadline: float = math.inf,
+    ) -> None:
         self.host = host
+        self.deadline = deadline
+        self._stop = stop
         self.reserved = 0
         self.mark = -math.inf
         self.is_evicted = False
-        self.limit: asyncio.Timeout | None = None
         self._memory = memory
         self._received = 0
 
@@ -194,14 +224,14 @@ class Reservation:
     def evict(self) -> None:
         """Let the reading fail."""
         self.is_evicted = True
-        if self.limit is not None:
-            self.limit.reschedule(-math.inf)
+        self._stop(EvictedError())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._memory.release(self)
+        if self.reserved:
+            self._memory.release(self)
 
 
 def _now() -> float:

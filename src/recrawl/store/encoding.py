@@ -9,7 +9,12 @@ from recrawl.records import Fingerprint, Page, State, Validators
 
 #: Level 1 is three times as fast as the default, and real HTML takes a fifth more space.
 ZLIB_LEVEL = 1
+#: Bytes of headers that are not worth compressing.
+SHORT = 1_024
 _LENGTH_BYTES = 2
+
+#: An encoder of its own, as `json.dumps` would make one for every call.
+_JSON = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def deflate(content: bytes) -> bytes:
@@ -65,17 +70,21 @@ def write_legible(text: str | None) -> str | None:
     >>> write_legible("a\udcff")
     'a?'
     """
-    return None if text is None else text.encode("utf-8", "replace").decode()
+    if text is None or text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
 
 
 def write_headers(headers: Sequence[tuple[str, str]]) -> bytes:
-    """Encode headers as compressed JSON, which keeps their order and odd characters."""
-    return deflate(json.dumps(headers, separators=(",", ":")).encode("ascii"))
+    """Encode headers as JSON, which keeps their order and odd characters; compressed if long."""
+    written = _JSON(headers).encode("ascii")
+    return deflate(written) if len(written) > SHORT else written
 
 
 def read_headers(written: bytes) -> tuple[tuple[str, str], ...]:
     """Decode what `write_headers` encoded."""
-    return tuple((name, value) for name, value in json.loads(zlib.decompress(written)))
+    text = written if written.startswith(b"[") else zlib.decompress(written)
+    return tuple((name, value) for name, value in json.loads(text))
 
 
 def read_page(row: Sequence[Any]) -> Page:

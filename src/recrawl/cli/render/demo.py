@@ -99,17 +99,19 @@ def results(sight: Snapshot) -> Table:
 
 
 def findings(played: DemoResult) -> str:
-    """Summarise the visits, what was learned, and the effect of noise."""
+    """Summarise the visits, what was learned, and how noise and changes were told apart."""
     view, seconds = played.final.stats, played.final.seconds
-    found = view.outcomes
-    late = int((played.needless > seconds / 2).sum())
+    found, truth = view.outcomes, played.verdicts
+    late = int(truth.is_false[truth.time > seconds / 2].sum())
     return (
         f"{count(view.visits, 'visit')} in {seconds:.0f} s: {found[Outcome.CHANGED]:,} changed, "
         f"{found[Outcome.UNCHANGED]:,} unchanged ({view.not_modified:,} not modified), "
         f"{found[Outcome.FAILED]:,} failed.\n"
         f"{_learned(played)}\n"
-        "Clocks, tokens and adverts looked like a change "
-        f"{count(played.needless.size, 'time')}, {late:,} in the second half."
+        f"Of {count(int(truth.is_unchanged.sum()), 'visit')} to unchanged pages, noise (clocks, "
+        f"adverts, dates, boxes, banners) was\ntaken for a change in {truth.is_false.sum():,}, "
+        f"{late:,} of them in the second half. Of {truth.is_changed.sum():,} to changed pages,\n"
+        f"{truth.is_missed.sum():,} missed the change."
     )
 
 

@@ -1,0 +1,352 @@
+"""One HTTP/1.1 connection: a request at a time, its response parsed by llhttp as it arrives."""
+
+import asyncio
+import math
+from collections import deque
+from typing import Final, cast, final
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+#: Bytes that may wait to be read before the server is told to wait.
+MAX_UNREAD: Final = 131_072
+#: Bytes of all headers together.
+MAX_HEAD: Final = 262_144
+
+_NO_BODY: Final = frozenset({204, 304})
+_FIRST_FINAL: Final = 200
+
+
+class ConnectionDroppedError(OSError):
+    """The server closed the connection before a response began."""
+
+
+class InvalidResponseError(Exception):
+    """What the server sent is not HTTP, or more than the limits allow."""
+
+
+class IncompleteBodyError(Exception):
+    """The connection was closed in the middle of a body, or the rest of it is not HTTP."""
+
+
+class ReadTimeoutError(TimeoutError):
+    """Nothing was received for too long."""
+
+
+@final
+class Connection(asyncio.Protocol):
+    """A connection to a server, or to a proxy; one request after the other.
+
+    A response is read as it arrives: `request` returns when its headers are there, then `read`
+    returns its body in pieces, at the pace of the caller. A single timer per connection watches
+    all deadlines; it is not moved with every packet, but looks, when it fires, whether the time
+    has really come.
+
+    Args:
+        max_headers: Header lines per response.
+        max_header_bytes: Bytes per header line.
+
+    Attributes:
+        status: The status of the current response.
+        headers: Its headers as received: names and values.
+        used_at: When its last response ended, in the event loop's seconds.
+        requests: How many requests were made on it.
+    """
+
+    __slots__ = (
+        "_body",
+        "_deadline",
+        "_error",
+        "_expects_end",
+        "_header_bytes",
+        "_is_complete",
+        "_is_done",
+        "_is_head_done",
+        "_loop",
+        "_max_header_bytes",
+        "_max_headers",
+        "_parser",
+        "_paused",
+        "_read_timeout",
+        "_received_at",
+        "_timer",
+        "_transport",
+        "_unread",
+        "_waiter",
+        "headers",
+        "requests",
+        "status",
+        "used_at",
+    )
+
+    def __init__(self, max_headers: int, max_header_bytes: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._max_headers = max_headers
+        self._max_header_bytes = max_header_bytes
+        self._parser = HttpResponseParser(self)
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._error: BaseException | None = None
+        self._body = deque[bytes]()
+        self._unread = 0
+        self._paused = False
+        self._deadline = self._read_timeout = math.inf
+        self._received_at = 0.0
+        self._start_response()
+        self._is_done = True
+        self.used_at = 0.0
+        self.requests = 0
+
+    def _start_response(self) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self._header_bytes = 0
+        self._is_head_done = self._is_complete = self._is_done = False
+        self._expects_end = False
+
+    # Requests
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether another request can be made: the last response was read to its end."""
+        return (
+            self._is_complete
+            and not self._unread
+            and self._error is None
+            and not self._expects_end
+            and self._transport is not None
+            and not self._transport.is_closing()
+        )
+
+    async def request(self, data: bytes, read_timeout: float, deadline: float) -> None:
+        """Send a request, and wait for the headers of its response.
+
+        Args:
+            data: The request.
+            read_timeout: Seconds without receiving anything.
+            deadline: When the response must have been read, in the event loop's seconds.
+
+        Raises:
+            ConnectionDroppedError: The server closed the connection before it responded.
+            InvalidResponseError: The response is not HTTP.
+            TimeoutError: It did not come in time.
+        """
+        self._start_response()
+        self.requests += 1
+        self._received_at = self._loop.time()
+        self._read_timeout, self._deadline = read_timeout, deadline
+        if self._timer is None:
+            self._watch()
+        if self._error is None and self._transport is not None:
+            self._transport.write(data)
+        while not self._is_head_done:
+            await self._more()
+
+    async def read(self) -> bytes:
+        """Return the next piece of the body; nothing at its end.
+
+        Raises:
+            IncompleteBodyError: The connection was closed in the middle of it.
+            InvalidResponseError: It is not HTTP.
+            TimeoutError: It did not come in time.
+        """
+        while not self._body:
+            if self._is_complete:
+                self._end()
+                return b""
+            await self._more()
+        chunks, self._body = self._body, deque()
+        self._unread = 0
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._received_at = self._loop.time()
+            self._transport.resume_reading()
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all of the body has been read."""
+        return self._is_complete and not self._body
+
+    def detach(self) -> asyncio.Transport:
+        """Return the transport, for another protocol to speak on."""
+        transport, self._transport = self._transport, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if transport is None:
+            raise ConnectionDroppedError("the connection was closed")
+        return transport
+
+    def fail(self, error: BaseException) -> None:
+        """Let whoever waits for the response fail, and close the connection."""
+        if self._error is None:
+            self._error = error
+            self.close()
+            self._wake()
+
+    def close(self) -> None:
+        """Close the connection at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self) -> None:
+        if not self._is_done:
+            self._is_done = True
+            self.used_at = self._loop.time()
+            self._deadline = math.inf
+
+    async def _more(self) -> None:
+        """Wait until something has happened."""
+        self._check()
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+        if not self._body and not self._is_complete:
+            self._check()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # Time
+
+    def _watch(self) -> None:
+        """Set the timer to when the first deadline may be reached."""
+        due = min(self._deadline, self._received_at + self._read_timeout)
+        self._timer = None if due == math.inf else self._loop.call_at(due, self._check_time)
+
+    def _check_time(self) -> None:
+        self._timer = None
+        if self._is_done:
+            # Nobody waits; the next request sets it again.
+            return
+        now = self._loop.time()
+        if now >= self._deadline:
+            self.fail(TimeoutError())
+        elif not self._paused and now >= self._received_at + self._read_timeout:
+            self.fail(ReadTimeoutError())
+        else:
+            if self._paused:
+                self._received_at = now
+            self._watch()
+
+    # What the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrived."""
+        if self._is_complete or not self.requests:
+            # Nobody asked for it: whatever comes next cannot be told from a response.
+            self.fail(InvalidResponseError())
+            return
+        self._received_at = self._loop.time()
+        if not self._is_head_done:
+            self._header_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade):
+            self._refuse_rest()
+        if not self._is_head_done and self._header_bytes > MAX_HEAD:
+            self.fail(InvalidResponseError())
+        if self._unread > MAX_UNREAD and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def _refuse_rest(self) -> None:
+        """Say what it means that the parser gave up."""
+        if self._is_complete:
+            # More than the response: nobody asked for it, and nobody will.
+            self._expects_end = True
+        else:
+            self.fail(IncompleteBodyError() if self._is_head_done else InvalidResponseError())
+
+    def eof_received(self) -> bool:
+        """Close our side too."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Say what the end of the connection means for the response."""
+        del error
+        self._transport = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._error is None:
+            if not self._is_head_done:
+                self._error = ConnectionDroppedError("the connection was closed")
+            elif self._is_complete or self._expects_end:
+                self._is_complete = True
+                self._error = ConnectionDroppedError("the connection was closed")
+            else:
+                self._error = IncompleteBodyError()
+        self._wake()
+
+    # What the parser calls; what is raised in here comes out of `feed_data` as its own error
+
+    def on_message_begin(self) -> None:
+        """Refuse a response that nobody asked for."""
+        if self._is_complete:
+            raise _RefusedError
+
+    def on_status(self, reason: bytes) -> None:
+        """Refuse an endless status line."""
+        if len(reason) > self._max_header_bytes:
+            raise _RefusedError
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header, if the limits allow."""
+        if self._is_head_done:
+            # A trailer; nobody needs it.
+            return
+        if (
+            len(self.headers) >= self._max_headers
+            or len(name) + len(value) > self._max_header_bytes
+        ):
+            raise _RefusedError
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Take the status; informational responses are passed over."""
+        self.status = self._parser.get_status_code()
+        if self.status < _FIRST_FINAL:
+            self.headers = []
+            return
+        self._is_head_done = True
+        self._expects_end = not self._parser.should_keep_alive() or not _is_delimited(
+            self.status, self.headers
+        )
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of the body until it is read."""
+        self._body.append(body)
+        self._unread += len(body)
+
+    def on_message_complete(self) -> None:
+        """Note the end of the response."""
+        if self.status >= _FIRST_FINAL:
+            self._is_complete = True
+
+
+class _RefusedError(Exception):
+    """More than the limits allow, or than was asked for."""
+
+
+def _is_delimited(status: int, headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether the end of a response can be told without the end of its connection."""
+    return status in _NO_BODY or any(
+        name.lower() in {b"content-length", b"transfer-encoding"} for name, _ in headers
+    )
