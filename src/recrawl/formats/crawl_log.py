@@ -1,6 +1,6 @@
 """Crawl logs: tables of visits in, sorted and checked visits out."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,8 @@ from recrawl.errors import CrawlLogError
 from recrawl.formats import cells
 from recrawl.formats.cells import EMPTY, NO_DIGEST, Note, Outcomes
 from recrawl.formats.inputs import Paths, find_inputs, inputs_name
-from recrawl.formats.naming import Naming
-from recrawl.formats.rows import Layout, Rows, page_names, stream_rows
+from recrawl.formats.naming import Named, Naming, choose_columns
+from recrawl.formats.rows import Layout, Rows, page_names, stream_batches, stream_rows
 from recrawl.kernels.grouping import stable_order
 from recrawl.kernels.jit import Ints
 from recrawl.progress import Progress, no_progress
@@ -106,6 +106,13 @@ class Visits:
         layout = _layout(lambda remark: notes.setdefault(f"time: {remark}"))
         return cls(inputs_name(inputs), rows, notes, stream_rows(inputs, layout, rows, naming))
 
+    @classmethod
+    def of(cls, batches: Iterable[pa.RecordBatch], source: str) -> "Visits":
+        """Begin to read batches whose columns have our names, as `log_columns` finds them."""
+        rows, notes = Rows(CrawlLogError), dict[str, None]()
+        layout = _layout(lambda remark: notes.setdefault(f"time: {remark}"))
+        return cls(source, rows, notes, stream_batches(batches, layout, rows, source))
+
     def batches(self) -> Iterator[dict[str, Any]]:
         """Yield columns by name: pages as an Arrow array, the others as arrays.
 
@@ -145,6 +152,15 @@ class Visits:
         page, names = _numbered(self.kept.pop("page"))
         columns = {name: np.concatenate(self.kept.pop(name)) for name in list(self.kept)}
         return sorted_visits(self, page, names, columns, lambda row: row)
+
+
+def log_columns(table: Named, found: Sequence[str], naming: Naming) -> dict[str, str]:
+    """Return what a table calls the columns of a crawl log, by our names.
+
+    Raises:
+        CrawlLogError: A column is missing or unknown.
+    """
+    return choose_columns(table, found, _layout(cells.no_note), naming)
 
 
 def _layout(note: Note) -> Layout:

@@ -3,10 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from recrawl.errors import ArgumentError
-from recrawl.formats.source import Source
+from recrawl.errors import ArgumentError, InputError
 from recrawl.units import quoted
 
 if TYPE_CHECKING:
@@ -44,8 +43,16 @@ def parse_columns(text: str) -> dict[str, str]:
     return {name.strip(): own.strip() for name, _, own in pairs}
 
 
+class Named(Protocol):
+    """A table, as far as errors about its columns go."""
+
+    def error(self, problem: str, *, column: str | None = None) -> InputError:
+        """Return an error that says what is wrong, and where."""
+        ...
+
+
 def choose_columns(
-    source: Source,
+    source: Named,
     found: Sequence[str],
     layout: "Layout",
     naming: Naming,
@@ -91,7 +98,7 @@ def choose_columns(
 
 
 def _check_named(
-    source: Source, found: Sequence[str], known: Sequence[str], naming: Naming
+    source: Named, found: Sequence[str], known: Sequence[str], naming: Naming
 ) -> None:
     for name, own in naming.columns.items():
         if name not in known:

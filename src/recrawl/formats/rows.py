@@ -4,7 +4,7 @@ Rows stream past in batches; while one is read from disk, the one before it is c
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,6 +158,20 @@ def stream_rows(
         rows.done = before
 
 
+def stream_batches(
+    given: Iterable[pa.RecordBatch], layout: Layout, rows: Rows, name: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of batches that have our names of columns, as `stream_rows` does.
+
+    Raises:
+        InputError: Of the layout's type; the message says where and why.
+    """
+    lines = _Lines()
+    rows.files.append(FileRows(name, 0, lines.first_row))
+    for batch in given:
+        yield _values(rows, layout, lines, batch, batch.schema.names)
+
+
 def page_names(column: pa.Array) -> pa.Array:
     """Return the names of pages: text, or whole numbers."""
     if pa.types.is_dictionary(column.type):
@@ -173,21 +187,31 @@ def page_names(column: pa.Array) -> pa.Array:
     )
 
 
-class _Table:
+@dataclass
+class _Lines:
+    """How far a table was read.
+
+    Attributes:
+        first_row: The number of its first row.
+        seen: How many rows and lines were read.
+    """
+
+    first_row: int = batches.FIRST_PARQUET_ROW
+    seen: int = 0
+
+
+class _Table(_Lines):
     """An open table: its columns, and its batches.
 
     Attributes:
         chosen: The table's own names of the columns to read, by our names.
-        first_row: The number of its first row.
-        seen: How many rows and lines were read.
     """
 
     def __init__(
         self, source: Source, layout: Layout, naming: Naming, partition: Mapping[str, str]
     ) -> None:
+        super().__init__()
         self._source, self._partition = source, partition
-        self.first_row = batches.FIRST_PARQUET_ROW
-        self.seen = 0
         self._total = 0
         found, self._open = self._opened()
         given = [*found, *(name for name in partition if name not in found)]
@@ -274,7 +298,7 @@ def _one_ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _values(
-    rows: Rows, layout: Layout, table: _Table, batch: pa.RecordBatch, wanted: Sequence[str]
+    rows: Rows, layout: Layout, table: _Lines, batch: pa.RecordBatch, wanted: Sequence[str]
 ) -> dict[str, Any]:
     """Return the values of a batch by column, of all columns that are wanted."""
     if table.first_row == batches.FIRST_CSV_ROW:
@@ -298,7 +322,7 @@ def _values(
     return values
 
 
-def _kept(rows: Rows, table: _Table, batch: pa.RecordBatch, kept: pa.Array) -> pa.RecordBatch:
+def _kept(rows: Rows, table: _Lines, batch: pa.RecordBatch, kept: pa.Array) -> pa.RecordBatch:
     """Return the rows to keep, and note where the others were."""
     left_out = np.flatnonzero(~kept.to_numpy(zero_copy_only=False))
     if left_out.size:

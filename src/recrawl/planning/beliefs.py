@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError, CrawlLogError, InputError
-from recrawl.estimation import Observations, Prior, fit_host_priors, fit_prior
+from recrawl.estimation import Observations, Prior
 from recrawl.formats.crawl_log import Visits
 from recrawl.formats.importance import read_importance
 from recrawl.formats.naming import Naming
@@ -21,6 +21,7 @@ from recrawl.planning.memory import Memory
 from recrawl.planning.methods import check_method, default_prior
 from recrawl.planning.out_of_core import believe_spilled, spill_rest
 from recrawl.planning.parts import PageFacts, estimator_of, observed, page_facts
+from recrawl.planning.sampling import fleet_prior, host_priors, name_hashes, sample_pages
 from recrawl.records import CrawlLog, LogFacts
 
 #: A crawl log that was read, or the files it is in; "-" is standard input.
@@ -156,11 +157,13 @@ def _estimate(log: CrawlLog, question: Question) -> Beliefs:
 
 
 def _prior(name: str, log: CrawlLog, observations: Observations) -> Prior | None:
+    if name == "alone":
+        return None
+    hashes = name_hashes(log.names)
+    fleet = fleet_prior(sample_pages(observations, hashes))
     if name == "fleet":
-        return fit_prior(observations)
-    if name == "host":
-        return fit_host_priors(observations, number_hosts(log.names)[0])
-    return None
+        return fleet
+    return host_priors(observations, hashes, number_hosts(log.names)[0], fleet)
 
 
 def _importance(

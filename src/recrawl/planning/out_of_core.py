@@ -8,8 +8,8 @@
                                           ▼                            ▼
                               observations of each file ──▶ beliefs, in the order of the log
 
-The sample that a prior is learned from is chosen by the order of pages in the log, and pages come
-out in that order: the numbers are the same to the last bit as in memory.
+The sample that a prior is learned from does not depend on how pages are dealt, and pages come out in
+their order in the log: the numbers are the same to the last bit as in memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 
 from recrawl.errors import CrawlLogError
-from recrawl.estimation import Observations, Prior, fit_host_priors
-from recrawl.estimation.fleet import fit_sample, sampled_pages
+from recrawl.estimation import Observations, Prior
 from recrawl.formats.crawl_log import Visits
 from recrawl.formats.spill import Part, Spill, Stash, check_disk
 from recrawl.hosts import number_hosts
+from recrawl.kernels.hashing import Hashes
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.planning.memory import Memory, share_left
 from recrawl.planning.parts import (
@@ -37,6 +37,7 @@ from recrawl.planning.parts import (
     observed,
     page_facts,
 )
+from recrawl.planning.sampling import fleet_prior, host_priors, lowest, name_hashes, sample_pages
 from recrawl.records import LogFacts
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ class _Folded:
         first_row: Where each comes first in the log.
         facts: What the log says of them.
         rows: How many observations each has.
-        host: The host of each, numbered within the part, if it is needed.
+        host: The host of each, numbered within the part, if it is needed,
+        hashes: and the hash of its name.
         position: Where each comes among all pages.
     """
 
@@ -107,6 +109,7 @@ class _Folded:
     facts: PageFacts
     rows: Ints
     host: Ints | None
+    hashes: Hashes | None
     position: Ints
 
 
@@ -171,9 +174,16 @@ def _folded(number: int, part: Part, covered: int, question: "Question", stash: 
     columns = {name: getattr(seen, name) for name in _COLUMNS}
     stash.put(number, {name: values for name, values in columns.items() if values is not None})
     rows = np.bincount(seen.page, minlength=log.pages)
-    host = number_hosts(log.names)[0] if question.prior == "host" else None
-    nowhere = np.empty(0, np.int64)
-    return _Folded(log.names, part.first_row, page_facts(log, covered), rows, host, nowhere)
+    by_host = question.prior == "host"
+    return _Folded(
+        log.names,
+        part.first_row,
+        page_facts(log, covered),
+        rows,
+        host=number_hosts(log.names)[0] if by_host else None,
+        hashes=name_hashes(log.names) if by_host else None,
+        position=np.empty(0, np.int64),
+    )
 
 
 def _place(parts: Sequence[_Folded]) -> None:
@@ -233,31 +243,18 @@ def _observations(one: _Folded, number: int, stash: Stash) -> Observations:
 
 
 def _fleet_prior(parts: Sequence[_Folded], stash: Stash) -> Prior:
-    """Learn the prior of all pages from the same sample, in the same order, as in memory."""
-    rows = _in_order(parts, [one.rows for one in parts])
-    chosen = sampled_pages(rows > 0, None)
-    elapsed, changed, position, sizes = [], [], [], []
-    for number, one in enumerate(parts):
-        here = chosen[one.position]
-        seen = _observations(one, number, stash).of_pages(here)
-        elapsed.append(seen.elapsed)
-        changed.append(seen.changed)
-        position.append(one.position[here])
-        sizes.append(one.rows[here])
-    order = np.argsort(np.concatenate(position))
-    count = np.concatenate(sizes)
-    starts = np.cumsum(count) - count
-    row = np.repeat(starts[order] - (np.cumsum(count[order]) - count[order]), count[order])
-    row += np.arange(row.size)
-    page = np.repeat(np.arange(order.size), count[order])
-    gaps, bits = np.concatenate(elapsed)[row], np.concatenate(changed)[row]
-    return fit_sample(Observations(order.size, page, gaps, bits))
+    """Learn the prior of all pages from the same sample as in memory."""
+    samples = [
+        sample_pages(_observations(one, number, stash), name_hashes(one.names))
+        for number, one in enumerate(parts)
+    ]
+    return fleet_prior(lowest(samples))
 
 
 def _prior(one: _Folded, seen: Observations, fleet: Prior | None) -> Prior | None:
-    if fleet is None or one.host is None or not seen.rows:
+    if fleet is None or one.host is None or one.hashes is None:
         return fleet
-    return fit_host_priors(seen, one.host, fleet)
+    return host_priors(seen, one.hashes, one.host, fleet)
 
 
 def _believed(
