@@ -97,9 +97,7 @@ def choose_columns(
     return chosen
 
 
-def _check_named(
-    source: Named, found: Sequence[str], known: Sequence[str], naming: Naming
-) -> None:
+def _check_named(source: Named, found: Sequence[str], known: Sequence[str], naming: Naming) -> None:
     for name, own in naming.columns.items():
         if name not in known:
             raise ArgumentError(

@@ -8,8 +8,8 @@
                                           ▼                            ▼
                               observations of each file ──▶ beliefs, in the order of the log
 
-The sample that a prior is learned from does not depend on how pages are dealt, and pages come out in
-their order in the log: the numbers are the same to the last bit as in memory.
+The sample that a prior is learned from does not depend on how pages are dealt, and pages come out
+in their order in the log: the numbers are the same to the last bit as in memory.
 """
 
 from collections.abc import Callable, Sequence

@@ -111,7 +111,9 @@ def _continued(
         raise ArgumentError("prior: beliefs that continue previous ones keep their prior")
     missing = [name for name in ("page", *COLUMNS) if name not in previous.columns]
     if missing:
-        raise ArgumentError(f"previous: there is no column {missing[0]}; give what beliefs returned")
+        raise ArgumentError(
+            f"previous: there is no column {missing[0]}; give what beliefs returned"
+        )
     first = collected(previous.select("shape", "prior_shape", "prior_time").limit(1))
     if not first or first[0]["shape"] is None:
         raise ArgumentError(

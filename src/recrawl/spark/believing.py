@@ -19,7 +19,6 @@ from recrawl.spark.observing import STATE, observations_of, unpacked
 BATCH_PAGES = 1 << 16
 
 SAMPLE_SCHEMA = "hashes binary, rows binary, elapsed binary, changed binary, visited long"
-_SAMPLE_TYPES = (np.uint64, np.int64, np.float64, np.bool_)
 #: The columns of beliefs after the page, with their types in Arrow and in Spark.
 COLUMNS = {
     "change_rate": (pa.float64(), "double"),
@@ -66,9 +65,12 @@ class SamplePages:
 
 def sample_of(row: Any) -> Sample:  # noqa: ANN401 - pyspark's rows
     """Return the sample in a row."""
-    cells = zip(Sample._fields, _SAMPLE_TYPES, strict=True)
-    hashes, rows, elapsed, changed = (np.frombuffer(row[name], kind) for name, kind in cells)
-    return Sample(hashes, rows, elapsed, changed)
+    return Sample(
+        np.frombuffer(row["hashes"], np.uint64),
+        np.frombuffer(row["rows"], np.int64),
+        np.frombuffer(row["elapsed"], np.float64),
+        np.frombuffer(row["changed"], np.bool_),
+    )
 
 
 @dataclass(frozen=True)

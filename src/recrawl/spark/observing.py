@@ -181,7 +181,9 @@ def _pages(read: _Read, before: Any, method: str) -> Any:  # noqa: ANN401 - pyar
         "page": log.names.take(pa.array(order)),
         "last_visit": last_visits(log)[order],
         "seen": _is_seen(log)[order],
-        "digest": (read.digest if read.digest is not None else np.zeros(log.pages, np.int64))[order],
+        "digest": (read.digest if read.digest is not None else np.zeros(log.pages, np.int64))[
+            order
+        ],
     }
     for name in ROW_COLUMNS:
         column = getattr(seen, name)
@@ -261,7 +263,9 @@ def unpacked(batches: Iterable[Any]) -> list[Any]:
 
 def observations_of(table: Any) -> Observations:  # noqa: ANN401 - pyarrow has no types
     """Return the observations of the pages of a block."""
-    lists = {name: table[name].combine_chunks() for name in ROW_COLUMNS if name in table.column_names}
+    lists = {
+        name: table[name].combine_chunks() for name in ROW_COLUMNS if name in table.column_names
+    }
     rows = pc.list_value_length(lists["elapsed"]).to_numpy()
     page = np.repeat(np.arange(len(table)), rows)
     columns = {

@@ -48,7 +48,7 @@ class Planned:
     cached: DataFrame
 
     def totals(self) -> dict[str, float]:
-        """Return visits per day, and the freshness of the plan and of equal rates."""
+        """Return visits per day, and the freshness of the plan and of equal rates, by name."""
         equal = self.budget / self.pages
         rows = collected(
             mapped(
@@ -60,7 +60,8 @@ class Planned:
         weight, fresh, alike, used = (
             math.fsum(row[name] for row in rows) for name in ("weight", "fresh", "alike", "used")
         )
-        return {"visits": used, "freshness": fresh / weight, "alike": alike / weight}
+        fresh, alike = fresh / weight, alike / weight
+        return {"budget": self.budget, "visits": used, "freshness": fresh, "alike": alike}
 
 
 def plan(

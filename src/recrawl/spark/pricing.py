@@ -93,14 +93,14 @@ class Check:
         for batch in batches:
             two = pc.not_equal(batch.column("_lowest"), batch.column("_highest"))
             _refuse(batch, batch.column("change_rate").is_null(), "is not in the crawl log")
-            _refuse(batch, two.fill_null(False), "has another importance in another row")
+            _refuse(batch, two, "has another importance in another row")
             yield batch.drop_columns(["_lowest", "_highest"])
 
 
 def _refuse(batch: Any, wrong: Any, problem: str) -> None:  # noqa: ANN401 - pyarrow has no types
-    row = pc.index(wrong, pa.scalar(True)).as_py()
-    if row >= 0:
-        page = quoted(str(batch.column("page")[row].as_py()))
+    found = batch.column("page").filter(wrong)
+    if len(found):
+        page = quoted(str(found[0].as_py()))
         raise InputError("importance", f"the page {page} {problem}")
 
 
@@ -134,7 +134,9 @@ class FindFullPrices:
         # By name within a host: a partition that is computed again has the same order.
         table = table.sort_by([("host", "ascending"), ("page", "ascending")])
         host = table["host"].to_numpy()
-        starts = np.append(np.flatnonzero(np.concatenate([[True], host[1:] != host[:-1]])), host.size)
+        starts = np.append(
+            np.flatnonzero(np.concatenate([[True], host[1:] != host[:-1]])), host.size
+        )
         change, weight = (table[name].to_numpy() for name in ("change_rate", "importance"))
         budget = np.full(starts.size - 1, self.host_budget)
         found = hosts.with_full_prices(problem_of(self.kind, change, weight), starts, budget)
@@ -162,7 +164,8 @@ class SampleDemand:
         else:
             host = table["host"].to_numpy()
             ends = np.append(np.flatnonzero(host[1:] != host[:-1]) + 1, host.size)
-            sample = table.slice(0, int(ends[max(np.searchsorted(ends, self.most, "right") - 1, 0)]))
+            whole_hosts = max(int(np.searchsorted(ends, self.most, "right")), 1)
+            sample = table.slice(0, int(ends[whole_hosts - 1]))
         observations = int(table["observations"].to_numpy().sum())
         sample = pack(sample.drop_columns(["observations"]))
         cells = [len(table), observations, gaining, float(weight.sum()), sample]

@@ -17,7 +17,9 @@ def partitions_of(frame: DataFrame) -> int:
     return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
 
 
-def mapped(frame: DataFrame, function: Callable[[Iterator[Any]], Iterator[Any]], schema: str) -> Any:  # noqa: ANN401
+def mapped(
+    frame: DataFrame, function: Callable[[Iterator[Any]], Iterator[Any]], schema: str
+) -> Any:  # noqa: ANN401
     """Return what a function makes of the partitions of a table."""
     # A function, not an object that can be called: Spark asks for its signature.
     return frame.mapInArrow(lambda batches: function(batches), schema)  # noqa: PLW0108

@@ -70,6 +70,18 @@ def print_summary(plan: Plan, *, err: bool) -> None:
         say(line, err=err)
 
 
+def print_spark(pages: int, totals: dict[str, float]) -> None:
+    """Print what a plan brings that Spark has written."""
+    table = Table()
+    table.add_column("")
+    for heading in ("visits per day", "expected freshness"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_row("all pages alike", number(totals["budget"]), percent(totals["alike"]))
+    table.add_row("this plan", number(totals["visits"]), percent(totals["freshness"]))
+    show(table, err=True)
+    say(count(pages, "page"), err=True)
+
+
 def remarks(plan: Plan) -> list[str]:
     """Return sentences about pages that get no visits, and hosts that limit the plan."""
     return [line for line in (_left_out(plan), _limited(plan)) if line]
