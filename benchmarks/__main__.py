@@ -23,6 +23,7 @@ from benchmarks import (
     policies,
     restarts,
     soak,
+    spark,
     story,
 )
 from benchmarks.report import print_verdict
@@ -46,6 +47,7 @@ ALL = {
     "soak": soak.run,
     "hostile": hostile.run,
     "story": story.run,
+    "spark": spark.run,
 }
 
 

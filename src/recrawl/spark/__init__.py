@@ -12,7 +12,7 @@ learns the prior and searches for the price. Needs the extra ``recrawl[spark]``;
 recrawl, too.
 """
 
-from recrawl.spark.beliefs import beliefs
-from recrawl.spark.plan import plan
+from recrawl.spark.learning import beliefs
+from recrawl.spark.planner import plan
 
 __all__ = ["beliefs", "plan"]

@@ -9,7 +9,7 @@ from typing import Any
 from recrawl.errors import ArgumentError, OutputError, RecrawlError
 from recrawl.formats.naming import Naming
 from recrawl.planning.methods import Spacing
-from recrawl.spark.plan import make_plan
+from recrawl.spark.planner import make_plan
 from recrawl.spark.session import DataFrame, our_errors
 
 #: The formats that are read, by the extension of files; a folder holds Parquet unless it has one.

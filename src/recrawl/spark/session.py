@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 from recrawl import errors
 
@@ -21,8 +22,14 @@ def mapped(
     frame: DataFrame, function: Callable[[Iterator[Any]], Iterator[Any]], schema: str
 ) -> Any:  # noqa: ANN401
     """Return what a function makes of the partitions of a table."""
-    # A function, not an object that can be called: Spark asks for its signature.
-    return frame.mapInArrow(lambda batches: function(batches), schema)  # noqa: PLW0108
+    # Spark takes tables that are computed alike for the same one, and would answer with what it
+    # keeps of an earlier plan though the files have changed since. So no two are alike.
+    token = uuid4().hex
+
+    def call(batches: Iterator[Any], _token: str = token) -> Iterator[Any]:
+        return function(batches)
+
+    return frame.mapInArrow(call, schema)
 
 
 def collected(frame: DataFrame) -> list[Any]:

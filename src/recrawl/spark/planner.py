@@ -18,7 +18,7 @@ from recrawl.kernels.jit import Floats
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
 from recrawl.planning.plan import LEVEL
 from recrawl.spark import pricing
-from recrawl.spark.beliefs import believe, page_type
+from recrawl.spark.learning import believe, page_type
 from recrawl.spark.observing import SOURCE
 from recrawl.spark.pricing import DEMAND_COLUMNS, HOST_COLUMNS, AddUp, SampleDemand, Total, Write
 from recrawl.spark.search import Model, find_prices
