@@ -26,6 +26,7 @@ from benchmarks import (
     restarts,
     signals,
     soak,
+    spark,
     story,
 )
 from benchmarks.report import print_verdict
@@ -52,6 +53,7 @@ ALL = {
     "soak": soak.run,
     "hostile": hostile.run,
     "story": story.run,
+    "spark": spark.run,
 }
 
 

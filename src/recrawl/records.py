@@ -45,6 +45,7 @@ class CrawlLog:
         importance: NaN where not given.
         duplicates: The number of exact duplicate rows that were dropped.
         source: What messages call the log.
+        notes: Remarks on how the log was read.
     """
 
     page: "NDArray[np.int64]"
@@ -56,11 +57,42 @@ class CrawlLog:
     importance: "NDArray[np.float64] | None" = None
     duplicates: int = 0
     source: str = "crawl log"
+    notes: tuple[str, ...] = ()
 
     @property
     def pages(self) -> int:
         """The number of pages."""
         return len(self.names)
+
+    @property
+    def facts(self) -> "LogFacts":
+        """What a summary says of the log."""
+        first, last = (int(self.time.min()), int(self.time.max())) if self.time.size else (0, 0)
+        visits = int(self.time.size)
+        return LogFacts(self.source, self.pages, visits, first, last, self.duplicates, self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """What a summary says of a crawl log.
+
+    Attributes:
+        source: What messages call it.
+        pages: The number of pages.
+        visits: The number of rows, duplicates not counted.
+        first: The time of the first visit, in microseconds.
+        last: The time of the last visit.
+        duplicates: The number of exact duplicate rows that were dropped.
+        notes: Remarks on how it was read.
+    """
+
+    source: str
+    pages: int
+    visits: int
+    first: int
+    last: int
+    duplicates: int
+    notes: tuple[str, ...] = ()
 
 
 #: Stands for a missing time in a column of times.

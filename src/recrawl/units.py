@@ -18,6 +18,7 @@ MICROSECONDS_A_DAY = SECONDS_A_DAY * MICROSECONDS_A_SECOND
 
 RATE_EXAMPLES = "500/h, 2/s, 1000/day or 1.5M/day"
 DURATION_EXAMPLES = "30d, 6h or 1h30m"
+SIZE_EXAMPLES = "2GB, 512MiB or 1.5TB"
 TIME_EXAMPLES = "2026-01-31, 2026-01-31T12:30:00Z or Unix seconds"
 
 _SECOND, _MINUTE, _HOUR, _DAY, _WEEK, _YEAR = 1 / SECONDS_A_DAY, 1 / 1440, 1 / 24, 1.0, 7.0, 365.25
@@ -42,6 +43,7 @@ _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 _RATE = re.compile(rf"({_NUMBER})\s*([kmg]?)\s*/\s*([a-z]+)")
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-z]+)\s*")
+_SIZE = re.compile(rf"({_NUMBER})\s*([kmgt]?)(i?)b?")
 _SIGNED_NUMBER = re.compile(rf"[+-]?{_NUMBER}", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -97,6 +99,19 @@ def _not_understood(text: str, kind: str, examples: str) -> ArgumentError:
     has_no_unit = _SIGNED_NUMBER.fullmatch(text.strip())
     problem = "has no unit" if has_no_unit else f"is not a {kind}"
     return ArgumentError(f"{quoted(text)} {problem}; write for example {examples}")
+
+
+def parse_size(text: str) -> float:
+    """Return the number of bytes that a text such as ``2GB`` means.
+
+    >>> parse_size("2GB"), parse_size("1.5 MiB"), parse_size("100")
+    (2000000000.0, 1572864.0, 100.0)
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None or (match[3] and not match[2]):
+        raise _not_understood(text, "size", SIZE_EXAMPLES)
+    step = 1024.0 if match[3] else 1000.0
+    return float(match[1]) * step ** " kmgt".index(match[2] or " ")
 
 
 def parse_time(text: str) -> datetime:

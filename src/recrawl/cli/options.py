@@ -24,7 +24,27 @@ _PRIOR = (
 )
 
 Log = Annotated[
-    str, typer.Argument(metavar="LOG", help="A crawl log, CSV or Parquet; - reads standard input.")
+    list[str],
+    typer.Argument(
+        metavar="LOG…",
+        help="A crawl log: files, folders or patterns; CSV, JSON lines, Parquet or Arrow. - reads "
+        "standard input.",
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="What the log calls its columns: page=url,time=fetch_time. Usual names are known.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory that visits may take, such as 2GB; a larger log is dealt to temporary files. "
+        "Default: half of what is free.",
+    ),
 ]
 Method = Annotated[
     str, typer.Option(metavar="NAME", help=f"How to estimate: {', '.join(METHODS)}.")
@@ -72,9 +92,16 @@ def errors_name_options() -> Iterator[None]:
         raise ArgumentError(f"--{name.replace('_', '-')}{colon}{problem}") from None
 
 
-def check_one_pipe(log: str, importance: str | None) -> None:
+def named_columns(text: str | None) -> dict[str, str]:
+    """Return what a log calls its columns, by our names; errors name the option."""
+    from recrawl.formats.naming import parse_columns
+
+    return {} if text is None else parse_columns(text)
+
+
+def check_one_pipe(log: list[str], importance: str | None) -> None:
     """Raise an error if both tables are to be read from standard input."""
-    if log == importance == "-":
+    if "-" in log and importance == "-":
         raise ArgumentError("--importance: standard input is already the crawl log; give a file")
 
 

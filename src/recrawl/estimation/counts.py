@@ -1,5 +1,6 @@
 """The state of the estimators that only count: visits, changes, and total time."""
 
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -110,11 +111,11 @@ def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Fl
     spans = cut(observations.rows, observations.rows)
     if observations.pages > observations.rows:
         spans = [(0, observations.rows)]
-    spans = [
-        (low, min(low + MAX_ROWS, last))
-        for first, last in spans
-        for low in range(first, max(last, 1), MAX_ROWS)
-    ]
+    cuts = [low for first, last in spans for low in range(first, max(last, 1), MAX_ROWS)]
+    # Rows of a page that stand together are added up together, so that where others are does not
+    # matter: floats round otherwise in another order.
+    starts = [_page_start(observations.page, low) for low in cuts]
+    spans = list(pairwise([*starts, observations.rows]))
 
     def add_up(first: int, last: int) -> Floats:
         table = np.zeros((observations.pages, 2))
@@ -124,6 +125,13 @@ def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Fl
     tables = in_parallel(add_up, spans)
     for table in tables:
         _unpack(table, visits, changes, elapsed)
+
+
+def _page_start(page: Ints, row: int) -> int:
+    """Return the first row, from the given one on, that is of another page than the row before."""
+    while 0 < row < page.size and page[row] == page[row - 1]:
+        row += 1
+    return row
 
 
 @compiled

@@ -39,16 +39,22 @@ def fit_prior(observations: Observations) -> Prior:
     >>> round(prior.shape, 2), round(prior.time, 1)
     (0.46, 9.3)
     """
-    fleet = _fit(_sample(observations, None), np.zeros(observations.pages, np.int64), None)
+    return fit_sample(observations.of_pages(_sample(observations, None)))
+
+
+def fit_sample(sample: Observations) -> Prior:
+    """Learn the prior of a fleet from all observations of the pages in `sampled_pages`."""
+    fleet = _fit(sample, np.zeros(sample.pages, np.int64), None)
     return Prior(float(fleet.shape[0]), float(fleet.time[0]))
 
 
-def fit_host_priors(observations: Observations, host: Ints) -> Prior:
+def fit_host_priors(observations: Observations, host: Ints, fleet: Prior | None = None) -> Prior:
     """Learn a prior for every host; it has one element per *page*, as `GammaFilter` takes it.
 
     Args:
         observations: The observations of all pages.
         host: Each page's host, numbered from 0.
+        fleet: The prior of the fleet; by default that of these pages.
 
     The fleet's prior counts as much as twenty of a host's pages: a host with many pages gets its
     own prior, one with few stays close to the fleet's, and one without pages gets exactly that.
@@ -58,8 +64,9 @@ def fit_host_priors(observations: Observations, host: Ints) -> Prior:
     if not is_whole or numbers.shape != (observations.pages,) or numbers.min(initial=0) < 0:
         raise ArgumentError(f"host: expected {observations.pages} numbers from 0, one per page")
     host = np.asarray(numbers, np.int64)
-    fleet = fit_prior(observations)
-    hosts = _fit(_sample(observations, host), host, fleet)
+    fleet = fleet or fit_prior(observations)
+    chosen = _sample(observations, host)
+    hosts = _fit(observations.of_pages(chosen), host[chosen], fleet, int(host.max(initial=0)) + 1)
     return Prior(hosts.shape[host], hosts.time[host])
 
 
@@ -71,29 +78,31 @@ class _Priors:
         self.time = time
 
 
-def _fit(observations: Observations, group: Ints, fleet: Prior | None) -> _Priors:
-    groups = int(group.max(initial=0)) + 1
+def _fit(observations: Observations, group: Ints, fleet: Prior | None, groups: int = 1) -> _Priors:
+    """Fit the prior of each group; one that hardly moves any more stays as it is."""
     gap = float(observations.elapsed.mean())
     anchor = fleet or Prior(ALONE_SHAPE, ALONE_GAPS * gap)
     weight = FLEET_PAGES if fleet else ALONE_PAGES
     priors = _Priors(*anchor.columns(groups))
-    known = np.bincount(observations.page, minlength=observations.pages) > 0
+    moving = np.ones(groups, np.bool_)
     for _ in range(MAX_ROUNDS):
         believed = GammaFilter(Prior(priors.shape[group], priors.time[group]))
         state = believed.update(believed.start(observations.pages), observations)
-        moved = _best_gammas(state, known, group, anchor, weight, groups)
+        moved = _best_gammas(state, group, anchor, weight, groups)
         change = np.abs(np.log(moved.shape / priors.shape)) + np.abs(
             np.log(moved.time / priors.time)
         )
-        priors = moved
-        if change.max() < TOLERANCE:
+        priors = _Priors(
+            np.where(moving, moved.shape, priors.shape), np.where(moving, moved.time, priors.time)
+        )
+        # Each group ends by itself, so that it does not matter which others there are.
+        moving &= change >= TOLERANCE
+        if not moving.any():
             break
     return priors
 
 
-def _best_gammas(
-    state: Belief, known: Bools, group: Ints, anchor: Prior, weight: float, groups: int
-) -> _Priors:
+def _best_gammas(state: Belief, group: Ints, anchor: Prior, weight: float, groups: int) -> _Priors:
     """Return the Gammas with the beliefs' mean rate and mean log rate.
 
     Both are averaged with the anchor's on a log scale, so that a fast fleet does not dominate a
@@ -101,13 +110,12 @@ def _best_gammas(
     """
     from scipy import special
 
-    here = group[known]
-    shape, time = state.shape[known], state.time[known]
+    shape, time = state.shape, state.time
     a, b = (float(column[0]) for column in anchor.columns(1))
-    pages = np.bincount(here, minlength=groups)
-    rate = np.bincount(here, shape / time, groups) / np.maximum(pages, 1)
+    pages = np.bincount(group, minlength=groups)
+    rate = np.bincount(group, shape / time, groups) / np.maximum(pages, 1)
     log_rate = np.log(np.where(pages > 0, rate, a / b))
-    sum_of_logs = np.bincount(here, special.psi(shape) - np.log(time), groups)
+    sum_of_logs = np.bincount(group, special.psi(shape) - np.log(time), groups)
     log_mean = (pages * log_rate + weight * np.log(a / b)) / (pages + weight)
     mean_log = (sum_of_logs + weight * (special.psi(a) - np.log(b))) / (pages + weight)
     fitted = np.minimum(_shape_of(log_mean - mean_log), MAX_SHAPE)
@@ -125,25 +133,27 @@ def _shape_of(gap: Floats) -> Floats:
     return a
 
 
-def _sample(observations: Observations, host: Ints | None) -> Observations:
-    """Keep at most `MAX_PAGES` visited pages (per host, if given), spread evenly."""
+def _sample(observations: Observations, host: Ints | None) -> Bools:
     if not observations.rows:
         raise ArgumentError("observations: there are none to learn a prior from")
-    visited = np.flatnonzero(np.bincount(observations.page, minlength=observations.pages))
+    rows = np.bincount(observations.page, minlength=observations.pages)
+    return sampled_pages(rows > 0, host)
+
+
+def sampled_pages(is_visited: Bools, host: Ints | None) -> Bools:
+    """Return which pages a prior is learned from: at most `MAX_PAGES` visited ones, spread evenly.
+
+    Args:
+        is_visited: Which pages have observations.
+        host: Each page's host, if every host has so many.
+    """
+    visited = np.flatnonzero(is_visited)
     group = np.zeros(visited.size, np.int64) if host is None else host[visited]
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group)
     rank = np.empty(visited.size, np.int64)
     rank[order] = np.arange(visited.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     stride = -(-sizes // MAX_PAGES)
-    chosen = np.zeros(observations.pages, np.bool_)
+    chosen = np.zeros(is_visited.size, np.bool_)
     chosen[visited[rank % stride[group] == 0]] = True
-    if chosen[visited].all():
-        return observations
-    rows = chosen[observations.page]
-    return Observations(
-        observations.pages,
-        observations.page[rows],
-        observations.elapsed[rows],
-        observations.changed[rows],
-    )
+    return chosen

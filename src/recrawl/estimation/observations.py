@@ -90,6 +90,24 @@ class Observations:
         rate, age = self._regrouped(self.crawl_rate), self._regrouped(self.age)
         return Grouped(starts, read_only(elapsed), read_only(changed), rate, age)
 
+    def of_pages(self, chosen: Bools) -> "Observations":
+        """Return the observations of some pages, which are numbered anew in the same order.
+
+        >>> seen = Observations.of([1.0, 2.0, 3.0], [True, False, True], page=[2, 0, 2])
+        >>> seen.of_pages(np.array([False, False, True])).elapsed
+        array([1., 3.])
+        """
+        rows = chosen[self.page]
+        number = np.cumsum(chosen) - 1
+        return Observations(
+            int(chosen.sum()),
+            number[self.page[rows]],
+            self.elapsed[rows],
+            self.changed[rows],
+            None if self.crawl_rate is None else self.crawl_rate[rows],
+            None if self.age is None else self.age[rows],
+        )
+
     def _regrouped(self, column: Floats | None) -> Floats | None:
         if column is None:
             return None

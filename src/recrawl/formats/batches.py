@@ -1,13 +1,16 @@
-"""The rows of a table, one batch at a time: CSV as columns of bytes, Parquet as typed columns."""
+"""The rows of a table, one batch at a time: CSV as columns of bytes, others as typed columns."""
 
 import csv
+import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
-from pyarrow import parquet
+from pyarrow import ipc, parquet
+from pyarrow import json as arrow_json
 
 from recrawl.errors import InputError
 from recrawl.formats.source import Source
@@ -16,6 +19,8 @@ from recrawl.formats.source import Source
 MAX_ROW_BYTES = 4 * 2**20
 #: Rows are counted as a text editor counts lines: the header is row 1. Parquet has no header.
 FIRST_CSV_ROW, FIRST_PARQUET_ROW = 2, 1
+#: What separates the columns of a CSV file, the usual first.
+DELIMITERS = ",\t;|"
 #: Few enough rows to bound memory, and enough to make the overhead per batch negligible.
 PARQUET_BATCH_ROWS = 2**18
 
@@ -26,22 +31,37 @@ UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError
 _TOO_LONG = f"the row is longer than {MAX_ROW_BYTES >> 20} MB (is a quotation mark left open?)"
 
 
+#: How files and streams of Arrow begin.
+ARROW_FILE, ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
+_DAMAGED_ARROW = "the Arrow file is truncated or damaged"
+
 _FIELDS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
-def read_header(source: Source) -> list[str]:
-    """Read the column names of a CSV file, leaving the stream at the first row of data.
+def read_header(source: Source) -> tuple[list[str], str]:
+    """Read the column names of a CSV file and what separates them, up to the first row of data.
 
     Raises:
         InputError: The first row is not a header.
     """
+    lines = list[str]()
     try:
-        header = next(csv.reader(_header_lines(source)), [])
+        header = next(csv.reader(_kept(lines, _header_lines(source))), [])
+        delimiter = ","
+        if len(header) == 1:
+            delimiter = max(DELIMITERS, key=header[0].count)
+            header = next(csv.reader(lines, delimiter=delimiter))
     except UnicodeDecodeError:
         raise source.error("this is not UTF-8 text", row=1) from None
     except csv.Error as error:
         raise source.error(f"the header is broken: {error}", row=1) from None
-    return [name.strip() for name in header]
+    return [name.strip() for name in header], delimiter
+
+
+def _kept(lines: list[str], read: Iterator[str]) -> Iterator[str]:
+    for line in read:
+        lines.append(line)
+        yield line
 
 
 def _header_lines(source: Source) -> Iterator[str]:
@@ -55,7 +75,7 @@ def _header_lines(source: Source) -> Iterator[str]:
 
 
 def csv_batches(
-    source: Source, header: Sequence[str], columns: Sequence[str]
+    source: Source, header: Sequence[str], columns: Sequence[str], delimiter: str = ","
 ) -> Iterator[pa.RecordBatch]:
     """Yield the given columns of the rows after the header; an empty cell is null.
 
@@ -75,7 +95,9 @@ def csv_batches(
                 ],
             ),
             # Empty lines are kept, so that rows can be counted.
-            arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=False
+            ),
             arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(columns, pa.binary()),
                 include_columns=columns,
@@ -121,9 +143,7 @@ def open_parquet(source: Source) -> parquet.ParquetFile:
         InputError: The file is truncated or damaged.
     """
     try:
-        if source.file.seekable():
-            return parquet.ParquetFile(source.file)
-        return parquet.ParquetFile(pa.BufferReader(source.stream.read()))
+        return parquet.ParquetFile(_seekable(source))
     except UNREADABLE:
         raise _damaged(source) from None
 
@@ -152,6 +172,77 @@ def parquet_batches(
         yield from file.iter_batches(PARQUET_BATCH_ROWS, columns=list(columns), use_threads=False)
     except UNREADABLE:
         raise _damaged(source) from None
+
+
+def _seekable(source: Source) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return a file that can be read at any position; what comes from a pipe is kept in memory."""
+    if source.file.seekable() and not source.is_compressed:
+        source.file.seek(0)
+        return source.file
+    return pa.BufferReader(source.stream.read())
+
+
+def open_arrow(source: Source) -> tuple[list[str], Iterator[pa.RecordBatch]]:
+    """Open an Arrow IPC file or stream; return its columns, and its batches.
+
+    Raises:
+        InputError: The file is truncated or damaged.
+    """
+    try:
+        if source.head.startswith(ARROW_FILE):
+            file = ipc.open_file(_seekable(source))
+            batches = (file.get_batch(number) for number in range(file.num_record_batches))
+            return list(file.schema.names), _checked(source, batches)
+        stream = ipc.open_stream(source.stream)
+        return list(stream.schema.names), _checked(source, iter(stream))
+    except UNREADABLE:
+        raise source.error(_DAMAGED_ARROW) from None
+
+
+def _checked(source: Source, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from batches
+    except UNREADABLE:
+        raise source.error(_DAMAGED_ARROW) from None
+
+
+def json_batches(source: Source) -> Iterator[pa.Table]:
+    """Yield the rows of JSON lines: one object per line, whose names are the columns.
+
+    Raises:
+        InputError: A line is not an object.
+    """
+    row = FIRST_PARQUET_ROW
+    while lines := source.stream.readlines(MAX_ROW_BYTES):
+        try:
+            yield arrow_json.read_json(pa.BufferReader(b"".join(lines)))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+            # Values of several types in one column, or a broken line: Python says which.
+            yield _table_of(source, lines, row)
+        row += len(lines)
+
+
+def _table_of(source: Source, lines: list[bytes], row: int) -> pa.Table:
+    """Return objects, one per line, as a table of text."""
+    objects = []
+    for number, line in enumerate(lines, start=row):
+        if not line.strip():
+            continue
+        try:
+            parsed = json.loads(line)
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            raise source.error("the line is not a JSON object", row=number)
+        objects.append(parsed)
+    names = dict.fromkeys(name for one in objects for name in one)
+    return pa.table({name: pa.array([_text(one.get(name)) for one in objects]) for name in names})
+
+
+def _text(value: object) -> str | None:
+    if value is None or value != value:  # noqa: PLR0124 - NaN
+        return None
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _damaged(source: Source) -> InputError:

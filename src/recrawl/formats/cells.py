@@ -4,8 +4,10 @@ Every function takes an Arrow array and returns a NumPy array; an invalid cell r
 its index in the array. Where a cast rejects a column, the first bad cell is found by bisection.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, cast
 
 import numpy as np
@@ -13,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from recrawl.kernels.hashing import hash_column
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.quantities import LARGEST, SMALLEST
 from recrawl.records import NO_TIME, Outcome
-from recrawl.units import SECONDS_A_DAY, TIME_EXAMPLES, quoted
+from recrawl.units import SECONDS_A_DAY, TIME_EXAMPLES, parse_http_date, quoted
 
 Outcomes = NDArray[np.int8]
 
@@ -25,9 +28,14 @@ EMPTY = np.int8(-1)
 
 #: The values of the column ``changed``, as outcomes.
 CHANGED = {
-    **dict.fromkeys(["1", "true", "1.0"], int(Outcome.CHANGED)),
-    **dict.fromkeys(["0", "false", "0.0"], int(Outcome.UNCHANGED)),
+    **dict.fromkeys("1 true 1.0 t y yes changed modified".split(), int(Outcome.CHANGED)),
+    **dict.fromkeys("0 false 0.0 f n no unchanged notmodified".split(), int(Outcome.UNCHANGED)),
 }
+#: What programs write where there is no value.
+NO_VALUES = ("", "null", r"\n", "nan", "none", "na", "n/a", "nat", "<na>")
+#: Stands for a missing digest.
+NO_DIGEST = 0
+FIRST_REDIRECT = 300
 OUTCOMES = {outcome.name.lower(): int(outcome) for outcome in Outcome}
 
 #: The years that a calendar has, in seconds since 1970.
@@ -35,6 +43,9 @@ YEAR_1 = int(datetime(1, 1, 1, tzinfo=UTC).timestamp())
 YEAR_10000 = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp() + SECONDS_A_DAY)
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_UNIT_NAMES = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+#: The numbers whose digits are those of a calendar and clock, as archives write times.
+DIGITS_1990, DIGITS_2100 = 19900101000000, 21000101000000
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _NOT_A_TIME = f"is not a time; write {TIME_EXAMPLES}"
 
@@ -44,6 +55,17 @@ _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 #: The longest name of a type that is quoted whole.
 _MAX_TYPE = 60
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
+#: A date that begins with the name of a day, or as in the logs of web servers.
+_SERVER_DATE = r"^([A-Z][a-z]{2},? |\d\d/[A-Z][a-z]{2}/\d{4}:)"
+_JAVA_DATE = re.compile(r"^(\w{3}) (\w{3}) +(\d+) ([\d:]+) ([\w:+-]+) (\d{4})$")
+_LOG_DATE = re.compile(r"^(\d\d)/(\w{3})/(\d{4}):(.*)$")
+
+#: Called with a sentence about how cells were read.
+Note = Callable[[str], object]
+
+
+def no_note(_remark: str) -> None:
+    """Ignore a remark."""
 
 
 #: What Arrow raises for cells that it cannot convert. Its message quotes the cell, and is itself
@@ -98,18 +120,23 @@ def read_text(column: pa.Array) -> pa.Array:
     return _cast(column.cast(pa.large_binary()), pa.large_string(), lambda _: "this is not UTF-8")
 
 
-def read_times(column: pa.Array) -> Ints:
-    """Return microseconds since 1970, ``NO_TIME`` for empty cells."""
+def read_times(column: pa.Array, note: Note = no_note) -> Ints:
+    """Return microseconds since 1970, ``NO_TIME`` for empty cells.
+
+    Numbers are Unix seconds if that is a year with four digits, else milliseconds, microseconds or
+    nanoseconds; ``note`` is called with what was not in seconds. Fourteen digits may also be the
+    digits of a calendar and clock, as archives write them.
+    """
     if pa.types.is_null(column.type):
         return np.full(len(column), NO_TIME)
     if is_text(column.type):
-        return _times_of_text(read_text(column))
+        return _times_of_text(read_text(column), note)
     if pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("ms"))
     elif pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         column = column.cast(pa.float64(), safe=False)
     if any(is_kind(column.type) for is_kind in (pa.types.is_timestamp, *_NUMERIC)):
-        return _times_of_numbers(column, column)
+        return _times_of_numbers(column, column, note)
     raise BadCell(f"the column holds {type_name(column.type)}, not times")
 
 
@@ -144,6 +171,38 @@ def read_outcomes(column: pa.Array) -> Outcomes:
     return _looked_up(read_text(column), OUTCOMES, f"is none of {', '.join(OUTCOMES)}")
 
 
+def read_statuses(column: pa.Array) -> Outcomes:
+    """Return what HTTP statuses say: FAILED, GONE, UNCHANGED for 304, EMPTY for all is well."""
+    numbers = _numbers(column, lambda number: number >= 0, "is not an HTTP status")
+    outcomes = np.full(numbers.size, np.int8(Outcome.FAILED))
+    outcomes[np.isnan(numbers) | ((numbers >= HTTPStatus.OK) & (numbers < FIRST_REDIRECT))] = EMPTY
+    outcomes[numbers == HTTPStatus.NOT_MODIFIED] = Outcome.UNCHANGED
+    outcomes[np.isin(numbers, (HTTPStatus.NOT_FOUND, HTTPStatus.GONE))] = Outcome.GONE
+    return outcomes
+
+
+def read_digests(column: pa.Array) -> Ints:
+    """Return a number per digest, equal for equal digests; ``NO_DIGEST`` for empty cells."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), NO_DIGEST)
+    if pa.types.is_fixed_size_binary(column.type):
+        column = column.cast(pa.binary())
+    if is_text(column.type):
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        column = column.cast(pa.large_binary())
+    elif not pa.types.is_integer(column.type):
+        raise BadCell(f"the column holds {type_name(column.type)}, not digests")
+    empty = column.is_null().to_numpy(zero_copy_only=False)
+    filled = column.fill_null(b"" if pa.types.is_large_binary(column.type) else 0)
+    if pa.types.is_large_binary(column.type):
+        words = pa.array([word.encode() for word in NO_VALUES], pa.large_binary())
+        empty |= pc.is_in(filled, words).to_numpy(zero_copy_only=False)
+    digests = hash_column(filled).view(np.int64)
+    digests[empty] = NO_DIGEST
+    return digests
+
+
 def read_rates(column: pa.Array) -> Floats:
     """Return numbers above 0, NaN for empty cells."""
     return _numbers(
@@ -176,57 +235,120 @@ def _numbers(column: pa.Array, is_good: Callable[[Floats], Bools], problem: str)
     return np.where(empty, np.nan, found)
 
 
-def _times_of_text(column: pa.Array) -> Ints:
+def _times_of_text(column: pa.Array, note: Note) -> Ints:
     """Read all cells like the first one; if that fails, read the column as mixed."""
     first = column.slice(max(pc.index(column.is_valid(), value=True).as_py(), 0), 1)
     for kind in _TIME_TYPES:
         try:
             first.cast(kind)
-            return _times_of_numbers(column.cast(kind), column)
+            return _times_of_numbers(column.cast(kind), column, note)
         except UNREADABLE:
             continue
-    return _mixed_times(column)
+        except BadCell as bad:
+            if _NOT_A_TIME not in bad.problem:
+                raise
+            # One that says "no value", which the first does not.
+            break
+    return _mixed_times(column, note)
 
 
-def _mixed_times(column: pa.Array) -> Ints:
-    """Read times of which some are Unix seconds, some have a zone and some have spaces around."""
+def _mixed_times(column: pa.Array, note: Note) -> Ints:
+    """Read times of which some are Unix times, some have a zone and some are dates of servers."""
     tidy = pc.replace_substring_regex(_tidied(column), r"(:\d\d\.\d{6})\d+", r"\1")
     is_number = pc.match_substring_regex(tidy, _NUMBER)
-    is_zoned = pc.and_not(pc.match_substring_regex(tidy, _ZONED), is_number)
-    is_plain = pc.invert(pc.or_(is_number, is_zoned))
+    is_date = pc.match_substring_regex(tidy, _SERVER_DATE)
+    is_zoned = pc.and_not(pc.match_substring_regex(tidy, _ZONED), pc.or_(is_number, is_date))
+    is_plain = pc.invert(pc.or_(pc.or_(is_number, is_zoned), is_date))
     times = np.full(len(column), NO_TIME)
     for is_kind, kind in zip((is_number, is_zoned, is_plain), _TIME_TYPES, strict=True):
         such = pc.if_else(is_kind, tidy, pa.scalar(None, tidy.type))
         read = _cast(such, kind, lambda cell: f"{quoted(cell)} {_NOT_A_TIME}")
-        such_times = _times_of_numbers(read, tidy)
+        such_times = _times_of_numbers(read, tidy, note)
         np.copyto(times, such_times, where=such_times != NO_TIME)
+    if pc.any(is_date).as_py():
+        _read_server_dates(pc.if_else(is_date, tidy, pa.scalar(None, tidy.type)), times)
     return times
 
 
-def _times_of_numbers(column: pa.Array, shown: pa.Array) -> Ints:
-    """Convert timestamps and Unix seconds to microseconds; messages quote cells of ``shown``."""
-    per_second = 1
-    if pa.types.is_timestamp(column.type):
-        per_second = _PER_SECOND[column.type.unit]
+def _read_server_dates(column: pa.Array, times: Ints) -> None:
+    """Read dates as servers, Java and web servers' logs write them, each distinct one once."""
+    coded = column.dictionary_encode()
+    found = np.full(len(coded.dictionary), NO_TIME)
+    for number, text in enumerate(coded.dictionary.to_pylist()):
+        at = parse_http_date(
+            _JAVA_DATE.sub(r"\1, \3 \2 \6 \4 \5", _LOG_DATE.sub(r"\1 \2 \3 \4", text))
+        )
+        if at is None:
+            index = pc.index(coded.indices, number).as_py()
+            raise BadCell(f"{quoted(text)} {_NOT_A_TIME}", index)
+        found[number] = at
+    is_date = coded.indices.is_valid().to_numpy(zero_copy_only=False)
+    times[is_date] = found[coded.indices.drop_null().to_numpy()]
+
+
+def _times_of_numbers(column: pa.Array, shown: pa.Array, note: Note) -> Ints:
+    """Convert timestamps and Unix times to microseconds; messages quote cells of ``shown``."""
+    is_timestamp = pa.types.is_timestamp(column.type)
+    per_second = _PER_SECOND[column.type.unit] if is_timestamp else 1
+    if is_timestamp:
         column = column.cast(pa.int64())
         shown = shown if is_text(shown.type) else column
     numbers = _filled(column)
-    floating = pa.types.is_floating(column.type)
-    if floating:
-        _reject(shown, np.isnan(numbers), _NOT_A_TIME)
-    outside = ~((numbers >= YEAR_1 * per_second) & (numbers < YEAR_10000 * per_second))
-    unit = " (Unix times are in seconds)" if per_second == 1 else ""
-    _reject(shown, outside, f"is outside the years 1 to 9999{unit}")
-    times: Ints
-    if floating:
-        times = np.rint(numbers * _PER_SECOND["us"]).astype(np.int64)
-    elif per_second > _PER_SECOND["us"]:
-        times = numbers // (per_second // _PER_SECOND["us"])
+    if pa.types.is_floating(column.type):
+        empty = np.isnan(numbers)
+        if empty.any() and is_text(shown.type):
+            _reject(shown, empty, _NOT_A_TIME)
+        numbers = np.where(empty, 1.0, numbers)
+        column = column.fill_null(np.nan)
+        empty |= np.isnan(column.to_numpy(zero_copy_only=False))
     else:
-        times = numbers.astype(np.int64) * (_PER_SECOND["us"] // per_second)
-    if column.null_count:
-        times[column.is_null().to_numpy(zero_copy_only=False)] = NO_TIME
+        empty = column.is_null().to_numpy(zero_copy_only=False)
+    times = np.empty(0, np.int64)
+    outside = ~((numbers >= YEAR_1 * per_second) & (numbers < YEAR_10000 * per_second))
+    if outside.any() and not is_timestamp:
+        times, outside = _times_by_size(numbers, note)
+    _reject(shown, outside & ~empty, "is outside the years 1 to 9999")
+    if not times.size:
+        times = _microseconds(numbers, per_second)
+    times[empty] = NO_TIME
     return times
+
+
+def _times_by_size(numbers: NDArray[Any], note: Note) -> tuple[Ints, Bools]:
+    """Return microseconds since 1970 of Unix times in units that their size tells, and which fail.
+
+    The unit is the longest in which the time is before the year 10000.
+    """
+    times = np.zeros(numbers.size, np.int64)
+    unread = np.ones(numbers.size, np.bool_)
+    for unit, per_second in _PER_SECOND.items():
+        here = unread & (numbers >= YEAR_1 * per_second) & (numbers < YEAR_10000 * per_second)
+        times[here] = _microseconds(numbers[here], per_second)
+        unread &= ~here
+        if unit != "s" and here.any():
+            note(f"numbers of this size are read as Unix {_UNIT_NAMES[unit]}")
+    digits = (numbers >= DIGITS_1990) & (numbers < DIGITS_2100)
+    if digits.any():
+        times[digits] = _times_of_digits(numbers[digits].astype(np.int64))
+        note("numbers of fourteen digits are read as year, month, day, hour, minute and second")
+    return times, unread
+
+
+def _times_of_digits(numbers: Ints) -> Ints:
+    """Return microseconds since 1970 for numbers such as 20260131123000."""
+    texts = pa.array(numbers).cast(pa.string())
+    parsed = pc.strptime(texts, "%Y%m%d%H%M%S", "us", error_is_null=True)
+    bad = parsed.is_null().to_numpy(zero_copy_only=False)
+    _reject(texts, bad, _NOT_A_TIME)
+    return cast("Ints", parsed.cast(pa.int64()).to_numpy())
+
+
+def _microseconds(numbers: NDArray[Any], per_second: int) -> Ints:
+    if numbers.dtype.kind == "f":
+        return np.rint(numbers * (_PER_SECOND["us"] / per_second)).astype(np.int64)
+    if per_second > _PER_SECOND["us"]:
+        return (numbers // (per_second // _PER_SECOND["us"])).astype(np.int64)
+    return numbers.astype(np.int64) * (_PER_SECOND["us"] // per_second)
 
 
 def _looked_up(column: pa.Array, meanings: Mapping[str, int], problem: str) -> Outcomes:
@@ -235,7 +357,7 @@ def _looked_up(column: pa.Array, meanings: Mapping[str, int], problem: str) -> O
     meaning = np.full(len(encoded.dictionary), EMPTY)
     for number, word in enumerate(encoded.dictionary.to_pylist()):
         tidy = (word or "").strip().lower()
-        if tidy and tidy not in meanings:
+        if tidy not in NO_VALUES and tidy not in meanings:
             index = pc.index(encoded.indices, number).as_py()
             raise BadCell(f"{quoted(word)} {problem}", index)
         meaning[number] = meanings.get(tidy, EMPTY)
@@ -243,9 +365,10 @@ def _looked_up(column: pa.Array, meanings: Mapping[str, int], problem: str) -> O
 
 
 def _tidied(column: pa.Array) -> pa.Array:
-    """Strip spaces around cells; a cell of spaces only becomes null."""
+    """Strip spaces around cells; one of spaces only, or that says "no value", becomes null."""
     trimmed = pc.utf8_trim_whitespace(column)
-    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed)
+    is_empty = pc.is_in(pc.utf8_lower(trimmed), pa.array(NO_VALUES, trimmed.type))
+    return pc.if_else(is_empty, pa.scalar(None, trimmed.type), trimmed)
 
 
 def _cast(column: pa.Array, kind: pa.DataType, problem: Callable[[str], str]) -> pa.Array:

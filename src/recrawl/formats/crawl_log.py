@@ -1,7 +1,7 @@
-"""Crawl logs: a CSV or Parquet file in, sorted and checked visits out."""
+"""Crawl logs: tables of visits in, sorted and checked visits out."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,82 +11,277 @@ from numpy.typing import NDArray
 
 from recrawl.errors import CrawlLogError
 from recrawl.formats import cells
-from recrawl.formats.cells import EMPTY, Outcomes
-from recrawl.formats.rows import Layout, Rows, page_names, read_rows
+from recrawl.formats.cells import EMPTY, NO_DIGEST, Note, Outcomes
+from recrawl.formats.inputs import Paths, find_inputs, inputs_name
+from recrawl.formats.naming import Named, Naming, choose_columns
+from recrawl.formats.rows import Layout, Rows, page_names, stream_batches, stream_rows
 from recrawl.kernels.grouping import stable_order
 from recrawl.kernels.jit import Ints
-from recrawl.progress import Progress
+from recrawl.progress import Progress, no_progress
 from recrawl.records import NO_TIME, CrawlLog, Outcome
-from recrawl.units import quoted
+from recrawl.units import MICROSECONDS_A_SECOND, quoted
+
+#: What other programs call our columns: Common Crawl, Nutch (dumps of its CrawlDb), Scrapy, CDX
+#: indexes, Screaming Frog, and frames of data that people made by hand. In lower case.
+ALIASES = {
+    "page": "url uri link address page_url target_uri warc_target_uri".split(),
+    "time": [
+        *"fetch_time timestamp fetched_at crawled_at visited_at scraped_at crawl_time".split(),
+        *("fetch time", "crawl timestamp", "warc_date", "datetime", "date", "ts", "when"),
+    ],
+    "changed": "is_changed has_changed was_changed modified".split(),
+    "outcome": ["result"],
+    "digest": [
+        *"content_digest signature content_hash body_hash hash checksum fingerprint".split(),
+        *"sha1 sha256 md5 etag".split(),
+    ],
+    "status": ["fetch_status", "status_code", "http_status", "status code", "code"],
+    "crawl_rate": [],
+    "last_modified": ["last-modified", "lastmod"],
+    "importance": ["weight"],
+    "_interval": ["retry interval seconds"],
+    "_status_name": ["status name"],
+}
+#: What Nutch calls pages that it knows of but has not visited, and pages that are gone.
+_UNVISITED = ("db_unfetched", "db_orphan")
+_NUTCH_OUTCOMES = {"db_gone": Outcome.GONE, "db_redir_temp": Outcome.FAILED} | {
+    "db_redir_perm": Outcome.FAILED,
+    "db_notmodified": Outcome.UNCHANGED,
+}
+#: The outcome of a page in an exported log that was never visited.
+_REFUSED = "refused"
 
 
 def read_log(
-    source: str | os.PathLike[str],
+    source: Paths,
     *,
+    columns: Mapping[str, str] | None = None,
     ignore_unknown: bool = False,
     progress: Progress | None = None,
 ) -> CrawlLog:
     """Read a crawl log; visits come out sorted by page and time, without duplicates.
 
     Args:
-        source: A file, or ``"-"`` for standard input: CSV, also gzipped, or Parquet.
+        source: A file, a folder or a pattern, or a list of them; ``"-"`` is standard input. CSV and
+            JSON lines, also compressed, Parquet, or Arrow.
+        columns: What the log calls its columns, by our names, such as ``{"page": "url"}``. The
+            names of Common Crawl, Nutch, Scrapy and others are known.
         ignore_unknown: Skip unknown columns instead of rejecting them.
-        progress: Called with the bytes read and the size of the file, None if unknown.
+        progress: Called with the bytes read and the size of the files, None if unknown.
 
     Raises:
         CrawlLogError: The log is invalid; the message says where and why.
     """
-    rows = read_rows(source, LAYOUT, ignore_unknown=ignore_unknown, progress=progress)
-    if not rows.count:
-        raise rows.error("there are no visits in it", None)
-    return _sorted_visits(rows)
+    report = progress or no_progress
+    visits = Visits.open(source, Naming(columns or {}, ignore_unknown))
+    for batch in visits.batches():
+        visits.keep(batch)
+        report(visits.rows.done, visits.rows.size)
+    return visits.log()
 
 
-def _times(column: pa.Array) -> Ints:
-    times = cells.read_times(column)
-    if (times == NO_TIME).any():
-        raise cells.BadCell("the cell is empty", int(np.argmax(times == NO_TIME)))
-    return times
+@dataclass
+class Visits:
+    """The visits of a log, as they are read.
+
+    Attributes:
+        source: What messages call the log.
+        rows: Where the rows come from.
+        notes: Remarks on how cells were read.
+        kept: Columns of batches that are kept: page, time, outcome and others by name.
+    """
+
+    source: str
+    rows: Rows
+    notes: dict[str, None]
+    _stream: Iterator[dict[str, Any]]
+    kept: dict[str, list[Any]] = field(default_factory=dict)
+    _page_type: Any = None
+
+    @classmethod
+    def open(cls, source: Paths, naming: Naming) -> "Visits":
+        """Begin to read a log."""
+        inputs = find_inputs(source, CrawlLogError)
+        rows, notes = Rows(CrawlLogError), dict[str, None]()
+        layout = _layout(lambda remark: notes.setdefault(f"time: {remark}"))
+        return cls(inputs_name(inputs), rows, notes, stream_rows(inputs, layout, rows, naming))
+
+    @classmethod
+    def of(cls, batches: Iterable[pa.RecordBatch], source: str) -> "Visits":
+        """Begin to read batches whose columns have our names, as `log_columns` finds them."""
+        rows, notes = Rows(CrawlLogError), dict[str, None]()
+        layout = _layout(lambda remark: notes.setdefault(f"time: {remark}"))
+        return cls(source, rows, notes, stream_batches(batches, layout, rows, source))
+
+    def batches(self) -> Iterator[dict[str, Any]]:
+        """Yield columns by name: pages as an Arrow array, the others as arrays.
+
+        Raises:
+            CrawlLogError: The log is invalid, or there are no visits in it.
+        """
+        for columns in self._stream:
+            first = self.rows.count - len(columns["page"])
+            columns["page"] = self._pages(columns["page"], first)
+            yield _with_outcomes(columns)
+        if not self.rows.count:
+            raise CrawlLogError(self.source, "there are no visits in it")
+
+    def _pages(self, page: pa.Array, first: int) -> pa.Array:
+        """Return pages of the type that all have: text, or whole numbers of one type."""
+        if cells.is_text(page.type):
+            blank = pc.index(pc.binary_length(pc.utf8_trim_whitespace(page)), 0).as_py()
+            if blank >= 0:
+                raise self.rows.error("the cell is empty", first + blank, "page")
+        self._page_type = self._page_type or page.type
+        if page.type == self._page_type:
+            return page
+        try:
+            return page.cast(self._page_type)
+        except pa.ArrowException:
+            file = self.rows.files[0].name
+            raise self.rows.error(f"pages are {self._page_type} in {file}", None, "page") from None
+
+    def keep(self, batch: dict[str, Any]) -> None:
+        """Keep a batch; each name of a page is kept once per batch."""
+        batch["page"] = batch["page"].dictionary_encode()
+        for name, column in batch.items():
+            self.kept.setdefault(name, []).append(column)
+
+    def log(self) -> CrawlLog:
+        """Return what was kept as a log, and keep it no longer."""
+        page, names = _numbered(self.kept.pop("page"))
+        columns = {name: np.concatenate(self.kept.pop(name)) for name in list(self.kept)}
+        return sorted_visits(self, page, names, columns, lambda row: row)
 
 
-LAYOUT = Layout(
-    readers={
-        # Each name is kept once per batch, and once in all when the batches are joined.
-        "page": lambda column: page_names(column).dictionary_encode(),
-        "time": _times,
-        "changed": cells.read_changed,
-        "outcome": cells.read_outcomes,
-        "crawl_rate": cells.read_rates,
-        "last_modified": cells.read_times,
-        "importance": cells.read_importances,
-    },
-    required=(("page",), ("time",), ("changed", "outcome")),
-    error_type=CrawlLogError,
-)
+def log_columns(table: Named, found: Sequence[str], naming: Naming) -> dict[str, str]:
+    """Return what a table calls the columns of a crawl log, by our names.
+
+    Raises:
+        CrawlLogError: A column is missing or unknown.
+    """
+    return choose_columns(table, found, _layout(cells.no_note), naming)
 
 
-def _sorted_visits(rows: Rows) -> CrawlLog:
-    page, names = _numbered(rows.columns.pop("page"))
-    columns = {name: np.concatenate(rows.columns.pop(name)) for name in list(rows.columns)}
-    _reject_blank(rows, page, names)
-    decided_by = "outcome" if "outcome" in columns else "changed"
-    columns["outcome"] = _outcomes(columns.pop("changed", None), columns.get("outcome"))
+def _layout(note: Note) -> Layout:
+    def times(column: pa.Array) -> Ints:
+        found = cells.read_times(column, note)
+        if (found == NO_TIME).any():
+            raise cells.BadCell("the cell is empty", int(np.argmax(found == NO_TIME)))
+        return found
+
+    return Layout(
+        readers={
+            "page": page_names,
+            "time": times,
+            "changed": cells.read_changed,
+            "outcome": cells.read_outcomes,
+            "digest": cells.read_digests,
+            "status": cells.read_statuses,
+            "crawl_rate": cells.read_rates,
+            "last_modified": cells.read_times,
+            "importance": cells.read_importances,
+            "_interval": cells.read_importances,
+            "_status_name": _read_status_names,
+        },
+        required=(("page",), ("time",), ("changed", "outcome", "digest")),
+        error_type=CrawlLogError,
+        aliases=ALIASES,
+        instead_of={
+            "digest": ("changed", "outcome"),
+            "status": ("outcome", "_status_name"),
+        },
+        dropped=_never_visited,
+    )
+
+
+def _never_visited(batch: pa.RecordBatch) -> pa.Array | None:
+    """Return which rows are of pages that were listed without a visit."""
+    for name, words in (("outcome", [_REFUSED]), ("_status_name", list(_UNVISITED))):
+        if name in batch.schema.names and cells.is_text(batch.column(name).type):
+            column = batch.column(name)
+            found = pc.is_in(column, value_set=pa.array(words).cast(column.type))
+            return found if pc.any(found).as_py() else None
+    return None
+
+
+def _read_status_names(column: pa.Array) -> Outcomes:
+    texts = cells.read_text(column).to_pylist()
+    return np.array([_NUTCH_OUTCOMES.get(text, EMPTY) for text in texts], np.int8)
+
+
+def _with_outcomes(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns with one outcome per row, from all that says something about it.
+
+    The outcome decides, then what ``changed`` says, then the status of a visit that failed. What a
+    digest means is known when the rows of a page are together. Nutch notes when a page is due, not
+    when it was visited: that is a retry interval earlier.
+    """
+    if "_interval" in columns:
+        interval = columns.pop("_interval") * MICROSECONDS_A_SECOND
+        columns["time"] = columns["time"] - np.nan_to_num(interval).astype(np.int64)
+    found: Outcomes | np.int8 = EMPTY
+    for name in ("changed", "_status_name", "status", "outcome"):
+        column = columns.pop(name, None)
+        if column is not None:
+            found = np.where(column == EMPTY, found, column)
+    found = np.broadcast_to(found, len(columns["page"]))
+    columns["outcome"] = np.where(found == EMPTY, np.int8(Outcome.FIRST), found)
+    return columns
+
+
+def sorted_visits(
+    visits: Visits,
+    page: Ints,
+    names: pa.Array,
+    columns: dict[str, NDArray[Any]],
+    row_of: Callable[[Ints], Ints],
+) -> CrawlLog:
+    """Return visits sorted by page and time, without duplicates.
+
+    Args:
+        visits: Where they come from.
+        page: The page of each row, numbered in order of first appearance.
+        names: The names of the pages.
+        columns: The other columns by name.
+        row_of: Returns where rows are in the log, given where they are in the columns.
+    """
     page, time, order = _by_page_and_time(page, columns.pop("time"), len(names))
     columns = {name: column[order] for name, column in columns.items()}
     again = np.flatnonzero((page[1:] == page[:-1]) & (time[1:] == time[:-1])) + 1
     if again.size:
-        shown = {decided_by if name == "outcome" else name: columns[name] for name in columns}
-        _reject_conflicts(rows, shown, again, order, lambda visit: names[int(page[visit])])
+        pairs = row_of(order[again - 1]), row_of(order[again])
+        _reject_conflicts(visits.rows, columns, again, pairs, lambda i: names[int(page[again[i]])])
         page, time = np.delete(page, again), np.delete(time, again)
         columns = {name: np.delete(column, again) for name, column in columns.items()}
+    if "digest" in columns:
+        columns["outcome"] = _compared(page, columns["outcome"], columns.pop("digest"))
     return CrawlLog(
         page=page,
         time=time,
         names=names,
         duplicates=again.size,
-        source=rows.source.name,
+        source=visits.source,
+        notes=tuple(visits.notes),
         **columns,
     )
+
+
+def _compared(page: Ints, outcome: Outcomes, digest: Ints) -> Outcomes:
+    """Return outcomes where a change is another digest than at the visit before.
+
+    A visit without a digest shows nothing, as if it had failed.
+    """
+    undecided = outcome == Outcome.FIRST
+    shown = np.flatnonzero(undecided & (digest != NO_DIGEST))
+    found = np.where(undecided, np.int8(Outcome.FAILED), outcome)
+    again = page[shown[1:]] == page[shown[:-1]]
+    same = digest[shown[1:]] == digest[shown[:-1]]
+    found[shown] = Outcome.FIRST
+    found[shown[1:]] = np.where(
+        again, np.where(same, Outcome.UNCHANGED, Outcome.CHANGED), Outcome.FIRST
+    )
+    return found
 
 
 def _numbered(batches: list[pa.DictionaryArray]) -> tuple[Ints, pa.Array]:
@@ -94,23 +289,6 @@ def _numbered(batches: list[pa.DictionaryArray]) -> tuple[Ints, pa.Array]:
     chunks = pa.chunked_array(batches).unify_dictionaries().chunks
     page = np.concatenate([np.asarray(chunk.indices) for chunk in chunks]).astype(np.int64)
     return page, chunks[0].dictionary
-
-
-def _reject_blank(rows: Rows, page: Ints, names: pa.Array) -> None:
-    """Raise an error for a page whose name is blank."""
-    if cells.is_text(names.type):
-        blank = pc.index(pc.binary_length(pc.utf8_trim_whitespace(names)), 0).as_py()
-        if blank >= 0:
-            raise rows.error("the cell is empty", int(np.argmax(page == blank)), "page")
-
-
-def _outcomes(changed: Outcomes | None, outcome: Outcomes | None) -> Outcomes:
-    """Return the outcome, or else what ``changed`` says; FIRST if both are empty."""
-    found: Outcomes | np.int8 = EMPTY
-    for column in (changed, outcome):
-        if column is not None:
-            found = np.where(column == EMPTY, found, column)
-    return np.where(found == EMPTY, np.int8(Outcome.FIRST), found)
 
 
 def _by_page_and_time(page: Ints, time: Ints, pages: int) -> tuple[Ints, Ints, Ints]:
@@ -129,7 +307,7 @@ def _reject_conflicts(
     rows: Rows,
     columns: dict[str, NDArray[Any]],
     again: Ints,
-    order: Ints,
+    pairs: tuple[Ints, Ints],
     name_of: Callable[[int], pa.Scalar],
 ) -> None:
     """Raise an error if two rows of the same page and time differ."""
@@ -137,10 +315,13 @@ def _reject_conflicts(
         here, before = column[again], column[again - 1]
         differs = (here != before) & ~(np.isnan(here) & np.isnan(before))
         if differs.any():
-            visit = int(again[np.argmax(differs)])
-            first, second = sorted([int(order[visit - 1]), int(order[visit])])
+            item = int(np.argmax(differs))
+            first, second = sorted(int(side[item]) for side in pairs)
+            where = f"row {rows.number(first)}"
+            if rows.file(first) is not rows.file(second):
+                where = f"{rows.file(first).name}, {where}"
             raise rows.error(
-                f"the page {quoted(str(name_of(visit)))} has the same time in row "
-                f"{rows.number(first)}, and the two rows disagree",
+                f"the page {quoted(str(name_of(item)))} has the same time in {where}, "
+                "and the two rows disagree",
                 second,
             )

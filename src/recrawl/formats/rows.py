@@ -1,13 +1,13 @@
-"""The rows of a CSV or Parquet table as columns of values, each cell checked.
+"""The rows of tables as columns of values, each cell checked.
 
 Rows stream past in batches; while one is read from disk, the one before it is converted.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 
 from recrawl.errors import InputError
 from recrawl.formats import batches, cells
+from recrawl.formats.foreign import refuse_foreign
+from recrawl.formats.inputs import Input
+from recrawl.formats.naming import Naming, choose_columns
 from recrawl.formats.source import Source, opened
 from recrawl.kernels.jit import Ints
 from recrawl.progress import Progress, no_progress
-from recrawl.units import quoted
-
-#: How many columns a message lists.
-MAX_LISTED = 12
 
 T = TypeVar("T")
 
@@ -35,41 +34,77 @@ class Layout:
         readers: The columns that are allowed, by name, each with what converts its cells.
         required: Groups of columns; at least one of each group must be present.
         error_type: What to raise when a table is invalid.
+        aliases: What other programs call the columns, by our names.
+        instead_of: Columns that are not read where a better one is there, by name.
+        dropped: Returns which rows of a batch are not rows of such a table, or None if all are.
     """
 
     readers: Mapping[str, Callable[[pa.Array], Any]]
     required: Sequence[Sequence[str]]
     error_type: type[InputError]
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    instead_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dropped: Callable[[pa.RecordBatch], pa.Array | None] = lambda _: None
 
 
 @dataclass
-class Rows:
-    """The rows read so far, in the order of the file.
+class FileRows:
+    """Where the rows of one file are among all rows.
 
     Attributes:
-        source: Where the rows come from.
-        first_row: The number of the first row in the file.
-        count: The number of rows so far.
-        empty: The positions of empty lines, which are not rows, counted from the first row.
-        columns: Values by column, one item per batch.
+        name: What messages call the file.
+        start: The number of rows in the files before it.
+        first_row: The number of its first row, as a text editor counts.
+        empty: The positions of lines that are not rows, counted from the first row.
     """
 
-    source: Source
+    name: str
+    start: int
     first_row: int
-    count: int = 0
     empty: list[Ints] = field(default_factory=list)
-    columns: dict[str, list[Any]] = field(default_factory=dict)
 
     def number(self, row: int) -> int:
         """Return the number that a row has in the file."""
         empty = np.concatenate([np.zeros(0, np.int64), *self.empty])
-        before = np.searchsorted(empty - np.arange(empty.size), row, side="right")
-        return self.first_row + row + int(before)
+        here = row - self.start
+        before = np.searchsorted(empty - np.arange(empty.size), here, side="right")
+        return self.first_row + here + int(before)
+
+
+@dataclass
+class Rows:
+    """The rows read so far, in the order of the files.
+
+    Attributes:
+        error_type: What to raise when a row is invalid.
+        files: The files begun so far.
+        count: The number of rows so far.
+        done: The number of stored bytes read so far.
+        size: The number of bytes stored in all files, or None if unknown.
+        columns: Values by column, one item per batch, if they are kept.
+    """
+
+    error_type: type[InputError]
+    files: list[FileRows] = field(default_factory=list)
+    count: int = 0
+    done: int = 0
+    size: int | None = None
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+
+    def number(self, row: int) -> int:
+        """Return the number that a row has in its file."""
+        return self.file(row).number(row)
+
+    def file(self, row: int) -> FileRows:
+        """Return the file that a row is in."""
+        return next(file for file in reversed(self.files) if file.start <= row or not file.start)
 
     def error(self, problem: str, row: int | None, column: str | None = None) -> InputError:
         """Return an error about a row, or about a whole column."""
-        number = None if row is None else self.number(row)
-        return self.source.error(problem, row=number, column=column)
+        if row is None:
+            return self.error_type(self.files[-1].name, problem, column=column)
+        file = self.file(row)
+        return self.error_type(file.name, problem, row=file.number(row), column=column)
 
 
 def read_rows(
@@ -87,9 +122,54 @@ def read_rows(
         InputError: Of the layout's type; the message says where and why.
     """
     report = progress or no_progress
-    with opened(path, layout.error_type) as source:
-        read = _read_parquet if source.is_parquet else _read_csv
-        return read(source, layout, report, ignore_unknown=ignore_unknown)
+    rows = Rows(layout.error_type)
+    naming = Naming(ignore_unknown=ignore_unknown)
+    for columns in stream_rows([Input(os.fspath(path))], layout, rows, naming):
+        for name, values in columns.items():
+            rows.columns.setdefault(name, []).append(values)
+        report(rows.done, rows.size)
+    return rows
+
+
+def stream_rows(
+    inputs: Sequence[Input], layout: Layout, rows: Rows, naming: Naming
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of batch after batch by column, and note in ``rows`` what was read.
+
+    All files have the columns of the first; one that lacks an optional column has it empty.
+
+    Raises:
+        InputError: Of the layout's type; the message says where and why.
+    """
+    rows.size = _total_size(inputs)
+    before, wanted = 0, list[str]()
+    for one in inputs:
+        with opened(one.path, layout.error_type) as source:
+            refuse_foreign(source)
+            table = _Table(source, layout, naming, one.partition)
+            rows.files.append(FileRows(source.name, rows.count, table.first_row))
+            wanted = wanted or list(table.chosen)
+            table.check_columns(wanted, rows.files[0].name)
+            for batch in _one_ahead(table.batches()):
+                values = _values(rows, layout, table, batch, wanted)
+                rows.done = before + table.bytes_read
+                yield values
+        before += source.size or 0
+        rows.done = before
+
+
+def stream_batches(
+    given: Iterable[pa.RecordBatch], layout: Layout, rows: Rows, name: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the values of batches that have our names of columns, as `stream_rows` does.
+
+    Raises:
+        InputError: Of the layout's type; the message says where and why.
+    """
+    lines = _Lines()
+    rows.files.append(FileRows(name, 0, lines.first_row))
+    for batch in given:
+        yield _values(rows, layout, lines, batch, batch.schema.names)
 
 
 def page_names(column: pa.Array) -> pa.Array:
@@ -107,35 +187,101 @@ def page_names(column: pa.Array) -> pa.Array:
     )
 
 
-def _read_csv(source: Source, layout: Layout, progress: Progress, *, ignore_unknown: bool) -> Rows:
-    header = batches.read_header(source)
-    columns = _chosen_columns(source, header, layout, ignore_unknown=ignore_unknown)
-    rows = Rows(source, batches.FIRST_CSV_ROW)
-    seen = 0
-    for batch in _one_ahead(batches.csv_batches(source, header, columns)):
-        filled = batches.nonempty_rows(batch)
-        empty = np.flatnonzero(~filled.to_numpy(zero_copy_only=False))
-        if empty.size:
-            rows.empty.append(empty + seen)
-        seen += len(batch)
-        _add(rows, layout, batch.filter(filled) if empty.size else batch)
-        progress(source.bytes_read, source.size)
-    return rows
+@dataclass
+class _Lines:
+    """How far a table was read.
+
+    Attributes:
+        first_row: The number of its first row.
+        seen: How many rows and lines were read.
+    """
+
+    first_row: int = batches.FIRST_PARQUET_ROW
+    seen: int = 0
 
 
-def _read_parquet(
-    source: Source, layout: Layout, progress: Progress, *, ignore_unknown: bool
-) -> Rows:
-    file = batches.open_parquet(source)
-    found = batches.parquet_columns(source, file)
-    columns = _chosen_columns(source, found, layout, ignore_unknown=ignore_unknown)
-    rows = Rows(source, batches.FIRST_PARQUET_ROW)
-    for batch in _one_ahead(batches.parquet_batches(source, file, columns)):
-        _add(rows, layout, batch)
-        total = max(file.metadata.num_rows, rows.count, 1)
-        done = None if source.size is None else source.size * rows.count // total
-        progress(done or 0, source.size)
-    return rows
+class _Table(_Lines):
+    """An open table: its columns, and its batches.
+
+    Attributes:
+        chosen: The table's own names of the columns to read, by our names.
+    """
+
+    def __init__(
+        self, source: Source, layout: Layout, naming: Naming, partition: Mapping[str, str]
+    ) -> None:
+        super().__init__()
+        self._source, self._partition = source, partition
+        self._total = 0
+        found, self._open = self._opened()
+        given = [*found, *(name for name in partition if name not in found)]
+        self.chosen = choose_columns(source, given, layout, naming, set(partition) - set(found))
+        self._own = {own: name for name, own in self.chosen.items()}
+        self._stored = [own for own in self._own if own in found]
+
+    def _opened(self) -> tuple[list[str], Callable[[], Iterator[Any]]]:
+        """Return the names of the columns, and what reads batches with some of them."""
+        source = self._source
+        if source.head.startswith(b"PAR1"):
+            file = batches.open_parquet(source)
+            self._total = max(file.metadata.num_rows, 1)
+            return batches.parquet_columns(source, file), lambda: batches.parquet_batches(
+                source, file, self._stored
+            )
+        if source.head.startswith((batches.ARROW_FILE, batches.ARROW_STREAM)):
+            names, found = batches.open_arrow(source)
+            return names, lambda: (batch.select(self._stored) for batch in found)
+        if source.head.lstrip().startswith(b"{"):
+            tables = batches.json_batches(source)
+            first = next(tables)
+            return list(first.column_names), lambda: self._of_tables(first, tables)
+        self.first_row = batches.FIRST_CSV_ROW
+        header, delimiter = batches.read_header(source)
+        return header, lambda: batches.csv_batches(source, header, self._stored, delimiter)
+
+    @property
+    def bytes_read(self) -> int:
+        """How many of the stored bytes were read; of Parquet, about so many."""
+        if self._total:
+            return (self._source.size or 0) * min(self.seen, self._total) // self._total
+        return self._source.bytes_read
+
+    def _of_tables(self, first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+        table: pa.Table | None = first
+        while table is not None:
+            for name in self._stored:
+                if name not in table.column_names:
+                    table = table.append_column(name, pa.nulls(table.num_rows))
+            yield from table.select(self._stored).combine_chunks().to_batches()
+            table = next(rest, None)
+
+    def check_columns(self, wanted: Sequence[str], first: str) -> None:
+        """Raise an error if there is a column that the first file does not have."""
+        for name in self.chosen:
+            if name not in wanted:
+                raise self._source.error(f"{first} has no such column", column=name)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield batches with our names, those of partitions included."""
+        for found in self._open():
+            batch = found.rename_columns([self._own[name] for name in found.schema.names])
+            for own, name in self._own.items():
+                if own not in self._stored:
+                    batch = _with_constant(batch, name, self._partition[own])
+            yield batch
+
+
+def _with_constant(batch: pa.RecordBatch, name: str, value: str) -> pa.RecordBatch:
+    column = pa.array([value]).take(pa.array(np.zeros(len(batch), np.int64)))
+    return batch.append_column(name, column)
+
+
+def _total_size(inputs: Sequence[Input]) -> int | None:
+    try:
+        sizes = [Path(one.path).stat() for one in inputs]
+    except OSError:
+        return None
+    return sum(one.st_size for one in sizes) or None
 
 
 def _one_ahead(items: Iterator[T]) -> Iterator[T]:
@@ -151,14 +297,38 @@ def _one_ahead(items: Iterator[T]) -> Iterator[T]:
         pool.shutdown(wait=False)
 
 
-def _add(rows: Rows, layout: Layout, batch: pa.RecordBatch) -> None:
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+def _values(
+    rows: Rows, layout: Layout, table: _Lines, batch: pa.RecordBatch, wanted: Sequence[str]
+) -> dict[str, Any]:
+    """Return the values of a batch by column, of all columns that are wanted."""
+    if table.first_row == batches.FIRST_CSV_ROW:
+        batch = _kept(rows, table, batch, batches.nonempty_rows(batch))
+    else:
+        table.seen += len(batch)
+    dropped = layout.dropped(batch)
+    if dropped is not None:
+        table.seen -= len(batch)
+        batch = _kept(rows, table, batch, pc.invert(dropped))
+    values = {}
+    for name in wanted:
+        known = name in batch.schema.names
+        column = batch.column(name) if known else pa.nulls(len(batch))
         try:
-            rows.columns.setdefault(name, []).append(_converted(layout.readers[name], column))
+            values[name] = _converted(layout.readers[name], column)
         except cells.BadCell as bad:
             row = None if bad.index is None else rows.count + bad.index
             raise rows.error(bad.problem, row, name) from None
     rows.count += len(batch)
+    return values
+
+
+def _kept(rows: Rows, table: _Lines, batch: pa.RecordBatch, kept: pa.Array) -> pa.RecordBatch:
+    """Return the rows to keep, and note where the others were."""
+    left_out = np.flatnonzero(~kept.to_numpy(zero_copy_only=False))
+    if left_out.size:
+        rows.files[-1].empty.append(left_out + table.seen)
+    table.seen += len(batch)
+    return batch.filter(kept) if left_out.size else batch
 
 
 def _converted(read: Callable[[pa.Array], Any], column: pa.Array) -> Any:  # noqa: ANN401
@@ -168,42 +338,3 @@ def _converted(read: Callable[[pa.Array], Any], column: pa.Array) -> Any:  # noq
     except cells.UNREADABLE:
         problem = f"the cell cannot be read as {cells.type_name(column.type)}"
         raise cells.BadCell(problem, cells.first_bad(column, read)) from None
-
-
-def _chosen_columns(
-    source: Source, found: Sequence[str], layout: Layout, *, ignore_unknown: bool
-) -> list[str]:
-    """Return the known columns of a table; raise if one is missing, unknown or repeated."""
-    known = tuple(layout.readers)
-    chosen = [name for name in found if name in known]
-    unknown = [name for name in found if name not in known]
-    for name in chosen:
-        if chosen.count(name) > 1:
-            raise source.error("the column appears more than once", column=name)
-    for group in layout.required:
-        if not set(group) & set(chosen):
-            raise source.error(_missing(group, found, unknown))
-    if unknown and not ignore_unknown:
-        raise source.error(_unknown(unknown[0], known))
-    return chosen
-
-
-def _missing(group: Sequence[str], found: Sequence[str], unknown: Sequence[str]) -> str:
-    wanted = " or ".join(f"'{name}'" for name in group)
-    if len(found) == 1 and any(sign in found[0] for sign in ";\t|"):
-        return f"there is no column {wanted}, because the columns are not separated by commas"
-    for name in unknown:
-        if near := get_close_matches(name.lower(), group, n=1):
-            return f"there is no column {wanted}; did you mean '{near[0]}' by {quoted(name)}?"
-    listed = ", ".join(quoted(name) for name in found[:MAX_LISTED])
-    more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
-    return f"there is no column {wanted}; the columns are {listed}{more}"
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name.lower(), known, n=1)
-    hint = f" (did you mean '{near[0]}'?)" if near else ""
-    return (
-        f"the column {quoted(name)} is unknown{hint}; known columns are {', '.join(known)}, "
-        "and --ignore-unknown skips all others"
-    )

@@ -1,7 +1,9 @@
 """Where a table is read from: a file or standard input, plain or compressed."""
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import sys
 import zlib
@@ -10,15 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from recrawl.errors import InputError
 
 #: Standard input or output, in place of a file name.
 STANDARD = "-"
 
-GZIP_MAGIC = b"\x1f\x8b"
-PARQUET_MAGIC = b"PAR1"
+GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+BZIP2_MAGIC, XZ_MAGIC = b"BZh", b"\xfd7zXZ\x00"
+COMPRESSED = (GZIP_MAGIC, ZSTD_MAGIC, BZIP2_MAGIC, XZ_MAGIC)
+#: The most bytes that are needed to recognise a format.
+HEAD = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,8 @@ class Source:
         file: The bytes as they are stored; the first few were read already.
         stream: All the bytes, decompressed.
         size: The number of bytes stored, or None if unknown.
-        is_parquet: Whether it is a Parquet file, by its first bytes.
+        head: The first bytes of the stream, by which formats are recognised.
+        is_compressed: Whether the stored bytes are compressed as a whole.
         error_type: What to raise when the table is invalid.
     """
 
@@ -38,7 +44,8 @@ class Source:
     file: BinaryIO
     stream: BinaryIO
     size: int | None
-    is_parquet: bool
+    head: bytes
+    is_compressed: bool
     error_type: type[InputError]
     _counted: "_Counted"
 
@@ -80,7 +87,7 @@ def source_name(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def opened(path: str | os.PathLike[str], error_type: type[InputError]) -> Iterator[Source]:
-    """Open a table, decompressing gzip, and turn errors of the disk into sentences.
+    """Open a table, plain or compressed, and turn errors of the disk into sentences.
 
     Raises:
         InputError: Of the given type: the file is missing, empty, damaged or cannot be read.
@@ -98,22 +105,57 @@ def opened(path: str | os.PathLike[str], error_type: type[InputError]) -> Iterat
         raise error_type(name, "there is no such file") from None
     except IsADirectoryError:
         raise error_type(name, "this is a directory, not a file") from None
-    except (gzip.BadGzipFile, zlib.error, EOFError):
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError):
         raise error_type(name, "the compressed file is truncated or damaged") from None
     except OSError as error:
         raise error_type(name, f"it cannot be read: {error.strerror or error}") from None
 
 
 def _source(name: str, file: BinaryIO, error_type: type[InputError]) -> Source:
-    magic = file.read(len(PARQUET_MAGIC))
+    magic = file.read(HEAD)
     if not magic:
         raise error_type(name, "the file is empty")
     counted = _Counted(magic, file)
-    stream = cast("BinaryIO", io.BufferedReader(counted))
+    stream = _decompressed(magic, io.BufferedReader(counted))
+    try:
+        head = stream.peek(HEAD)[:HEAD]  # type: ignore[attr-defined]
+    except OSError as error:
+        if isinstance(error, gzip.BadGzipFile):
+            raise
+        raise error_type(name, "the compressed file is truncated or damaged") from None
+    return Source(
+        name, file, stream, _size(file), head, magic.startswith(COMPRESSED), error_type, counted
+    )
+
+
+def _decompressed(magic: bytes, stored: io.BufferedReader) -> BinaryIO:
+    opened: Any = stored
     if magic.startswith(GZIP_MAGIC):
-        stream = cast("BinaryIO", gzip.GzipFile(fileobj=stream))
-    is_parquet = magic == PARQUET_MAGIC
-    return Source(name, file, stream, _size(file), is_parquet, error_type, counted)
+        opened = gzip.GzipFile(fileobj=stored)
+    elif magic.startswith(BZIP2_MAGIC):
+        opened = bz2.BZ2File(stored)
+    elif magic.startswith(XZ_MAGIC):
+        opened = lzma.LZMAFile(stored)  # noqa: SIM115 - closed with the file
+    elif magic.startswith(ZSTD_MAGIC):
+        from pyarrow import CompressedInputStream
+
+        opened = io.BufferedReader(_Adapted(CompressedInputStream(stored, "zstd")))
+    return cast("BinaryIO", opened)
+
+
+class _Adapted(io.RawIOBase):
+    """An Arrow stream as Python's buffers want it."""
+
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401 - pyarrow has no types
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        part = self._stream.read(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def _size(file: BinaryIO) -> int | None:

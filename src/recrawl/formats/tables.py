@@ -41,16 +41,25 @@ def write_table(
     Raises:
         OutputError: The table cannot be written there.
     """
-    check_target(target, kind)
     table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    write_batches([table], kind, target)
+
+
+def write_batches(tables: Iterable[Any], kind: Format, target: str | os.PathLike[str]) -> None:
+    """Write Arrow tables with the same columns as one; arguments as for `write_table`.
+
+    Raises:
+        OutputError: The table cannot be written there.
+    """
+    check_target(target, kind)
     if os.fspath(target) == STANDARD:
         with _disk_errors("standard output"):
-            shown = _escaped(table) if kind == "csv" and sys.stdout.isatty() else table
+            shown = map(_escaped, tables) if kind == "csv" and sys.stdout.isatty() else tables
             _WRITERS[kind](shown, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
     with whole_file(target) as file:
-        _WRITERS[kind](table, file)
+        _WRITERS[kind](tables, file)
 
 
 @contextmanager
@@ -105,27 +114,37 @@ def _escaped(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=list(map(printable, table.column_names)))
 
 
-def _write_csv(table: pa.Table, file: BinaryIO) -> None:
-    for i, column in enumerate(table.columns):
-        if pa.types.is_timestamp(column.type):
-            table = table.set_column(i, table.column_names[i], _iso_times(column))
-    arrow_csv.write_csv(table, file, arrow_csv.WriteOptions(quoting_style="needed"))
+def _write_csv(tables: Iterable[pa.Table], file: BinaryIO) -> None:
+    header = True
+    for table in tables:
+        for i, column in enumerate(table.columns):
+            if pa.types.is_timestamp(column.type):
+                table = table.set_column(i, table.column_names[i], _iso_times(column))  # noqa: PLW2901
+        options = arrow_csv.WriteOptions(include_header=header, quoting_style="needed")
+        arrow_csv.write_csv(table, file, options)
+        header = False
 
 
-def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
-    parquet.write_table(table, file)
+def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
+    writer: parquet.ParquetWriter | None = None
+    for table in tables:
+        writer = writer or parquet.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
 
 
-def _write_json(table: pa.Table, file: BinaryIO) -> None:
-    names = [_json_string(name).replace("%", "%%") for name in table.column_names]
-    row = "{" + ", ".join(f"{name}: %s" for name in names) + "}"
+def _write_json(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     separator = "[\n"
-    for batch in table.to_batches(JSON_BATCH_ROWS):
-        cells = zip(*(_json_cells(column) for column in batch.columns), strict=True)
-        lines = ",\n".join(row % line for line in cells)
-        file.write(f"{separator}{lines}".encode())
-        separator = ",\n"
-    file.write(b"\n]\n" if table.num_rows else b"[]\n")
+    for table in tables:
+        names = [_json_string(name).replace("%", "%%") for name in table.column_names]
+        row = "{" + ", ".join(f"{name}: %s" for name in names) + "}"
+        for batch in table.to_batches(JSON_BATCH_ROWS):
+            cells = zip(*(_json_cells(column) for column in batch.columns), strict=True)
+            lines = ",\n".join(row % line for line in cells)
+            file.write(f"{separator}{lines}".encode())
+            separator = ",\n"
+    file.write(b"[]\n" if separator == "[\n" else b"\n]\n")
 
 
 def _json_string(text: str | None) -> str:

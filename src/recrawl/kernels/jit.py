@@ -139,10 +139,13 @@ def _compiled_when_called(function: F) -> Callable[..., Any]:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many cores this process may use; ``OMP_NUM_THREADS`` may allow fewer.
+
+    Spark sets it for its workers, as several of them share a machine.
+    """
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    return min(found or 1, max(int(allowed), 1) if allowed.isdecimal() else found or 1)
 
 
 def cut(items: int, rows: int, starts: Ints | None = None) -> list[tuple[int, int]]:

@@ -1,29 +1,32 @@
 """From a crawl log to what is believed of its pages: how often each changes, and what it counts."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl import estimation
 from recrawl.errors import ArgumentError, CrawlLogError, InputError
-from recrawl.estimation import Observations, Prior, fit_host_priors, fit_prior
-from recrawl.formats.crawl_log import read_log
+from recrawl.estimation import Observations, Prior
+from recrawl.formats.crawl_log import Visits
 from recrawl.formats.importance import read_importance
+from recrawl.formats.naming import Naming
 from recrawl.formats.source import source_name
 from recrawl.hosts import number_hosts
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.planning.methods import METHODS, WITH_PRIOR, check_method, default_prior
-from recrawl.records import CrawlLog
+from recrawl.planning.memory import Memory
+from recrawl.planning.methods import check_method, default_prior
+from recrawl.planning.out_of_core import believe_spilled, spill_rest
+from recrawl.planning.parts import PageFacts, estimator_of, observed, page_facts
+from recrawl.planning.sampling import fleet_prior, host_priors, name_hashes, sample_pages
+from recrawl.records import CrawlLog, LogFacts
 
-#: A crawl log that was read, or the file it is in; "-" is standard input.
-LogSource = CrawlLog | str | os.PathLike[str]
-#: Importance per page in the order of `CrawlLog.names`, or a file with it.
+#: A crawl log that was read, or the files it is in; "-" is standard input.
+LogSource = CrawlLog | str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+#: Importance per page in the order of the pages, or a file with it.
 ImportanceSource = str | os.PathLike[str] | ArrayLike
 #: Shows a stage of the work by name, and is called with what is done and what there is to do.
 Progress = Callable[[str], AbstractContextManager[Callable[[int, int | None], object]]]
@@ -35,36 +38,42 @@ def no_progress(_stage: str) -> Iterator[Callable[[int, int | None], object]]:
     yield lambda _done, _total: None
 
 
-@dataclass(frozen=True, eq=False)
-class Beliefs:
-    """What a crawl log teaches about its pages.
+@dataclass(frozen=True)
+class Reading:
+    """How a log is read.
 
     Attributes:
-        log: The crawl log.
-        estimator: The estimation method.
-        state: Its state after all visits.
+        columns: What the log calls its columns, by our names.
+        ignore_unknown: Whether unknown columns are skipped instead of rejected.
+        memory: How many bytes of memory visits may take; by default half of what is free.
+        progress: Shows how far the work is.
     """
 
-    log: CrawlLog
-    estimator: Any
-    state: Any
+    columns: Mapping[str, str] = field(default_factory=dict)
+    ignore_unknown: bool = False
+    memory: float | str | None = None
+    progress: Progress = no_progress
 
-    @cached_property
-    def change_rate(self) -> Floats:
-        """Estimated changes per day, one element per page."""
-        rate: Floats = self.estimator.rate(self.state)
-        return rate
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the lower and upper ends of the change rates' intervals."""
-        low, high = self.estimator.interval(self.state, level)
-        return low, high
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """What a crawl log teaches about its pages; columns have one element per page.
 
-    @property
-    def observations(self) -> Ints:
-        """The number of visits that taught something, one element per page."""
-        visits: Ints = self.state.visits
-        return visits
+    Attributes:
+        facts: What there is to say about the log.
+        names: The names of the pages, an Arrow array.
+        change_rate: Estimated changes per day.
+        observations: The number of visits that taught something.
+        pages: What the log says of its pages.
+        interval: Returns the lower and upper ends of the change rates' intervals at a level.
+    """
+
+    facts: LogFacts
+    names: Any
+    change_rate: Floats
+    observations: Ints
+    pages: PageFacts
+    interval: Callable[[float], tuple[Floats, Floats]]
 
     @property
     def unknown(self) -> int:
@@ -72,26 +81,47 @@ class Beliefs:
         return int((self.observations == 0).sum())
 
 
+class Question(NamedTuple):
+    """What is to be estimated: by which method, with which prior, and the level of intervals."""
+
+    method: str
+    prior: str
+    level: float | None
+
+
 def learn(
     log: LogSource,
     *,
     method: str = "gamma",
     prior: str = "alone",
-    ignore_unknown: bool = False,
-    progress: Progress = no_progress,
+    level: float | None = 0.95,
+    reading: Reading | None = None,
 ) -> Beliefs:
     """Estimate the change rates of the pages in a crawl log; arguments as for `recrawl.plan`.
+
+    ``level`` is that of the intervals that will be asked for; None if none will.
 
     Raises:
         ArgumentError: There is no such method, or it has no such prior.
         CrawlLogError: The log is invalid, teaches nothing, or lacks what the method needs.
+        OutputError: The log is larger than memory, and the disk too small for it.
     """
     check_method(method, prior)
+    reading = reading or Reading()
+    question = Question(method, prior, level)
     if not isinstance(log, CrawlLog):
-        with progress("Reading") as advance:
-            log = read_log(log, ignore_unknown=ignore_unknown, progress=advance)
-    with progress("Estimating"):
-        return _estimate(log, method, prior)
+        memory = Memory.of(reading.memory)
+        visits = Visits.open(log, Naming(reading.columns, reading.ignore_unknown))
+        with ExitStack() as files:
+            with reading.progress("Reading") as advance:
+                spill = spill_rest(visits, memory, files, advance, by_host=prior == "host")
+            if spill is not None:
+                found = believe_spilled(visits, spill, files, question, reading.progress)
+                return Beliefs(**found)
+        log = visits.log()
+        del visits
+    with reading.progress("Estimating"):
+        return _estimate(log, question)
 
 
 def learn_weighted(
@@ -100,63 +130,59 @@ def learn_weighted(
     *,
     method: str,
     prior: str | None,
-    ignore_unknown: bool,
-    progress: Progress,
+    level: float | None,
+    reading: Reading,
 ) -> tuple[Beliefs, Floats]:
     """Return the beliefs about the pages in a log, and the importance of each page."""
     prior = default_prior(method) if prior is None else prior
-    check_method(method, prior)
-    with progress("Reading") as advance:
-        if not isinstance(log, CrawlLog):
-            log = read_log(log, ignore_unknown=ignore_unknown, progress=advance)
-        weights = _importance(log, importance, ignore_unknown=ignore_unknown)
-    return learn(log, method=method, prior=prior, progress=progress), weights
+    beliefs = learn(log, method=method, prior=prior, level=level, reading=reading)
+    return beliefs, _importance(beliefs, importance, ignore_unknown=reading.ignore_unknown)
 
 
-def _estimate(log: CrawlLog, method: str, prior: str) -> Beliefs:
-    if method == "last-modified" and log.last_modified is None:
-        raise CrawlLogError(log.source, f"the method {method} needs the column 'last_modified'")
-    observations = estimation.observe(log)
+def _estimate(log: CrawlLog, question: Question) -> Beliefs:
+    observations = observed(log, question.method)
     if not observations.rows:
         raise CrawlLogError(log.source, "no page was seen twice, so nothing can be learned")
-    settings = {"prior": _prior(prior, log, observations)} if method in WITH_PRIOR else {}
-    estimator: Any = getattr(estimation, METHODS[method])(**settings)
-    return Beliefs(log, estimator, estimator.update(estimator.start(log.pages), observations))
+    estimator = estimator_of(question.method, _prior(question.prior, log, observations))
+    state = estimator.update(estimator.start(log.pages), observations)
+    facts = log.facts
+    return Beliefs(
+        facts,
+        log.names,
+        estimator.rate(state),
+        state.visits,
+        page_facts(log, facts.last - facts.first),
+        lambda level: estimator.interval(state, level),
+    )
 
 
 def _prior(name: str, log: CrawlLog, observations: Observations) -> Prior | None:
+    if name == "alone":
+        return None
+    hashes = name_hashes(log.names)
+    fleet = fleet_prior(sample_pages(observations, hashes))
     if name == "fleet":
-        return fit_prior(observations)
-    if name == "host":
-        return fit_host_priors(observations, number_hosts(log.names)[0])
-    return None
+        return fleet
+    return host_priors(observations, hashes, number_hosts(log.names)[0], fleet)
 
 
-def _importance(log: CrawlLog, given: ImportanceSource | None, *, ignore_unknown: bool) -> Floats:
+def _importance(
+    beliefs: Beliefs, given: ImportanceSource | None, *, ignore_unknown: bool
+) -> Floats:
     """Return the importance of each page: as given, else as in the log; 1 where neither has it."""
-    source = log.source
+    source, pages = beliefs.facts.source, beliefs.facts.pages
     if given is None:
-        found = _latest_importance(log)
+        found = beliefs.pages.importance
     elif isinstance(given, str | os.PathLike):
         source = source_name(given)
-        found = read_importance(given, log.names, ignore_unknown=ignore_unknown)
+        found = read_importance(given, beliefs.names, ignore_unknown=ignore_unknown)
     else:
         found = np.asarray(given, np.float64)
-        if found.shape != (log.pages,):
-            raise ArgumentError(
-                f"importance: has shape {found.shape}; the log has {log.pages} pages"
-            )
+        if found.shape != (pages,):
+            raise ArgumentError(f"importance: has shape {found.shape}; the log has {pages} pages")
+    if found is None:
+        return np.ones(pages)
     importance = np.where(np.isnan(found), 1.0, found)
     if not importance.any():
         raise InputError(source, "no page has an importance above 0", column="importance")
-    return importance
-
-
-def _latest_importance(log: CrawlLog) -> Floats:
-    """Return the importance in the last row of each page that has one, else NaN."""
-    importance = np.full(log.pages, np.nan)
-    if log.importance is not None:
-        # Rows are in order of time, and the last assignment to an element is the one that stays.
-        given = np.flatnonzero(~np.isnan(log.importance))
-        importance[log.page[given]] = log.importance[given]
     return importance

@@ -1,5 +1,6 @@
 """What a freshness costs, and what other budgets bring."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from recrawl.planning.beliefs import (
     ImportanceSource,
     LogSource,
     Progress,
+    Reading,
     learn_weighted,
     no_progress,
 )
@@ -55,7 +57,9 @@ def freshness_cost(
     visits: Spacing = "periodic",
     method: str = "gamma",
     prior: str | None = None,
+    columns: Mapping[str, str] | None = None,
     ignore_unknown: bool = False,
+    memory: float | str | None = None,
     progress: Progress = no_progress,
 ) -> FreshnessCost:
     """Find the least budget that keeps the pages of a crawl log as fresh as wanted.
@@ -67,7 +71,9 @@ def freshness_cost(
         visits: How visits to a page are spaced.
         method: How to estimate change rates.
         prior: What to expect of a page before its first visit.
+        columns: What the log calls its columns, by our names.
         ignore_unknown: Skip unknown columns in files instead of rejecting them.
+        memory: How many bytes visits may take.
         progress: Shows how far the work is.
 
     Raises:
@@ -81,8 +87,8 @@ def freshness_cost(
         importance,
         method=method,
         prior=prior,
-        ignore_unknown=ignore_unknown,
-        progress=progress,
+        level=None,
+        reading=Reading(columns or {}, ignore_unknown, memory, progress),
     )
     with progress("Planning"):
         rate = beliefs.change_rate

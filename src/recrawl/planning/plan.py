@@ -1,5 +1,6 @@
 """A plan: how often to visit every page, when next, and what that brings."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,14 +18,18 @@ from recrawl.planning.beliefs import (
     ImportanceSource,
     LogSource,
     Progress,
+    Reading,
     learn_weighted,
     no_progress,
 )
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
 from recrawl.quantities import rate
-from recrawl.records import CrawlLog, Outcome
-from recrawl.units import MICROSECONDS_A_DAY, MICROSECONDS_A_SECOND, SECONDS_A_DAY, quoted
+from recrawl.units import MICROSECONDS_A_SECOND, SECONDS_A_DAY, quoted
 
+#: The level of a plan's intervals.
+LEVEL = 0.95
+#: How many pages are written at a time.
+BATCH_PAGES = 1 << 20
 #: A host's budget counts as used up when no more than this share of it is left.
 SLACK = 1e-9
 
@@ -63,7 +68,7 @@ class Plan:
     @property
     def page(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """The names of the pages, as an Arrow array."""
-        return self.beliefs.log.names
+        return self.beliefs.names
 
     @property
     def change_rate(self) -> Floats:
@@ -83,7 +88,7 @@ class Plan:
     @cached_property
     def next_visit(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """When each page is due, as an Arrow array; null for a page that gets no visits."""
-        return next_visits(last_visits(self.beliefs.log), self.crawl_rate)
+        return next_visits(self.beliefs.pages.last_visit, self.crawl_rate)
 
     @cached_property
     def saturated_hosts(self) -> Bools:
@@ -95,16 +100,31 @@ class Plan:
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of the plan by name, with 95 % intervals, as they go to a file."""
-        low, high = self.beliefs.interval(0.95)
+        return self._columns(0, len(self.page))
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the columns as Arrow tables, some pages after another, which takes less memory."""
+        for first in range(0, len(self.page), BATCH_PAGES):
+            yield pa.table(self._columns(first, first + BATCH_PAGES))
+
+    def _columns(self, first: int, last: int) -> dict[str, Any]:
+        """Return the columns of some of the pages."""
+        here = slice(first, last)
+        low, high = self._interval
+        due = next_visits(self.beliefs.pages.last_visit[here], self.crawl_rate[here])
         return {
-            "page": self.page,
-            "change_rate": self.change_rate,
-            "low": low,
-            "high": high,
-            "importance": self.importance,
-            "crawl_rate": self.crawl_rate,
-            "next_visit": self.next_visit,
+            "page": self.page[here],
+            "change_rate": self.change_rate[here],
+            "low": low[here],
+            "high": high[here],
+            "importance": self.importance[here],
+            "crawl_rate": self.crawl_rate[here],
+            "next_visit": due,
         }
+
+    @cached_property
+    def _interval(self) -> tuple[Floats, Floats]:
+        return self.beliefs.interval(LEVEL)
 
 
 def plan(
@@ -116,13 +136,16 @@ def plan(
     visits: Spacing = "periodic",
     method: str = "gamma",
     prior: str | None = None,
+    columns: Mapping[str, str] | None = None,
     ignore_unknown: bool = False,
+    memory: float | str | None = None,
     progress: Progress = no_progress,
 ) -> Plan:
     """Plan how often to visit every page in a crawl log, so that the copy is freshest.
 
     Args:
-        log: A log from `read_log`, or the file it is in: CSV or Parquet, "-" for standard input.
+        log: A log from `read_log`, or where it is: a file, a folder or a pattern, or several of
+            them, as for `read_log`.
         budget: Visits per day for all pages together.
         importance: How much the freshness of each page counts: a file with the columns page and
             importance, or one number per page. By default the column importance of the log, and 1
@@ -133,12 +156,16 @@ def plan(
         prior: What to expect of a page before its first visit: nothing ("alone"), or what all pages
             of the log ("fleet") or of its host ("host") are like. By default "fleet", if the
             method has a prior.
+        columns: What the log calls its columns, by our names, such as ``{"page": "url"}``.
         ignore_unknown: Skip unknown columns in files instead of rejecting them.
+        memory: How many bytes visits may take, or a text such as "2GB"; by default half of what is
+            free. A larger log is dealt to temporary files, and the plan is the same.
         progress: Shows how far the work is.
 
     Raises:
         ArgumentError: An argument is invalid, or hosts have a budget but a page has no host.
         InputError: A file is invalid; the message says where and why.
+        OutputError: The log is larger than memory, and the disk too small for it.
     """
     check_choice("visits", visits, SPACINGS)
     budget = rate("budget", budget)
@@ -148,11 +175,11 @@ def plan(
         importance,
         method=method,
         prior=prior,
-        ignore_unknown=ignore_unknown,
-        progress=progress,
+        level=LEVEL,
+        reading=Reading(columns or {}, ignore_unknown, memory, progress),
     )
     with progress("Planning"):
-        host = None if host_budget is None else _hosts(beliefs.log)
+        host = None if host_budget is None else _hosts(beliefs.names)
         changes = beliefs.change_rate
         best = allocate(
             changes, budget, importance=weights, visits=visits, host=host, host_budget=host_budget
@@ -172,36 +199,9 @@ def plan(
 
 def logged_freshness(beliefs: Beliefs, importance: Floats, visits: Spacing) -> CurvePoint:
     """Return how often the log's crawler visits, and how fresh that is expected to keep pages."""
-    rates = visit_rates(beliefs.log)
+    rates = beliefs.pages.visit_rate
     fresh = freshness(rates, beliefs.change_rate, importance=importance, visits=visits)
     return CurvePoint(float(rates.sum()), fresh)
-
-
-def visit_rates(log: CrawlLog) -> Floats:
-    """Return how often each page was seen: visits per day, from its first to its last.
-
-    A page seen once counts as seen once in the time that the log covers.
-    """
-    page, time = _seen(log)
-    first, last = np.zeros(log.pages, np.int64), np.zeros(log.pages, np.int64)
-    last[page] = time
-    first[page[::-1]] = time[::-1]
-    times_seen = np.bincount(page, minlength=log.pages)
-    covered = float(np.ptp(log.time))
-    gaps = np.where(times_seen > 1, times_seen - 1, times_seen)
-    return gaps * MICROSECONDS_A_DAY / np.where(times_seen > 1, last - first, covered)
-
-
-def last_visits(log: CrawlLog) -> Ints:
-    """Return when each page was last seen, or last tried if it was never seen.
-
-    A visit that failed or found the page gone did not see it.
-    """
-    last = np.empty(log.pages, np.int64)
-    last[log.page] = log.time
-    page, time = _seen(log)
-    last[page] = time
-    return last
 
 
 def next_visits(last_visit: Ints, crawl_rate: Floats) -> pa.Array:
@@ -219,15 +219,9 @@ def next_visits(last_visit: Ints, crawl_rate: Floats) -> pa.Array:
     return pa.array(seconds.astype("datetime64[s]"), pa.timestamp("s", "UTC"), mask=never)
 
 
-def _seen(log: CrawlLog) -> tuple[Ints, Ints]:
-    """Return the pages and times of visits that saw the page."""
-    seen = (log.outcome != Outcome.FAILED) & (log.outcome != Outcome.GONE)
-    return log.page[seen], log.time[seen]
-
-
-def _hosts(log: CrawlLog) -> Ints:
-    host, names = number_hosts(log.names)
+def _hosts(pages: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
+    host, names = number_hosts(pages)
     if "" in names:
-        page = quoted(str(log.names[int(np.argmax(host == names.index("")))].as_py()))
+        page = quoted(str(pages[int(np.argmax(host == names.index("")))].as_py()))
         raise ArgumentError(f"host_budget: the page {page} is not a URL, so it has no host")
     return host

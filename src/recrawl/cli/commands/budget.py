@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from recrawl.cli.options import (
+    Columns,
     IgnoreUnknown,
     Importance,
     Log,
+    Memory,
     Method,
     Output,
     OutputFormat,
@@ -16,6 +18,7 @@ from recrawl.cli.options import (
     check_one_pipe,
     check_targets,
     errors_name_options,
+    named_columns,
     output_format,
 )
 
@@ -40,7 +43,9 @@ def budget(
     ] = None,
     format_: OutputFormat = None,
     output: Output = None,
+    columns: Columns = None,
     ignore_unknown: IgnoreUnknown = False,
+    memory: Memory = None,
 ) -> None:
     """Find how many visits it takes to keep the pages of a crawl log as fresh as you want.
 
@@ -67,7 +72,9 @@ def budget(
             visits=cast("Spacing", visits),
             method=method,
             prior=prior,
+            columns=named_columns(columns),
             ignore_unknown=ignore_unknown,
+            memory=memory,
             progress=progress_bar,
         )
     with progress_bar("Writing"):

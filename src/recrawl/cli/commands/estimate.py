@@ -5,14 +5,17 @@ from typing import Annotated
 import typer
 
 from recrawl.cli.options import (
+    Columns,
     IgnoreUnknown,
     Log,
+    Memory,
     Method,
     Output,
     OutputFormat,
     Prior,
     check_targets,
     errors_name_options,
+    named_columns,
     output_format,
 )
 from recrawl.cli.output import say
@@ -30,16 +33,20 @@ def estimate(
     ] = 0.95,
     format_: OutputFormat = None,
     output: Output = None,
+    columns: Columns = None,
     ignore_unknown: IgnoreUnknown = False,
+    memory: Memory = None,
 ) -> None:
     """Estimate how often every page in a crawl log changes.
 
-    A log has the columns page, time and changed (0 or 1, empty at the first visit); optional are
-    outcome (first, changed, unchanged, failed, gone), crawl_rate, last_modified and importance.
+    A log has the columns page, time and changed (0 or 1, empty at the first visit); in place of
+    changed, outcome (first, changed, unchanged, failed, gone) or digest; optional are status,
+    crawl_rate, last_modified and importance.
     Rates are changes per day. Examples:
 
         recrawl estimate crawl.csv
         recrawl estimate crawl.parquet --prior host -o rates.parquet
+        recrawl estimate index/ --columns page=url,digest=content_sha1 --memory 4GB
         zcat crawl.csv.gz | recrawl estimate - --format json
     """
     if not 0 < level < 1:
@@ -48,20 +55,21 @@ def estimate(
     check_targets(None, kind, output or "-")
     from recrawl.cli.render.estimates import estimate_columns, print_estimates
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.terminal import log_summary
+    from recrawl.cli.render.terminal import log_summary, say_notes
     from recrawl.formats.tables import write_table
-    from recrawl.planning.beliefs import learn
+    from recrawl.planning.beliefs import Reading, learn
 
     with errors_name_options():
         beliefs = learn(
             log,
             method=method,
             prior=prior,
-            ignore_unknown=ignore_unknown,
-            progress=progress_bar,
+            level=level,
+            reading=Reading(named_columns(columns), ignore_unknown, memory, progress_bar),
         )
     if kind == "table":
         print_estimates(beliefs, level)
     else:
         write_table(estimate_columns(beliefs, level), kind, output or "-")
-    say(log_summary(beliefs.log, unknown=beliefs.unknown), err=kind != "table")
+    say_notes(beliefs.facts)
+    say(log_summary(beliefs.facts, unknown=beliefs.unknown), err=kind != "table")

@@ -5,23 +5,31 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from recrawl.cli.options import (
+    Columns,
     IgnoreUnknown,
     Importance,
     Log,
+    Memory,
     Method,
     Output,
     OutputFormat,
     PlanPrior,
     Visits,
+    check_choice,
     check_one_pipe,
     check_targets,
     errors_name_options,
+    named_columns,
     output_format,
     visits_a_day,
 )
+from recrawl.errors import ArgumentError
 
 if TYPE_CHECKING:
     from recrawl.planning.methods import Spacing
+
+#: What computes a plan.
+ENGINES = ("local", "spark")
 
 
 def plan(
@@ -41,7 +49,20 @@ def plan(
     prior: PlanPrior = None,
     format_: OutputFormat = None,
     output: Output = None,
+    columns: Columns = None,
     ignore_unknown: IgnoreUnknown = False,
+    memory: Memory = None,
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What computes the plan: this machine, or spark."),
+    ] = "local",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The master of Spark: local[4], spark://host:7077. Default: as Spark is set up.",
+        ),
+    ] = None,
 ) -> None:
     """Plan how often to visit every page in a crawl log, so that the copy is freshest.
 
@@ -51,15 +72,42 @@ def plan(
         recrawl plan crawl.csv --budget 1000/day
         recrawl plan crawl.parquet --budget 2/s --host-budget 50/h -o plan.parquet
         recrawl plan crawl.csv --budget 500/h --importance views.csv --format json
+        recrawl plan s3a://logs/ --budget 9e8/day --engine spark -o s3a://plans/today.parquet
     """
     check_one_pipe(log, importance)
     per_day = visits_a_day("--budget", budget)
     per_host = None if host_budget is None else visits_a_day("--host-budget", host_budget)
     kind = output_format(format_, output)
+    check_choice("--engine", engine, ENGINES)
+    if master is not None and engine != "spark":
+        raise ArgumentError("--master: it is for --engine spark only")
+    if engine == "spark":
+        if output is None or kind == "table":
+            raise ArgumentError("--engine: Spark writes a folder; name it with -o plan.parquet")
+        from recrawl.cli.render.plan import print_spark
+        from recrawl.formats.naming import Naming
+        from recrawl.spark.job import run
+
+        with errors_name_options():
+            found = run(
+                log,
+                output,
+                kind,
+                master=master,
+                budget=per_day,
+                importance=importance,
+                host_budget=per_host,
+                visits=cast("Spacing", visits),
+                method=method,
+                prior=prior,
+                naming=Naming(named_columns(columns), ignore_unknown),
+            )
+        print_spark(*found)
+        return
     check_targets(None, kind, output or "-")
     from recrawl.cli.render.plan import print_pages, print_summary
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.formats.tables import write_table
+    from recrawl.formats.tables import write_batches
     from recrawl.planning.plan import plan as make_plan
 
     with errors_name_options():
@@ -71,12 +119,14 @@ def plan(
             visits=cast("Spacing", visits),
             method=method,
             prior=prior,
+            columns=named_columns(columns),
             ignore_unknown=ignore_unknown,
+            memory=memory,
             progress=progress_bar,
         )
     if kind == "table":
         print_pages(made)
     else:
         with progress_bar("Writing"):
-            write_table(made.columns(), kind, output or "-")
+            write_batches(made.batches(), kind, output or "-")
     print_summary(made, err=kind != "table")

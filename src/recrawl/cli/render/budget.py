@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from recrawl.cli.output import say
-from recrawl.cli.render.terminal import ANY_WIDTH, log_summary, number, per_day, percent
+from recrawl.cli.render.terminal import ANY_WIDTH, log_summary, number, per_day, percent, say_notes
 from recrawl.kernels.jit import Floats
 from recrawl.planning.cost import FreshnessCost
 from recrawl.units import format_duration, format_rate
@@ -25,10 +25,11 @@ PAID, BEYOND = "cyan", "bright_black"
 
 def print_summary(cost: FreshnessCost, *, err: bool) -> None:
     """Print what the freshness costs, what the log's own visits bring, and what was read."""
+    say_notes(cost.beliefs.facts)
     for line in (
         in_words(cost),
         compared(cost),
-        log_summary(cost.beliefs.log, unknown=cost.beliefs.unknown),
+        log_summary(cost.beliefs.facts, unknown=cost.beliefs.unknown),
     ):
         say(line, err=err)
 
@@ -39,7 +40,7 @@ def in_words(cost: FreshnessCost) -> str:
     if visits == 0.0:
         return f"{fresh} fresh costs no visits: that share was never seen to change"
     rate = format_rate(visits)
-    every = format_duration(cost.beliefs.log.pages / visits)
+    every = format_duration(cost.beliefs.facts.pages / visits)
     cost_per_day = per_day(visits) if rate.endswith("per day") else f"{per_day(visits)}, {rate}"
     return f"{fresh} fresh costs {cost_per_day}; each page is visited every {every} on average"
 

@@ -15,7 +15,7 @@ def estimate_columns(beliefs: Beliefs, level: float) -> dict[str, Any]:
     """Return the estimates as the columns of a table."""
     low, high = beliefs.interval(level)
     return {
-        "page": beliefs.log.names,
+        "page": beliefs.names,
         "rate": beliefs.change_rate,
         "low": low,
         "high": high,
@@ -35,7 +35,7 @@ def print_estimates(beliefs: Beliefs, level: float) -> None:
             table, found["page"][page], [rate, f"{low} – {high}", f"{found['visits'][page]:,}"]
         )
     show(table)
-    if beliefs.log.pages > table.row_count:
+    if beliefs.facts.pages > table.row_count:
         say(f"These {table.row_count} change most often; --format csv or -o FILE lists all pages.")
 
 

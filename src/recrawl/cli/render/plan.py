@@ -14,6 +14,7 @@ from recrawl.cli.render.terminal import (
     page_table,
     per_day,
     percent,
+    say_notes,
     show,
 )
 from recrawl.kernels.jit import Ints
@@ -64,8 +65,21 @@ def print_summary(plan: Plan, *, err: bool) -> None:
     ):
         table.add_row(name, number(visits), percent(share))
     show(table, err=err)
-    for line in (*remarks(plan), log_summary(plan.beliefs.log, unknown=plan.beliefs.unknown)):
+    say_notes(plan.beliefs.facts)
+    for line in (*remarks(plan), log_summary(plan.beliefs.facts, unknown=plan.beliefs.unknown)):
         say(line, err=err)
+
+
+def print_spark(pages: int, totals: dict[str, float]) -> None:
+    """Print what a plan brings that Spark has written."""
+    table = Table()
+    table.add_column("")
+    for heading in ("visits per day", "expected freshness"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_row("all pages alike", number(totals["budget"]), percent(totals["alike"]))
+    table.add_row("this plan", number(totals["visits"]), percent(totals["freshness"]))
+    show(table, err=True)
+    say(count(pages, "page"), err=True)
 
 
 def remarks(plan: Plan) -> list[str]:

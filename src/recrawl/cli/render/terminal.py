@@ -9,8 +9,9 @@ from rich import box, table
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from recrawl.cli.output import complain
 from recrawl.escaping import printable as printable  # noqa: PLC0414 - for screens
-from recrawl.records import CrawlLog
+from recrawl.records import LogFacts
 
 #: Maximum number of pages in a table.
 SHOWN = 20
@@ -56,16 +57,21 @@ def add_page(table: Table, page: object, cells: Iterable[str]) -> None:
     table.add_row(Text(printable(str(page))), *cells)
 
 
-def log_summary(log: CrawlLog, *, unknown: int) -> str:
+def log_summary(log: LogFacts, *, unknown: int) -> str:
     """Return one line about what was read, and how many pages have nothing to learn from."""
-    first, last = int(log.time.min()), int(log.time.max())
-    counts = f"{count(log.pages, 'page')}, {count(log.page.size, 'visit')}"
-    parts = [f"{counts} from {_date(first)} to {_date(last)}"]
+    counts = f"{count(log.pages, 'page')}, {count(log.visits, 'visit')}"
+    parts = [f"{counts} from {_date(log.first)} to {_date(log.last)}"]
     if unknown:
         parts.append(f"{count(unknown, 'page')} with no visit to learn from")
     if log.duplicates:
         parts.append(f"{count(log.duplicates, 'repeated row')} dropped")
     return "; ".join(parts)
+
+
+def say_notes(log: LogFacts) -> None:
+    """Say on standard error what should be known about how a log was read."""
+    for note in log.notes:
+        complain(f"{log.source}: {note}")
 
 
 def count(number: int, thing: str) -> str:

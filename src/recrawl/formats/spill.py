@@ -1,0 +1,238 @@
+"""Visits dealt by page to temporary files, so that a log of any length is folded part by part.
+
+The files have no name: whatever ends the process, the system takes them back.
+"""
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, BinaryIO, NamedTuple, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import ipc
+
+from recrawl.errors import OutputError
+from recrawl.formats.crawl_log import Visits, sorted_visits
+from recrawl.hosts import number_hosts
+from recrawl.kernels.grouping import stable_order
+from recrawl.kernels.hashing import Hashes, hash_column
+from recrawl.kernels.jit import Ints
+from recrawl.records import CrawlLog
+
+#: Rows are dealt to this many files, by the highest bits of the hash of their page.
+BITS = 6
+PARTITIONS = 1 << BITS
+#: Rows dealt at a time: each file gets some ten thousand of them in one write.
+CHUNK_ROWS = 1 << 20
+
+_COMPRESSED = ipc.IpcWriteOptions(compression="lz4")
+_PLAIN = ipc.IpcWriteOptions()
+_LIKE_PAGES = {"page", "offset"}
+
+
+class Part(NamedTuple):
+    """All visits to some of the pages.
+
+    Attributes:
+        log: The visits, sorted by page and time.
+        first_row: Where in the whole log each page comes first.
+    """
+
+    log: CrawlLog
+    first_row: Ints
+
+
+@final
+class Spill:
+    """The visits of a log in temporary files, those of a page in one of them.
+
+    Args:
+        visits: The log. What it has kept is dealt first.
+        files: Closes the files, whatever happens.
+        by_host: Whether the pages of a host are dealt to one file, too.
+
+    Attributes:
+        rows: The number of rows dealt.
+        first: The time of the first visit, in microseconds.
+        last: The time of the last one.
+    """
+
+    def __init__(self, visits: Visits, files: ExitStack, *, by_host: bool = False) -> None:
+        self._visits, self._by_host = visits, by_host
+        self._files = [_Table(files) for _ in range(PARTITIONS)]
+        #: For each batch of each file, the number of rows dealt before its chunk.
+        self._bases: list[list[int]] = [[] for _ in range(PARTITIONS)]
+        self._waiting: list[dict[str, Any]] = []
+        self._waiting_rows = 0
+        self.rows = 0
+        self.first, self.last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+        kept, visits.kept = visits.kept, {}
+        for number in range(len(kept["page"]) if kept else 0):
+            self.add({name: _taken(parts, number) for name, parts in kept.items()})
+
+    def add(self, batch: dict[str, Any]) -> None:
+        """Deal a batch of visits, as `Visits.batches` yields them.
+
+        Raises:
+            OutputError: The disk is full.
+        """
+        if pa.types.is_dictionary(batch["page"].type):
+            batch["page"] = batch["page"].dictionary_decode()
+        self._waiting.append(batch)
+        self._waiting_rows += len(batch["page"])
+        if self._waiting_rows >= CHUNK_ROWS:
+            self._deal()
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the visits of some pages after another, each once: their files are removed."""
+        self._deal()
+        for file, bases in zip(self._files, self._bases, strict=True):
+            if bases:
+                yield self._part(file, bases)
+            file.close()
+
+    def _deal(self) -> None:
+        chunk, self._waiting, self._waiting_rows = self._waiting, [], 0
+        if not chunk:
+            return
+        page = pa.concat_arrays([batch.pop("page") for batch in chunk])
+        columns = {name: np.concatenate([batch[name] for batch in chunk]) for name in chunk[0]}
+        time = columns["time"]
+        self.first = min(self.first, int(time.min()))
+        self.last = max(self.last, int(time.max()))
+        starts, order = stable_order(self._numbers(page), PARTITIONS)
+        arrays = [pa.array(order.astype(np.uint32)), page.take(pa.array(order))]
+        arrays += [pa.array(column[order]) for column in columns.values()]
+        dealt = pa.record_batch(arrays, ["offset", "page", *columns])
+        for number, file in enumerate(self._files):
+            low, high = int(starts[number]), int(starts[number + 1])
+            if low < high:
+                file.write(dealt.slice(low, high - low), _COMPRESSED)
+                self._bases[number].append(self.rows)
+        self.rows += len(page)
+
+    def _numbers(self, page: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
+        """Return the number of the file that each row is dealt to."""
+        if self._by_host:
+            host, names = number_hosts(page)
+            hashes: Hashes = hash_column(pa.array(names, pa.large_string()))[host]
+        else:
+            hashes = hash_column(page)
+        return (hashes >> np.uint64(64 - BITS)).astype(np.int64)
+
+    def _part(self, file: "_Table", bases: list[int]) -> Part:
+        table = file.read()
+        lengths = [len(chunk) for chunk in table["offset"].chunks]
+        row = np.repeat(np.array(bases), lengths) + table["offset"].to_numpy()
+        coded = pa.concat_arrays(table["page"].chunks).dictionary_encode()
+        page = coded.indices.to_numpy().astype(np.int64)
+        first_row = np.empty(len(coded.dictionary), np.int64)
+        first_row[page[::-1]] = row[::-1]
+        names = [name for name in table.column_names if name not in _LIKE_PAGES]
+        columns = {name: table[name].to_numpy() for name in names}
+        del table
+        log = sorted_visits(self._visits, page, coded.dictionary, columns, lambda at: row[at])
+        return Part(log, first_row)
+
+
+@final
+class _Table:
+    """Record batches in a temporary file."""
+
+    def __init__(self, files: ExitStack) -> None:
+        files.callback(self.close)
+        self._file: BinaryIO | None = None
+        self._writer: Any = None
+
+    def write(self, batch: Any, options: Any) -> None:  # noqa: ANN401 - pyarrow has no types
+        with full_disk():
+            if self._writer is None:
+                # Unbuffered: Arrow writes large pieces.
+                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+                self._writer = ipc.new_stream(self._file, batch.schema, options=options)
+            self._writer.write_batch(batch)
+
+    def read(self) -> Any:  # noqa: ANN401
+        assert self._file is not None
+        with full_disk():
+            self._writer.close()
+        self._file.seek(0)
+        return ipc.open_stream(self._file).read_all()
+
+    def close(self) -> None:
+        """Remove the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+@final
+class Stash:
+    """Columns in temporary files, by number of the part they belong to.
+
+    Args:
+        files: Closes the files, whatever happens.
+    """
+
+    def __init__(self, files: ExitStack) -> None:
+        self._files = files
+        self._tables: dict[int, _Table] = {}
+
+    def put(self, number: int, columns: dict[str, NDArray[Any]]) -> None:
+        """Write columns of one length.
+
+        Raises:
+            OutputError: The disk is full.
+        """
+        self._tables[number] = _Table(self._files)
+        arrays = [pa.array(column) for column in columns.values()]
+        self._tables[number].write(pa.record_batch(arrays, list(columns)), _PLAIN)
+
+    def take(self, number: int) -> dict[str, NDArray[Any]]:
+        """Return columns that were written."""
+        table = self._tables[number].read()
+        return {name: table[name].to_numpy() for name in table.column_names}
+
+    def drop(self, number: int) -> None:
+        """Remove columns."""
+        self._tables.pop(number).close()
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Say in a sentence that the disk for temporary files is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise OutputError(_too_small(None)) from None
+
+
+def check_disk(needed: int) -> None:
+    """Check that temporary files will fit, before hours are spent.
+
+    Raises:
+        OutputError: They will not.
+    """
+    if shutil.disk_usage(tempfile.gettempdir()).free < needed:
+        raise OutputError(_too_small(needed))
+
+
+def _too_small(needed: int | None) -> str:
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free / 1e9
+    need = "it is full" if needed is None else f"about {needed / 1e9:,.1f} GB are needed"
+    return (
+        f"{folder}: {need}, and {free:,.1f} GB are free there for temporary files; "
+        "let TMPDIR name a folder on a larger disk, or give more --memory"
+    )
+
+
+def _taken(parts: list[Any], number: int) -> Any:  # noqa: ANN401
+    """Return an item of a list, which no longer holds it."""
+    item, parts[number] = parts[number], None
+    return item

@@ -1,0 +1,88 @@
+"""How much memory the visits of a log may take, and how much they would."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recrawl.errors import ArgumentError
+from recrawl.formats.rows import Rows
+from recrawl.quantities import number
+from recrawl.units import parse_size
+
+#: The share of the free memory that visits take unless something else was said.
+SHARE = 0.5
+#: What a visit takes while it is sorted and folded, without the name of its page, in bytes.
+BYTES_PER_VISIT = 80
+#: How many rows are read before the size of the whole log is guessed from them.
+ENOUGH_ROWS = 1 << 20
+#: Files that say how much memory there is.
+_MEMORY_INFO = Path("/proc/meminfo")
+_GROUP_LIMIT, _GROUP_USE = (
+    Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current")
+)
+
+
+class Memory(NamedTuple):
+    """How many bytes visits may take."""
+
+    limit: float
+
+    @classmethod
+    def of(cls, given: float | str | None) -> "Memory":
+        """Return what was given, such as ``"2GB"``, or a share of the free memory.
+
+        >>> Memory.of("2GB").limit
+        2000000000.0
+        """
+        if given is None:
+            return cls(SHARE * free_memory())
+        limit = number("memory", given) if not isinstance(given, str) else _parsed(given)
+        if not limit > 0:
+            raise ArgumentError(f"memory: {limit:g} is not above 0; write for example 2GB")
+        return cls(limit)
+
+    def is_exceeded(self, kept: int, rows: Rows) -> bool:
+        """Return whether a log takes more memory than it may, as far as its first rows tell.
+
+        Args:
+            kept: The bytes that the names of the pages read so far take.
+            rows: The rows read so far.
+        """
+        needed = needed_bytes(kept, rows)
+        if needed > self.limit:
+            return True
+        return rows.count >= ENOUGH_ROWS and needed * share_left(rows) > self.limit
+
+
+def _parsed(text: str) -> float:
+    try:
+        return parse_size(text)
+    except ArgumentError as error:
+        raise ArgumentError(f"memory: {error}") from None
+
+
+def needed_bytes(kept: int, rows: Rows) -> int:
+    """Return about how much memory the rows read so far take while they are sorted and folded."""
+    return BYTES_PER_VISIT * rows.count + 2 * kept
+
+
+def share_left(rows: Rows) -> float:
+    """Return how many times larger the log is than what was read of it; 1 if that is unknown."""
+    return max(rows.size / rows.done, 1.0) if rows.size and rows.done else 1.0
+
+
+def free_memory() -> int:
+    """Return how many bytes of memory are free, for this machine or for its container."""
+    free = _free_here()
+    with suppress(OSError, ValueError):
+        limit, used = (int(path.read_text()) for path in (_GROUP_LIMIT, _GROUP_USE))
+        free = min(free, limit - used)
+    return max(free, 1)
+
+
+def _free_here() -> int:
+    with suppress(OSError, ValueError, StopIteration):
+        lines: Any = _MEMORY_INFO.read_text().splitlines()
+        return 1024 * int(next(line.split()[1] for line in lines if line.startswith("MemAvail")))
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

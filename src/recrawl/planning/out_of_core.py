@@ -1,0 +1,287 @@
+"""Logs larger than memory: visits are dealt by page to temporary files and folded file by file.
+
+    batches ──▶ too large? ──no──▶ kept, and folded at once
+                    │ yes
+                    ▼
+    dealt by hash of page ──▶ each file: sort, observe ──▶ sample ──▶ prior
+                                          │                            │
+                                          ▼                            ▼
+                              observations of each file ──▶ beliefs, in the order of the log
+
+The sample that a prior is learned from does not depend on how pages are dealt, and pages come out
+in their order in the log: the numbers are the same to the last bit as in memory.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from recrawl.errors import CrawlLogError
+from recrawl.estimation import Observations, Prior
+from recrawl.formats.crawl_log import Visits
+from recrawl.formats.spill import Part, Spill, Stash, check_disk
+from recrawl.hosts import number_hosts
+from recrawl.kernels.hashing import Hashes
+from recrawl.kernels.jit import Floats, Ints
+from recrawl.planning.memory import Memory, share_left
+from recrawl.planning.parts import (
+    Believed,
+    PageFacts,
+    believed,
+    estimator_of,
+    observed,
+    page_facts,
+)
+from recrawl.planning.sampling import fleet_prior, host_priors, lowest, name_hashes, sample_pages
+from recrawl.records import LogFacts
+
+if TYPE_CHECKING:
+    from recrawl.planning.beliefs import Progress, Question
+
+Advance = Callable[[int, int | None], object]
+
+#: Ranges of pages that names are put in order by: memory holds all names once, and one range twice.
+RANGES = 32
+#: The names of columns that observations may have.
+_COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
+
+
+def spill_rest(
+    visits: Visits, memory: Memory, files: ExitStack, advance: Advance, *, by_host: bool = False
+) -> Spill | None:
+    """Read a log; if it takes more memory than it may, deal it to temporary files.
+
+    Args:
+        visits: The log. Where it is not too large, all its visits are kept there.
+        memory: What it may take.
+        files: Closes temporary files in the end.
+        advance: Called with the rows read, and about how many there are.
+        by_host: Whether to keep the pages of a host together.
+
+    Returns:
+        The temporary files, or None if all visits are kept.
+
+    Raises:
+        OutputError: The disk is too small for them.
+    """
+    spill: Spill | None = None
+    names = 0
+    for batch in visits.batches():
+        names += _bytes_of(batch["page"])
+        if spill is None and memory.is_exceeded(names, visits.rows):
+            stored = sum(column.nbytes for column in batch.values()) / len(batch["page"])
+            check_disk(int(visits.rows.count * stored * share_left(visits.rows)))
+            spill = Spill(visits, files, by_host=by_host)
+        if spill is None:
+            visits.keep(batch)
+        else:
+            spill.add(batch)
+        rows = visits.rows
+        advance(rows.count, int(rows.count * share_left(rows)) if rows.size else None)
+    return spill
+
+
+def _bytes_of(page: Any) -> int:  # noqa: ANN401 - pyarrow has no types
+    return 0 if pa.types.is_integer(page.type) else int(page.nbytes)
+
+
+@dataclass
+class _Folded:
+    """What was found in one of the files; its observations are in a temporary file.
+
+    Attributes:
+        names: The pages.
+        first_row: Where each comes first in the log.
+        facts: What the log says of them.
+        rows: How many observations each has.
+        host: The host of each, numbered within the part, if it is needed,
+        hashes: and the hash of its name.
+        position: Where each comes among all pages.
+    """
+
+    names: Any
+    first_row: Ints
+    facts: PageFacts
+    rows: Ints
+    host: Ints | None
+    hashes: Hashes | None
+    position: Ints
+
+
+def believe_spilled(
+    visits: Visits, spill: Spill, files: ExitStack, question: "Question", progress: "Progress"
+) -> dict[str, Any]:
+    """Return the attributes of `Beliefs` about the pages of a log in temporary files.
+
+    Raises:
+        CrawlLogError: The log is invalid, teaches nothing, or lacks what the method needs.
+        OutputError: The disk is full.
+    """
+    stash, parts = Stash(files), list[_Folded]()
+    duplicates = done = 0
+    with progress("Folding") as advance:
+        for part in spill.parts():
+            parts.append(_folded(len(parts), part, spill.last - spill.first, question, stash))
+            duplicates += part.log.duplicates
+            done += part.log.page.size + part.log.duplicates
+            advance(done, spill.rows)
+    if not any(one.rows.any() for one in parts):
+        raise CrawlLogError(visits.source, "no page was seen twice, so nothing can be learned")
+    _place(parts)
+    fleet = None if question.prior == "alone" else _fleet_prior(parts, stash)
+    names, facts = _names_in_order(parts), _facts_in_order(parts)
+    with progress("Estimating") as advance:
+        found = _believed(parts, stash, question, fleet, advance)
+    known = LogFacts(
+        visits.source,
+        len(names),
+        spill.rows - duplicates,
+        spill.first,
+        spill.last,
+        duplicates,
+        tuple(visits.notes),
+    )
+    return {
+        "facts": known,
+        "names": names,
+        "change_rate": found.change_rate,
+        "observations": found.observations,
+        "pages": facts,
+        "interval": _kept_interval(found, question.level),
+    }
+
+
+def _kept_interval(
+    found: Believed, level: float | None
+) -> Callable[[float], tuple[Floats, Floats]]:
+    def interval(asked: float) -> tuple[Floats, Floats]:
+        if asked != level or found.low is None or found.high is None:
+            raise ValueError(f"the intervals at {asked} were not kept")
+        return found.low, found.high
+
+    return interval
+
+
+def _folded(number: int, part: Part, covered: int, question: "Question", stash: Stash) -> _Folded:
+    """Fold the visits of a file, and put their observations into another."""
+    log = part.log
+    seen = observed(log, question.method)
+    columns = {name: getattr(seen, name) for name in _COLUMNS}
+    stash.put(number, {name: values for name, values in columns.items() if values is not None})
+    rows = np.bincount(seen.page, minlength=log.pages)
+    by_host = question.prior == "host"
+    return _Folded(
+        log.names,
+        part.first_row,
+        page_facts(log, covered),
+        rows,
+        host=number_hosts(log.names)[0] if by_host else None,
+        hashes=name_hashes(log.names) if by_host else None,
+        position=np.empty(0, np.int64),
+    )
+
+
+def _place(parts: Sequence[_Folded]) -> None:
+    """Note where each page comes among all: in order of first appearance in the log."""
+    first_row = np.concatenate([one.first_row for one in parts])
+    # Each part is in order already, which a stable sort makes use of.
+    order = np.argsort(first_row, kind="stable")
+    del first_row
+    position = np.empty(order.size, np.int64)
+    position[order] = np.arange(order.size)
+    for one, here in zip(parts, _spans(parts), strict=True):
+        one.position, one.first_row = position[here], np.empty(0, np.int64)
+
+
+def _spans(parts: Sequence[_Folded]) -> list[slice]:
+    ends = np.cumsum([0, *(one.rows.size for one in parts)]).tolist()
+    return [slice(low, high) for low, high in pairwise(ends)]
+
+
+def _in_order(parts: Sequence[_Folded], columns: Sequence[Any]) -> Any:  # noqa: ANN401
+    """Return one column of all pages from one per part."""
+    out = np.empty(sum(column.size for column in columns), columns[0].dtype)
+    for one, column in zip(parts, columns, strict=True):
+        out[one.position] = column
+    return out
+
+
+def _facts_in_order(parts: Sequence[_Folded]) -> PageFacts:
+    found: list[Any] = []
+    for name in PageFacts._fields:
+        columns = [getattr(one.facts, name) for one in parts]
+        found.append(None if columns[0] is None else _in_order(parts, columns))
+    return PageFacts(*found)
+
+
+def _names_in_order(parts: Sequence[_Folded]) -> Any:  # noqa: ANN401
+    """Return the names of all pages. Those of a part are in order, so that ranges can be merged."""
+    pages = sum(len(one.names) for one in parts)
+    merged = []
+    for low, high in pairwise(pages * number // RANGES for number in range(RANGES + 1)):
+        names, positions = [], []
+        for one in parts:
+            begin, end = np.searchsorted(one.position, (low, high))
+            names.append(one.names.slice(begin, end - begin))
+            positions.append(one.position[begin:end])
+        order = np.argsort(np.concatenate(positions), kind="stable")
+        merged.append(pa.concat_arrays(names).take(pa.array(order)))
+    for one in parts:
+        one.names = None
+    return pa.concat_arrays(merged)
+
+
+def _observations(one: _Folded, number: int, stash: Stash) -> Observations:
+    columns = stash.take(number)
+    page = np.repeat(np.arange(one.rows.size), one.rows)
+    return Observations(one.rows.size, page, **columns)
+
+
+def _fleet_prior(parts: Sequence[_Folded], stash: Stash) -> Prior:
+    """Learn the prior of all pages from the same sample as in memory."""
+    samples = [
+        sample_pages(_observations(one, number, stash), name_hashes(one.names))
+        for number, one in enumerate(parts)
+    ]
+    return fleet_prior(lowest(samples))
+
+
+def _prior(one: _Folded, seen: Observations, fleet: Prior | None) -> Prior | None:
+    if fleet is None or one.host is None or one.hashes is None:
+        return fleet
+    return host_priors(seen, one.hashes, one.host, fleet)
+
+
+def _believed(
+    parts: Sequence[_Folded],
+    stash: Stash,
+    question: "Question",
+    fleet: Prior | None,
+    advance: Advance,
+) -> Believed:
+    """Estimate part by part; return columns of all pages."""
+    pages = sum(one.position.size for one in parts)
+    asked = question.level is not None
+    found = Believed(
+        np.empty(pages),
+        np.empty(pages, np.int64),
+        np.empty(pages) if asked else None,
+        np.empty(pages) if asked else None,
+    )
+    total, done = sum(int(one.rows.sum()) for one in parts), 0
+    for number, one in enumerate(parts):
+        seen = _observations(one, number, stash)
+        estimator = estimator_of(question.method, _prior(one, seen, fleet))
+        here = believed(seen, estimator, question.level)
+        for column, values in zip(found, here, strict=True):
+            if column is not None and values is not None:
+                column[one.position] = values
+        stash.drop(number)
+        done += seen.rows
+        advance(done, total)
+    return found

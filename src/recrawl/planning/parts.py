@@ -1,0 +1,120 @@
+"""What the visits to some pages teach about them: the functions that a log is folded with.
+
+They take all visits of their pages, and these only: the whole log on one machine, a part of it out
+of core, a partition on a cluster. Pages do not depend on each other, so the numbers are the same to
+the last bit however pages are dealt.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recrawl import estimation
+from recrawl.errors import CrawlLogError
+from recrawl.estimation import Observations, Prior
+from recrawl.kernels.jit import Floats, Ints
+from recrawl.planning.methods import METHODS, WITH_PRIOR
+from recrawl.records import CrawlLog, Outcome
+from recrawl.units import MICROSECONDS_A_DAY
+
+
+class PageFacts(NamedTuple):
+    """What a log says of its pages before anything is estimated, one element per page.
+
+    Attributes:
+        last_visit: When the page was last seen, or last tried if it was never seen.
+        visit_rate: How often it was seen: visits per day.
+        importance: The importance in its last row that has one, else NaN; None without the column.
+    """
+
+    last_visit: Ints
+    visit_rate: Floats
+    importance: Floats | None
+
+
+class Believed(NamedTuple):
+    """What is believed of pages, one element per page.
+
+    Attributes:
+        change_rate: Changes per day.
+        observations: The number of visits that taught something.
+        low: The lower end of the interval; None if none was asked for.
+        high: The upper end.
+    """
+
+    change_rate: Floats
+    observations: Ints
+    low: Floats | None
+    high: Floats | None
+
+
+def page_facts(log: CrawlLog, covered: int) -> PageFacts:
+    """Return what a log says of its pages; the whole log covers that many microseconds."""
+    return PageFacts(last_visits(log), visit_rates(log, covered), latest_importance(log))
+
+
+def observed(log: CrawlLog, method: str) -> Observations:
+    """Return what the visits of a log teach an estimator.
+
+    Raises:
+        CrawlLogError: The log lacks what the method needs.
+    """
+    if method == "last-modified" and log.last_modified is None:
+        raise CrawlLogError(log.source, f"the method {method} needs the column 'last_modified'")
+    return estimation.observe(log)
+
+
+def estimator_of(method: str, prior: Prior | None) -> Any:  # noqa: ANN401 - any estimator
+    """Return the estimator of a method."""
+    settings = {"prior": prior} if method in WITH_PRIOR else {}
+    return getattr(estimation, METHODS[method])(**settings)
+
+
+def believed(observations: Observations, estimator: Any, level: float | None) -> Believed:  # noqa: ANN401
+    """Return what is believed of pages after all observations of them."""
+    state = estimator.update(estimator.start(observations.pages), observations)
+    ends = (None, None) if level is None else estimator.interval(state, level)
+    return Believed(estimator.rate(state), state.visits, *ends)
+
+
+def visit_rates(log: CrawlLog, covered: int) -> Floats:
+    """Return how often each page was seen: visits per day, from its first to its last.
+
+    A page seen once counts as seen once in the time that the log covers.
+    """
+    page, time = _seen(log)
+    first, last = np.zeros(log.pages, np.int64), np.zeros(log.pages, np.int64)
+    last[page] = time
+    first[page[::-1]] = time[::-1]
+    times_seen = np.bincount(page, minlength=log.pages)
+    gaps = np.where(times_seen > 1, times_seen - 1, times_seen)
+    return gaps * MICROSECONDS_A_DAY / np.where(times_seen > 1, last - first, float(covered))
+
+
+def last_visits(log: CrawlLog) -> Ints:
+    """Return when each page was last seen, or last tried if it was never seen.
+
+    A visit that failed or found the page gone did not see it.
+    """
+    last = np.empty(log.pages, np.int64)
+    last[log.page] = log.time
+    page, time = _seen(log)
+    last[page] = time
+    return last
+
+
+def latest_importance(log: CrawlLog) -> Floats | None:
+    """Return the importance in the last row of each page that has one, else NaN."""
+    if log.importance is None:
+        return None
+    importance = np.full(log.pages, np.nan)
+    # Rows are in order of time, and the last assignment to an element is the one that stays.
+    given = np.flatnonzero(~np.isnan(log.importance))
+    importance[log.page[given]] = log.importance[given]
+    return importance
+
+
+def _seen(log: CrawlLog) -> tuple[Ints, Ints]:
+    """Return the pages and times of visits that saw the page."""
+    seen = (log.outcome != Outcome.FAILED) & (log.outcome != Outcome.GONE)
+    return log.page[seen], log.time[seen]

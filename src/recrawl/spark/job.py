@@ -1,0 +1,126 @@
+"""``recrawl plan --engine spark``: files in, files out, by a session of its own."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from recrawl.errors import ArgumentError, OutputError, RecrawlError
+from recrawl.formats.naming import Naming
+from recrawl.planning.methods import Spacing
+from recrawl.spark.planner import make_plan
+from recrawl.spark.session import DataFrame, our_errors
+
+#: The formats that are read, by the extension of files; a folder holds Parquet unless it has one.
+FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet"}
+COMPRESSED = ("gz", "zst", "bz2")
+
+
+def run(
+    log: Sequence[str],
+    output: str,
+    kind: str,
+    *,
+    master: str | None,
+    budget: float,
+    importance: str | None,
+    host_budget: float | None,
+    visits: Spacing,
+    method: str,
+    prior: str | None,
+    naming: Naming,
+) -> tuple[int, dict[str, float]]:
+    """Plan on Spark; return the number of pages, and what the plan brings.
+
+    Args:
+        log: Files, folders or patterns, as Spark reads them.
+        output: The folder to write.
+        kind: csv, json or parquet.
+        master: The Spark master; as Spark is configured if None.
+        budget: As for `recrawl.spark.plan`, and likewise the rest.
+        importance: A file with the columns page and importance.
+        host_budget: The most visits per day to any one host.
+        visits: How visits to a page are spaced.
+        method: How to estimate change rates.
+        prior: What to expect of a page before its first visit.
+        naming: What the log calls its columns.
+
+    Raises:
+        RecrawlError: An argument, a file or Spark cannot be used.
+    """
+    with opened(master) as session, our_errors(), _sentences():
+        planned = make_plan(
+            read(session, log),
+            budget=budget,
+            importance=None if importance is None else read(session, [importance]),
+            host_budget=host_budget,
+            visits=visits,
+            previous=None,
+            method=method,
+            prior=prior,
+            naming=naming,
+        )
+        write(planned.frame, output, kind)
+        return planned.pages, planned.totals()
+
+
+@contextmanager
+def opened(master: str | None) -> Iterator[Any]:
+    """Open a session of Spark, and stop it in the end.
+
+    Raises:
+        ArgumentError: Spark is not installed.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise ArgumentError(
+            "engine: Spark is not installed; install it with: pip install 'recrawl[spark]'"
+        ) from None
+    # Executors on this machine run the Python that has recrawl.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("recrawl plan").config("spark.log.level", "ERROR")
+    session = (builder if master is None else builder.master(master)).getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Turn what Spark says of files into one sentence."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        yield
+    except AnalysisException as error:
+        first = str(error).strip().splitlines()[0]
+        raise RecrawlError(f"Spark: {first}") from None
+
+
+def read(session: Any, paths: Sequence[str]) -> DataFrame:  # noqa: ANN401 - pyspark is not always there
+    """Read tables; their format is that of the first one's extension."""
+    names = paths[0].rstrip("/").rpartition("/")[2].lower().split(".")
+    ending = next((part for part in reversed(names[1:]) if part not in COMPRESSED), "parquet")
+    if ending not in FORMATS or "-" in paths:
+        raise ArgumentError(
+            f"engine: Spark cannot read {paths[0]!r}; give files that end in "
+            f".{', .'.join(FORMATS)}, or folders of Parquet"
+        )
+    # Cells are read as text: they are understood as in files that are read without Spark.
+    options = {"header": "true", "sep": "\t" if ending == "tsv" else ","}
+    return session.read.format(FORMATS[ending]).options(**options).load(list(paths))
+
+
+def write(frame: DataFrame, output: str, kind: str) -> None:
+    """Write a plan to a folder, which must not be there."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        frame.write.format(kind).options(header="true").save(output)
+    except AnalysisException as error:
+        if "PATH_ALREADY_EXISTS" not in str(error):
+            raise
+        raise OutputError(f"{output}: it is already there; give another folder") from None

@@ -1,0 +1,274 @@
+"""On executors: the rows of some pages become blocks of observations.
+
+A block holds what there is to know of some thousand pages, packed as one cell of a table: Spark
+moves and keeps it without looking at single rows. Pages are in order of the hashes of their names,
+so that a partition that is computed again is the same to the last bit.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import ipc
+
+from recrawl.errors import CrawlLogError
+from recrawl.estimation import Observations
+from recrawl.formats.cells import NO_DIGEST
+from recrawl.formats.crawl_log import Visits
+from recrawl.hosts import number_hosts
+from recrawl.kernels.grouping import stable_order
+from recrawl.kernels.hashing import Hashes, hash_column
+from recrawl.kernels.jit import Bools, Ints
+from recrawl.planning.parts import last_visits, latest_importance, observed
+from recrawl.planning.sampling import name_hashes
+from recrawl.records import NO_TIME, CrawlLog, Outcome
+from recrawl.units import quoted
+
+#: What messages call the log.
+SOURCE = "crawl log"
+#: About how large a block is, in bytes.
+BLOCK_BYTES = 1 << 23
+#: Columns of earlier beliefs, as they travel beside the rows of a log.
+STATE = ("observations", "elapsed", "shape", "time")
+EARLIER = ("_last_visit", "_seen", "_digest", "_importance", *(f"_{name}" for name in STATE))
+#: Columns of observations, which have one element per row.
+ROW_COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
+
+BLOCK = pa.schema([("bucket", pa.int32()), ("block", pa.binary())])
+BLOCK_SCHEMA = "bucket int, block binary"
+
+
+@dataclass(frozen=True)
+class Observe:
+    """Turns the rows of a partition into blocks.
+
+    Attributes:
+        method: The method of estimation.
+        buckets: How many buckets blocks are dealt to by host; 0 if they stay where they are.
+    """
+
+    method: str
+    buckets: int = 0
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Yield blocks."""
+        rows, before = _separated(batches)
+        if not rows and before is None:
+            return
+        yield from _packed(_pages(_read(rows, before), before, self.method), self.buckets)
+
+
+class _Read(NamedTuple):
+    """A log, and the digest of the newest version of each page; None without digests."""
+
+    log: CrawlLog
+    digest: Ints | None
+
+
+def _separated(batches: Iterable[Any]) -> tuple[list[Any], Any]:
+    """Return the rows of a log as batches, and earlier beliefs as a table; None without any."""
+    rows, earlier = [], []
+    for batch in batches:
+        if "_seen" not in batch.schema.names:
+            rows.append(batch)
+            continue
+        is_row = batch.column("_seen").is_null()
+        of_log = [name for name in batch.schema.names if name not in EARLIER]
+        rows.append(batch.filter(is_row).select(of_log))
+        earlier.append(batch.filter(pc.invert(is_row)).select(["page", *EARLIER]))
+    rows = [batch for batch in rows if len(batch)]
+    table = pa.Table.from_batches(earlier) if earlier else None
+    if table is None or not len(table):
+        return rows, None
+    kind = table["page"].type
+    wide = kind if pa.types.is_integer(kind) else pa.large_string()
+    return rows, table.set_column(0, "page", table["page"].cast(wide)).combine_chunks()
+
+
+def _read(rows: list[Any], before: Any) -> _Read:  # noqa: ANN401 - pyarrow has no types
+    """Read the rows of a partition; pages of earlier beliefs begin with their last visit."""
+    visits = Visits.of(rows, SOURCE)
+    if rows:
+        for batch in visits.batches():
+            visits.keep(batch)
+    else:
+        visits.kept = {name: [] for name in ("page", "time", "outcome")}
+    if before is not None:
+        _check_newer(visits, before)
+        visits.keep(_begun(visits, before))
+    digests = _newest_digests(visits)
+    log = visits.log()
+    if digests is None:
+        return _Read(log, None)
+    names, newest = digests
+    return _Read(log, newest[_positions(log.names, names)])
+
+
+def _last_times(before: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
+    found: Ints = before["_last_visit"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+    return found
+
+
+def _positions(wanted: Any, names: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
+    """Return where pages are among names; -1 where they are not."""
+    return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=names), -1), np.int64)
+
+
+def _check_newer(visits: Visits, before: Any) -> None:  # noqa: ANN401 - pyarrow has no types
+    """Raise an error if a visit is not newer than the last one that beliefs know of."""
+    last = _last_times(before)
+    for page, time in zip(visits.kept["page"], visits.kept["time"], strict=True):
+        known = _positions(page.dictionary, before["page"])[page.indices.to_numpy()]
+        late = (known >= 0) & (time <= last[known])
+        if late.any():
+            name = quoted(str(page[int(np.argmax(late))].as_py()))
+            raise CrawlLogError(
+                SOURCE,
+                f"the page {name} has a visit that is not newer than its last one in previous; "
+                "give rows of new visits only",
+            )
+
+
+def _begun(visits: Visits, before: Any) -> dict[str, Any]:  # noqa: ANN401 - pyarrow has no types
+    """Return a visit per page of earlier beliefs: its last one, from which the next gap counts."""
+    seen = before["_seen"].to_numpy()
+    outcome = np.where(seen, np.int8(Outcome.FIRST), np.int8(Outcome.FAILED))
+    nothing = {"crawl_rate": np.nan, "importance": np.nan, "last_modified": NO_TIME}
+    begun: dict[str, Any] = {
+        "page": before["page"].combine_chunks(),
+        "time": _last_times(before),
+        "outcome": outcome,
+    }
+    for name, parts in visits.kept.items():
+        if name == "digest":
+            begun[name] = np.asarray(before["_digest"].fill_null(NO_DIGEST), np.int64)
+        elif name not in begun:
+            begun[name] = np.full(len(before), nothing[name], parts[0].dtype)
+    return begun
+
+
+def _newest_digests(visits: Visits) -> tuple[Any, Ints] | None:
+    """Return pages, and the digest of the newest version of each that a visit showed."""
+    if "digest" not in visits.kept:
+        return None
+    chunks = pa.chunked_array(visits.kept["page"]).unify_dictionaries().chunks
+    page = np.concatenate([np.asarray(chunk.indices) for chunk in chunks])
+    time, digest, outcome = (
+        np.concatenate(visits.kept[name]) for name in ("time", "digest", "outcome")
+    )
+    shown = np.flatnonzero((digest != NO_DIGEST) & (outcome == Outcome.FIRST))
+    shown = shown[np.argsort(time[shown], kind="stable")]
+    newest = np.full(len(chunks[0].dictionary), NO_DIGEST)
+    newest[page[shown]] = digest[shown]
+    return chunks[0].dictionary, newest
+
+
+def _pages(read: _Read, before: Any, method: str) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return a table of pages in order of hash, with lists of their observations."""
+    log = read.log
+    seen = observed(log, method)
+    rows = np.bincount(seen.page, minlength=log.pages)
+    order = np.argsort(name_hashes(log.names), kind="stable")
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    _, by_page = stable_order(rank[seen.page], log.pages)
+    ends = pa.array(np.concatenate([[0], np.cumsum(rows[order])]))
+    columns: dict[str, Any] = {
+        "page": log.names.take(pa.array(order)),
+        "last_visit": last_visits(log)[order],
+        "seen": _is_seen(log)[order],
+        "digest": (read.digest if read.digest is not None else np.zeros(log.pages, np.int64))[
+            order
+        ],
+    }
+    for name in ROW_COLUMNS:
+        column = getattr(seen, name)
+        if column is not None:
+            values = pa.array(column[by_page])
+            columns[name] = pa.LargeListArray.from_arrays(ends, values)
+    importance = latest_importance(log)
+    columns["importance"] = np.full(log.pages, np.nan) if importance is None else importance[order]
+    table = pa.table(columns)
+    return table if before is None else _with_state(table, before)
+
+
+def _is_seen(log: CrawlLog) -> Bools:
+    """Return which pages a visit saw."""
+    found = np.zeros(log.pages, np.bool_)
+    found[log.page[(log.outcome != Outcome.FAILED) & (log.outcome != Outcome.GONE)]] = True
+    return found
+
+
+def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return pages with what was believed of them; null for new ones."""
+    known = _positions(table["page"].combine_chunks(), before["page"])
+    at = pa.array(known, mask=known < 0)
+    for name in STATE:
+        table = table.append_column(f"_{name}", before[f"_{name}"].take(at))
+    for name, missing in (("importance", np.nan), ("digest", NO_DIGEST)):
+        here = table[name].to_numpy()
+        earlier = before[f"_{name}"].take(at).fill_null(missing).to_numpy()
+        kept = np.where(np.isnan(here) | (here == missing), earlier, here)
+        table = table.set_column(table.column_names.index(name), name, pa.array(kept))
+    return table
+
+
+def _packed(table: Any, buckets: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
+    """Yield blocks; those of a host have one bucket, if there are any."""
+    if buckets:
+        bucket = host_hashes(table["page"].combine_chunks()) % np.uint64(buckets)
+        starts, order = stable_order(bucket.astype(np.int64), buckets)
+        table = table.take(pa.array(order))
+        for number in range(buckets):
+            part = table.slice(starts[number], starts[number + 1] - starts[number])
+            yield from _blocks(part, number)
+    else:
+        yield from _blocks(table, 0)
+
+
+def host_hashes(pages: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
+    """Return the hash of each page's host."""
+    host, names = number_hosts(pages)
+    found: Hashes = hash_column(pa.array(names, pa.large_string()))[host]
+    return found
+
+
+def _blocks(table: Any, bucket: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
+    if not len(table):
+        return
+    pages = max(1, BLOCK_BYTES * len(table) // max(table.nbytes, 1))
+    for first in range(0, len(table), pages):
+        block = pa.array([pack(table.slice(first, pages).combine_chunks())], pa.binary())
+        yield pa.record_batch([pa.array([bucket], pa.int32()), block], schema=BLOCK)
+
+
+def pack(table: Any) -> bytes:  # noqa: ANN401 - pyarrow has no types
+    """Return a table as the content of a cell."""
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def unpacked(batches: Iterable[Any]) -> list[Any]:
+    """Return the tables of blocks."""
+    cells = chain.from_iterable(batch.column("block") for batch in batches)
+    return [ipc.open_stream(cell.as_buffer()).read_all() for cell in cells]
+
+
+def observations_of(table: Any) -> Observations:  # noqa: ANN401 - pyarrow has no types
+    """Return the observations of the pages of a block."""
+    lists = {
+        name: table[name].combine_chunks() for name in ROW_COLUMNS if name in table.column_names
+    }
+    rows = pc.list_value_length(lists["elapsed"]).to_numpy()
+    page = np.repeat(np.arange(len(table)), rows)
+    columns = {
+        name: column.flatten().to_numpy(zero_copy_only=False) for name, column in lists.items()
+    }
+    return Observations(len(table), page, **columns)
