@@ -230,7 +230,6 @@ import recrawl
 from recrawl.formats import batches, spill
 
 def killed(self):
-    self._deal()
     os.kill(os.getpid(), signal.SIGKILL)
 
 spill.Spill.parts = killed

@@ -20,7 +20,13 @@ from recrawl.kernels.jit import Floats, Ints
 from recrawl.planning.memory import Memory
 from recrawl.planning.methods import check_method, default_prior
 from recrawl.planning.out_of_core import believe_spilled, spill_rest
-from recrawl.planning.parts import PageFacts, estimator_of, observed, page_facts
+from recrawl.planning.parts import (
+    NOTHING_LEARNED,
+    PageFacts,
+    estimator_of,
+    observed,
+    page_facts,
+)
 from recrawl.records import CrawlLog, LogFacts
 
 #: A crawl log that was read, or the files it is in; "-" is standard input.
@@ -141,7 +147,7 @@ def learn_weighted(
 def _estimate(log: CrawlLog, question: Question) -> Beliefs:
     observations = observed(log, question.method)
     if not observations.rows:
-        raise CrawlLogError(log.source, "no page was seen twice, so nothing can be learned")
+        raise CrawlLogError(log.source, NOTHING_LEARNED)
     estimator = estimator_of(question.method, _prior(question.prior, log, observations))
     state = estimator.update(estimator.start(log.pages), observations)
     facts = log.facts

@@ -12,7 +12,7 @@ The sample that a prior is learned from is chosen by the order of pages in the l
 out in that order: the numbers are the same to the last bit as in memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recrawl.errors import CrawlLogError
 from recrawl.estimation import Observations, Prior, fit_host_priors
@@ -28,8 +29,10 @@ from recrawl.formats.crawl_log import Visits
 from recrawl.formats.spill import Part, Spill, Stash, check_disk
 from recrawl.hosts import number_hosts
 from recrawl.kernels.jit import Floats, Ints
+from recrawl.kernels.texts import scatter_texts
 from recrawl.planning.memory import Memory, share_left
 from recrawl.planning.parts import (
+    NOTHING_LEARNED,
     Believed,
     PageFacts,
     believed,
@@ -44,8 +47,8 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int, int | None], object]
 
-#: Ranges of pages that names are put in order by: memory holds all names once, and one range twice.
-RANGES = 32
+#: What is said of no pages.
+NOTHING = PageFacts(np.empty(0, np.int64), np.empty(0), None)
 #: The names of columns that observations may have.
 _COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 
@@ -82,6 +85,8 @@ def spill_rest(
             spill.add(batch)
         rows = visits.rows
         advance(rows.count, int(rows.count * share_left(rows)) if rows.size else None)
+    if spill is not None:
+        spill.flush()
     return spill
 
 
@@ -94,7 +99,7 @@ class _Folded:
     """What was found in one of the files; its observations are in a temporary file.
 
     Attributes:
-        names: The pages.
+        lengths: The bytes of each page's name; 0 if pages are numbers.
         first_row: Where each comes first in the log.
         facts: What the log says of them.
         rows: How many observations each has.
@@ -102,7 +107,7 @@ class _Folded:
         position: Where each comes among all pages.
     """
 
-    names: Any
+    lengths: Ints
     first_row: Ints
     facts: PageFacts
     rows: Ints
@@ -119,19 +124,23 @@ def believe_spilled(
         CrawlLogError: The log is invalid, teaches nothing, or lacks what the method needs.
         OutputError: The disk is full.
     """
-    stash, parts = Stash(files), list[_Folded]()
+    stash, names_of, parts = Stash(files), Stash(files), list[_Folded]()
     duplicates = done = 0
+    if spill.first == spill.last:
+        raise CrawlLogError(visits.source, NOTHING_LEARNED)
     with progress("Folding") as advance:
         for part in spill.parts():
+            names_of.put(len(parts), {"page": part.log.names})
             parts.append(_folded(len(parts), part, spill.last - spill.first, question, stash))
             duplicates += part.log.duplicates
             done += part.log.page.size + part.log.duplicates
             advance(done, spill.rows)
+    pa.default_memory_pool().release_unused()
     if not any(one.rows.any() for one in parts):
-        raise CrawlLogError(visits.source, "no page was seen twice, so nothing can be learned")
+        raise CrawlLogError(visits.source, NOTHING_LEARNED)
     _place(parts)
     fleet = None if question.prior == "alone" else _fleet_prior(parts, stash)
-    names, facts = _names_in_order(parts), _facts_in_order(parts)
+    names, facts = _names_in_order(parts, names_of), _facts_in_order(parts)
     with progress("Estimating") as advance:
         found = _believed(parts, stash, question, fleet, advance)
     known = LogFacts(
@@ -173,7 +182,9 @@ def _folded(number: int, part: Part, covered: int, question: "Question", stash: 
     rows = np.bincount(seen.page, minlength=log.pages)
     host = number_hosts(log.names)[0] if question.prior == "host" else None
     nowhere = np.empty(0, np.int64)
-    return _Folded(log.names, part.first_row, page_facts(log, covered), rows, host, nowhere)
+    is_text = not pa.types.is_integer(log.names.type)
+    lengths = pc.binary_length(log.names).to_numpy() if is_text else nowhere
+    return _Folded(lengths, part.first_row, page_facts(log, covered), rows, host, nowhere)
 
 
 def _place(parts: Sequence[_Folded]) -> None:
@@ -193,9 +204,9 @@ def _spans(parts: Sequence[_Folded]) -> list[slice]:
     return [slice(low, high) for low, high in pairwise(ends)]
 
 
-def _in_order(parts: Sequence[_Folded], columns: Sequence[Any]) -> Any:  # noqa: ANN401
+def _in_order(parts: Sequence[_Folded], columns: Iterable[Any], dtype: Any) -> Any:  # noqa: ANN401
     """Return one column of all pages from one per part."""
-    out = np.empty(sum(column.size for column in columns), columns[0].dtype)
+    out = np.empty(sum(one.rows.size for one in parts), dtype)
     for one, column in zip(parts, columns, strict=True):
         out[one.position] = column
     return out
@@ -205,36 +216,42 @@ def _facts_in_order(parts: Sequence[_Folded]) -> PageFacts:
     found: list[Any] = []
     for name in PageFacts._fields:
         columns = [getattr(one.facts, name) for one in parts]
-        found.append(None if columns[0] is None else _in_order(parts, columns))
+        found.append(None if columns[0] is None else _in_order(parts, columns, columns[0].dtype))
+    for one in parts:
+        # No longer needed, and as large as what was made of it.
+        one.facts, one.lengths = NOTHING, NOTHING.last_visit
     return PageFacts(*found)
 
 
-def _names_in_order(parts: Sequence[_Folded]) -> Any:  # noqa: ANN401
-    """Return the names of all pages. Those of a part are in order, so that ranges can be merged."""
-    pages = sum(len(one.names) for one in parts)
-    merged = []
-    for low, high in pairwise(pages * number // RANGES for number in range(RANGES + 1)):
-        names, positions = [], []
-        for one in parts:
-            begin, end = np.searchsorted(one.position, (low, high))
-            names.append(one.names.slice(begin, end - begin))
-            positions.append(one.position[begin:end])
-        order = np.argsort(np.concatenate(positions), kind="stable")
-        merged.append(pa.concat_arrays(names).take(pa.array(order)))
+def _names_in_order(parts: Sequence[_Folded], names: Stash) -> Any:  # noqa: ANN401
+    """Return the names of all pages; those of one part at a time are read from its file."""
+    first = names.take(0)["page"]
+    if pa.types.is_integer(first.type):
+        numbers = (names.take(number)["page"].to_numpy() for number in range(len(parts)))
+        return pa.array(_in_order(parts, numbers, first.type.to_pandas_dtype()))
+    ends = np.zeros(sum(one.rows.size for one in parts) + 1, np.int64)
     for one in parts:
-        one.names = None
-    return pa.concat_arrays(merged)
+        ends[1 + one.position] = one.lengths
+    np.cumsum(ends, out=ends)
+    characters = np.empty(int(ends[-1]), np.uint8)
+    for number, one in enumerate(parts):
+        scatter_texts(names.take(number)["page"], one.position, ends, characters)
+        names.drop(number)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(characters)]
+    return pa.Array.from_buffers(pa.large_string(), ends.size - 1, buffers)
 
 
 def _observations(one: _Folded, number: int, stash: Stash) -> Observations:
-    columns = stash.take(number)
+    columns = {
+        name: column.to_numpy(zero_copy_only=False) for name, column in stash.take(number).items()
+    }
     page = np.repeat(np.arange(one.rows.size), one.rows)
     return Observations(one.rows.size, page, **columns)
 
 
 def _fleet_prior(parts: Sequence[_Folded], stash: Stash) -> Prior:
     """Learn the prior of all pages from the same sample, in the same order, as in memory."""
-    rows = _in_order(parts, [one.rows for one in parts])
+    rows = _in_order(parts, [one.rows for one in parts], np.int64)
     chosen = sampled_pages(rows > 0, None)
     elapsed, changed, position, sizes = [], [], [], []
     for number, one in enumerate(parts):
