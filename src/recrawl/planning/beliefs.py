@@ -118,7 +118,7 @@ def learn(
         memory = Memory.of(reading.memory)
         visits = Visits.open(log, Naming(reading.columns, reading.ignore_unknown))
         with ExitStack() as files:
-            with reading.progress("Reading") as advance:
+            with reading.progress("Reading rows") as advance:
                 spill = spill_rest(visits, memory, files, advance, by_host=prior == "host")
             if spill is not None:
                 found = believe_spilled(visits, spill, files, question, reading.progress)
