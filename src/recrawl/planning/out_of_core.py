@@ -138,7 +138,7 @@ def believe_spilled(
     pa.default_memory_pool().release_unused()
     if not any(one.rows.any() for one in parts):
         raise CrawlLogError(visits.source, NOTHING_LEARNED)
-    _place(parts)
+    _number_pages(parts)
     fleet = None if question.prior == "alone" else _fleet_prior(parts, stash)
     names, facts = _names_in_order(parts, names_of), _facts_in_order(parts)
     with progress("Estimating") as advance:
@@ -187,7 +187,7 @@ def _folded(number: int, part: Part, covered: int, question: "Question", stash: 
     return _Folded(lengths, part.first_row, page_facts(log, covered), rows, host, nowhere)
 
 
-def _place(parts: Sequence[_Folded]) -> None:
+def _number_pages(parts: Sequence[_Folded]) -> None:
     """Note where each page comes among all: in order of first appearance in the log."""
     first_row = np.concatenate([one.first_row for one in parts])
     # Each part is in order already, which a stable sort makes use of.
