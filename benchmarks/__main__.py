@@ -1,6 +1,6 @@
 """Run every benchmark, or those named: ``python -m benchmarks accuracy speed …``.
 
-``python -m benchmarks fuzz --help`` lists the options of the fuzzer.
+``python -m benchmarks fuzz --help`` lists the options of the fuzzer; ``planning`` has some, too.
 """
 
 import sys
@@ -22,6 +22,7 @@ from benchmarks import (
     page_histories,
     page_picture,
     paper,
+    planning,
     policies,
     restarts,
     signals,
@@ -37,6 +38,7 @@ ALL = {
     "allocation": allocation_speed.run,
     "frontier": frontier.run,
     "first-use": first_use.run,
+    "planning": planning.run,
     "policies": policies.run,
     "signals": signals.run,
     "paper": paper.run,
@@ -56,11 +58,14 @@ ALL = {
     "spark": spark.run,
 }
 
+#: Benchmarks that take options.
+WITH_OPTIONS = {"fuzz": fuzz.run, "planning": planning.run}
+
 
 def main(names: list[str]) -> int:
     """Run the benchmarks; return 0 if every bar was met."""
-    if names[:1] == ["fuzz"]:
-        return print_verdict(fuzz.run(names[1:]))
+    if names[:1] in (["fuzz"], ["planning"]):
+        return print_verdict(WITH_OPTIONS[names[0]](names[1:]))
     unknown = [name for name in names if name not in ALL]
     if unknown:
         print(f"no benchmark '{unknown[0]}'; there are: {', '.join(ALL)}", file=sys.stderr)
