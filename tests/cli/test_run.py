@@ -194,7 +194,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
         site.delay = 3.5
         command = [*PROGRAM, "run", *QUICKLY, "--contact", "x"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            while not site.requests:
+            while not site.asked("/a"):
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             time.sleep(0.5)
