@@ -214,7 +214,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
         command = [*PATIENT[:-1], script, "run", *QUICKLY, "--contact", "x"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None
-            while not site.requests:
+            while not site.asked("/a"):
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             while process.stdout.readline() != b"stopping\n":
