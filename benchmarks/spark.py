@@ -1,4 +1,4 @@
-"""Plans on Spark: the cost of a row, and the same answer from one executor, three, and two.
+"""Plans on Spark: what a row costs, and the same answer from one executor and from three.
 
 ``python -m benchmarks spark --rows 5000000`` also compares each plan with the one of one machine.
 """

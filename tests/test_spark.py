@@ -85,7 +85,10 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         settings = {
+            # Compiling well takes longer than these small tables do.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.driver.memory": "512m",
+            "spark.sql.codegen.wholeStage": "false",
             "spark.log.level": "OFF",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.shuffle.partitions": "2",
@@ -93,7 +96,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }
-        builder = sql.SparkSession.builder.master("local[2]")
+        # One task at a time: a worker takes longer to start than its task.
+        builder = sql.SparkSession.builder.master("local[1]")
         for name, value in settings.items():
             builder = builder.config(name, value)
         try:

@@ -10,6 +10,8 @@ from recrawl import errors
 
 #: A table of Spark, of a classic session or of Spark Connect.
 DataFrame = Any
+#: Makes Arrow batches of those of a partition.
+Function = Callable[[Iterator[Any]], Iterator[Any]]
 _RAISED = re.compile(r"^recrawl\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
@@ -18,9 +20,7 @@ def partitions_of(frame: DataFrame) -> int:
     return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
 
 
-def mapped(
-    frame: DataFrame, function: Callable[[Iterator[Any]], Iterator[Any]], schema: str
-) -> Any:  # noqa: ANN401
+def mapped(frame: DataFrame, function: Function, schema: str) -> DataFrame:
     """Return what a function makes of the partitions of a table."""
     # Spark takes tables that are computed alike for the same one, and would answer with what it
     # keeps of an earlier plan though the files have changed since. So no two are alike.
