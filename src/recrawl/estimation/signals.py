@@ -11,8 +11,9 @@ as in Busa-Fekete et al. (WWW 2025), where α, γ and π are known. Here they ar
   n·π/P(changed) right ones. What was learned fades, so that a host that turns honest is trusted
   again, and one that begins to lie is not trusted for long.
 - γ by counting, from the host's mean.
-- α like any change rate, as weights on rates an octave apart. But visits to pages with signals are
-  mostly made because of one, and tell little about α. What tells more is that pages with many
+- α like any change rate, as weights on rates an octave apart, from visits without a signal only:
+  after one, a π set too low raises α, which lowers π further. But visits to pages with signals are
+  mostly made because of one. What tells more is that pages with many
   signals have many changes without one as well: as a prior, α is near θ·γ with one θ per host,
   learned from visits without a signal. Where pages are not like that, the odds say so, and this
   prior is not used.

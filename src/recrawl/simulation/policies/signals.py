@@ -222,7 +222,9 @@ def _report(
         elapsed = now - columns.last[number]
         same = chance_same(columns.weight[number], 1.0, rate, elapsed)
         per_day = _signal_rate(columns, number, gap, now)
-        _learn_rate(columns, rate, number, elapsed, keep, per_day, changed[row])
+        if columns.signals[number] == 0.0:
+            # After signals, a precision set too low would raise the rate, which lowers it further.
+            _learn_rate(columns, rate, number, elapsed, per_day, changed[row])
         if columns.heard[host] > 0.0:
             _learn_signals(columns, number, share, same, keep, per_day * elapsed, changed[row])
         columns.last[number], columns.signals[number] = now, 0.0
@@ -234,18 +236,16 @@ def _learn_rate(
     rate: float,
     page: int,
     elapsed: float,
-    keep: float,
     per_day: float,
     changed: bool,  # noqa: FBT001
 ) -> None:
-    """Learn a page's rate of changes without a signal, from a visit.
+    """Learn a page's rate of changes without a signal, from a visit without one.
 
     Args:
         columns: What is learned.
         rate: The lowest rate.
         page: The page visited.
         elapsed: Days since its last visit.
-        keep: What signals had left of its chance of being fresh.
         per_day: Its signals per day.
         changed: Whether it had changed.
     """
@@ -261,7 +261,7 @@ def _learn_rate(
     before, before_likely = np.sum(usual * likelihood), np.sum(likely * likelihood)
     unchanged = math.exp(-rate * elapsed)
     for k in range(likelihood.size):
-        likelihood[k] *= max(1.0 - keep * unchanged if changed else unchanged, LEAST)
+        likelihood[k] *= max(1.0 - unchanged if changed else unchanged, LEAST)
         unchanged *= unchanged
     after, after_likely = np.sum(usual * likelihood), np.sum(likely * likelihood)
     mix(usual, likely, trust(columns.odds[host]))
