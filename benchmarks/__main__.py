@@ -1,6 +1,6 @@
 """Run every benchmark, or those named: ``python -m benchmarks accuracy speed …``.
 
-``python -m benchmarks fuzz --help`` lists the options of the fuzzer.
+``python -m benchmarks fuzz --help`` lists the options of the fuzzer; ``planning`` has some, too.
 """
 
 import sys
@@ -20,6 +20,7 @@ from benchmarks import (
     page_histories,
     page_picture,
     paper,
+    planning,
     policies,
     restarts,
     soak,
@@ -33,6 +34,7 @@ ALL = {
     "speed": estimation_speed.run,
     "allocation": allocation_speed.run,
     "frontier": frontier.run,
+    "planning": planning.run,
     "policies": policies.run,
     "paper": paper.run,
     "html-pairs": html_pairs.run,
@@ -50,11 +52,14 @@ ALL = {
     "spark": spark.run,
 }
 
+#: Benchmarks that take options.
+WITH_OPTIONS = {"fuzz": fuzz.run, "planning": planning.run}
+
 
 def main(names: list[str]) -> int:
     """Run the benchmarks; return 0 if every bar was met."""
-    if names[:1] == ["fuzz"]:
-        return print_verdict(fuzz.run(names[1:]))
+    if names[:1] in (["fuzz"], ["planning"]):
+        return print_verdict(WITH_OPTIONS[names[0]](names[1:]))
     unknown = [name for name in names if name not in ALL]
     if unknown:
         print(f"no benchmark '{unknown[0]}'; there are: {', '.join(ALL)}", file=sys.stderr)

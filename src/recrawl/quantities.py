@@ -126,14 +126,22 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
         ArgumentError: It cannot be one, such as a list of lists of several lengths.
     """
     try:
+        if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__array__"):
+            return np.asarray(_arrow_column(values))
         array = np.asarray(values)
-        if array.dtype.kind == "O" and not array.ndim and hasattr(values, "__arrow_c_stream__"):
-            from pyarrow import chunked_array
-
-            array = np.asarray(chunked_array(values))
     except Exception as error:  # whatever the object's own conversion raises
         raise ArgumentError(f"{name}: {type(values).__name__} is not a column of values") from error
     return array
+
+
+def _arrow_column(values: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return a column of Arrow; a table of one column, such as DuckDB's, is that column."""
+    import pyarrow as pa
+
+    column = pa.chunked_array(values)
+    if pa.types.is_struct(column.type) and column.type.num_fields == 1:
+        return pa.chunked_array([chunk.field(0) for chunk in column.chunks], column.type[0].type)
+    return column
 
 
 def is_missing(value: object) -> bool:

@@ -65,6 +65,31 @@ class CrawlLog:
         return len(self.names)
 
     @property
+    def elapsed(self) -> "NDArray[np.float64]":
+        """Days since the page was last seen; NaN for a visit that teaches nothing.
+
+        A visit that found the page changed or unchanged teaches something about the gap since the
+        page's last successful visit. A failed visit, or one that found the page gone, teaches
+        nothing: the gap spans it. A first visit only starts a gap, and so does the first row of
+        each page.
+        """
+        import numpy as np
+
+        seen = np.flatnonzero((self.outcome != Outcome.FAILED) & (self.outcome != Outcome.GONE))
+        here, before = seen[1:], seen[:-1]
+        teaches = (self.page[here] == self.page[before]) & (self.outcome[here] != Outcome.FIRST)
+        here, before = here[teaches], before[teaches]
+        elapsed = np.full(self.page.size, np.nan)
+        elapsed[here] = (self.time[here] - self.time[before]) / MICROSECONDS_A_DAY
+        return elapsed
+
+    @property
+    def changed(self) -> "NDArray[np.bool_]":
+        """Whether a visit found that the page had changed."""
+        found: NDArray[np.bool_] = self.outcome == Outcome.CHANGED
+        return found
+
+    @property
     def facts(self) -> "LogFacts":
         """What a summary says of the log."""
         first, last = (int(self.time.min()), int(self.time.max())) if self.time.size else (0, 0)

@@ -91,7 +91,7 @@ def test_memory_is_at_most_three_times_the_columns() -> None:
     ("columns", "message"),
     [
         (([0], [-1.0], [1]), "elapsed: row 0 is -1.0"),
-        (([0, 0], [1.0, np.nan], [1, 1]), "elapsed: row 1 is nan"),
+        (([0, 0], [1.0, np.inf], [1, 1]), "elapsed: row 1 is inf"),
         (([0], [np.inf], [1]), "elapsed: row 0 is inf"),
         (([0], [0.0], [1]), "elapsed: row 0 is 0.0"),
         (([0], ["x"], [1]), "elapsed: 'x' is not a duration"),

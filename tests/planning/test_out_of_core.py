@@ -230,7 +230,6 @@ import recrawl
 from recrawl.formats import batches, spill
 
 def killed(self):
-    self._deal()
     os.kill(os.getpid(), signal.SIGKILL)
 
 spill.Spill.parts = killed
@@ -294,7 +293,7 @@ def test_progress_counts_rows(log: Path) -> None:
 
     recrawl.plan(log, budget=1.0, memory=LITTLE, progress=progress)
     rows = 12_600
-    assert reports["Reading"][-1] == (rows, rows)
+    assert reports["Reading rows"][-1] == (rows, rows)
     assert reports["Folding"][-1] == (rows, rows)
     done, total = reports["Estimating"][-1]
     assert done == total

@@ -1,10 +1,11 @@
 """How often to visit every page: the crawl rates that keep the copy freshest."""
 
+from __future__ import annotations  # so that help() shows the names of types
+
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from recrawl.allocation import hosts, one_budget
 from recrawl.allocation.freshness import marginal, mean_freshness
@@ -13,14 +14,22 @@ from recrawl.allocation.price_search import PricePair
 from recrawl.allocation.problem import Problem
 from recrawl.errors import ArgumentError
 from recrawl.kernels.grouping import Grouping, grouping, starts_if_grouped
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled
+from recrawl.kernels.jit import compiled
+from recrawl.tabular import Tabular, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from recrawl.kernels.jit import Bools, Floats, Ints
 
 #: By what share minimum rates may exceed a budget, to allow for rounding.
 SLACK = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Allocation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocation(Tabular):
     """Crawl rates, and the freshness they achieve.
 
     Attributes:
@@ -37,6 +46,18 @@ class Allocation:
     freshness: float
     budget_used: float
 
+    def columns(self) -> dict[str, Any]:
+        """Return the crawl rates by the name of their column."""
+        return {"crawl_rate": self.crawl_rate}
+
+    def summary(self) -> str:
+        """Return the number of pages, the freshness, and how crawl rates are spread."""
+        fresh = f"freshness {self.freshness:.4g}, budget used {self.budget_used:.4g}"
+        return f"{self.crawl_rate.size:,} pages, {fresh}, visits per day: {spread(self.crawl_rate)}"
+
+    def _charted(self) -> tuple[str, Sequence[float]]:
+        return "visits per day", self.crawl_rate.tolist()
+
 
 def allocate(
     change_rate: ArrayLike,
@@ -52,6 +73,8 @@ def allocate(
     max_rate: ArrayLike = np.inf,
 ) -> Allocation:
     """Return the crawl rates that keep the copy freshest within a budget. Exact, without a sort.
+
+    Columns are arrays of NumPy, pyarrow, pandas, polars or DuckDB, lists, or one number for all.
 
     Args:
         change_rate: Δ, changes per day.

@@ -1,5 +1,6 @@
 """Observations as columns: each row says whether a page had changed since its previous visit."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ArgumentError
 from recrawl.kernels.grouping import group_rows, starts_if_grouped
 from recrawl.kernels.jit import Bools, Floats, Ints, extremes, read_only
-from recrawl.quantities import LARGEST, SMALLEST, as_array, durations, rates
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, CrawlLog, Outcome
+from recrawl.quantities import LARGEST, SMALLEST, as_array, durations, is_missing, rates
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, CrawlLog
 
 
 class Grouped(NamedTuple):
@@ -135,32 +136,28 @@ def assemble(
     if age is not None:
         ages = np.maximum(_column("age", durations("age", age), gaps.size), 0.0)
         _refuse("age", ages, ages > LARGEST, "an age is a number of days")
-    return Observations(pages, page, gaps, _flags(changed, gaps.size), crawl_rates, ages)
+    return Observations(pages, page, gaps, flags(changed, gaps.size), crawl_rates, ages)
 
 
 def observe(log: CrawlLog) -> Observations:
-    """Return the observations in a crawl log.
+    """Return the observations in a crawl log: the visits that teach something (`CrawlLog.elapsed`).
 
     A visit that found the page changed or unchanged is an observation of the gap since the page's
-    last successful visit. A failed visit, or one that found the page gone, is none: the gap spans
-    it. A first visit only starts a gap, and so does the first row of each page.
+    last successful visit.
     """
-    kept = (log.outcome != Outcome.FAILED) & (log.outcome != Outcome.GONE)
-    page, time, outcome = log.page[kept], log.time[kept], log.outcome[kept]
-    teaches = np.zeros(page.size, np.bool_)
-    teaches[1:] = (page[1:] == page[:-1]) & (outcome[1:] != Outcome.FIRST)
-    last = np.flatnonzero(teaches)
+    elapsed = log.elapsed
+    rows = np.flatnonzero(~np.isnan(elapsed))
     rate, modified = log.crawl_rate, log.last_modified
     age = None
     if modified is not None:
-        dated = modified[kept][last]
-        age = np.where(dated == NO_TIME, np.nan, (time[last] - dated) / MICROSECONDS_A_DAY)
+        dated = modified[rows]
+        age = np.where(dated == NO_TIME, np.nan, (log.time[rows] - dated) / MICROSECONDS_A_DAY)
     return Observations.of(
-        (time[last] - time[last - 1]) / MICROSECONDS_A_DAY,
-        outcome[last] == Outcome.CHANGED,
-        page=page[last],
+        elapsed[rows],
+        log.changed[rows],
+        page=log.page[rows],
         pages=log.pages,
-        crawl_rate=None if rate is None else rate[kept][last],
+        crawl_rate=None if rate is None else rate[rows],
         age=age,
     )
 
@@ -194,15 +191,36 @@ def _page_numbers(page: ArrayLike | None, rows: int, pages: int | None) -> tuple
     return numbers, high + 1 if pages is None else pages
 
 
-def _flags(changed: ArrayLike, rows: int) -> Bools:
+def flags(changed: ArrayLike, rows: int, known: Bools | None = None) -> Bools:
+    """Return a column of yes and no; False where it does not matter, where ``known`` is."""
     raw = np.atleast_1d(as_array("changed", changed))
     if raw.shape != (rows,):
         raise ArgumentError(f"changed: has shape {raw.shape}; expected {rows} rows, as elapsed has")
+    if raw.dtype.kind == "O":
+        raw = _unboxed(raw, known)
     if raw.dtype != np.bool_:
         if raw.dtype.kind not in "iuf" and raw.size:
             raise ArgumentError("changed: not a column of yes or no")
-        _refuse("changed", raw, (raw != 0) & (raw != 1), "it is 0 or 1")
+        bad = (raw != 0) & (raw != 1)
+        _refuse("changed", raw, bad if known is None else bad & known, "it is 0 or 1")
+        raw = raw == 1
     return np.ascontiguousarray(raw, np.bool_)
+
+
+def _unboxed(raw: NDArray[Any], known: Bools | None) -> NDArray[Any]:
+    """Return a column of objects, which has gaps, as numbers; NaN in the gaps."""
+    values = [math.nan if is_missing(value) else value for value in raw]
+    if not all(isinstance(value, bool | int | float | np.generic) for value in values):
+        raise ArgumentError("changed: not a column of yes or no")
+    found = np.array(values, np.float64)
+    empty = np.isnan(found) if known is None else np.isnan(found) & known
+    if empty.any():
+        row = int(np.argmax(empty))
+        raise ArgumentError(
+            f"changed: row {row} has no value; leave out the row, or leave its elapsed empty "
+            "if it is a first visit"
+        )
+    return found
 
 
 def _refuse(name: str, column: NDArray[Any], bad: Bools, rule: str) -> None:

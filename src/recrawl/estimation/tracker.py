@@ -13,8 +13,8 @@ class Tracker(Generic[S]):
     >>> page = Tracker(GammaFilter())
     >>> page.observe(changed=True, elapsed=2.0)
     >>> page.observe(changed=False, elapsed=1.0)
-    >>> round(page.rate, 3)
-    0.602
+    >>> page
+    Tracker(GammaFilter, 2 visits, 0.602 changes per day)
     """
 
     def __init__(self, estimator: Estimator[S]) -> None:
@@ -39,6 +39,10 @@ class Tracker(Generic[S]):
         """
         seen = Observations.of([elapsed], [changed], crawl_rate=crawl_rate, age=age)
         self.state = self.estimator.update(self.state, seen)
+
+    def __repr__(self) -> str:
+        name = type(self.estimator).__name__
+        return f"Tracker({name}, {self.visits} visits, {self.rate:.3g} changes per day)"
 
     @property
     def visits(self) -> int:

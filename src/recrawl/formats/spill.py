@@ -12,7 +12,6 @@ from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyarrow import ipc
 
 from recrawl.errors import OutputError
@@ -85,17 +84,24 @@ class Spill:
         self._waiting.append(batch)
         self._waiting_rows += len(batch["page"])
         if self._waiting_rows >= CHUNK_ROWS:
-            self._deal()
+            self.flush()
 
     def parts(self) -> Iterator[Part]:
-        """Yield the visits of some pages after another, each once: their files are removed."""
-        self._deal()
+        """Yield the visits of some pages after another, each once: their files are removed.
+
+        Everything must have been dealt, with `flush`.
+        """
         for file, bases in zip(self._files, self._bases, strict=True):
             if bases:
                 yield self._part(file, bases)
             file.close()
 
-    def _deal(self) -> None:
+    def flush(self) -> None:
+        """Deal what waits to be dealt.
+
+        Raises:
+            OutputError: The disk is full.
+        """
         chunk, self._waiting, self._waiting_rows = self._waiting, [], 0
         if not chunk:
             return
@@ -181,8 +187,8 @@ class Stash:
         self._files = files
         self._tables: dict[int, _Table] = {}
 
-    def put(self, number: int, columns: dict[str, NDArray[Any]]) -> None:
-        """Write columns of one length.
+    def put(self, number: int, columns: dict[str, Any]) -> None:
+        """Write columns of one length, arrays of NumPy or Arrow.
 
         Raises:
             OutputError: The disk is full.
@@ -191,10 +197,10 @@ class Stash:
         arrays = [pa.array(column) for column in columns.values()]
         self._tables[number].write(pa.record_batch(arrays, list(columns)), _PLAIN)
 
-    def take(self, number: int) -> dict[str, NDArray[Any]]:
-        """Return columns that were written."""
+    def take(self, number: int) -> dict[str, Any]:
+        """Return columns that were written, as arrays of Arrow."""
         table = self._tables[number].read()
-        return {name: table[name].to_numpy() for name in table.column_names}
+        return {name: table[name].chunk(0) for name in table.column_names}
 
     def drop(self, number: int) -> None:
         """Remove columns."""

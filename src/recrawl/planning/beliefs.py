@@ -20,7 +20,13 @@ from recrawl.kernels.jit import Floats, Ints
 from recrawl.planning.memory import Memory
 from recrawl.planning.methods import check_method, default_prior
 from recrawl.planning.out_of_core import believe_spilled, spill_rest
-from recrawl.planning.parts import PageFacts, estimator_of, observed, page_facts
+from recrawl.planning.parts import (
+    NOTHING_LEARNED,
+    PageFacts,
+    estimator_of,
+    observed,
+    page_facts,
+)
 from recrawl.planning.sampling import fleet_prior, host_priors, name_hashes, sample_pages
 from recrawl.records import CrawlLog, LogFacts
 
@@ -113,7 +119,7 @@ def learn(
         memory = Memory.of(reading.memory)
         visits = Visits.open(log, Naming(reading.columns, reading.ignore_unknown))
         with ExitStack() as files:
-            with reading.progress("Reading") as advance:
+            with reading.progress("Reading rows") as advance:
                 spill = spill_rest(visits, memory, files, advance, by_host=prior == "host")
             if spill is not None:
                 found = believe_spilled(visits, spill, files, question, reading.progress)
@@ -142,7 +148,7 @@ def learn_weighted(
 def _estimate(log: CrawlLog, question: Question) -> Beliefs:
     observations = observed(log, question.method)
     if not observations.rows:
-        raise CrawlLogError(log.source, "no page was seen twice, so nothing can be learned")
+        raise CrawlLogError(log.source, NOTHING_LEARNED)
     estimator = estimator_of(question.method, _prior(question.prior, log, observations))
     state = estimator.update(estimator.start(log.pages), observations)
     facts = log.facts

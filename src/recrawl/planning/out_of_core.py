@@ -12,7 +12,7 @@ The sample that a prior is learned from does not depend on how pages are dealt, 
 in their order in the log: the numbers are the same to the last bit as in memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recrawl.errors import CrawlLogError
 from recrawl.estimation import Observations, Prior
@@ -28,8 +29,10 @@ from recrawl.formats.spill import Part, Spill, Stash, check_disk
 from recrawl.hosts import number_hosts
 from recrawl.kernels.hashing import Hashes
 from recrawl.kernels.jit import Floats, Ints
+from recrawl.kernels.texts import scatter_texts
 from recrawl.planning.memory import Memory, share_left
 from recrawl.planning.parts import (
+    NOTHING_LEARNED,
     Believed,
     PageFacts,
     believed,
@@ -37,7 +40,14 @@ from recrawl.planning.parts import (
     observed,
     page_facts,
 )
-from recrawl.planning.sampling import fleet_prior, host_priors, lowest, name_hashes, sample_pages
+from recrawl.planning.sampling import (
+    Sample,
+    fleet_prior,
+    host_priors,
+    lowest,
+    name_hashes,
+    sample_pages,
+)
 from recrawl.records import LogFacts
 
 if TYPE_CHECKING:
@@ -45,8 +55,8 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int, int | None], object]
 
-#: Ranges of pages that names are put in order by: memory holds all names once, and one range twice.
-RANGES = 32
+#: What is said of no pages.
+NOTHING = PageFacts(np.empty(0, np.int64), np.empty(0), None)
 #: The names of columns that observations may have.
 _COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 
@@ -83,6 +93,8 @@ def spill_rest(
             spill.add(batch)
         rows = visits.rows
         advance(rows.count, int(rows.count * share_left(rows)) if rows.size else None)
+    if spill is not None:
+        spill.flush()
     return spill
 
 
@@ -95,21 +107,23 @@ class _Folded:
     """What was found in one of the files; its observations are in a temporary file.
 
     Attributes:
-        names: The pages.
+        lengths: The bytes of each page's name; 0 if pages are numbers.
         first_row: Where each comes first in the log.
         facts: What the log says of them.
         rows: How many observations each has.
         host: The host of each, numbered within the part, if it is needed,
         hashes: and the hash of its name.
+        sample: The observations that the prior of all pages is learned from, if there is one.
         position: Where each comes among all pages.
     """
 
-    names: Any
+    lengths: Ints
     first_row: Ints
     facts: PageFacts
     rows: Ints
     host: Ints | None
     hashes: Hashes | None
+    sample: Sample | None
     position: Ints
 
 
@@ -122,19 +136,23 @@ def believe_spilled(
         CrawlLogError: The log is invalid, teaches nothing, or lacks what the method needs.
         OutputError: The disk is full.
     """
-    stash, parts = Stash(files), list[_Folded]()
+    stash, names_of, parts = Stash(files), Stash(files), list[_Folded]()
     duplicates = done = 0
+    if spill.first == spill.last:
+        raise CrawlLogError(visits.source, NOTHING_LEARNED)
     with progress("Folding") as advance:
         for part in spill.parts():
+            names_of.put(len(parts), {"page": part.log.names})
             parts.append(_folded(len(parts), part, spill.last - spill.first, question, stash))
             duplicates += part.log.duplicates
             done += part.log.page.size + part.log.duplicates
             advance(done, spill.rows)
+    pa.default_memory_pool().release_unused()
     if not any(one.rows.any() for one in parts):
-        raise CrawlLogError(visits.source, "no page was seen twice, so nothing can be learned")
-    _place(parts)
-    fleet = None if question.prior == "alone" else _fleet_prior(parts, stash)
-    names, facts = _names_in_order(parts), _facts_in_order(parts)
+        raise CrawlLogError(visits.source, NOTHING_LEARNED)
+    _number_pages(parts)
+    fleet = None if question.prior == "alone" else _fleet_prior(parts)
+    names, facts = _names_in_order(parts, names_of), _facts_in_order(parts)
     with progress("Estimating") as advance:
         found = _believed(parts, stash, question, fleet, advance)
     known = LogFacts(
@@ -175,18 +193,22 @@ def _folded(number: int, part: Part, covered: int, question: "Question", stash: 
     stash.put(number, {name: values for name, values in columns.items() if values is not None})
     rows = np.bincount(seen.page, minlength=log.pages)
     by_host = question.prior == "host"
+    hashes = None if question.prior == "alone" else name_hashes(log.names)
+    nowhere = np.empty(0, np.int64)
+    is_text = not pa.types.is_integer(log.names.type)
     return _Folded(
-        log.names,
+        pc.binary_length(log.names).to_numpy() if is_text else nowhere,
         part.first_row,
         page_facts(log, covered),
         rows,
         host=number_hosts(log.names)[0] if by_host else None,
-        hashes=name_hashes(log.names) if by_host else None,
-        position=np.empty(0, np.int64),
+        hashes=hashes if by_host else None,
+        sample=None if hashes is None else sample_pages(seen, hashes),
+        position=nowhere,
     )
 
 
-def _place(parts: Sequence[_Folded]) -> None:
+def _number_pages(parts: Sequence[_Folded]) -> None:
     """Note where each page comes among all: in order of first appearance in the log."""
     first_row = np.concatenate([one.first_row for one in parts])
     # Each part is in order already, which a stable sort makes use of.
@@ -203,9 +225,9 @@ def _spans(parts: Sequence[_Folded]) -> list[slice]:
     return [slice(low, high) for low, high in pairwise(ends)]
 
 
-def _in_order(parts: Sequence[_Folded], columns: Sequence[Any]) -> Any:  # noqa: ANN401
+def _in_order(parts: Sequence[_Folded], columns: Iterable[Any], dtype: Any) -> Any:  # noqa: ANN401
     """Return one column of all pages from one per part."""
-    out = np.empty(sum(column.size for column in columns), columns[0].dtype)
+    out = np.empty(sum(one.rows.size for one in parts), dtype)
     for one, column in zip(parts, columns, strict=True):
         out[one.position] = column
     return out
@@ -215,40 +237,42 @@ def _facts_in_order(parts: Sequence[_Folded]) -> PageFacts:
     found: list[Any] = []
     for name in PageFacts._fields:
         columns = [getattr(one.facts, name) for one in parts]
-        found.append(None if columns[0] is None else _in_order(parts, columns))
+        found.append(None if columns[0] is None else _in_order(parts, columns, columns[0].dtype))
+    for one in parts:
+        # No longer needed, and as large as what was made of it.
+        one.facts, one.lengths = NOTHING, NOTHING.last_visit
     return PageFacts(*found)
 
 
-def _names_in_order(parts: Sequence[_Folded]) -> Any:  # noqa: ANN401
-    """Return the names of all pages. Those of a part are in order, so that ranges can be merged."""
-    pages = sum(len(one.names) for one in parts)
-    merged = []
-    for low, high in pairwise(pages * number // RANGES for number in range(RANGES + 1)):
-        names, positions = [], []
-        for one in parts:
-            begin, end = np.searchsorted(one.position, (low, high))
-            names.append(one.names.slice(begin, end - begin))
-            positions.append(one.position[begin:end])
-        order = np.argsort(np.concatenate(positions), kind="stable")
-        merged.append(pa.concat_arrays(names).take(pa.array(order)))
+def _names_in_order(parts: Sequence[_Folded], names: Stash) -> Any:  # noqa: ANN401
+    """Return the names of all pages; those of one part at a time are read from its file."""
+    first = names.take(0)["page"]
+    if pa.types.is_integer(first.type):
+        numbers = (names.take(number)["page"].to_numpy() for number in range(len(parts)))
+        return pa.array(_in_order(parts, numbers, first.type.to_pandas_dtype()))
+    ends = np.zeros(sum(one.rows.size for one in parts) + 1, np.int64)
     for one in parts:
-        one.names = None
-    return pa.concat_arrays(merged)
+        ends[1 + one.position] = one.lengths
+    np.cumsum(ends, out=ends)
+    characters = np.empty(int(ends[-1]), np.uint8)
+    for number, one in enumerate(parts):
+        scatter_texts(names.take(number)["page"], one.position, ends, characters)
+        names.drop(number)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(characters)]
+    return pa.Array.from_buffers(pa.large_string(), ends.size - 1, buffers)
 
 
 def _observations(one: _Folded, number: int, stash: Stash) -> Observations:
-    columns = stash.take(number)
+    columns = {
+        name: column.to_numpy(zero_copy_only=False) for name, column in stash.take(number).items()
+    }
     page = np.repeat(np.arange(one.rows.size), one.rows)
     return Observations(one.rows.size, page, **columns)
 
 
-def _fleet_prior(parts: Sequence[_Folded], stash: Stash) -> Prior:
+def _fleet_prior(parts: Sequence[_Folded]) -> Prior:
     """Learn the prior of all pages from the same sample as in memory."""
-    samples = [
-        sample_pages(_observations(one, number, stash), name_hashes(one.names))
-        for number, one in enumerate(parts)
-    ]
-    return fleet_prior(lowest(samples))
+    return fleet_prior(lowest([one.sample for one in parts if one.sample is not None]))
 
 
 def _prior(one: _Folded, seen: Observations, fleet: Prior | None) -> Prior | None:

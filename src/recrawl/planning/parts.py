@@ -17,6 +17,9 @@ from recrawl.planning.methods import METHODS, WITH_PRIOR
 from recrawl.records import CrawlLog, Outcome
 from recrawl.units import MICROSECONDS_A_DAY
 
+#: What is said of a log without observations.
+NOTHING_LEARNED = "no page was seen twice, so nothing can be learned"
+
 
 class PageFacts(NamedTuple):
     """What a log says of its pages before anything is estimated, one element per page.

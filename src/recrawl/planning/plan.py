@@ -1,6 +1,6 @@
 """A plan: how often to visit every page, when next, and what that brings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from recrawl.planning.beliefs import (
 )
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
 from recrawl.quantities import rate
+from recrawl.tabular import Tabular, spread
 from recrawl.units import MICROSECONDS_A_SECOND, SECONDS_A_DAY, quoted
 
 #: The level of a plan's intervals.
@@ -41,8 +42,8 @@ class CurvePoint(NamedTuple):
     freshness: float
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Tabular):
     """How often to visit every page of a crawl log. Arrays have one element per page.
 
     Attributes:
@@ -121,6 +122,14 @@ class Plan:
             "crawl_rate": self.crawl_rate[here],
             "next_visit": due,
         }
+
+    def summary(self) -> str:
+        """Return the number of pages, the freshness, and how crawl rates are spread."""
+        fresh = f"freshness {self.freshness:.4g} at {self.budget:.4g} visits per day"
+        return f"{len(self.page):,} pages, {fresh}, per page: {spread(self.crawl_rate)}"
+
+    def _charted(self) -> tuple[str, Sequence[float]]:
+        return "visits per day", self.crawl_rate.tolist()
 
     @cached_property
     def _interval(self) -> tuple[Floats, Floats]:

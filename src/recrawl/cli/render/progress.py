@@ -11,6 +11,9 @@ from recrawl.progress import Progress, no_progress
 #: Seconds of silence, where there is no terminal, before a line says what is going on.
 PATIENCE = 10.0
 
+#: The stages that count rows.
+COUNT_ROWS = ("Reading rows", "Folding", "Estimating")
+
 
 @contextmanager
 def progress_bar(task: str) -> Iterator[Progress]:
@@ -20,13 +23,25 @@ def progress_bar(task: str) -> Iterator[Progress]:
             yield no_progress
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        number = bar.add_task(task, total=None)
-        yield lambda done, total: bar.update(number, completed=done, total=total)
+        number = bar.add_task(task, total=None, speed="")
+
+        def advance(done: int, total: int | None) -> None:
+            speed = bar.tasks[number].speed if task in COUNT_ROWS else None
+            shown = "" if speed is None else f"{speed:,.0f} rows/s"
+            bar.update(number, completed=done, total=total, speed=shown)
+
+        yield advance
 
 
 @contextmanager
