@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.kernels.jit import Ints, compiled
+from recrawl.kernels.jit import Ints, compiled, step
 
 Hashes = NDArray[np.uint64]
 
@@ -40,7 +40,7 @@ def hash_column(column: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
 _NOTHING = np.frombuffer(b"\0", np.uint8)
 
 
-@compiled
+@step
 def _mixed(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(30))) * FIRST_FACTOR
     word = (word ^ (word >> np.uint64(27))) * SECOND_FACTOR

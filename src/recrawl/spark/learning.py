@@ -11,6 +11,7 @@ from recrawl.estimation.fleet import MAX_PAGES
 from recrawl.formats.crawl_log import log_columns
 from recrawl.formats.naming import Naming
 from recrawl.planning.methods import WITH_PRIOR, check_method, default_prior
+from recrawl.planning.parts import NOTHING_LEARNED
 from recrawl.planning.plan import LEVEL
 from recrawl.planning.sampling import Sample, fleet_prior, lowest
 from recrawl.spark.believing import COLUMNS, SAMPLE_SCHEMA, Believe, SamplePages, sample_of
@@ -176,7 +177,7 @@ def _sample(blocks: DataFrame, partitions: int) -> Sample:
         rows = collected(mapped(blocks, SamplePages(most), SAMPLE_SCHEMA))
         samples = [sample_of(row) for row in rows]
         if not samples:
-            raise CrawlLogError(SOURCE, "no page was seen twice, so nothing can be learned")
+            raise CrawlLogError(SOURCE, NOTHING_LEARNED)
         found = lowest(samples)
         if all(_is_complete(*pair, found) for pair in zip(rows, samples, strict=True)):
             break

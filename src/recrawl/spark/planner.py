@@ -16,6 +16,7 @@ from recrawl.errors import ArgumentError, CrawlLogError, InputError
 from recrawl.formats.naming import Naming
 from recrawl.kernels.jit import Floats
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
+from recrawl.planning.parts import NOTHING_LEARNED
 from recrawl.planning.plan import LEVEL
 from recrawl.spark import pricing
 from recrawl.spark.learning import believe, page_type
@@ -219,7 +220,7 @@ class _Search:
         self.passes += 1
         self.pages = sum(row["pages"] for row in rows)
         if not sum(row["observations"] for row in rows):
-            raise CrawlLogError(SOURCE, "no page was seen twice, so nothing can be learned")
+            raise CrawlLogError(SOURCE, NOTHING_LEARNED)
         if not math.fsum(row["weight"] for row in rows) > 0.0:
             raise InputError(SOURCE, "no page has an importance above 0", column="importance")
         if not sum(row["gaining"] for row in rows):
