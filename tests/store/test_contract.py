@@ -19,12 +19,15 @@ from recrawl.records import (
     RobotsText,
     State,
     Validators,
+    digest_of,
 )
+from recrawl.store.changes import Cursor, FeedKind, PageChange
 from recrawl.store.rows import (
     Added,
     Edits,
     LoggedVisit,
     NewPage,
+    Retention,
     SitemapFile,
     Spending,
     Spent,
@@ -526,3 +529,106 @@ def test_a_run_forgets_the_edits_before_it(store: SqliteStore) -> None:
     with store.lock():
         assert store.changes_since(0).added == []
         assert store.fleet().serial == serial
+
+
+def kinds(store: SqliteStore, after: int = 0) -> list[tuple[str, FeedKind]]:
+    return [(change.url, change.kind) for change in store.feed.read(Cursor(after), 1_000)]
+
+
+def test_the_feed_has_what_became_of_a_page(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    hours = iter(range(1, 99))
+
+    def record(make: Any, *given: Any) -> None:  # noqa: ANN401
+        store.record([make(known(store, 0), *given, NOON + next(hours) * HOUR)])
+
+    record(found, b"one")
+    record(unchanged)
+    record(found, b"two")
+    record(failed)
+    record(gone)
+    record(gone)
+    record(failed)
+    record(found, b"two")
+    record(found, b"two")
+    store.remove([address(0), address(1)], at=NOON)
+    url, one, two = address(0), *(digest_of(text) for text in (b"one", b"two"))
+    assert store.feed.read(Cursor(0), 9) == [
+        PageChange(Cursor(1), 0, url, FeedKind.NEW, NOON + HOUR, None, None, one, 0.25),
+        PageChange(
+            Cursor(2), 0, url, FeedKind.CHANGED, NOON + 3 * HOUR, NOON + 2 * HOUR, one, two, 0.25
+        ),
+        PageChange(Cursor(3), 0, url, FeedKind.GONE, NOON + 5 * HOUR, None, two),
+        PageChange(
+            Cursor(4), 0, url, FeedKind.BACK, NOON + 8 * HOUR, NOON + 3 * HOUR, two, two, 0.25
+        ),
+        PageChange(Cursor(5), 0, url, FeedKind.REMOVED, NOON, NOON + 9 * HOUR, two),
+    ]
+
+
+def test_a_gone_page_that_is_revived_is_back_only_when_it_is_found(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    store.record([found(known(store, 0), b"one", NOON)])
+    store.record([gone(known(store, 0), NOON + HOUR)])
+    store.add(new_pages(1), at=NOON)
+    store.record([failed(known(store, 0), NOON + 2 * HOUR)])
+    assert [kind for _, kind in kinds(store)] == [FeedKind.NEW, FeedKind.GONE]
+    store.record([found(known(store, 0), b"one", NOON + 3 * HOUR)])
+    assert kinds(store, 2) == [(address(0), FeedKind.BACK)]
+
+
+def test_a_page_that_was_never_found_is_not_in_the_feed(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    store.record([failed(known(store, 0), NOON), gone(known(store, 1), NOON)])
+    store.remove([address(0), address(1)], at=NOON)
+    assert kinds(store) == []
+    assert store.feed.end() == Cursor(0)
+
+
+def test_a_visit_that_is_recorded_twice_is_in_the_feed_once(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    visit = found(known(store, 0), b"one", NOON)
+    store.record([visit])
+    store.record([visit])
+    assert kinds(store) == [(address(0), FeedKind.NEW)]
+
+
+def test_a_reader_that_knows_nothing_gets_the_pages_and_then_the_changes(
+    store: SqliteStore,
+) -> None:
+    store.add(new_pages(4), at=NOON)
+    store.record([found(known(store, n), b"one", NOON) for n in (0, 2, 3)])
+    store.record([gone(known(store, 2), NOON + HOUR)])
+    start = store.feed.start()
+    store.record([found(known(store, 0), b"two", NOON + 2 * HOUR)])
+    (first,) = store.feed.read(start, 1)
+    assert (first.url, first.kind, first.cursor) == (address(0), FeedKind.NEW, Cursor(4, 1))
+    rest = store.feed.read(first.cursor, 9)
+    assert [(one.url, one.kind) for one in rest] == [
+        (address(3), FeedKind.NEW),
+        (address(0), FeedKind.CHANGED),
+    ]
+    assert store.feed.read(rest[-1].cursor, 9) == []
+
+
+@pytest.mark.parametrize("retention", [Retention(changes=3), Retention(time=3 * HOUR)])
+def test_old_changes_are_dropped(tmp_path: Path, retention: Retention) -> None:
+    with SqliteStore.open(tmp_path / "other.db", create=True, retention=retention) as store:
+        store.add(new_pages(1), at=NOON)
+        for hours in range(9):
+            store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
+        kept = 3 if retention.changes == 3 else 4
+        assert store.feed.oldest() == Cursor(9 - kept)
+        assert len(store.feed.read(store.feed.oldest(), 99)) == kept
+        with pytest.raises(StoreError, match="older than the changes that are kept"):
+            store.feed.read(Cursor(8 - kept), 1)
+        assert store.feed.since(0) == store.feed.oldest()
+        # The feed may be empty; serials go on.
+        store.record([failed(known(store, 0), NOON + 99 * HOUR)])
+        if retention.time == 3 * HOUR:
+            assert store.feed.oldest() == store.feed.end() == Cursor(9)
+
+
+def test_a_cursor_of_another_store_is_refused(store: SqliteStore) -> None:
+    with pytest.raises(StoreError, match="is not of this store"):
+        store.feed.read(Cursor(1), 1)

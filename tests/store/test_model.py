@@ -39,6 +39,10 @@ class Model(RuleBasedStateMachine):
         # What a run that reads the edits now and then knows.
         self.serial = 0
         self.followed: dict[str, tuple[int, float]] = {}
+        # What is there, and what a reader of the feed knows.
+        self.there: dict[str, bytes] = {}
+        self.cursor = self.store.feed.start()
+        self.index: dict[str, bytes] = {}
 
     def teardown(self) -> None:
         self.store.close()
@@ -79,6 +83,7 @@ class Model(RuleBasedStateMachine):
         numbers = sorted(number for number, page in self.pages.items() if page.url in urls)
         assert self.store.remove(urls) == numbers
         for number in numbers:
+            self.there.pop(self.pages[number].url, None)
             del self.pages[number]
             self.beliefs.pop(number, None)
         self.log = {visit: o for visit, o in self.log.items() if visit[0] not in numbers}
@@ -101,6 +106,9 @@ class Model(RuleBasedStateMachine):
                 self.beliefs[number] = visit.belief
             if visit.content is not None:
                 self.contents[digest_of(visit.content)] = visit.content
+                self.there[visit.page.url] = digest_of(visit.content)
+            if visit.outcome is Outcome.GONE:
+                self.there.pop(visit.page.url, None)
         taught = {visit.page.host: b"%d" % self.now for visit in visits}
         self.templates |= taught
         self.store.record(visits, templates=taught)
@@ -138,6 +146,19 @@ class Model(RuleBasedStateMachine):
         assert self.followed == {
             page.url: (page.number, page.importance) for page in self.pages.values()
         }
+
+    @rule(limit=st.integers(1, 5), anew=st.booleans())
+    def follow_feed(self, limit: int, *, anew: bool) -> None:
+        if anew:
+            self.index, self.cursor = {}, self.store.feed.start()
+        while changes := self.store.feed.read(self.cursor, limit):
+            for change in changes:
+                if change.after is None:
+                    self.index.pop(change.url, None)
+                else:
+                    self.index[change.url] = change.after
+            self.cursor = changes[-1].cursor
+        assert self.index == self.there
 
     @invariant()
     def same(self) -> None:

@@ -15,6 +15,7 @@ from typer import BadParameter
 
 from recrawl.cli.commands.add import add
 from recrawl.cli.commands.budget import budget
+from recrawl.cli.commands.changes import changes
 from recrawl.cli.commands.demo import demo
 from recrawl.cli.commands.estimate import estimate
 from recrawl.cli.commands.export import export
@@ -125,6 +126,7 @@ app.command(cls=Command)(status)
 app.command(cls=Command)(pages)
 app.command(cls=Command)(show)
 app.command(cls=Command)(get)
+app.command(cls=Command)(changes)
 app.add_typer(export, name="export")
 app.command(cls=Command)(remove)
 app.command(cls=Command)(settings)

@@ -38,7 +38,7 @@ from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, RobotsText
-from recrawl.store.rows import Added
+from recrawl.store.rows import Added, Retention
 from recrawl.store.sqlite import SqliteStore
 
 LOGGER = logging.getLogger("recrawl.crawler")
@@ -164,7 +164,8 @@ def run_crawl(
     access, readers = site_access(settings), site_readers(settings)
     clock = clock or Clock()
     _return_memory()
-    with SqliteStore.open(settings.store) as store, store.lock():
+    retention = retention_of(settings)
+    with SqliteStore.open(settings.store, retention=retention) as store, store.lock():
         warm_up(settings)
         if settings.allow_private and (allowed := store.allow_private()):
             LOGGER.info("private addresses are allowed: %d refused pages are due again", allowed)
@@ -269,6 +270,11 @@ def patience_of(settings: Settings) -> Patience:
         round(settings.gone_after_time * MICROSECONDS_A_DAY),
         round(settings.refused_retry * MICROSECONDS_A_DAY),
     )
+
+
+def retention_of(settings: Settings) -> Retention:
+    """Return how much of the past is kept."""
+    return Retention(settings.keep_changes, round(settings.keep_for * MICROSECONDS_A_DAY) or None)
 
 
 def _fetcher(

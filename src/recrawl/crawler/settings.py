@@ -181,6 +181,20 @@ class Settings:
         minimum=1e-6,
         maximum="10y",
     )
+    keep_changes: int = setting(
+        "1000000",
+        COUNT,
+        "Maximum number of changes in the feed; the oldest are dropped.",
+        minimum=1,
+        maximum="1000000000",
+    )
+    keep_for: float = setting(
+        "90d",
+        DURATION,
+        "Time for which changes are kept in the feed; 0 for no limit.",
+        minimum=0,
+        maximum="10000y",
+    )
     half_life: float = setting(
         "365d",
         DURATION,

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
 from recrawl.records import SIGNALS, Change, ChangeKind, Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, sitemap_files
+from recrawl.store.changes import ChangeFeed
 from recrawl.store.database import MEMORY, Database
 from recrawl.store.encoding import deflate, read_page, write_legible
 from recrawl.store.locking import only_run
@@ -26,6 +28,7 @@ from recrawl.store.rows import (
     NewPage,
     Observed,
     PageTable,
+    Retention,
     SitemapFile,
     Spending,
     Spent,
@@ -46,6 +49,9 @@ class SqliteStore:
     Each method raises `StoreError` if the store cannot be read or written, and then has changed
     nothing.
 
+    Attributes:
+        feed: What became of copies, in order.
+
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
     ...     store.page("https://example.org/").number
@@ -53,22 +59,31 @@ class SqliteStore:
     0
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, retention: Retention = Retention()) -> None:  # noqa: B008
         self._database = database
+        self._retention = retention
+        self.feed = ChangeFeed(database)
         self._running = threading.Lock()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        retention: Retention = Retention(),  # noqa: B008 - frozen
+    ) -> Self:
         """Open a store, migrating it if it is of an older version.
 
         Args:
             path: The file, or ``":memory:"`` for a store that lives as long as the process.
             create: Create the store if there is none.
+            retention: How much of the past `record` keeps.
 
         Raises:
             StoreError: There is no store, or the file is damaged, newer, or not a store.
         """
-        return cls(Database.open(os.fspath(path), create=create))
+        return cls(Database.open(os.fspath(path), create=create), retention)
 
     def close(self) -> None:
         """Move the write-ahead log into the file, and close it."""
@@ -117,12 +132,16 @@ class SqliteStore:
         """
         return editing.add(self._database, pages, at)
 
-    def remove(self, urls: Iterable[str]) -> list[int]:
+    def remove(self, urls: Iterable[str], at: int | None = None) -> list[int]:
         """Remove pages with their visits and copies; return their numbers, never to be reused.
 
         Sitemaps and links do not bring them back; only a user does.
+
+        Args:
+            urls: Their canonical URLs.
+            at: When, for the feed of changes, in microseconds; by default the system's time.
         """
-        return editing.remove(self._database, urls)
+        return editing.remove(self._database, urls, time.time_ns() // 1_000 if at is None else at)
 
     def matching(self, pattern: str) -> list[str]:
         """Return the URLs of the pages that match a pattern, as `recrawl.urls.matches` has it."""
@@ -220,14 +239,15 @@ class SqliteStore:
 
         A visit that is already in the log, by page and time, changes nothing. A visit to a page
         that has been removed is not logged, but its requests are counted. A body that no page uses
-        any more is deleted. Importance and depth, which others may edit, are not written.
+        any more is deleted. Importance and depth, which others may edit, are not written. What
+        became of the page is added to the feed, and changes that are too old are dropped from it.
 
         Args:
             visits: The visits; their responses count the requests they took.
             spent: Requests in addition to those.
             templates: The templates of sites that the visits taught something, by host.
         """
-        record(self._database, visits, spent, templates or {})
+        record(self._database, visits, spent, templates or {}, self._retention)
 
     def template(self, host: str) -> bytes | None:
         """Return what the pages of a host have in common, as it was recorded; None if nothing."""

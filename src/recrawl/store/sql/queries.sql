@@ -209,8 +209,8 @@ SELECT seq FROM sqlite_sequence WHERE name = 'edits';
 DELETE FROM edits;
 
 -- name: body_of_page
--- Check whether a visited page still exists, and find its body so far.
-SELECT body FROM pages WHERE number = ?;
+-- Check whether a visited page still exists, find its body so far, and what the feed says of it.
+SELECT body, feed_state FROM pages WHERE number = ?;
 
 -- name: add_visit
 -- Log a visit once: a second one to the same page at the same time changes nothing.
@@ -226,7 +226,7 @@ UPDATE pages SET
     state = ?, last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
     ignored = ?, suspects = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
     failures = ?, missing_since = ?, retry_at = ?, reason = ?,
-    shape = coalesce(?, shape), time = coalesce(?, time)
+    shape = coalesce(?, shape), time = coalesce(?, time), feed_state = ?
 WHERE number = ?;
 
 -- name: add_body
@@ -238,6 +238,46 @@ ON CONFLICT (digest) DO NOTHING;
 -- Delete a body as soon as no page uses it.
 DELETE FROM bodies
 WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = ?1);
+
+-- name: add_change
+-- Tell readers of the feed what became of a page.
+INSERT INTO changes (page, url, kind, at, previous, before, after, share)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_removals
+-- Tell readers of the feed of pages that are removed, if they know them; passed as JSON.
+INSERT INTO changes (page, url, kind, at, previous, before)
+SELECT number, url, :removed, :at, last_visit, body FROM pages
+WHERE number IN (SELECT value FROM json_each(:pages)) AND feed_state <> 0 ORDER BY number;
+
+-- name: feed_bounds
+-- Find the first change that is kept, and the last one that there was.
+SELECT
+    (SELECT min(serial) FROM changes),
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0);
+
+-- name: feed_after
+-- Read the feed a batch at a time.
+SELECT serial, page, url, kind, at, previous, before, after, share
+FROM changes WHERE serial > ? ORDER BY serial LIMIT ?;
+
+-- name: feed_pages
+-- Read the pages that are there, for readers that know nothing yet.
+SELECT number, pages.url, coalesce(copies.at, last_visit, added_at), body
+FROM pages LEFT JOIN copies ON copies.page = pages.number
+WHERE number >= ? AND feed_state = ? ORDER BY number LIMIT ?;
+
+-- name: feed_before
+-- Find the serial before the first change that was found at a time or later.
+SELECT serial - 1 FROM changes WHERE at >= ? ORDER BY serial LIMIT 1;
+
+-- name: first_change_to_keep
+-- Find the first of some changes that is not too old.
+SELECT min(serial) FROM changes WHERE serial <= ? AND at >= ?;
+
+-- name: drop_changes
+-- Drop old changes.
+DELETE FROM changes WHERE serial < ?;
 
 -- name: set_copy
 -- Save the headers of a copy.
