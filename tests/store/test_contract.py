@@ -207,13 +207,15 @@ def test_a_body_is_stored_once_and_only_while_it_is_used(store: SqliteStore) -> 
     store.record([found(known(store, 0), b"other", NOON + 1)])
     assert store.totals().bodies == 2
     store.record([found(known(store, i), b"other", NOON + 1) for i in (1, 2)])
-    assert store.totals().bodies == 1
+    assert store.totals().bodies == 2
+    store.record([found(known(store, i), b"%d" % n, NOON + n) for n in (2, 3) for i in range(3)])
+    assert store.totals().bodies == 3
     with pytest.raises(StoreError, match="the store has no body"):
         store.body(b"nowhere")
     store.remove([address(i) for i in range(3)])
     assert store.totals().bodies == 0
     assert store.totals().visits == 0
-    assert store.spent(0).requests == 12
+    assert store.spent(0).requests == 24
 
 
 def test_the_same_content_with_new_headers_renews_the_copy(store: SqliteStore) -> None:
@@ -632,3 +634,59 @@ def test_old_changes_are_dropped(tmp_path: Path, retention: Retention) -> None:
 def test_a_cursor_of_another_store_is_refused(store: SqliteStore) -> None:
     with pytest.raises(StoreError, match="is not of this store"):
         store.feed.read(Cursor(1), 1)
+
+
+def bodies(store: SqliteStore, number: int = 0) -> list[bytes | None]:
+    return [copy.response.body for copy in store.versions(known(store, number))]
+
+
+def test_copies_that_a_change_replaced_are_kept(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    assert store.versions(known(store, 0)) == []
+    for hours, text in enumerate([b"one", b"two", b"three", b"four"]):
+        store.record([found(known(store, 0), text, NOON + hours * HOUR)])
+    current, second, third = store.versions(known(store, 0))
+    assert bodies(store) == [b"four", b"three", b"two"]
+    assert current == store.copy(address(0))
+    assert (second.response.at, third.response.at) == (NOON + 2 * HOUR, NOON + HOUR)
+    assert third.response.headers == HEADERS
+    store.record([unchanged(known(store, 0), NOON + 5 * HOUR)])
+    store.record([found(known(store, 0), b"4", NOON + 6 * HOUR, Outcome.UNCHANGED)])
+    assert bodies(store) == [b"4", b"three", b"two"]
+    store.record([gone(known(store, 0), NOON + 7 * HOUR)])
+    store.record([found(known(store, 0), b"five", NOON + 8 * HOUR)])
+    assert bodies(store) == [b"five", b"4", b"three"]
+    store.remove([address(0)])
+    assert store.totals().bodies == 0
+
+
+@pytest.mark.parametrize(
+    ("retention", "kept"), [(Retention(versions=0), 0), (Retention(time=2 * HOUR, versions=9), 3)]
+)
+def test_versions_are_dropped(tmp_path: Path, retention: Retention, kept: int) -> None:
+    with SqliteStore.open(tmp_path / "other.db", create=True, retention=retention) as store:
+        store.add(new_pages(1), at=NOON)
+        for hours in range(9):
+            store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
+        assert bodies(store) == [b"%d" % hours for hours in range(8, 7 - kept, -1)]
+        assert store.totals().bodies == kept + 1
+        assert store.check() == []
+
+
+def test_space_that_is_not_used_is_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with SqliteStore.open(path, create=True) as store:
+        store.add(new_pages(300), at=NOON)
+        rng = np.random.default_rng(1)
+        pages = store.pages(range(300)).values()
+        store.record([found(page, rng.bytes(5_000), NOON) for page in pages])
+        assert store.unused() == 0
+        store.remove([address(number) for number in range(290)])
+        unused = store.unused()
+        assert unused > 1_000_000
+        before, after = store.compact()
+        assert before - after >= unused * 0.9
+        assert store.unused() == 0
+        assert path.stat().st_size == after
+        assert len(list(store.copies())) == 10
+        assert store.check() == []

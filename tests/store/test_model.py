@@ -43,6 +43,7 @@ class Model(RuleBasedStateMachine):
         self.there: dict[str, bytes] = {}
         self.cursor = self.store.feed.start()
         self.index: dict[str, bytes] = {}
+        self.versions: dict[int, list[bytes]] = {}
 
     def teardown(self) -> None:
         self.store.close()
@@ -84,6 +85,7 @@ class Model(RuleBasedStateMachine):
         assert self.store.remove(urls) == numbers
         for number in numbers:
             self.there.pop(self.pages[number].url, None)
+            self.versions.pop(number, None)
             del self.pages[number]
             self.beliefs.pop(number, None)
         self.log = {visit: o for visit, o in self.log.items() if visit[0] not in numbers}
@@ -97,6 +99,9 @@ class Model(RuleBasedStateMachine):
         visits = [self._visit(data, self.pages[number]) for number in chosen]
         for visit in visits:
             number = visit.page.number
+            old = self.pages[number].body
+            if visit.content is not None and old not in (None, visit.page.body):
+                self.versions[number] = [old or b"", *self.versions.get(number, [])][:2]
             self.pages[number] = visit.page
             self.log[number, self.now] = visit.outcome
             change = visit.change
@@ -177,7 +182,12 @@ class Model(RuleBasedStateMachine):
             for number, page in self.pages.items()
             if page.body is not None
         }
-        assert self.store.totals().bodies == len(set(copies.values()))
+        for number, page in self.pages.items():
+            older = [copy.response.body for copy in self.store.versions(page)[1:]]
+            assert older == [self.contents[digest] for digest in self.versions.get(number, [])]
+        used = [digest_of(body or b"") for body in copies.values()]
+        used += [digest for digests in self.versions.values() for digest in digests]
+        assert self.store.totals().bodies == len(set(used))
         assert self.store.check() == []
 
     @invariant()

@@ -16,7 +16,9 @@ from typer import BadParameter
 from recrawl.cli.commands.add import add
 from recrawl.cli.commands.budget import budget
 from recrawl.cli.commands.changes import changes
+from recrawl.cli.commands.compact import compact
 from recrawl.cli.commands.demo import demo
+from recrawl.cli.commands.diff import diff
 from recrawl.cli.commands.estimate import estimate
 from recrawl.cli.commands.export import export
 from recrawl.cli.commands.get import get
@@ -127,8 +129,10 @@ app.command(cls=Command)(pages)
 app.command(cls=Command)(show)
 app.command(cls=Command)(get)
 app.command(cls=Command)(changes)
+app.command(cls=Command)(diff)
 app.add_typer(export, name="export")
 app.command(cls=Command)(remove)
+app.command(cls=Command)(compact)
 app.command(cls=Command)(settings)
 app.command(cls=Command)(estimate)
 app.command(cls=Command)(plan)

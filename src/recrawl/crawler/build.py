@@ -15,10 +15,12 @@ from typing import Any, Self, final
 
 from recrawl.clock import Clock
 from recrawl.content.compare import Patience
+from recrawl.content.plain_text import as_text
 from recrawl.content.reader import Reader
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl
+from recrawl.crawler.page_text import lines_of
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
@@ -40,6 +42,7 @@ from recrawl.http.limits import Limits
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, RobotsText
 from recrawl.store.rows import Added, Retention
 from recrawl.store.sqlite import SqliteStore
+from recrawl.urls import canonical
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
@@ -117,6 +120,14 @@ class Crawler:
         weight = None if importance is None else checked_importance(importance)
         pages = [named_page(url, weight) for url in urls]
         return self.store.add(with_initial_importance(pages, self.settings), self.clock.now())
+
+    def text(self, url: str) -> str:
+        """Return a page's own text in its current copy, a line per block; empty without a copy.
+
+        What its site puts around the text, and noise, are left out, as when pages are compared.
+        """
+        copy = self.store.copy(canonical(url))
+        return "" if copy is None else as_text(lines_of(self.store, self.settings, copy))
 
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
         """Crawl for some seconds, or until `stop` or a signal; a second signal ends it hard.
@@ -274,7 +285,11 @@ def patience_of(settings: Settings) -> Patience:
 
 def retention_of(settings: Settings) -> Retention:
     """Return how much of the past is kept."""
-    return Retention(settings.keep_changes, round(settings.keep_for * MICROSECONDS_A_DAY) or None)
+    return Retention(
+        settings.keep_changes,
+        round(settings.keep_for * MICROSECONDS_A_DAY) or None,
+        settings.keep_versions,
+    )
 
 
 def _fetcher(

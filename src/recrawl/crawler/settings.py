@@ -188,10 +188,17 @@ class Settings:
         minimum=1,
         maximum="1000000000",
     )
+    keep_versions: int = setting(
+        "2",
+        COUNT,
+        "Number of old copies of each page that are kept when it changes.",
+        minimum=0,
+        maximum="1000",
+    )
     keep_for: float = setting(
         "90d",
         DURATION,
-        "Time for which changes are kept in the feed; 0 for no limit.",
+        "Time for which changes in the feed and old copies are kept; 0 for no limit.",
         minimum=0,
         maximum="10000y",
     )

@@ -189,6 +189,15 @@ class ChangeFeed:
         """
         return Cursor(self.end().serial, 0)
 
+    @staticmethod
+    def cursor(text: str) -> Cursor:
+        """Return the cursor that a text means.
+
+        Raises:
+            ArgumentError: This is no cursor.
+        """
+        return Cursor.parse(text)
+
     def oldest(self) -> Cursor:
         """Return the cursor before the first change that is kept."""
         first, _ = _bounds(self._database)

@@ -120,6 +120,11 @@ class Database:
         with store_errors(self.path):
             self._connection.executemany(statement(name), rows)
 
+    def size(self) -> int:
+        """Return the size of the file in bytes, without its write-ahead log."""
+        (pages,), (size,) = (self.rows(name)[0] for name in ("file_pages", "page_bytes"))
+        return int(pages * size)
+
     @contextmanager
     def transaction(self, begin: str = "begin_write") -> Iterator[None]:
         """Run the block in one transaction: all of it takes effect, or none."""

@@ -17,6 +17,7 @@ from recrawl.store.encoding import (
     write_verbatim,
 )
 from recrawl.store.rows import Retention, Spent
+from recrawl.store.versions import drop_old_versions, keep_version
 
 HOUR = 3_600_000_000
 #: Index of the first outcome's count, after four of requests: for pages, lost, robots, sitemaps.
@@ -55,17 +56,19 @@ def record(
             elif each.visit.is_refusal:
                 # What is refused is no visit; what was asked for in vain counts all the same.
                 count[1] += response.requests
-                _write(database, each, found)
+                _write(database, each, found, retention)
             elif database.execute("add_visit", *each.logged):
                 count[0] += response.requests
                 count[_OUTCOMES + each.visit.outcome] += 1
-                _write(database, each, found)
+                _write(database, each, found, retention)
         database.execute_many(
             "add_spending", [(hour, *count) for hour, count in counts.items() if any(count)]
         )
         database.execute_many("set_template", templates.items())
         if visits:
-            drop_old_changes(database, retention, max(visit.response.at for visit in visits))
+            now = max(visit.response.at for visit in visits)
+            drop_old_changes(database, retention, now)
+            drop_old_versions(database, retention, now)
 
 
 def _prepare(visit: Visit) -> _Prepared:
@@ -106,7 +109,12 @@ def _signal(visit: Visit) -> int | None:
     return SIGNALS.index("etag" if visit.page.validators.etag else "lastmod")
 
 
-def _write(database: Database, prepared: _Prepared, found: tuple[bytes | None, int]) -> None:
+def _write(
+    database: Database,
+    prepared: _Prepared,
+    found: tuple[bytes | None, int],
+    retention: Retention,
+) -> None:
     """Write what a visit changes about its page and its copy."""
     old, known = found
     visit = prepared.visit
@@ -116,7 +124,8 @@ def _write(database: Database, prepared: _Prepared, found: tuple[bytes | None, i
         size, stored = len(visit.content), len(prepared.deflated or b"")
         database.execute("add_body", page.body, size, stored, prepared.deflated)
     database.execute("update_page", *_page_values(page, visit.belief, feed_state))
-    add_change(database, visit, old, known, feed_state)
+    kind = add_change(database, visit, old, known, feed_state)
+    keep_version(database, visit, old, kind, retention.versions)
     if page.body is None:
         database.execute("drop_copy", page.number)
     elif page.body != old or visit.content is not None:

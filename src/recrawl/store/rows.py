@@ -275,8 +275,10 @@ class Retention:
 
     Attributes:
         changes: The number of changes in the feed.
-        time: How long changes are kept, in microseconds; None for no limit.
+        time: How long changes and versions are kept, in microseconds; None for no limit.
+        versions: The number of old copies of each page.
     """
 
     changes: int = 1_000_000
     time: int | None = round(90 * MICROSECONDS_A_DAY)
+    versions: int = 2

@@ -263,6 +263,29 @@ class SqliteStore:
         page = self.page(url)
         return None if page is None else reading.copy_of(self._database, page)
 
+    def versions(self, page: Page) -> list[Copy]:
+        """Return the copies of a page: the current one, and those that changes replaced, in turn.
+
+        A copy that was replaced though nothing in it counted as a change is not kept.
+        """
+        return reading.versions_of(self._database, page)
+
+    def compact(self) -> tuple[int, int]:
+        """Write the file anew without unused space; return its bytes before and after.
+
+        It takes as much space again while it is done, and no other process can write.
+        """
+        database = self._database
+        before = database.size()
+        database.execute("vacuum")
+        database.rows("truncate_wal")
+        return before, database.size()
+
+    def unused(self) -> int:
+        """Return how many bytes of the file are not used."""
+        (pages,), (size,) = (self._database.rows(name)[0] for name in ("free_pages", "page_bytes"))
+        return int(pages * size)
+
     def copies(self, skipped: Callable[[StoreError], None] | None = None) -> Iterator[Copy]:
         """Yield all current copies in order of page number.
 

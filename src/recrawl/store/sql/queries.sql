@@ -235,9 +235,36 @@ INSERT INTO bodies (digest, size, stored, deflated) VALUES (?, ?, ?, ?)
 ON CONFLICT (digest) DO NOTHING;
 
 -- name: drop_body
--- Delete a body as soon as no page uses it.
+-- Delete a body as soon as no page and no version uses it.
 DELETE FROM bodies
-WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = ?1);
+WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = ?1)
+    AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.body = ?1);
+
+-- name: add_version
+-- Keep a copy that is replaced by a change.
+INSERT INTO versions (page, until, url, status, at, headers, truncated, body)
+SELECT page, ?, url, status, at, headers, truncated, ? FROM copies WHERE page = ?;
+
+-- name: versions_of
+-- Find the copies of a page that were replaced, the latest first.
+SELECT url, status, at, headers, truncated, body FROM versions
+WHERE page = ? ORDER BY until DESC;
+
+-- name: versions_above
+-- Find the versions of a page that are too many.
+SELECT page, until, body FROM versions WHERE page = ? ORDER BY until DESC LIMIT -1 OFFSET ?;
+
+-- name: versions_before
+-- Find versions that are too old.
+SELECT page, until, body FROM versions WHERE until < ? ORDER BY until LIMIT ?;
+
+-- name: drop_version
+-- Forget a version; its body is dropped by itself.
+DELETE FROM versions WHERE page = ? AND until = ?;
+
+-- name: version_bodies_of
+-- Find the versions of pages to remove; their numbers are passed as JSON.
+SELECT page, until, body FROM versions WHERE page IN (SELECT value FROM json_each(?));
 
 -- name: add_change
 -- Tell readers of the feed what became of a page.
@@ -505,6 +532,26 @@ SELECT value FROM meta WHERE key = ?;
 INSERT INTO meta (key, value) VALUES (?, ?)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
+-- name: vacuum
+-- Write the file anew, without the space that was given up.
+VACUUM;
+
+-- name: file_pages
+-- Find the size of the file in pages of SQLite.
+PRAGMA page_count;
+
+-- name: free_pages
+-- Find how much of the file is given up.
+PRAGMA freelist_count;
+
+-- name: page_bytes
+-- Find the size of one of SQLite's pages.
+PRAGMA page_size;
+
+-- name: truncate_wal
+-- Move the write-ahead log into the file and empty it.
+PRAGMA wal_checkpoint(TRUNCATE);
+
 -- name: integrity
 -- Let SQLite check the file's structure, indexes included.
 PRAGMA integrity_check;
@@ -518,9 +565,10 @@ PRAGMA foreign_key_check;
 SELECT digest, size, stored, deflated FROM bodies WHERE digest > ? ORDER BY digest LIMIT ?;
 
 -- name: orphans
--- Find bodies that no page uses.
+-- Find bodies that no page and no version uses.
 SELECT digest FROM bodies
-WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = bodies.digest);
+WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = bodies.digest)
+    AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.body = bodies.digest);
 
 -- name: torn_copies
 -- Find pages with a body but no headers, or the reverse.
