@@ -115,8 +115,8 @@ def test_a_cursor_that_is_too_old_is_refused_in_a_sentence() -> None:
 def test_refusals() -> None:
     fill()
     assert refused("changes", "--since", "yesterday") == (
-        "--since: 'yesterday' is no cursor and no time; write for example 1042, 2026-01-31, 2h or "
-        "start"
+        "--since: 'yesterday' is no time and no cursor; write for example 2026-01-31, 1042, start "
+        "or 2h"
     )
     assert "--limit: 0 is not above 0" in refused("changes", "--limit", "0")
 

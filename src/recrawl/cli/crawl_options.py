@@ -82,3 +82,30 @@ def version_of(store: "SqliteStore", page: "Page", number: int, option: str) -> 
             f"{option}: there is no version {number} of {page.url}; there is {kept}"
         )
     return copies[number]
+
+
+def time_since(option: str, text: str, others: str = "") -> int:
+    """Return the time in microseconds that an option means: a time, or a time ago.
+
+    Args:
+        option: The option, for errors.
+        text: What was given.
+        others: What else could be given, for errors.
+
+    >>> time_since("--since", "1970-01-02")
+    86400000000
+    """
+    from recrawl.records import MICROSECONDS_A_DAY
+    from recrawl.units import parse_duration, parse_time, quoted
+
+    try:
+        return present() - round(parse_duration(text) * MICROSECONDS_A_DAY)
+    except ArgumentError:
+        pass
+    try:
+        return round(parse_time(text).timestamp() * 1e6)
+    except ArgumentError:
+        raise ArgumentError(
+            f"{option}: {quoted(text)} is no time{others and ' and no cursor'}; write for example "
+            f"2026-01-31{others and f', {others}'} or 2h"
+        ) from None

@@ -20,7 +20,7 @@ from recrawl.content.reader import Reader
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl
-from recrawl.crawler.page_text import lines_of
+from recrawl.crawler.page_text import TextReader
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
@@ -127,7 +127,8 @@ class Crawler:
         What its site puts around the text, and noise, are left out, as when pages are compared.
         """
         copy = self.store.copy(canonical(url))
-        return "" if copy is None else as_text(lines_of(self.store, self.settings, copy))
+        reader = TextReader(self.store, self.settings)
+        return "" if copy is None else as_text(reader.lines(copy))
 
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
         """Crawl for some seconds, or until `stop` or a signal; a second signal ends it hard.

@@ -25,6 +25,10 @@ class FeedState(IntEnum):
     GONE = 2
 
 
+#: As plain numbers, which are compared in a fraction of the time, at every visit.
+_THERE, _GONE = FeedState.THERE.value, FeedState.GONE.value
+
+
 class FeedKind(IntEnum):
     """What became of a page, as stored in the table ``changes``."""
 
@@ -96,11 +100,10 @@ class PageChange:
 def feed_state_after(visit: Visit, known: int) -> int:
     """Return what readers of the feed know of a page after a visit."""
     page = visit.page
-    if page.state is State.GONE:
-        return FeedState.GONE if known == FeedState.THERE else known
-    if page.state is State.ALIVE and visit.outcome is not Outcome.FAILED and page.body is not None:
-        return FeedState.THERE
-    return known
+    if page.state is State.ALIVE:
+        is_found = visit.outcome is not Outcome.FAILED and page.body is not None
+        return _THERE if is_found else known
+    return _GONE if page.state is State.GONE and known == _THERE else known
 
 
 def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedKind | None:
@@ -117,8 +120,9 @@ def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedK
             return FeedKind.GONE
         return FeedKind.NEW if known == FeedState.UNKNOWN else FeedKind.BACK
     # A page that was missing for a while is a change too, even if it is what it was.
-    is_change = visit.outcome in {Outcome.FIRST, Outcome.CHANGED} and visit.page.body != before
-    return FeedKind.CHANGED if is_change and after == FeedState.THERE else None
+    is_change = visit.outcome is Outcome.CHANGED or visit.outcome is Outcome.FIRST
+    is_new_copy = is_change and after == _THERE and visit.page.body != before
+    return FeedKind.CHANGED if is_new_copy else None
 
 
 def add_change(

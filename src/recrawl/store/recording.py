@@ -124,8 +124,9 @@ def _write(
         size, stored = len(visit.content), len(prepared.deflated or b"")
         database.execute("add_body", page.body, size, stored, prepared.deflated)
     database.execute("update_page", *_page_values(page, visit.belief, feed_state))
-    kind = add_change(database, visit, old, known, feed_state)
-    keep_version(database, visit, old, kind, retention.versions)
+    if visit.outcome is not Outcome.UNCHANGED or known != feed_state:
+        kind = add_change(database, visit, old, known, feed_state)
+        keep_version(database, visit, old, kind, retention.versions)
     if page.body is None:
         database.execute("drop_copy", page.number)
     elif page.body != old or visit.content is not None:

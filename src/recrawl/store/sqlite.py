@@ -263,6 +263,11 @@ class SqliteStore:
         page = self.page(url)
         return None if page is None else reading.copy_of(self._database, page)
 
+    def changed_at(self, page: Page) -> int | None:
+        """Return when a page was last found to have changed, or first found; None if never."""
+        row = self._database.row("changed_at", page.number, Outcome.FIRST, Outcome.CHANGED)
+        return None if row is None else row[0]
+
     def versions(self, page: Page) -> list[Copy]:
         """Return the copies of a page: the current one, and those that changes replaced, in turn.
 

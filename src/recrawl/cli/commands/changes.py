@@ -10,8 +10,8 @@ from recrawl.cli.crawl_options import (
     SettingsFile,
     ShownAs,
     StoreFile,
-    present,
     settings_of,
+    time_since,
 )
 from recrawl.cli.options import check_choice
 from recrawl.cli.output import complain
@@ -100,7 +100,6 @@ def _batches(
 def _cursor(feed: "ChangeFeed", since: str | None, *, is_short: bool) -> "Cursor":
     """Return the cursor that an option means: a cursor, a time, or a time ago."""
     from recrawl.store.changes import Cursor
-    from recrawl.units import parse_time, quoted
 
     oldest = feed.oldest()
     if since is None:
@@ -111,27 +110,7 @@ def _cursor(feed: "ChangeFeed", since: str | None, *, is_short: bool) -> "Cursor
         return Cursor.parse(since)
     except ArgumentError:
         pass
-    at = _time_ago(since)
-    if at is None:
-        try:
-            at = round(parse_time(since).timestamp() * 1e6)
-        except ArgumentError:
-            raise ArgumentError(
-                f"--since: {quoted(since)} is no cursor and no time; write for example 1042, "
-                "2026-01-31, 2h or start"
-            ) from None
-    cursor = feed.since(at)
+    cursor = feed.since(time_since("--since", since, "1042, start"))
     if cursor == oldest and oldest.serial > 0:
         complain("changes may have been dropped since then; the first one kept follows")
     return cursor
-
-
-def _time_ago(since: str) -> int | None:
-    """Return the time so long ago; None if this is no duration."""
-    from recrawl.records import MICROSECONDS_A_DAY
-    from recrawl.units import parse_duration
-
-    try:
-        return present() - round(parse_duration(since) * MICROSECONDS_A_DAY)
-    except ArgumentError:
-        return None

@@ -38,7 +38,7 @@ def diff(
     """
     known = settings_of(store, settings)
     from recrawl.cli.render.diff import print_diff
-    from recrawl.crawler.page_text import lines_of
+    from recrawl.crawler.page_text import TextReader
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(known.store) as opened:
@@ -47,5 +47,6 @@ def diff(
             version_of(opened, page, from_, "--from"),
             version_of(opened, page, to, "--to"),
         )
-        texts = [[line.text for line in lines_of(opened, known, copy)] for copy in copies]
+        reader = TextReader(opened, known)
+        texts = [[line.text for line in reader.lines(copy)] for copy in copies]
     print_diff(page.url, [copy.response.at for copy in copies], texts)

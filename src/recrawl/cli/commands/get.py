@@ -98,7 +98,7 @@ def _text(
     store: "SqliteStore", settings: "Settings", copy: "Copy", *, markdown: bool, main: bool
 ) -> str:
     from recrawl.content.plain_text import as_markdown, as_text
-    from recrawl.crawler.page_text import lines_of
+    from recrawl.crawler.page_text import TextReader
 
-    lines = lines_of(store, settings, copy, main=main)
+    lines = TextReader(store, settings).lines(copy, main=main)
     return as_markdown(lines) if markdown else as_text(lines)

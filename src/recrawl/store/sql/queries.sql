@@ -245,6 +245,10 @@ WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = ?1)
 INSERT INTO versions (page, until, url, status, at, headers, truncated, body)
 SELECT page, ?, url, status, at, headers, truncated, ? FROM copies WHERE page = ?;
 
+-- name: changed_at
+-- Find when a page was last found to have changed.
+SELECT max(at) FROM visits WHERE page = ? AND outcome IN (?, ?);
+
 -- name: versions_of
 -- Find the copies of a page that were replaced, the latest first.
 SELECT url, status, at, headers, truncated, body FROM versions
