@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self, final
 
@@ -17,6 +17,7 @@ from recrawl.clock import Clock
 from recrawl.content.compare import Patience
 from recrawl.content.plain_text import as_text
 from recrawl.content.reader import Reader
+from recrawl.crawler.change_hook import ChangeHook
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl
@@ -250,9 +251,22 @@ async def _crawl(
         _stop_on_signals(crawl)
         on_start(crawl)
         try:
-            return await crawl.run(seconds)
+            async with _change_hook(settings):
+                return await crawl.run(seconds)
         finally:
             parse_pool.close()
+
+
+@asynccontextmanager
+async def _change_hook(settings: Settings) -> AsyncIterator[None]:
+    """Run the command for changes beside the block, if there is one."""
+    if not settings.on_change.strip():
+        yield
+        return
+    with SqliteStore.open(settings.store) as store:
+        store.narrow_cache()
+        async with ChangeHook(settings.on_change, store).running():
+            yield
 
 
 def load(store: Storing, settings: Settings, now: int, catch_up: float = 0.0) -> CrawlFrontier:

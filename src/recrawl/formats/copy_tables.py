@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import BinaryIO, Literal, NamedTuple
 
@@ -12,11 +11,11 @@ from pyarrow import parquet
 
 from recrawl.escaping import json_printable
 from recrawl.formats.tables import check_target, output_file
+from recrawl.units import format_time
 
 TextFormat = Literal["jsonl", "parquet"]
 #: Copies in a row group of Parquet: their texts are in memory together.
 COPIES_PER_BATCH = 1_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema(
     {
@@ -74,7 +73,8 @@ def write_texts(
 def _write_lines(copies: Iterable[CopyText], file: BinaryIO) -> int:
     written = 0
     for copy in copies:
-        row = copy._asdict() | {"fetched": _iso(copy.fetched), "changed": _iso(copy.changed)}
+        changed = None if copy.changed is None else format_time(copy.changed)
+        row = copy._asdict() | {"fetched": format_time(copy.fetched), "changed": changed}
         file.write(f"{json_printable(json.dumps(row, ensure_ascii=False))}\n".encode())
         written += 1
     return written
@@ -91,9 +91,3 @@ def _write_parquet(copies: Iterable[CopyText], file: BinaryIO) -> int:
             writer.write_batch(pa.record_batch(arrays, schema=SCHEMA))
             written += len(batch)
     return written
-
-
-def _iso(at: int | None) -> str | None:
-    if at is None:
-        return None
-    return f"{_EPOCH + timedelta(microseconds=at):%Y-%m-%dT%H:%M:%S.%fZ}"

@@ -2,32 +2,18 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from recrawl.cli.output import json_text, say_as_is
 from recrawl.cli.render.terminal import percent
-from recrawl.cli.render.units import iso, second
+from recrawl.cli.render.units import second
+from recrawl.crawler.change_hook import change_object
 from recrawl.escaping import printable
 from recrawl.store.changes import PageChange
 
 
-def as_object(change: PageChange) -> dict[str, Any]:
-    """Return a change as an object for JSON."""
-    return {
-        "cursor": str(change.cursor),
-        "url": change.url,
-        "kind": change.kind.name.lower(),
-        "at": iso(change.at),
-        "previous": iso(change.previous),
-        "digest_before": None if change.before is None else change.before.hex(),
-        "digest": None if change.after is None else change.after.hex(),
-        "share": change.share,
-    }
-
-
 def print_json_lines(changes: Sequence[PageChange]) -> None:
     """Print changes as JSON objects, one per line, for a reader who waits for them."""
-    say_as_is("\n".join(json_text(as_object(change), indent=None) for change in changes))
+    say_as_is("\n".join(json_text(change_object(change), indent=None) for change in changes))
     sys.stdout.flush()
 
 
