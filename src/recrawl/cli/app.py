@@ -14,8 +14,10 @@ import typer
 from typer import BadParameter
 
 from recrawl.cli.commands.add import add
+from recrawl.cli.commands.backup import backup
 from recrawl.cli.commands.budget import budget
 from recrawl.cli.commands.changes import changes
+from recrawl.cli.commands.check import check
 from recrawl.cli.commands.compact import compact
 from recrawl.cli.commands.demo import demo
 from recrawl.cli.commands.diff import diff
@@ -132,6 +134,8 @@ app.command(cls=Command)(changes)
 app.command(cls=Command)(diff)
 app.add_typer(export, name="export")
 app.command(cls=Command)(remove)
+app.command(cls=Command)(backup)
+app.command(cls=Command)(check)
 app.command(cls=Command)(compact)
 app.command(cls=Command)(settings)
 app.command(cls=Command)(estimate)

@@ -15,6 +15,7 @@ from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
 from recrawl.records import SIGNALS, Change, ChangeKind, Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, sitemap_files
+from recrawl.store.backing_up import back_up
 from recrawl.store.changes import ChangeFeed
 from recrawl.store.database import MEMORY, Database
 from recrawl.store.encoding import deflate, read_page, write_legible
@@ -274,6 +275,19 @@ class SqliteStore:
         A copy that was replaced though nothing in it counted as a change is not kept.
         """
         return reading.versions_of(self._database, page)
+
+    def back_up(self, target: str | os.PathLike[str]) -> int:
+        """Write a copy of the store as it is at one moment; return its size in bytes.
+
+        Others may go on writing meanwhile.
+
+        Args:
+            target: A file, which is replaced once the copy is complete.
+
+        Raises:
+            StoreError: It cannot be written, or is a store in use.
+        """
+        return back_up(self._database, target)
 
     def compact(self) -> tuple[int, int]:
         """Write the file anew without unused space; return its bytes before and after.
