@@ -134,6 +134,15 @@ def parse_time(text: str) -> datetime:
         raise ArgumentError(f"{quoted(text)} is not a time; write {TIME_EXAMPLES}") from None
 
 
+def format_time(microseconds: int) -> str:
+    """Write microseconds since 1970 as ISO 8601, in UTC.
+
+    >>> format_time(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return f"{_EPOCH + timedelta(microseconds=microseconds):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
 @lru_cache(maxsize=4096)
 def parse_http_date(text: str | None) -> int | None:
     """Read microseconds since 1970 from a date as servers write it: HTTP's form or ISO 8601.

@@ -1,11 +1,13 @@
 """What ``recrawl export`` writes."""
 
 import gzip
+import io
 import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.crawling_site import move_to, run
@@ -131,3 +133,54 @@ def test_a_damaged_copy_is_left_out_and_the_others_are_written(damage: str, what
 )
 def test_refusals(tmp_path: Path, arguments: list[str], sentence: str) -> None:
     assert left_alone(tmp_path, "export", *arguments).startswith(sentence)
+
+
+def test_copies_as_json_lines_have_the_text() -> None:
+    html = b"<html lang=fr><title>Une soupe</title><h1>Soupe</h1><p>De poireaux"
+    with SqliteStore.open("recrawl.db") as store:
+        page = store.page(NEWS)
+        assert page is not None
+        store.record([found(page, html, 20_001 * DAY)])
+    assert run("export", "copies", "texts.jsonl").stdout == "texts.jsonl: 2 copies\n"
+    lines = [json.loads(line) for line in Path("texts.jsonl").read_text("utf-8").splitlines()]
+    assert lines[0] == {
+        "url": NEWS,
+        "title": "Une soupe",
+        "language": "fr",
+        "text": "Soupe\nDe poireaux\n",
+        "fetched": "2024-10-05T00:00:00.000000Z",
+        "changed": "2024-10-05T00:00:00.000000Z",
+        "digest": digest_of(html).hex(),
+    }
+    run("export", "copies", "texts.parquet")
+    table = parquet.read_table("texts.parquet")
+    assert table.column_names == list(lines[0])
+    assert table["text"].to_pylist() == [line["text"] for line in lines]
+    shown = run("export", "copies", "-", "--format", "jsonl").stdout
+    assert [json.loads(line) for line in shown.splitlines()] == lines
+    late = run("export", "copies", "-", "--format", "jsonl", "--since", "2024-10-05").stdout
+    assert [json.loads(line) for line in late.splitlines()] == lines[:1]
+
+
+def test_a_warc_can_go_to_standard_output() -> None:
+    written = run("export", "copies", "-", "--format", "warc", "--since", "1970-01-01")
+    run("export", "copies", "copies.warc.gz")
+    there = [record.rec_headers["WARC-Target-URI"] for record in records(written.stdout_bytes)]
+    assert there == [
+        record.rec_headers["WARC-Target-URI"]
+        for record in records(Path("copies.warc.gz").read_bytes())
+    ]
+    assert NEWS in there
+
+
+def records(content: bytes) -> list[Any]:
+    return list(ArchiveIterator(io.BytesIO(content)))
+
+
+def test_the_format_of_copies_is_chosen_or_told_by_the_name(tmp_path: Path) -> None:
+    sentence = left_alone(tmp_path, "export", "copies", "-")
+    assert sentence == "--format: choose one of warc, jsonl, parquet"
+    sentence = left_alone(tmp_path, "export", "copies", "copies.zip")
+    assert sentence == "FILE: 'copies.zip' does not end in .warc.gz, .jsonl or .parquet"
+    sentence = left_alone(tmp_path, "export", "copies", "a.jsonl", "--since", "soon")
+    assert sentence == "--since: 'soon' is no time; write for example 2026-01-31 or 2h"

@@ -19,12 +19,15 @@ from recrawl.records import (
     RobotsText,
     State,
     Validators,
+    digest_of,
 )
+from recrawl.store.changes import Cursor, FeedKind, PageChange
 from recrawl.store.rows import (
     Added,
     Edits,
     LoggedVisit,
     NewPage,
+    Retention,
     SitemapFile,
     Spending,
     Spent,
@@ -204,13 +207,15 @@ def test_a_body_is_stored_once_and_only_while_it_is_used(store: SqliteStore) -> 
     store.record([found(known(store, 0), b"other", NOON + 1)])
     assert store.totals().bodies == 2
     store.record([found(known(store, i), b"other", NOON + 1) for i in (1, 2)])
-    assert store.totals().bodies == 1
+    assert store.totals().bodies == 2
+    store.record([found(known(store, i), b"%d" % n, NOON + n) for n in (2, 3) for i in range(3)])
+    assert store.totals().bodies == 3
     with pytest.raises(StoreError, match="the store has no body"):
         store.body(b"nowhere")
     store.remove([address(i) for i in range(3)])
     assert store.totals().bodies == 0
     assert store.totals().visits == 0
-    assert store.spent(0).requests == 12
+    assert store.spent(0).requests == 24
 
 
 def test_the_same_content_with_new_headers_renews_the_copy(store: SqliteStore) -> None:
@@ -526,3 +531,162 @@ def test_a_run_forgets_the_edits_before_it(store: SqliteStore) -> None:
     with store.lock():
         assert store.changes_since(0).added == []
         assert store.fleet().serial == serial
+
+
+def kinds(store: SqliteStore, after: int = 0) -> list[tuple[str, FeedKind]]:
+    return [(change.url, change.kind) for change in store.feed.read(Cursor(after), 1_000)]
+
+
+def test_the_feed_has_what_became_of_a_page(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    hours = iter(range(1, 99))
+
+    def record(make: Any, *given: Any) -> None:  # noqa: ANN401
+        store.record([make(known(store, 0), *given, NOON + next(hours) * HOUR)])
+
+    record(found, b"one")
+    record(unchanged)
+    record(found, b"two")
+    record(failed)
+    record(gone)
+    record(gone)
+    record(failed)
+    record(found, b"two")
+    record(found, b"two")
+    store.remove([address(0), address(1)], at=NOON)
+    url, one, two = address(0), *(digest_of(text) for text in (b"one", b"two"))
+    assert store.feed.read(Cursor(0), 9) == [
+        PageChange(Cursor(1), 0, url, FeedKind.NEW, NOON + HOUR, None, None, one, 0.25),
+        PageChange(
+            Cursor(2), 0, url, FeedKind.CHANGED, NOON + 3 * HOUR, NOON + 2 * HOUR, one, two, 0.25
+        ),
+        PageChange(Cursor(3), 0, url, FeedKind.GONE, NOON + 5 * HOUR, None, two),
+        PageChange(
+            Cursor(4), 0, url, FeedKind.BACK, NOON + 8 * HOUR, NOON + 3 * HOUR, two, two, 0.25
+        ),
+        PageChange(Cursor(5), 0, url, FeedKind.REMOVED, NOON, NOON + 9 * HOUR, two),
+    ]
+
+
+def test_a_gone_page_that_is_revived_is_back_only_when_it_is_found(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    store.record([found(known(store, 0), b"one", NOON)])
+    store.record([gone(known(store, 0), NOON + HOUR)])
+    store.add(new_pages(1), at=NOON)
+    store.record([failed(known(store, 0), NOON + 2 * HOUR)])
+    assert [kind for _, kind in kinds(store)] == [FeedKind.NEW, FeedKind.GONE]
+    store.record([found(known(store, 0), b"one", NOON + 3 * HOUR)])
+    assert kinds(store, 2) == [(address(0), FeedKind.BACK)]
+
+
+def test_a_page_that_was_never_found_is_not_in_the_feed(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    store.record([failed(known(store, 0), NOON), gone(known(store, 1), NOON)])
+    store.remove([address(0), address(1)], at=NOON)
+    assert kinds(store) == []
+    assert store.feed.end() == Cursor(0)
+
+
+def test_a_visit_that_is_recorded_twice_is_in_the_feed_once(store: SqliteStore) -> None:
+    store.add(new_pages(1), at=NOON)
+    visit = found(known(store, 0), b"one", NOON)
+    store.record([visit])
+    store.record([visit])
+    assert kinds(store) == [(address(0), FeedKind.NEW)]
+
+
+def test_a_reader_that_knows_nothing_gets_the_pages_and_then_the_changes(
+    store: SqliteStore,
+) -> None:
+    store.add(new_pages(4), at=NOON)
+    store.record([found(known(store, n), b"one", NOON) for n in (0, 2, 3)])
+    store.record([gone(known(store, 2), NOON + HOUR)])
+    start = store.feed.start()
+    store.record([found(known(store, 0), b"two", NOON + 2 * HOUR)])
+    (first,) = store.feed.read(start, 1)
+    assert (first.url, first.kind, first.cursor) == (address(0), FeedKind.NEW, Cursor(4, 1))
+    rest = store.feed.read(first.cursor, 9)
+    assert [(one.url, one.kind) for one in rest] == [
+        (address(3), FeedKind.NEW),
+        (address(0), FeedKind.CHANGED),
+    ]
+    assert store.feed.read(rest[-1].cursor, 9) == []
+
+
+@pytest.mark.parametrize("retention", [Retention(changes=3), Retention(time=3 * HOUR)])
+def test_old_changes_are_dropped(tmp_path: Path, retention: Retention) -> None:
+    with SqliteStore.open(tmp_path / "other.db", create=True, retention=retention) as store:
+        store.add(new_pages(1), at=NOON)
+        for hours in range(9):
+            store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
+        kept = 3 if retention.changes == 3 else 4
+        assert store.feed.oldest() == Cursor(9 - kept)
+        assert len(store.feed.read(store.feed.oldest(), 99)) == kept
+        with pytest.raises(StoreError, match="older than the changes that are kept"):
+            store.feed.read(Cursor(8 - kept), 1)
+        assert store.feed.since(0) == store.feed.oldest()
+        # The feed may be empty; serials go on.
+        store.record([failed(known(store, 0), NOON + 99 * HOUR)])
+        if retention.time == 3 * HOUR:
+            assert store.feed.oldest() == store.feed.end() == Cursor(9)
+
+
+def test_a_cursor_of_another_store_is_refused(store: SqliteStore) -> None:
+    with pytest.raises(StoreError, match="is not of this store"):
+        store.feed.read(Cursor(1), 1)
+
+
+def bodies(store: SqliteStore, number: int = 0) -> list[bytes | None]:
+    return [copy.response.body for copy in store.versions(known(store, number))]
+
+
+def test_copies_that_a_change_replaced_are_kept(store: SqliteStore) -> None:
+    store.add(new_pages(2), at=NOON)
+    assert store.versions(known(store, 0)) == []
+    for hours, text in enumerate([b"one", b"two", b"three", b"four"]):
+        store.record([found(known(store, 0), text, NOON + hours * HOUR)])
+    current, second, third = store.versions(known(store, 0))
+    assert bodies(store) == [b"four", b"three", b"two"]
+    assert current == store.copy(address(0))
+    assert (second.response.at, third.response.at) == (NOON + 2 * HOUR, NOON + HOUR)
+    assert third.response.headers == HEADERS
+    store.record([unchanged(known(store, 0), NOON + 5 * HOUR)])
+    store.record([found(known(store, 0), b"4", NOON + 6 * HOUR, Outcome.UNCHANGED)])
+    assert bodies(store) == [b"4", b"three", b"two"]
+    store.record([gone(known(store, 0), NOON + 7 * HOUR)])
+    store.record([found(known(store, 0), b"five", NOON + 8 * HOUR)])
+    assert bodies(store) == [b"five", b"4", b"three"]
+    store.remove([address(0)])
+    assert store.totals().bodies == 0
+
+
+@pytest.mark.parametrize(
+    ("retention", "kept"), [(Retention(versions=0), 0), (Retention(time=2 * HOUR, versions=9), 3)]
+)
+def test_versions_are_dropped(tmp_path: Path, retention: Retention, kept: int) -> None:
+    with SqliteStore.open(tmp_path / "other.db", create=True, retention=retention) as store:
+        store.add(new_pages(1), at=NOON)
+        for hours in range(9):
+            store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
+        assert bodies(store) == [b"%d" % hours for hours in range(8, 7 - kept, -1)]
+        assert store.totals().bodies == kept + 1
+        assert store.check() == []
+
+
+def test_space_that_is_not_used_is_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with SqliteStore.open(path, create=True) as store:
+        store.add(new_pages(300), at=NOON)
+        rng = np.random.default_rng(1)
+        pages = store.pages(range(300)).values()
+        store.record([found(page, rng.bytes(5_000), NOON) for page in pages])
+        assert store.unused() == 0
+        store.remove([address(number) for number in range(290)])
+        unused = store.unused()
+        assert unused > 1_000_000
+        before, after = store.compact()
+        assert before - after >= unused * 0.9
+        assert store.unused() == 0
+        assert path.stat().st_size == after
+        assert len(list(store.copies())) == 10
+        assert store.check() == []

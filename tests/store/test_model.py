@@ -39,6 +39,11 @@ class Model(RuleBasedStateMachine):
         # What a run that reads the edits now and then knows.
         self.serial = 0
         self.followed: dict[str, tuple[int, float]] = {}
+        # What is there, and what a reader of the feed knows.
+        self.there: dict[str, bytes] = {}
+        self.cursor = self.store.feed.start()
+        self.index: dict[str, bytes] = {}
+        self.versions: dict[int, list[bytes]] = {}
 
     def teardown(self) -> None:
         self.store.close()
@@ -79,6 +84,8 @@ class Model(RuleBasedStateMachine):
         numbers = sorted(number for number, page in self.pages.items() if page.url in urls)
         assert self.store.remove(urls) == numbers
         for number in numbers:
+            self.there.pop(self.pages[number].url, None)
+            self.versions.pop(number, None)
             del self.pages[number]
             self.beliefs.pop(number, None)
         self.log = {visit: o for visit, o in self.log.items() if visit[0] not in numbers}
@@ -92,6 +99,9 @@ class Model(RuleBasedStateMachine):
         visits = [self._visit(data, self.pages[number]) for number in chosen]
         for visit in visits:
             number = visit.page.number
+            old = self.pages[number].body
+            if visit.content is not None and old not in (None, visit.page.body):
+                self.versions[number] = [old or b"", *self.versions.get(number, [])][:2]
             self.pages[number] = visit.page
             self.log[number, self.now] = visit.outcome
             change = visit.change
@@ -101,6 +111,9 @@ class Model(RuleBasedStateMachine):
                 self.beliefs[number] = visit.belief
             if visit.content is not None:
                 self.contents[digest_of(visit.content)] = visit.content
+                self.there[visit.page.url] = digest_of(visit.content)
+            if visit.outcome is Outcome.GONE:
+                self.there.pop(visit.page.url, None)
         taught = {visit.page.host: b"%d" % self.now for visit in visits}
         self.templates |= taught
         self.store.record(visits, templates=taught)
@@ -139,6 +152,19 @@ class Model(RuleBasedStateMachine):
             page.url: (page.number, page.importance) for page in self.pages.values()
         }
 
+    @rule(limit=st.integers(1, 5), anew=st.booleans())
+    def follow_feed(self, limit: int, *, anew: bool) -> None:
+        if anew:
+            self.index, self.cursor = {}, self.store.feed.start()
+        while changes := self.store.feed.read(self.cursor, limit):
+            for change in changes:
+                if change.after is None:
+                    self.index.pop(change.url, None)
+                else:
+                    self.index[change.url] = change.after
+            self.cursor = changes[-1].cursor
+        assert self.index == self.there
+
     @invariant()
     def same(self) -> None:
         assert self.store.pages(range(self.numbers)) == self.pages
@@ -156,7 +182,12 @@ class Model(RuleBasedStateMachine):
             for number, page in self.pages.items()
             if page.body is not None
         }
-        assert self.store.totals().bodies == len(set(copies.values()))
+        for number, page in self.pages.items():
+            older = [copy.response.body for copy in self.store.versions(page)[1:]]
+            assert older == [self.contents[digest] for digest in self.versions.get(number, [])]
+        used = [digest_of(body or b"") for body in copies.values()]
+        used += [digest for digests in self.versions.values() for digest in digests]
+        assert self.store.totals().bodies == len(set(used))
         assert self.store.check() == []
 
     @invariant()

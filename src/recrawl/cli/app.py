@@ -14,8 +14,13 @@ import typer
 from typer import BadParameter
 
 from recrawl.cli.commands.add import add
+from recrawl.cli.commands.backup import backup
 from recrawl.cli.commands.budget import budget
+from recrawl.cli.commands.changes import changes
+from recrawl.cli.commands.check import check
+from recrawl.cli.commands.compact import compact
 from recrawl.cli.commands.demo import demo
+from recrawl.cli.commands.diff import diff
 from recrawl.cli.commands.estimate import estimate
 from recrawl.cli.commands.export import export
 from recrawl.cli.commands.get import get
@@ -125,8 +130,13 @@ app.command(cls=Command)(status)
 app.command(cls=Command)(pages)
 app.command(cls=Command)(show)
 app.command(cls=Command)(get)
+app.command(cls=Command)(changes)
+app.command(cls=Command)(diff)
 app.add_typer(export, name="export")
 app.command(cls=Command)(remove)
+app.command(cls=Command)(backup)
+app.command(cls=Command)(check)
+app.command(cls=Command)(compact)
 app.command(cls=Command)(settings)
 app.command(cls=Command)(estimate)
 app.command(cls=Command)(plan)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.errors import StoreError
+from recrawl.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
     from recrawl.records import Page
+    from recrawl.store.rows import Copy
     from recrawl.store.sqlite import SqliteStore
 
 SHOWN_AS = ("table", "json")
@@ -68,3 +69,43 @@ def known_page(store: "SqliteStore", path: str, url: str) -> "Page":
     if page is None:
         raise StoreError(f"{canonical(url)}: this page is not in {path}; `recrawl add` adds it")
     return page
+
+
+def version_of(store: "SqliteStore", page: "Page", number: int, option: str) -> "Copy":
+    """Return a copy of a page: 0 for the current one, 1 for the one before the last change."""
+    copies = store.versions(page)
+    if not copies:
+        raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
+    if not 0 <= number < len(copies):
+        kept = f"0 to {len(copies) - 1}" if len(copies) > 1 else "0, the current copy"
+        raise ArgumentError(
+            f"{option}: there is no version {number} of {page.url}; there is {kept}"
+        )
+    return copies[number]
+
+
+def time_since(option: str, text: str, others: str = "") -> int:
+    """Return the time in microseconds that an option means: a time, or a time ago.
+
+    Args:
+        option: The option, for errors.
+        text: What was given.
+        others: What else could be given, for errors.
+
+    >>> time_since("--since", "1970-01-02")
+    86400000000
+    """
+    from recrawl.records import MICROSECONDS_A_DAY
+    from recrawl.units import parse_duration, parse_time, quoted
+
+    try:
+        return present() - round(parse_duration(text) * MICROSECONDS_A_DAY)
+    except ArgumentError:
+        pass
+    try:
+        return round(parse_time(text).timestamp() * 1e6)
+    except ArgumentError:
+        raise ArgumentError(
+            f"{option}: {quoted(text)} is no time{others and ' and no cursor'}; write for example "
+            f"2026-01-31{others and f', {others}'} or 2h"
+        ) from None

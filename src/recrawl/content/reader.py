@@ -352,6 +352,11 @@ def explain_blocks(
     return explained
 
 
+def is_binary(body: bytes, content_type: str | None) -> bool:
+    """Whether a body is no text, as a picture."""
+    return _format(body, content_type) == "bytes"
+
+
 def _block_around(node: LexborNode) -> LexborNode:
     """Return the element that breaks the line that a node is in: itself, or one around it."""
     while node.tag in INLINE and node.parent is not None:

@@ -8,17 +8,20 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self, final
 
 from recrawl.clock import Clock
 from recrawl.content.compare import Patience
+from recrawl.content.plain_text import as_text
 from recrawl.content.reader import Reader
+from recrawl.crawler.change_hook import ChangeHook
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl
+from recrawl.crawler.page_text import TextReader
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
@@ -38,8 +41,9 @@ from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, RobotsText
-from recrawl.store.rows import Added
+from recrawl.store.rows import Added, Retention
 from recrawl.store.sqlite import SqliteStore
+from recrawl.urls import canonical
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
@@ -118,6 +122,15 @@ class Crawler:
         pages = [named_page(url, weight) for url in urls]
         return self.store.add(with_initial_importance(pages, self.settings), self.clock.now())
 
+    def text(self, url: str) -> str:
+        """Return a page's own text in its current copy, a line per block; empty without a copy.
+
+        What its site puts around the text, and noise, are left out, as when pages are compared.
+        """
+        copy = self.store.copy(canonical(url))
+        reader = TextReader(self.store, self.settings)
+        return "" if copy is None else as_text(reader.lines(copy))
+
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
         """Crawl for some seconds, or until `stop` or a signal; a second signal ends it hard.
 
@@ -164,7 +177,8 @@ def run_crawl(
     access, readers = site_access(settings), site_readers(settings)
     clock = clock or Clock()
     _return_memory()
-    with SqliteStore.open(settings.store) as store, store.lock():
+    retention = retention_of(settings)
+    with SqliteStore.open(settings.store, retention=retention) as store, store.lock():
         warm_up(settings)
         if settings.allow_private and (allowed := store.allow_private()):
             LOGGER.info("private addresses are allowed: %d refused pages are due again", allowed)
@@ -237,9 +251,22 @@ async def _crawl(
         _stop_on_signals(crawl)
         on_start(crawl)
         try:
-            return await crawl.run(seconds)
+            async with _change_hook(settings):
+                return await crawl.run(seconds)
         finally:
             parse_pool.close()
+
+
+@asynccontextmanager
+async def _change_hook(settings: Settings) -> AsyncIterator[None]:
+    """Run the command for changes beside the block, if there is one."""
+    if not settings.on_change.strip():
+        yield
+        return
+    with SqliteStore.open(settings.store) as store:
+        store.narrow_cache()
+        async with ChangeHook(settings.on_change, store).running():
+            yield
 
 
 def load(store: Storing, settings: Settings, now: int, catch_up: float = 0.0) -> CrawlFrontier:
@@ -268,6 +295,15 @@ def patience_of(settings: Settings) -> Patience:
         settings.gone_after,
         round(settings.gone_after_time * MICROSECONDS_A_DAY),
         round(settings.refused_retry * MICROSECONDS_A_DAY),
+    )
+
+
+def retention_of(settings: Settings) -> Retention:
+    """Return how much of the past is kept."""
+    return Retention(
+        settings.keep_changes,
+        round(settings.keep_for * MICROSECONDS_A_DAY) or None,
+        settings.keep_versions,
     )
 
 

@@ -6,6 +6,7 @@ file, tables for URLs and hosts take precedence over the rest (`recrawl.crawler.
 """
 
 import os
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -180,6 +181,30 @@ class Settings:
         "Time after which a page that robots.txt or its server refused is looked at again.",
         minimum=1e-6,
         maximum="10y",
+    )
+    keep_changes: int = setting(
+        "1000000",
+        COUNT,
+        "Maximum number of changes in the feed; the oldest are dropped.",
+        minimum=1,
+        maximum="1000000000",
+    )
+    keep_versions: int = setting(
+        "2",
+        COUNT,
+        "Number of old copies of each page that are kept when it changes.",
+        minimum=0,
+        maximum="1000",
+    )
+    keep_for: float = setting(
+        "90d",
+        DURATION,
+        "Time for which changes in the feed and old copies are kept; 0 for no limit.",
+        minimum=0,
+        maximum="10000y",
+    )
+    on_change: str = setting(
+        "", TEXT, "Command that is run for each change, with a line of JSON on standard input."
     )
     half_life: float = setting(
         "365d",
@@ -379,6 +404,12 @@ def _consistent(settings: Settings) -> Settings:
             "selector is given, but fingerprint is "
             f"{settings.fingerprint}; add --fingerprint selector, or leave the selector out"
         )
+    try:
+        shlex.split(settings.on_change)
+    except ValueError:
+        raise SettingsError(
+            f"on_change: a quotation mark is missing in {quoted(settings.on_change)}"
+        ) from None
     check_intervals(settings.min_interval, settings.max_interval, "")
     return settings
 

@@ -73,6 +73,22 @@ def whole_file(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield file
 
 
+@contextmanager
+def output_file(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file as `whole_file` does, or standard output for ``"-"``.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    if os.fspath(target) != STANDARD:
+        with whole_file(target) as file:
+            yield file
+        return
+    with _disk_errors("standard output"):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+
+
 def check_target(target: str | os.PathLike[str], kind: Format | None = None) -> None:
     """Check that a table can be written to a file, before it takes an hour to compute.
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
 from recrawl.formats.response_head import response_head
-from recrawl.formats.tables import check_target, whole_file
+from recrawl.formats.tables import check_target, output_file
 from recrawl.records import Response
 
 VERSION = "WARC/1.1"
@@ -48,7 +48,7 @@ def write_warc(
 
     Args:
         copies: The URL of each page, and the response with its content.
-        target: The file, written completely or left as it was.
+        target: The file, written completely or left as it was, or ``"-"`` for standard output.
         at: The current time, in microseconds since 1970.
         software: The name and version of the program.
 
@@ -57,7 +57,7 @@ def write_warc(
     """
     check_target(target)
     written = inexact = 0
-    with whole_file(target) as file:
+    with output_file(target) as file:
         writer = _writer(file)
         writer.write_record(_warcinfo(writer, at, software))
         for page, response in copies:

@@ -120,6 +120,21 @@ class Database:
         with store_errors(self.path):
             self._connection.executemany(statement(name), rows)
 
+    def back_up(self, target: Path) -> None:
+        """Write a copy of the store as it is at one moment, while others go on writing."""
+        with store_errors(str(target)):
+            copy = sqlite3.connect(target)
+            try:
+                # All in one step: between steps, what others write would have it begin anew.
+                self._connection.backup(copy)
+            finally:
+                copy.close()
+
+    def size(self) -> int:
+        """Return the size of the file in bytes, without its write-ahead log."""
+        (pages,), (size,) = (self.rows(name)[0] for name in ("file_pages", "page_bytes"))
+        return int(pages * size)
+
     @contextmanager
     def transaction(self, begin: str = "begin_write") -> Iterator[None]:
         """Run the block in one transaction: all of it takes effect, or none."""

@@ -8,9 +8,11 @@ from typing import Any
 
 from recrawl.errors import ArgumentError
 from recrawl.records import DISALLOWED, PRIVATE, Page, State
+from recrawl.store.changes import add_removals
 from recrawl.store.database import Database
 from recrawl.store.encoding import read_page
 from recrawl.store.rows import Added, Edits, NewPage
+from recrawl.store.versions import drop_versions_of
 from recrawl.urls import matches
 
 #: Edits read in one go, so that a million new pages do not stall a run.
@@ -81,7 +83,7 @@ class _Counted:
             yield (page.url, page.host, page.importance, initial, page.depth, page.source)
 
 
-def remove(database: Database, urls: Iterable[str]) -> list[int]:
+def remove(database: Database, urls: Iterable[str], at: int) -> list[int]:
     """Remove pages; see `SqliteStore.remove`."""
     wanted = json.dumps(list(urls))
     with database.transaction():
@@ -89,6 +91,8 @@ def remove(database: Database, urls: Iterable[str]) -> list[int]:
         numbers = [number for number, _ in found]
         written = json.dumps(numbers)
         database.execute("note_removed", written)
+        add_removals(database, written, at)
+        drop_versions_of(database, written)
         for name in ("count_removed_visits", "remove_visits", "remove_copies", "remove_pages"):
             database.execute(name, written)
         database.execute_many("drop_body", [(body,) for _, body in found if body is not None])

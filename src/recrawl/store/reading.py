@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.errors import StoreError
 from recrawl.records import NO_TIME, Outcome, Page, Response, State, digest_of
-from recrawl.store.database import Database
+from recrawl.store.database import Database, Row
 from recrawl.store.editing import last_serial
 from recrawl.store.encoding import read_headers, read_page
 from recrawl.store.rows import Copy, Observed, PageTable
@@ -136,20 +136,43 @@ def copy_of(database: Database, page: Page) -> Copy | None:
     row = database.row("copy_of", page.number)
     if row is None:
         raise StoreError(f"{database.path}: the headers of {page.url} are missing")
+    return Copy(page, response_of(database, page.url, row, body(database, page.body)))
+
+
+def response_of(database: Database, page: str, row: Row, content: bytes) -> Response:
+    """Return the response that a copy came from.
+
+    Args:
+        database: The store's database.
+        page: The page's URL.
+        row: Final URL, status, time, headers and whether the body was cut off.
+        content: The body.
+    """
     url, status, at, written, truncated = row
     try:
         headers = read_headers(written)
     except (zlib.error, ValueError, TypeError):
-        raise StoreError(f"{database.path}: the headers of {page.url} are damaged") from None
-    response = Response(
+        raise StoreError(f"{database.path}: the headers of {page} are damaged") from None
+    return Response(
         url=url,
         status=status,
         at=at,
         headers=headers,
-        body=body(database, page.body),
+        body=content,
         truncated=bool(truncated),
     )
-    return Copy(page, response)
+
+
+def versions_of(database: Database, page: Page) -> list[Copy]:
+    """Return the copies of a page, the current one first; see `SqliteStore.versions`."""
+    current = copy_of(database, page)
+    if current is None:
+        return []
+    older = [
+        Copy(page, response_of(database, page.url, row[:5], body(database, row[5])))
+        for row in database.rows("versions_of", page.number)
+    ]
+    return [current, *older]
 
 
 def copies(database: Database, skipped: Callable[[StoreError], None] | None) -> Iterator[Copy]:

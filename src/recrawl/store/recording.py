@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
 from recrawl.records import SIGNALS, Outcome, Page, Response, Visit, digest_of
+from recrawl.store.changes import add_change, drop_old_changes, feed_state_after
 from recrawl.store.database import Database
 from recrawl.store.encoding import (
     deflate,
@@ -15,7 +16,8 @@ from recrawl.store.encoding import (
     write_legible,
     write_verbatim,
 )
-from recrawl.store.rows import Spent
+from recrawl.store.rows import Retention, Spent
+from recrawl.store.versions import drop_old_versions, keep_version
 
 HOUR = 3_600_000_000
 #: Index of the first outcome's count, after four of requests: for pages, lost, robots, sitemaps.
@@ -35,6 +37,7 @@ def record(
     visits: Sequence[Visit],
     spent: Spent | None,
     templates: Mapping[str, bytes],
+    retention: Retention,
 ) -> None:
     """Write visits; see `SqliteStore.record`."""
     prepared = [_prepare(visit) for visit in visits]
@@ -53,15 +56,19 @@ def record(
             elif each.visit.is_refusal:
                 # What is refused is no visit; what was asked for in vain counts all the same.
                 count[1] += response.requests
-                _write(database, each, found[0])
+                _write(database, each, found, retention)
             elif database.execute("add_visit", *each.logged):
                 count[0] += response.requests
                 count[_OUTCOMES + each.visit.outcome] += 1
-                _write(database, each, found[0])
+                _write(database, each, found, retention)
         database.execute_many(
             "add_spending", [(hour, *count) for hour, count in counts.items() if any(count)]
         )
         database.execute_many("set_template", templates.items())
+        if visits:
+            now = max(visit.response.at for visit in visits)
+            drop_old_changes(database, retention, now)
+            drop_old_versions(database, retention, now)
 
 
 def _prepare(visit: Visit) -> _Prepared:
@@ -102,14 +109,24 @@ def _signal(visit: Visit) -> int | None:
     return SIGNALS.index("etag" if visit.page.validators.etag else "lastmod")
 
 
-def _write(database: Database, prepared: _Prepared, old: bytes | None) -> None:
+def _write(
+    database: Database,
+    prepared: _Prepared,
+    found: tuple[bytes | None, int],
+    retention: Retention,
+) -> None:
     """Write what a visit changes about its page and its copy."""
+    old, known = found
     visit = prepared.visit
     page = visit.page
+    feed_state = feed_state_after(visit, known)
     if visit.content is not None:
         size, stored = len(visit.content), len(prepared.deflated or b"")
         database.execute("add_body", page.body, size, stored, prepared.deflated)
-    database.execute("update_page", *_page_values(page, visit.belief))
+    database.execute("update_page", *_page_values(page, visit.belief, feed_state))
+    if visit.outcome is not Outcome.UNCHANGED or known != feed_state:
+        kind = add_change(database, visit, old, known, feed_state)
+        keep_version(database, visit, old, kind, retention.versions)
     if page.body is None:
         database.execute("drop_copy", page.number)
     elif page.body != old or visit.content is not None:
@@ -118,7 +135,9 @@ def _write(database: Database, prepared: _Prepared, old: bytes | None) -> None:
         database.execute("drop_body", old)
 
 
-def _page_values(page: Page, belief: tuple[float, float] | None) -> tuple[Any, ...]:
+def _page_values(
+    page: Page, belief: tuple[float, float] | None, feed_state: int
+) -> tuple[Any, ...]:
     kind, digest = (
         (page.fingerprint.kind, page.fingerprint.digest) if page.fingerprint else (None, None)
     )
@@ -141,6 +160,7 @@ def _page_values(page: Page, belief: tuple[float, float] | None) -> tuple[Any, .
         page.retry_at,
         write_legible(page.reason),
         *(belief or (None, None)),
+        feed_state,
         page.number,
     )
 

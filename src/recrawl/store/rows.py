@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.records import Change, Outcome, Page, Response, Validators
+from recrawl.records import MICROSECONDS_A_DAY, Change, Outcome, Page, Response, Validators
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,3 +267,18 @@ class SitemapFile:
     root: str | None = None
     host: str = ""
     depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much of the past is kept.
+
+    Attributes:
+        changes: The number of changes in the feed.
+        time: How long changes and versions are kept, in microseconds; None for no limit.
+        versions: The number of old copies of each page.
+    """
+
+    changes: int = 1_000_000
+    time: int | None = round(90 * MICROSECONDS_A_DAY)
+    versions: int = 2

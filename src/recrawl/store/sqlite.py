@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
 from recrawl.records import SIGNALS, Change, ChangeKind, Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, sitemap_files
+from recrawl.store.backing_up import back_up
+from recrawl.store.changes import ChangeFeed
 from recrawl.store.database import MEMORY, Database
 from recrawl.store.encoding import deflate, read_page, write_legible
 from recrawl.store.locking import only_run
@@ -26,6 +29,7 @@ from recrawl.store.rows import (
     NewPage,
     Observed,
     PageTable,
+    Retention,
     SitemapFile,
     Spending,
     Spent,
@@ -46,6 +50,9 @@ class SqliteStore:
     Each method raises `StoreError` if the store cannot be read or written, and then has changed
     nothing.
 
+    Attributes:
+        feed: What became of copies, in order.
+
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
     ...     store.page("https://example.org/").number
@@ -53,22 +60,31 @@ class SqliteStore:
     0
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, retention: Retention = Retention()) -> None:  # noqa: B008
         self._database = database
+        self._retention = retention
+        self.feed = ChangeFeed(database)
         self._running = threading.Lock()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        retention: Retention = Retention(),  # noqa: B008 - frozen
+    ) -> Self:
         """Open a store, migrating it if it is of an older version.
 
         Args:
             path: The file, or ``":memory:"`` for a store that lives as long as the process.
             create: Create the store if there is none.
+            retention: How much of the past `record` keeps.
 
         Raises:
             StoreError: There is no store, or the file is damaged, newer, or not a store.
         """
-        return cls(Database.open(os.fspath(path), create=create))
+        return cls(Database.open(os.fspath(path), create=create), retention)
 
     def close(self) -> None:
         """Move the write-ahead log into the file, and close it."""
@@ -117,12 +133,16 @@ class SqliteStore:
         """
         return editing.add(self._database, pages, at)
 
-    def remove(self, urls: Iterable[str]) -> list[int]:
+    def remove(self, urls: Iterable[str], at: int | None = None) -> list[int]:
         """Remove pages with their visits and copies; return their numbers, never to be reused.
 
         Sitemaps and links do not bring them back; only a user does.
+
+        Args:
+            urls: Their canonical URLs.
+            at: When, for the feed of changes, in microseconds; by default the system's time.
         """
-        return editing.remove(self._database, urls)
+        return editing.remove(self._database, urls, time.time_ns() // 1_000 if at is None else at)
 
     def matching(self, pattern: str) -> list[str]:
         """Return the URLs of the pages that match a pattern, as `recrawl.urls.matches` has it."""
@@ -220,14 +240,15 @@ class SqliteStore:
 
         A visit that is already in the log, by page and time, changes nothing. A visit to a page
         that has been removed is not logged, but its requests are counted. A body that no page uses
-        any more is deleted. Importance and depth, which others may edit, are not written.
+        any more is deleted. Importance and depth, which others may edit, are not written. What
+        became of the page is added to the feed, and changes that are too old are dropped from it.
 
         Args:
             visits: The visits; their responses count the requests they took.
             spent: Requests in addition to those.
             templates: The templates of sites that the visits taught something, by host.
         """
-        record(self._database, visits, spent, templates or {})
+        record(self._database, visits, spent, templates or {}, self._retention)
 
     def template(self, host: str) -> bytes | None:
         """Return what the pages of a host have in common, as it was recorded; None if nothing."""
@@ -242,6 +263,47 @@ class SqliteStore:
         """Return the current copy of a page; None if there is no page or no copy."""
         page = self.page(url)
         return None if page is None else reading.copy_of(self._database, page)
+
+    def changed_at(self, page: Page) -> int | None:
+        """Return when a page was last found to have changed, or first found; None if never."""
+        row = self._database.row("changed_at", page.number, Outcome.FIRST, Outcome.CHANGED)
+        return None if row is None else row[0]
+
+    def versions(self, page: Page) -> list[Copy]:
+        """Return the copies of a page: the current one, and those that changes replaced, in turn.
+
+        A copy that was replaced though nothing in it counted as a change is not kept.
+        """
+        return reading.versions_of(self._database, page)
+
+    def back_up(self, target: str | os.PathLike[str]) -> int:
+        """Write a copy of the store as it is at one moment; return its size in bytes.
+
+        Others may go on writing meanwhile.
+
+        Args:
+            target: A file, which is replaced once the copy is complete.
+
+        Raises:
+            StoreError: It cannot be written, or is a store in use.
+        """
+        return back_up(self._database, target)
+
+    def compact(self) -> tuple[int, int]:
+        """Write the file anew without unused space; return its bytes before and after.
+
+        It takes as much space again while it is done, and no other process can write.
+        """
+        database = self._database
+        before = database.size()
+        database.execute("vacuum")
+        database.rows("truncate_wal")
+        return before, database.size()
+
+    def unused(self) -> int:
+        """Return how many bytes of the file are not used."""
+        (pages,), (size,) = (self._database.rows(name)[0] for name in ("free_pages", "page_bytes"))
+        return int(pages * size)
 
     def copies(self, skipped: Callable[[StoreError], None] | None = None) -> Iterator[Copy]:
         """Yield all current copies in order of page number.

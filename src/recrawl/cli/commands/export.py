@@ -5,18 +5,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.crawl_options import SettingsFile, StoreFile, present, settings_of
+from recrawl.cli.crawl_options import (
+    SettingsFile,
+    StoreFile,
+    present,
+    settings_of,
+    time_since,
+)
 from recrawl.cli.help import Command, Group
+from recrawl.cli.options import check_choice
 from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
+    from recrawl.crawler.page_text import TextReader
+    from recrawl.crawler.settings import Settings
+    from recrawl.formats.copy_tables import CopyText
     from recrawl.progress import Progress
+    from recrawl.store.rows import Copy
+    from recrawl.store.sqlite import SqliteStore
 
 export = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
 
 LOG_ENDINGS = (".parquet", ".csv")
-COPIES_ENDINGS = (".warc.gz",)
+#: How the names of files with copies end, by format.
+COPY_ENDINGS = {"warc": ".warc.gz", "jsonl": ".jsonl", "parquet": ".parquet"}
 #: Damaged copies that are named; more are only counted.
 MAX_LISTED = 10
 
@@ -70,41 +83,124 @@ def log(
 
 @export.command(cls=Command)
 def copies(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Output file: .warc.gz.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Output file: .warc.gz, .jsonl or .parquet; - for standard output.",
+        ),
+    ],
     *,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Only pages that changed since then: 2026-01-31, or 2h ago: 2h."
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help=f"Output format: {', '.join(COPY_ENDINGS)}. Default: by the name of the file.",
+        ),
+    ] = None,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Write the current copies as a WARC file, the format of web archives.
+    """Write the current copies: as they are, or as text.
 
-    Each copy has the status and headers of its response, byte for byte, without those about
-    compression. A copy that is damaged is left out and reported. Example:
+    A WARC file is the format of web archives: each copy has the status and headers of its response,
+    byte for byte, without those about compression. JSON lines and Parquet have the page's own text,
+    with its title and the language it declares. A copy that is damaged is left out and reported.
 
+    Examples:
         recrawl export copies copies.warc.gz
+        recrawl export copies texts.parquet --since 2026-01-31
+        recrawl export copies - --format jsonl --since 1d
     """
-    _check_ending(file, COPIES_ENDINGS)
-    path = settings_of(store, settings).store
-    from importlib.metadata import version
-
+    kind = _copies_format(file, format_)
+    known = settings_of(store, settings)
+    earliest = None if since is None else time_since("--since", since)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.formats.tables import check_target
-    from recrawl.formats.warc import write_warc
     from recrawl.store.sqlite import SqliteStore
 
     check_target(file)
-    with SqliteStore.open(path) as opened, progress_bar("Writing") as progress:
+    damaged: list[StoreError] = []
+    with SqliteStore.open(known.store) as opened, progress_bar("Writing") as progress:
         total = opened.totals().with_copy
-        damaged: list[StoreError] = []
 
-        def walk() -> Iterator[Any]:
+        def walk() -> "Iterator[tuple[Copy, int | None]]":
             for done, copy in enumerate(opened.copies(damaged.append), 1):
-                yield copy.page.url, copy.response
+                changed = opened.changed_at(copy.page)
+                if earliest is None or (changed is not None and changed >= earliest):
+                    yield copy, changed
                 progress(done, total)
 
-        written = write_warc(walk(), file, at=present(), software=f"recrawl/{version('recrawl')}")
+        if kind == "warc":
+            written = _write_warc(walk(), file)
+        else:
+            written = _write_texts(walk(), file, kind, _reader(opened, known)), 0
     for error in damaged[:MAX_LISTED]:
         complain(str(error))
-    _print_summary(file, _written(*written, damaged=len(damaged)))
+    if file != "-":
+        _print_summary(file, _written(*written, damaged=len(damaged)))
+
+
+def _write_warc(found: "Iterator[tuple[Copy, int | None]]", file: str) -> tuple[int, int]:
+    from importlib.metadata import version
+
+    from recrawl.formats.warc import write_warc
+
+    pairs = ((copy.page.url, copy.response) for copy, _ in found)
+    software = f"recrawl/{version('recrawl')}"
+    copies, inexact = write_warc(pairs, file, at=present(), software=software)
+    return copies, inexact
+
+
+def _write_texts(
+    found: "Iterator[tuple[Copy, int | None]]", file: str, kind: str, reader: "TextReader"
+) -> int:
+    from recrawl.content.plain_text import as_text, title_and_language
+    from recrawl.formats.copy_tables import CopyText, write_texts
+
+    def texts() -> "Iterator[CopyText]":
+        for copy, changed in found:
+            page, response = copy.page, copy.response
+            title, language = title_and_language(
+                response.body or b"", response.header("content-type")
+            )
+            text, digest = as_text(reader.lines(copy)), (page.body or b"").hex()
+            yield CopyText(page.url, title, language, text, response.at, changed, digest)
+
+    return write_texts(texts(), file, "parquet" if kind == "parquet" else "jsonl")
+
+
+def _copies_format(file: str, asked: str | None) -> str:
+    """Return the format that was chosen, or else the one that a file's name means.
+
+    >>> _copies_format("a.jsonl", None), _copies_format("-", "warc")
+    ('jsonl', 'warc')
+    """
+    if asked is not None:
+        check_choice("--format", asked, tuple(COPY_ENDINGS))
+        return asked
+    for kind, ending in COPY_ENDINGS.items():
+        if file.lower().endswith(ending):
+            return kind
+    if file == "-":
+        raise ArgumentError(f"--format: choose one of {', '.join(COPY_ENDINGS)}")
+    endings = list(COPY_ENDINGS.values())
+    raise ArgumentError(
+        f"FILE: '{file}' does not end in {', '.join(endings[:-1])} or {endings[-1]}"
+    )
+
+
+def _reader(store: "SqliteStore", settings: "Settings") -> "TextReader":
+    from recrawl.crawler.page_text import TextReader
+
+    return TextReader(store, settings)
 
 
 def _check_ending(file: str, endings: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
-"""``recrawl get``: print the current copy of a page."""
+"""``recrawl get``: print the copy of a page, or its text."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,10 +11,16 @@ from recrawl.cli.crawl_options import (
     StoreFile,
     known_page,
     settings_of,
+    version_of,
 )
 from recrawl.cli.output import say_as_is
-from recrawl.errors import OutputError, StoreError
+from recrawl.errors import ArgumentError, OutputError
 from recrawl.escaping import printable
+
+if TYPE_CHECKING:
+    from recrawl.crawler.settings import Settings
+    from recrawl.store.rows import Copy
+    from recrawl.store.sqlite import SqliteStore
 
 
 def get(
@@ -23,13 +29,29 @@ def get(
     headers: Annotated[
         bool, typer.Option("--headers", help="Start with the status and headers of the response.")
     ] = False,
+    text: Annotated[
+        bool,
+        typer.Option("--text", help="Only the page's own text, without what the site puts around."),
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="The same as Markdown: headings, lists, quotes.")
+    ] = False,
+    main: Annotated[
+        bool, typer.Option("--main", help="Only running text of the main part of the page.")
+    ] = False,
+    version: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER", help="An older copy: 1 for the one before the last change, and so on."
+        ),
+    ] = 0,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Output file.")
     ] = "-",
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Print the current copy of a page.
+    """Print the copy of a page, or its text.
 
     The copy is byte for byte as the server sent it, but decompressed. Its headers fit that: those
     about compression are left out, and Content-Length is that of the copy. On a terminal, control
@@ -38,30 +60,45 @@ def get(
         recrawl get https://example.org/
         recrawl get https://example.org/logo.png -o logo.png
         recrawl get https://example.org/ --headers
+        recrawl get https://example.org/ --markdown
+        recrawl get https://example.org/ --text --version 1
     """
-    path = settings_of(store, settings).store
+    if headers and (text or markdown or main):
+        raise ArgumentError("--headers: a text has none; leave out --headers, or --text and others")
+    known = settings_of(store, settings)
     from recrawl.formats.response_head import response_head
     from recrawl.formats.tables import check_target, whole_file
     from recrawl.store.sqlite import SqliteStore
 
     check_target(output)
-    with SqliteStore.open(path) as opened:
-        page = known_page(opened, path, url)
-        copy = opened.copy(page.url)
-    if copy is None:
-        raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
-    body = copy.response.body or b""
-    content = response_head(copy.response).content + body if headers else body
+    with SqliteStore.open(known.store) as opened:
+        page = known_page(opened, known.store, url)
+        copy = version_of(opened, page, version, "--version")
+        if text or markdown or main:
+            content = _text(opened, known, copy, markdown=markdown, main=main).encode()
+        else:
+            body = copy.response.body or b""
+            content = response_head(copy.response).content + body if headers else body
     if output != "-":
         with whole_file(output) as file:
             file.write(content)
         return
-    if sys.stdout.isatty() and b"\0" in body:
+    if sys.stdout.isatty() and b"\0" in content:
         raise OutputError("standard output: a terminal cannot show this copy; use -o FILE")
     if sys.stdout.isatty():
         # What a page says is not to move the cursor or set the title of somebody's terminal.
-        text = content.decode("utf-8", "replace").replace("\r\n", "\n")
-        say_as_is(printable(text, lines=True), nl=False)
+        legible = content.decode("utf-8", "replace").replace("\r\n", "\n")
+        say_as_is(printable(legible, lines=True), nl=False)
         return
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def _text(
+    store: "SqliteStore", settings: "Settings", copy: "Copy", *, markdown: bool, main: bool
+) -> str:
+    from recrawl.content.plain_text import as_markdown, as_text
+    from recrawl.crawler.page_text import TextReader
+
+    lines = TextReader(store, settings).lines(copy, main=main)
+    return as_markdown(lines) if markdown else as_text(lines)

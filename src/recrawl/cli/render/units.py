@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from recrawl.cli.output import say
 from recrawl.cli.render.terminal import printable
 from recrawl.records import MICROSECONDS_A_DAY
-from recrawl.units import format_duration
+from recrawl.units import format_duration, format_time
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
@@ -37,7 +37,7 @@ def iso(at: int | None) -> str | None:
     >>> iso(1_500_000)
     '1970-01-01T00:00:01.500000Z'
     """
-    return None if at is None else f"{_time(at):%Y-%m-%dT%H:%M:%S.%fZ}"
+    return None if at is None else format_time(at)
 
 
 def until(at: int, now: int) -> str:

@@ -209,8 +209,8 @@ SELECT seq FROM sqlite_sequence WHERE name = 'edits';
 DELETE FROM edits;
 
 -- name: body_of_page
--- Check whether a visited page still exists, and find its body so far.
-SELECT body FROM pages WHERE number = ?;
+-- Check whether a visited page still exists, find its body so far, and what the feed says of it.
+SELECT body, feed_state FROM pages WHERE number = ?;
 
 -- name: add_visit
 -- Log a visit once: a second one to the same page at the same time changes nothing.
@@ -226,7 +226,7 @@ UPDATE pages SET
     state = ?, last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
     ignored = ?, suspects = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
     failures = ?, missing_since = ?, retry_at = ?, reason = ?,
-    shape = coalesce(?, shape), time = coalesce(?, time)
+    shape = coalesce(?, shape), time = coalesce(?, time), feed_state = ?
 WHERE number = ?;
 
 -- name: add_body
@@ -235,9 +235,80 @@ INSERT INTO bodies (digest, size, stored, deflated) VALUES (?, ?, ?, ?)
 ON CONFLICT (digest) DO NOTHING;
 
 -- name: drop_body
--- Delete a body as soon as no page uses it.
+-- Delete a body as soon as no page and no version uses it.
 DELETE FROM bodies
-WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = ?1);
+WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = ?1)
+    AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.body = ?1);
+
+-- name: add_version
+-- Keep a copy that is replaced by a change.
+INSERT INTO versions (page, until, url, status, at, headers, truncated, body)
+SELECT page, ?, url, status, at, headers, truncated, ? FROM copies WHERE page = ?;
+
+-- name: changed_at
+-- Find when a page was last found to have changed.
+SELECT max(at) FROM visits WHERE page = ? AND outcome IN (?, ?);
+
+-- name: versions_of
+-- Find the copies of a page that were replaced, the latest first.
+SELECT url, status, at, headers, truncated, body FROM versions
+WHERE page = ? ORDER BY until DESC;
+
+-- name: versions_above
+-- Find the versions of a page that are too many.
+SELECT page, until, body FROM versions WHERE page = ? ORDER BY until DESC LIMIT -1 OFFSET ?;
+
+-- name: versions_before
+-- Find versions that are too old.
+SELECT page, until, body FROM versions WHERE until < ? ORDER BY until LIMIT ?;
+
+-- name: drop_version
+-- Forget a version; its body is dropped by itself.
+DELETE FROM versions WHERE page = ? AND until = ?;
+
+-- name: version_bodies_of
+-- Find the versions of pages to remove; their numbers are passed as JSON.
+SELECT page, until, body FROM versions WHERE page IN (SELECT value FROM json_each(?));
+
+-- name: add_change
+-- Tell readers of the feed what became of a page.
+INSERT INTO changes (page, url, kind, at, previous, before, after, share)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_removals
+-- Tell readers of the feed of pages that are removed, if they know them; passed as JSON.
+INSERT INTO changes (page, url, kind, at, previous, before)
+SELECT number, url, :removed, :at, last_visit, body FROM pages
+WHERE number IN (SELECT value FROM json_each(:pages)) AND feed_state <> 0 ORDER BY number;
+
+-- name: feed_bounds
+-- Find the first change that is kept, and the last one that there was.
+SELECT
+    (SELECT min(serial) FROM changes),
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0);
+
+-- name: feed_after
+-- Read the feed a batch at a time.
+SELECT serial, page, url, kind, at, previous, before, after, share
+FROM changes WHERE serial > ? ORDER BY serial LIMIT ?;
+
+-- name: feed_pages
+-- Read the pages that are there, for readers that know nothing yet.
+SELECT number, pages.url, coalesce(copies.at, last_visit, added_at), body
+FROM pages LEFT JOIN copies ON copies.page = pages.number
+WHERE number >= ? AND feed_state = ? ORDER BY number LIMIT ?;
+
+-- name: feed_before
+-- Find the serial before the first change that was found at a time or later.
+SELECT serial - 1 FROM changes WHERE at >= ? ORDER BY serial LIMIT 1;
+
+-- name: first_change_to_keep
+-- Find the first of some changes that is not too old.
+SELECT min(serial) FROM changes WHERE serial <= ? AND at >= ?;
+
+-- name: drop_changes
+-- Drop old changes.
+DELETE FROM changes WHERE serial < ?;
 
 -- name: set_copy
 -- Save the headers of a copy.
@@ -465,6 +536,26 @@ SELECT value FROM meta WHERE key = ?;
 INSERT INTO meta (key, value) VALUES (?, ?)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
+-- name: vacuum
+-- Write the file anew, without the space that was given up.
+VACUUM;
+
+-- name: file_pages
+-- Find the size of the file in pages of SQLite.
+PRAGMA page_count;
+
+-- name: free_pages
+-- Find how much of the file is given up.
+PRAGMA freelist_count;
+
+-- name: page_bytes
+-- Find the size of one of SQLite's pages.
+PRAGMA page_size;
+
+-- name: truncate_wal
+-- Move the write-ahead log into the file and empty it.
+PRAGMA wal_checkpoint(TRUNCATE);
+
 -- name: integrity
 -- Let SQLite check the file's structure, indexes included.
 PRAGMA integrity_check;
@@ -478,9 +569,10 @@ PRAGMA foreign_key_check;
 SELECT digest, size, stored, deflated FROM bodies WHERE digest > ? ORDER BY digest LIMIT ?;
 
 -- name: orphans
--- Find bodies that no page uses.
+-- Find bodies that no page and no version uses.
 SELECT digest FROM bodies
-WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = bodies.digest);
+WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.body = bodies.digest)
+    AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.body = bodies.digest);
 
 -- name: torn_copies
 -- Find pages with a body but no headers, or the reverse.

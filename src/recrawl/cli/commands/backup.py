@@ -1,0 +1,35 @@
+"""``recrawl backup``: copy a store while it is in use."""
+
+from typing import Annotated
+
+import typer
+
+from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
+from recrawl.cli.output import say
+
+
+def backup(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The copy to write.")],
+    *,
+    store: StoreFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Copy the store, also during a run; the copy is the store at one moment.
+
+    The copy is written completely or not at all, and replaces a file that is there. To go back to
+    it, stop the run, and put it where the store was. Example:
+
+        recrawl backup backups/2026-01-31.db
+    """
+    path = settings_of(store, settings).store
+    from recrawl.cli.render.progress import progress_bar
+    from recrawl.cli.render.terminal import count, printable
+    from recrawl.cli.render.units import size
+    from recrawl.formats.tables import check_target
+    from recrawl.store.sqlite import SqliteStore
+
+    check_target(file)
+    with SqliteStore.open(path) as opened, progress_bar("Copying"):
+        written = opened.back_up(file)
+        pages = opened.totals().pages
+    say(f"{printable(file)}: {count(pages, 'page')}, {size(written)}.")

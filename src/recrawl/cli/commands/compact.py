@@ -1,0 +1,29 @@
+"""``recrawl compact``: give back the space that a store no longer uses."""
+
+from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
+from recrawl.cli.output import say
+
+
+def compact(
+    *,
+    store: StoreFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Give back the space in the store that removed pages and old copies took.
+
+    By itself, the store uses such space again, and the file never gets smaller. The file is written
+    anew, which takes as much space again while it is done; stop a run before. Example:
+
+        recrawl compact
+    """
+    path = settings_of(store, settings).store
+    from recrawl.cli.render.progress import progress_bar
+    from recrawl.cli.render.terminal import printable
+    from recrawl.cli.render.units import size
+    from recrawl.store.sqlite import SqliteStore
+
+    with SqliteStore.open(path) as opened, opened.lock(), progress_bar("Compacting"):
+        before, after = opened.compact()
+    saved = before - after
+    what = f"{size(saved)} given back" if saved > 0 else "there was no space to give back"
+    say(f"{printable(path)}: {size(after)}, {what}.")

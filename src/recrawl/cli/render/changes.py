@@ -1,0 +1,34 @@
+"""The feed of changes as lines of a table and as JSON lines, written while it is read."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from recrawl.cli.output import json_text, say_as_is
+from recrawl.cli.render.terminal import percent
+from recrawl.cli.render.units import second
+from recrawl.crawler.change_hook import change_object
+from recrawl.escaping import printable
+from recrawl.store.changes import PageChange
+
+
+def print_json_lines(changes: Sequence[PageChange]) -> None:
+    """Print changes as JSON objects, one per line, for a reader who waits for them."""
+    say_as_is("\n".join(json_text(change_object(change), indent=None) for change in changes))
+    sys.stdout.flush()
+
+
+def print_rows(changes: Sequence[PageChange]) -> None:
+    """Print changes as lines in columns."""
+    for change in changes:
+        share = "" if change.share is None else percent(change.share)
+        say_as_is(
+            f"{second(change.at)}  {change.kind.name.lower():<7}  {share:>7}  "
+            f"{printable(change.url)}"
+        )
+    sys.stdout.flush()
+
+
+PRINTERS: dict[str, Callable[[Sequence[PageChange]], None]] = {
+    "table": print_rows,
+    "json": print_json_lines,
+}

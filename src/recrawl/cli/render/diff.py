@@ -1,0 +1,38 @@
+"""The difference between two texts, in colour on a terminal."""
+
+import difflib
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from recrawl.cli.output import say, say_as_is
+from recrawl.cli.render.units import second
+from recrawl.escaping import printable
+
+#: How lines look on a terminal, by how they begin.
+STYLES = {"@": "cyan", "-": "red", "+": "green"}
+#: Lines at the beginning that name the two texts.
+NAMES = 2
+
+
+def print_diff(url: str, times: Sequence[int], texts: Sequence[Sequence[str]]) -> None:
+    """Print the lines in which two texts differ, as a unified diff.
+
+    Args:
+        url: The page.
+        times: When the two copies were made, in microseconds.
+        texts: Their lines.
+    """
+    old, new = (f"{printable(url)} {second(at)}" for at in times)
+    before, after = ([printable(line) for line in text] for text in texts)
+    lines = list(difflib.unified_diff(before, after, old, new, lineterm=""))
+    if not lines:
+        say("The page's own text is the same in both; only what is around it may differ.")
+    console = Console(highlight=False)
+    for number, line in enumerate(lines):
+        if console.is_terminal:
+            style = "bold" if number < NAMES else STYLES.get(line[0], "")
+            console.print(Text(line, style))
+        else:
+            say_as_is(line)

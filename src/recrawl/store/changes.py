@@ -1,0 +1,264 @@
+"""The feed of changes: what became of copies, in order, for readers that keep a cursor."""
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, final
+
+from recrawl.errors import ArgumentError, StoreError
+from recrawl.records import Outcome, State, Visit
+from recrawl.store.database import Database
+from recrawl.store.rows import Retention
+from recrawl.units import quoted
+
+#: Changes that are dropped in one go, so that no visit waits for long.
+DROPPED_PER_BATCH = 1_000
+#: A cursor as text: a serial, and within a listing of all pages, the number of the next one.
+_CURSOR = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,18}))?", re.ASCII)
+
+
+class FeedState(IntEnum):
+    """What readers of the feed know of a page, as stored in the column ``feed_state``."""
+
+    UNKNOWN = 0
+    THERE = 1
+    GONE = 2
+
+
+#: As plain numbers, which are compared in a fraction of the time, at every visit.
+_THERE, _GONE = FeedState.THERE.value, FeedState.GONE.value
+
+
+class FeedKind(IntEnum):
+    """What became of a page, as stored in the table ``changes``."""
+
+    NEW = 0
+    CHANGED = 1
+    GONE = 2
+    BACK = 3
+    REMOVED = 4
+
+
+class Cursor(NamedTuple):
+    """How far a reader has read; as text, it is the reader's to keep.
+
+    Attributes:
+        serial: Changes up to this one are read.
+        page: While the pages that are there are listed, the number of the next one; else None.
+    """
+
+    serial: int
+    page: int | None = None
+
+    def __str__(self) -> str:
+        """Return the cursor as text."""
+        return f"{self.serial}" if self.page is None else f"{self.serial}.{self.page}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """Parse a cursor.
+
+        Raises:
+            ArgumentError: This is no cursor.
+
+        >>> Cursor.parse("17"), str(Cursor.parse("17.3"))
+        (Cursor(serial=17, page=None), '17.3')
+        """
+        found = _CURSOR.fullmatch(text.strip())
+        if found is None:
+            raise ArgumentError(f"{quoted(text)} is not a cursor")
+        return cls(int(found[1]), None if found[2] is None else int(found[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class PageChange:
+    """What became of a page.
+
+    Attributes:
+        cursor: Where to read on after this change.
+        page: The page's number.
+        url: Its URL.
+        kind: What became of it.
+        at: When that was found, in microseconds.
+        previous: When the page was last found before; it changed in between. None if never.
+        before: The digest of the copy before; None if there was none.
+        after: The digest of the copy since; None if the page is gone or removed.
+        share: The share of the page's own text that differs; None where nothing was compared.
+    """
+
+    cursor: Cursor
+    page: int
+    url: str
+    kind: FeedKind
+    at: int
+    previous: int | None = None
+    before: bytes | None = None
+    after: bytes | None = None
+    share: float | None = None
+
+
+def feed_state_after(visit: Visit, known: int) -> int:
+    """Return what readers of the feed know of a page after a visit."""
+    page = visit.page
+    if page.state is State.ALIVE:
+        is_found = visit.outcome is not Outcome.FAILED and page.body is not None
+        return _THERE if is_found else known
+    return _GONE if page.state is State.GONE and known == _THERE else known
+
+
+def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedKind | None:
+    """Return what became of a page at a visit; None if nothing that readers need to know.
+
+    Args:
+        visit: The visit.
+        before: The digest of the copy before it.
+        known: The `FeedState` before it.
+        after: The `FeedState` after it.
+    """
+    if known != after:
+        if after == FeedState.GONE:
+            return FeedKind.GONE
+        return FeedKind.NEW if known == FeedState.UNKNOWN else FeedKind.BACK
+    # A page that was missing for a while is a change too, even if it is what it was.
+    is_change = visit.outcome is Outcome.CHANGED or visit.outcome is Outcome.FIRST
+    is_new_copy = is_change and after == _THERE and visit.page.body != before
+    return FeedKind.CHANGED if is_new_copy else None
+
+
+def add_change(
+    database: Database, visit: Visit, before: bytes | None, known: int, after: int
+) -> FeedKind | None:
+    """Add to the feed what became of a page at a visit, if anything did; return what."""
+    kind = kind_of(visit, before, known, after)
+    if kind is not None:
+        page = visit.page
+        database.execute(
+            "add_change",
+            page.number,
+            page.url,
+            kind,
+            visit.response.at,
+            visit.previous,
+            before,
+            None if kind is FeedKind.GONE else page.body,
+            None if visit.change is None else visit.change.share,
+        )
+    return kind
+
+
+def add_removals(database: Database, numbers: str, at: int) -> None:
+    """Add to the feed that pages are removed, in the transaction that removes them.
+
+    Args:
+        database: The store's database.
+        numbers: The numbers of the pages, as JSON.
+        at: When, in microseconds.
+    """
+    database.execute("add_removals", pages=numbers, removed=FeedKind.REMOVED, at=at)
+
+
+def drop_old_changes(database: Database, retention: Retention, now: int) -> None:
+    """Drop some of the changes that are too many or too old, the oldest first."""
+    first, last = _bounds(database)
+    if first > last:
+        return
+    end = min(first + DROPPED_PER_BATCH, last + 1)
+    keep = last - retention.changes + 1
+    if retention.time is not None:
+        (young,) = database.rows("first_change_to_keep", end - 1, now - retention.time)[0]
+        keep = max(keep, end if young is None else young)
+    if keep > first:
+        database.execute("drop_changes", min(keep, end))
+
+
+@final
+class ChangeFeed:
+    """What became of copies, in the order in which it was found.
+
+    A reader keeps a cursor, reads what follows it, and keeps the cursor of the last change that it
+    has dealt with; killed in between, it reads some changes again. What it reads of a page is in
+    order, and ends with the page as it is.
+
+    Args:
+        database: The store's database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def start(self) -> Cursor:
+        """Return the cursor of a reader that knows nothing: all pages that are there, then changes.
+
+        The pages are listed as `FeedKind.NEW`, in order of number.
+        """
+        return Cursor(self.end().serial, 0)
+
+    @staticmethod
+    def cursor(text: str) -> Cursor:
+        """Return the cursor that a text means.
+
+        Raises:
+            ArgumentError: This is no cursor.
+        """
+        return Cursor.parse(text)
+
+    def oldest(self) -> Cursor:
+        """Return the cursor before the first change that is kept."""
+        first, _ = _bounds(self._database)
+        return Cursor(first - 1)
+
+    def end(self) -> Cursor:
+        """Return the cursor after all changes so far."""
+        _, last = _bounds(self._database)
+        return Cursor(last)
+
+    def since(self, at: int) -> Cursor:
+        """Return the cursor before the first change, among those kept, found at a time or later."""
+        row = self._database.row("feed_before", at)
+        return self.end() if row is None else Cursor(row[0])
+
+    def read(self, cursor: Cursor, limit: int) -> list[PageChange]:
+        """Return what follows a cursor; nothing if there is nothing new.
+
+        Raises:
+            StoreError: Changes after the cursor have been dropped, or it is of another store.
+        """
+        with self._database.transaction("begin_read"):
+            first, last = _bounds(self._database)
+            _check(self._database.path, cursor, first, last)
+            pages = self._pages(cursor, limit)
+            rows = self._database.rows("feed_after", cursor.serial, limit - len(pages))
+        changes = [
+            PageChange(Cursor(serial), page, url, FeedKind(kind), *rest)
+            for serial, page, url, kind, *rest in rows
+        ]
+        return [*pages, *changes]
+
+    def _pages(self, cursor: Cursor, limit: int) -> list[PageChange]:
+        """Return pages that are there, for a cursor within their listing."""
+        if cursor.page is None:
+            return []
+        rows = self._database.rows("feed_pages", cursor.page, FeedState.THERE, limit)
+        return [
+            PageChange(Cursor(cursor.serial, number + 1), number, url, FeedKind.NEW, at, after=body)
+            for number, url, at, body in rows
+        ]
+
+
+def _bounds(database: Database) -> tuple[int, int]:
+    """Return the first serial that is kept and the last that there was; none if first > last."""
+    first, last = database.rows("feed_bounds")[0]
+    return last + 1 if first is None else first, last
+
+
+def _check(path: str, cursor: Cursor, first: int, last: int) -> None:
+    if cursor.serial < first - 1:
+        raise StoreError(
+            f"{path}: the cursor {cursor} is older than the changes that are kept, which begin "
+            f"after {first - 1}; build the index anew, from `recrawl changes --since start`"
+        )
+    if cursor.serial > last:
+        raise StoreError(
+            f"{path}: the cursor {cursor} is not of this store, whose last change is {last}; "
+            "build the index anew, from `recrawl changes --since start`"
+        )

@@ -1,0 +1,50 @@
+"""Copies that were replaced by a change: as many of each page as are kept."""
+
+from collections.abc import Sequence
+
+from recrawl.records import Visit
+from recrawl.store.changes import FeedKind
+from recrawl.store.database import Database, Row
+from recrawl.store.rows import Retention
+
+#: Versions that are dropped in one go for their age, so that no visit waits for long.
+DROPPED_PER_BATCH = 100
+#: What makes a copy a version of the past.
+REPLACING = frozenset({FeedKind.CHANGED, FeedKind.BACK})
+
+
+def keep_version(
+    database: Database, visit: Visit, old: bytes | None, kind: FeedKind | None, versions: int
+) -> None:
+    """Keep the copy that a visit replaces, if what changed counts, and drop those above a number.
+
+    Args:
+        database: The store's database, in the transaction of the visit.
+        visit: The visit.
+        old: The digest of the copy that is replaced.
+        kind: What became of the page; None if nothing that counts.
+        versions: How many versions of a page are kept.
+    """
+    number = visit.page.number
+    if kind not in REPLACING or old is None or old == visit.page.body or not versions:
+        return
+    database.execute("add_version", visit.response.at, old, number)
+    _drop(database, database.rows("versions_above", number, versions))
+
+
+def drop_old_versions(database: Database, retention: Retention, now: int) -> None:
+    """Drop some of the versions that were replaced too long ago."""
+    if retention.time is not None:
+        old = database.rows("versions_before", now - retention.time, DROPPED_PER_BATCH)
+        _drop(database, old)
+
+
+def drop_versions_of(database: Database, numbers: str) -> None:
+    """Drop the versions of pages that are removed; their numbers are passed as JSON."""
+    _drop(database, database.rows("version_bodies_of", numbers))
+
+
+def _drop(database: Database, found: Sequence[Row]) -> None:
+    for page, until, digest in found:
+        database.execute("drop_version", page, until)
+        database.execute("drop_body", digest)

@@ -1,0 +1,71 @@
+"""What ``recrawl backup`` writes, and what ``recrawl check`` finds."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from cli.crawling_site import move_to, run
+from cli.refusing import refused
+from store.made_up import HOUR, NOON, found, new_pages
+from typer.testing import CliRunner
+
+from recrawl.cli.app import app
+from recrawl.store.sqlite import SqliteStore
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_to(tmp_path, monkeypatch)
+    with SqliteStore.open("recrawl.db", create=True) as store:
+        store.add(new_pages(3), at=NOON)
+        store.record([found(page, b"one", NOON) for page in store.pages(range(3)).values()])
+
+
+def test_a_backup_is_the_store_at_one_moment_of_a_run() -> None:
+    with SqliteStore.open("recrawl.db") as store, store.lock():
+        page = store.pages([0])[0]
+        store.record([found(page, b"two", NOON + HOUR)])
+        assert run("backup", "copy.db").stdout.startswith("copy.db: 3 pages, ")
+        store.record([found(page, b"three", NOON + 2 * HOUR)])
+        with SqliteStore.open("copy.db") as copy:
+            assert [one.response.body for one in copy.copies()] == [b"two", b"one", b"one"]
+            assert copy.check() == []
+            assert copy.feed.end().serial == 4
+    assert run("backup", "copy.db").exit_code == 0
+    assert sorted(path.name for path in Path().glob(".recrawl*")) == []
+    with SqliteStore.open("copy.db") as copy:
+        assert next(copy.copies()).response.body == b"three"
+
+
+def test_no_store_is_overwritten_that_is_in_use() -> None:
+    assert "this is the store itself" in refused("backup", "recrawl.db")
+    with SqliteStore.open("other.db", create=True) as other:
+        other.add(new_pages(1), at=NOON)
+        assert "this is a store in use" in refused("backup", "other.db")
+    assert "there is no directory" in refused("backup", "no/copy.db")
+
+
+def test_a_store_in_order_is_said_to_be() -> None:
+    assert run("check").stdout.splitlines()[:2] == [
+        "recrawl.db: settings and store are in order: 3 pages, 3 visits, 1 body.",
+        "No run is using it.",
+    ]
+    with SqliteStore.open("recrawl.db") as store, store.lock():
+        assert "A run is using it." in run("check").stdout
+
+
+def test_damage_is_told_line_by_line() -> None:
+    with closing(sqlite3.connect("recrawl.db")) as store, store:
+        store.execute("UPDATE bodies SET deflated = x'00'")
+    result = CliRunner().invoke(app, ["check"])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "does not match its digest" in result.stderr
+
+
+def test_settings_that_cannot_be_used_are_refused() -> None:
+    Path("recrawl.toml").write_text('[host."a.example"]\nignore = ["p["]\n')
+    assert "p[" in refused("check")
+    Path("recrawl.toml").write_text('on_change = "echo \'"\n')
+    assert "a quotation mark is missing" in refused("check")
