@@ -160,7 +160,8 @@ def test_a_clock_on_a_page_is_learned_to_be_noise() -> None:
     store = MemoryStore(f"{A}/")
     numbers = itertools.count(10**6)
     web = FakeWeb(lambda _: page_about("A page.", f"It is now {next(numbers)} o'clock."))
-    crawl(web, store, settings_of())
+    # A second fetch says little if it comes as late as the next visit would.
+    crawl(web, store, settings_of(budget=0.1 * PER_SECOND), seconds=600.0)
     found = store.outcomes(f"{A}/")
     assert found[0] is Outcome.FIRST
     assert len(found) > 15

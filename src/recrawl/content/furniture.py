@@ -235,7 +235,7 @@ class _Marks:
         return found
 
     def _is_marked_inside(self, element: Element) -> bool:
-        return _is_made_for_it(element) or (element in self._of_links and _tells(element))
+        return _is_made_for_it(element) or (element in self._of_links and _is_named_around(element))
 
     def _hides_outside(self, element: Element) -> bool:
         found = self._outside.get(element)
@@ -244,7 +244,7 @@ class _Marks:
                 self._hides_outside(element.parent)
                 or _is_made_for_it(element)
                 or element.tag == "form"
-                or _tells(element)
+                or _is_named_around(element)
             )
         return found
 
@@ -259,7 +259,7 @@ def _is_made_for_it(element: Element) -> bool:
     return element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
 
 
-def _tells(element: Element) -> bool:
+def _is_named_around(element: Element) -> bool:
     """Whether the ids and classes of an element say that it stands around texts."""
     return not _words(element.hint).isdisjoint(_AROUND)
 

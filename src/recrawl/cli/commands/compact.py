@@ -9,7 +9,7 @@ def compact(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Give back the space in the store that removed pages and old copies took.
+    """Return the space that removed pages and old copies took in the store to the disk.
 
     By itself, the store uses such space again, and the file never gets smaller. The file is written
     anew, which takes as much space again while it is done; stop a run before. Example:
