@@ -31,7 +31,7 @@ class Site:
         status: Statuses other than 200 by path.
         headers: Additional headers by path.
         etags: Whether pages have an ETag, and matching requests get 304.
-        delay: Seconds until a response.
+        delay: Seconds until a response, other than robots.txt.
         requests: The requests received.
         urls: The server's origins, one per host.
     """
@@ -58,7 +58,7 @@ class Site:
         path = request.path_qs
         seen = Request(time.time(), request.host, path, dict(request.headers))
         self.requests.append(seen)
-        if self.delay:
+        if self.delay and path != ROBOTS:
             await asyncio.sleep(self.delay)
         body = self.pages.get(path)
         headers = dict(self.headers.get(path, {}))
