@@ -148,7 +148,7 @@ def _add_rows(
     table: Floats2D, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
 ) -> None:
     # Bound by memory: visits and changes share one number, which is prefetched.
-    flat = table.reshape(-1)
+    flat = table.reshape(table.size)
     for row in range(first, last):
         prefetch(flat, 2 * page[min(row + AHEAD, last - 1)])
         table[page[row], 0] += 1.0 + changed[row] * A_CHANGE

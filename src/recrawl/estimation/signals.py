@@ -60,7 +60,7 @@ MAX_SIGNALS = 60
 def precision(right: float, seen: float) -> float:
     """Return the share of signals that are right.
 
-    >>> precision(right=4.0, seen=5.0)
+    >>> precision(4.0, 5.0)
     0.8
     """
     return min(right / seen, MAX_PRECISION)
