@@ -96,7 +96,8 @@ def test_the_value_rises_as_the_page_gets_less_likely_fresh(
         signals.value_with_signals(weight, 1.0, LOWEST, per_day, share, chance)
         for chance in (fresh, fresh * less)
     )
-    assert later >= now * (1.0 - 0.02) - 1e-9
+    # Each is an integral by a few nodes, within some 3 % as the tests above show.
+    assert later >= now * (1.0 - 0.06) - 1e-9
     assert now >= 0.0
 
 

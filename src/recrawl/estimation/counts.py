@@ -147,8 +147,11 @@ def _unpack(table: Floats2D, visits: Ints, changes: Ints, elapsed: Floats) -> No
 def _add_rows(
     table: Floats2D, page: Ints, elapsed: Floats, changed: Bools, first: int, last: int
 ) -> None:
+    if first >= last:
+        # An empty table cannot be made flat.
+        return
     # Bound by memory: visits and changes share one number, which is prefetched.
-    flat = table.reshape(table.size)
+    flat = table.reshape(-1)
     for row in range(first, last):
         prefetch(flat, 2 * page[min(row + AHEAD, last - 1)])
         table[page[row], 0] += 1.0 + changed[row] * A_CHANGE
