@@ -5,6 +5,7 @@ from collections.abc import Callable
 from recrawl.errors import ArgumentError
 from recrawl.estimation import LLN, MLE, SA
 from recrawl.simulation.policies.adaptive import Nutch, StormCrawler
+from recrawl.simulation.policies.gamma_index import GammaIndex
 from recrawl.simulation.policies.index import Index
 from recrawl.simulation.policies.learning import gamma_learner, solving, updating
 from recrawl.simulation.policies.random_clocks import (
@@ -20,7 +21,12 @@ from recrawl.simulation.policy import Policy, Scaled
 #: How each policy is made, by name, in the order in which tables show them.
 POLICIES: dict[str, Callable[[], Policy]] = {
     "index": Index,
-    "index-gamma": lambda: Index("index-gamma", neighbours=False),
+    "index-neighbours": lambda: Index("index-neighbours", rhythm=False, slack=0.0),
+    "index-sections": lambda: Index("index-sections", neighbours=False, rhythm=False, slack=0.0),
+    "index-octaves": lambda: Index(
+        "index-octaves", pooling=False, neighbours=False, rhythm=False, slack=0.0
+    ),
+    "index-gamma": GammaIndex,
     "uniform": Uniform,
     "proportional": Proportional,
     "age": Age,
