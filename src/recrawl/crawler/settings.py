@@ -182,7 +182,7 @@ class Settings:
         maximum="10y",
     )
     half_life: float = setting(
-        "365d",
+        "1000d",
         DURATION,
         "Time after which half of what was learned about a page is forgotten.",
         minimum=1e-9,

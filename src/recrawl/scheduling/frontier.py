@@ -62,7 +62,7 @@ MAX_BURST = 8.0
 LONGEST_MEMORY = 14.0
 CENTRING = 0.1
 #: Days in which half of what was learned is forgotten.
-HALF_LIFE = 365.0
+HALF_LIFE = 1_000.0
 #: Days for which unspent budget is kept.
 CATCH_UP = 0.25
 #: Size of the sample of pages that the first price is computed from.

@@ -100,6 +100,17 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
         weigh(tables, page[row], 1.0)
         if tables.pages["counts"][page[row]]:
             count(tables, page[row], 1.0)
+    # Again, now that all of them are there to go by.
+    for row in range(page.size):
+        if tables.pages["counts"][page[row]]:
+            _weigh_counted(tables, page[row])
+
+
+@step
+def _weigh_counted(tables: Tables, page: int) -> None:
+    count(tables, page, -1.0)
+    weigh(tables, page, 1.0)
+    count(tables, page, 1.0)
 
 
 def shift_octaves(tables: Tables, octaves: int) -> None:
@@ -128,7 +139,6 @@ def _weigh_again(tables: Tables) -> None:
     for page in range(tables.pages.size):
         if tables.pages["status"][page] != ABSENT:
             if tables.pages["counts"][page]:
-                count(tables, page, -1.0)
-            weigh(tables, page, 1.0)
-            if tables.pages["counts"][page]:
-                count(tables, page, 1.0)
+                _weigh_counted(tables, page)
+            else:
+                weigh(tables, page, 1.0)

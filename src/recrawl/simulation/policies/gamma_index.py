@@ -8,10 +8,12 @@ import numpy as np
 
 from recrawl.estimation.gamma import after_visit, forget
 from recrawl.kernels.jit import Bools, Floats, Ints, compiled
-from recrawl.scheduling.frontier import HALF_LIFE
 from recrawl.scheduling.value import value_of_belief
 from recrawl.simulation.policies.ranked import largest
 from recrawl.simulation.policy import PageSet, Run
+
+#: Days in which half of what was learned is forgotten.
+HALF_LIFE = 365.0
 
 
 @final
