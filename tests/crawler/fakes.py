@@ -419,7 +419,6 @@ def settings_of(**changed: Any) -> Settings:  # noqa: ANN401
         "host_delay": 0.0,
         "host_connections": 4,
         "connections": 8,
-        "min_interval": 0.0,
     }
     return Settings(**(usual | changed))
 

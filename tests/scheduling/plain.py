@@ -31,12 +31,14 @@ def value(weight: Floats, rate: Floats, elapsed: Floats) -> Floats:
     """Return ∫₀ᵗ S(s) ds − t·S(t) for S(t) = Σ p e^(−rt), one element per page."""
     x = elapsed[:, None] * rate
     gain = np.where(x < 1e-4, x * x * (1 / 2 - x / 3), -np.expm1(-x) - x * np.exp(-x))
-    return (weight * gain / rate).sum(1)
+    total: Floats = (weight * gain / rate).sum(1)
+    return total
 
 
 def chance(weight: Floats, rate: Floats, elapsed: Floats) -> Floats:
     """Return the chance of a change within some days, one element per page."""
-    return (weight * -np.expm1(-elapsed[:, None] * rate)).sum(1)
+    total: Floats = (weight * -np.expm1(-elapsed[:, None] * rate)).sum(1)
+    return total
 
 
 def older(weight: Floats, rate: Floats, elapsed: Floats, keep: Floats) -> Floats:
@@ -61,7 +63,7 @@ class Beliefs:
     """
 
     def __init__(self, gap: float, section: Ints, host: Sequence[int], *, pooling: bool) -> None:
-        self.rate = 2.0 ** (round(-math.log2(gap)) - 9 + np.arange(14))
+        self.rate: Floats = np.array([2.0 ** (round(-math.log2(gap)) - 9 + k) for k in range(14)])
         self.section, self.pooling = section, pooling
         self.host = np.array(host)[section]
         self.likelihood = np.ones((section.size, 14))

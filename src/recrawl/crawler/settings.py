@@ -125,7 +125,7 @@ class Settings:
         "", PROXY, "Proxy for all requests: its URL, or env:NAME or file:PATH, which hold it."
     )
     min_interval: float = setting(
-        "10min", DURATION, "Minimum time between two visits to a page.", minimum=0, maximum="10000y"
+        "0s", DURATION, "Minimum time between two visits to a page.", minimum=0, maximum="10000y"
     )
     max_interval: float = setting(
         "0s",

@@ -28,6 +28,8 @@ Likelihoods = NDArray[np.float32]
 OCTAVES = 14
 #: Octaves below one change in the mean time between visits; the others are above it.
 BELOW = 9
+#: Days; for pages visited more often than this the rates are not higher.
+MIN_GAP = 1.0 / 24.0
 #: Weights add up to this.
 ONE = 65_535
 #: Up to this r·t the value of a visit is computed as a series.
@@ -37,6 +39,9 @@ LEAST = 1e-30
 #: The search for the time after which a visit is worth something ends this close, relatively.
 CLOSE = 1e-4
 MAX_STEPS = 60
+#: No page changes more often than this per day; and e to this is large, but a number.
+HIGHEST = 1e12
+MAX_EXPONENT = 300.0
 #: e^(−37) is negligible beside 1.
 NEGLIGIBLE = 37.0
 #: A step of this search is at most this factor while there is no upper bound.
@@ -82,10 +87,13 @@ class Octaves:
 def lowest_octave(gap: float) -> int:
     """Return the lowest octave of the rates for pages visited every ``gap`` days on average.
 
-    >>> lowest_octave(1.0), lowest_octave(30.0)
-    (-9, -14)
+    A large budget is no reason to believe that pages change all the time: from an hour down the
+    rates stay the same.
+
+    >>> lowest_octave(1.0), lowest_octave(30.0), lowest_octave(1e-6)
+    (-9, -14, -4)
     """
-    return round(-math.log2(gap)) - BELOW
+    return round(-math.log2(max(gap, MIN_GAP))) - BELOW
 
 
 def gamma_of(first: int, weight: Weights) -> tuple[Floats, Floats]:
@@ -355,7 +363,11 @@ def combine(likelihood: Likelihoods, prior: Floats, kept: float, weight: Weights
 
 @step
 def gamma_weights(shape: float, time: float, rate: float, weights: Floats) -> None:
-    """Write the weights of a Gamma belief at the rates, which add up to 1."""
+    """Write the weights of a Gamma belief at the rates, which add up to 1.
+
+    The lowest and the highest rate stand for all octaves beyond them too. Below, the weights are a
+    geometric series: a small shape says that most pages hardly ever change.
+    """
     top = -math.inf
     for k in range(OCTAVES):
         here = rate * 2.0**k
@@ -365,5 +377,14 @@ def gamma_weights(shape: float, time: float, rate: float, weights: Floats) -> No
     for k in range(OCTAVES):
         weights[k] = math.exp(weights[k] - top)
         total += weights[k]
+    more = weights[0] / math.expm1(shape * math.log(2.0))
+    weights[0] += more
+    total += more
+    here = rate * 2.0**OCTAVES
+    while time * here < NEGLIGIBLE and here < HIGHEST:
+        more = math.exp(min(shape * math.log(here) - time * here - top, MAX_EXPONENT))
+        weights[OCTAVES - 1] += more
+        total += more
+        here *= 2.0
     for k in range(OCTAVES):
         weights[k] /= total
