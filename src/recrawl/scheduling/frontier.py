@@ -212,8 +212,9 @@ class Frontier:
         if not self._known:
             self._tables.shared["rate"] = 2.0 ** lowest_octave(pages.size / self._settings.budget)
         self._known += pages.size
-        said = self._likelihoods(belief, own, pages.size)
-        fill(self._tables, columns, before, said, (said != said[:, :1]).any(1))
+        likelihood = self._likelihoods(belief, own, pages.size)
+        is_known = (likelihood != likelihood[:, :1]).any(1)
+        fill(self._tables, columns, before, likelihood, is_known)
         weigh_pages(self._tables, pages)
         self._new.append(pages)
 
