@@ -21,11 +21,6 @@ from recrawl.simulation.policy import Policy, Scaled
 #: How each policy is made, by name, in the order in which tables show them.
 POLICIES: dict[str, Callable[[], Policy]] = {
     "index": Index,
-    "index-neighbours": lambda: Index("index-neighbours", rhythm=False, slack=0.0),
-    "index-sections": lambda: Index("index-sections", neighbours=False, rhythm=False, slack=0.0),
-    "index-octaves": lambda: Index(
-        "index-octaves", pooling=False, neighbours=False, rhythm=False, slack=0.0
-    ),
     "index-gamma": GammaIndex,
     "uniform": Uniform,
     "proportional": Proportional,
@@ -42,6 +37,11 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "paper-gamma": lambda: Paper("paper-gamma", gamma_learner),
     "lambdacrawl": LambdaCrawl,
     "explore-commit": ExploreCommit,
+    "index-neighbours": lambda: Index("index-neighbours", rhythm=False, slack=0.0),
+    "index-sections": lambda: Index("index-sections", neighbours=False, rhythm=False, slack=0.0),
+    "index-octaves": lambda: Index(
+        "index-octaves", pooling=False, neighbours=False, rhythm=False, slack=0.0
+    ),
     "index-lln": lambda: PointIndex("index-lln", updating(LLN())),
     "index-mle": lambda: PointIndex("index-mle", solving(MLE())),
     "poisson-known": PoissonKnown,
