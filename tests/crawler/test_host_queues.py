@@ -82,12 +82,12 @@ def test_suspects_share_half_of_the_connections() -> None:
     assert queues.next() is None
 
 
-def test_a_queue_is_full_at_eight_pages_per_connection_to_the_host() -> None:
+def test_a_queue_is_full_at_sixteen_pages_per_connection_to_the_host() -> None:
     queues = queues_for(2)
-    for number in range(15):
+    for number in range(31):
         queues.add(page(number, "a"))
     assert not queues.is_full("a")
-    queues.add(page(15, "a"))
+    queues.add(page(31, "a"))
     assert queues.is_full("a")
     assert not queues.is_full("b")
 

@@ -12,8 +12,9 @@ from recrawl.records import Page
 
 #: Pages that wait for a connection, per connection.
 QUEUED_PER_CONNECTION = 8
-#: Pages of one host that may wait, per connection to it; then its queue is full.
-MAX_QUEUED = 8
+#: Pages of one host that may wait, per connection to it; then its queue is full. More than all
+#: queues are filled up to; a crawl of one host would pause otherwise.
+MAX_QUEUED = 16
 #: Seconds for which the frontier passes over a host whose queue is full.
 FULL_PAUSE = 1.0
 #: Seconds that a page waits in its queue for its host's delay; if it takes longer, the visit finds
