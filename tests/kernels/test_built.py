@@ -30,6 +30,22 @@ for module in modules():
 kernels = [source for source in jit.SOURCES.values() if source.kernel]
 print(len(kernels), [source.function for source in kernels if not built.find(source.function)])
 """
+WITH_WHAT_BUILDING_NEEDS = """
+import importlib.metadata, sys, tomllib
+from pathlib import Path
+from tools.build_kernels import modules
+declared = tomllib.loads(Path("pyproject.toml").read_text())["build-system"]["requires"]
+NEEDED = {name.partition(">")[0] for name in declared} | {"llvmlite", "recrawl", "tools"}
+INSTALLED = set(importlib.metadata.packages_distributions())
+class OnlyNeeded:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in INSTALLED - NEEDED:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, OnlyNeeded())
+for module in modules():
+    importlib.import_module(module)
+"""
 LOG = "page,time,changed\n" + "".join(
     f"https://a.org/{page},2026-01-{day:02},{int(day % (page + 1) == 0)}\n"
     for page in range(5)
@@ -172,3 +188,14 @@ def test_records_are_annotated_with_their_dtype() -> None:
 
     with pytest.raises(TypeError, match="annotated with its dtype"):
         signatures(kernel)
+
+
+def test_kernels_can_be_built_with_what_the_build_declares() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WITH_WHAT_BUILDING_NEEDS],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert run.returncode == 0, run.stderr
