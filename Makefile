@@ -46,6 +46,10 @@ format: $(DEV_READY) ## Format the code and mend what lint can mend
 bench: $(BENCH_READY) $(KERNELS) ## Measure, and write the measured tables and pictures into docs/
 	$(BIN)/python -m benchmarks
 
+.PHONY: bench-quick
+bench-quick: $(DEV_READY) $(KERNELS) ## See whether a part has become slower than in the last release (two minutes)
+	$(BIN)/python -m benchmarks quick
+
 .PHONY: mutants
 mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (about an hour)
 	$(BIN)/python -m tools.mutants --seed $(SEED)

@@ -82,6 +82,15 @@ def origin_of(url: str) -> str:
     return url[: url.index("/", len("https://"))]
 
 
+def host_in(url: str) -> str:
+    """Return the host of a canonical URL, as `host_of` returns it for any.
+
+    >>> host_in("http://example.org:8080/a")
+    'example.org:8080'
+    """
+    return url.split("/", 3)[2]
+
+
 def pattern_of(text: str) -> str:
     """Return a pattern of URLs as `matches` takes it; what it says in full is made canonical.
 

@@ -15,11 +15,14 @@ from recrawl.kernels.jit import Floats, compiled, step
 
 #: Prices closer than this are equal, as far as floats can tell.
 ONE_PRICE = 4.0 * np.finfo(np.float64).eps
-#: A bracket is narrow enough if its ends are no further apart than this,
-CLOSE = 0.02
+#: A bracket is narrow enough if its ends are no further apart than this, so that hardly any page is
+#: dropped in between, and searches that begin elsewhere end with the same rates,
+CLOSE = 1e-6
 #: and one of them meets the budget to this precision: the mix is then nearly all of that end, and
 #: the error is of the order of the product of both.
 MET = 1e-8
+#: After a step in ln price that is shorter than this, the last two demands say what the slope is.
+SHORT = 0.02
 #: A step in ln price that is shorter than this overshoots on purpose, to close the bracket.
 NEAR = 1e-4
 #: A slope is trusted if it agrees with the last two demands to this precision.
@@ -92,7 +95,7 @@ def _slope(bracket: Floats, price: float, demand: float, fall: float) -> float:
 
     The demand of a page that is about to be dropped falls steeply, and only near its last price.
     """
-    if not abs(math.log(price / bracket[LAST])) < CLOSE:
+    if not abs(math.log(price / bracket[LAST])) < SHORT:
         return fall
     last = math.sqrt(price / bracket[LAST])
     seen = 0.5 * (bracket[DEMAND_AT_LAST] - demand) / (last - 1.0)

@@ -12,11 +12,10 @@ from typing import TextIO
 from recrawl.crawler.settings import Settings
 from recrawl.errors import AddressError, ArgumentError, InputError
 from recrawl.formats.source import Source, opened
-from recrawl.hosts import host_of
 from recrawl.progress import Progress, no_progress
 from recrawl.store.rows import NewPage
 from recrawl.units import quoted
-from recrawl.urls import canonical
+from recrawl.urls import canonical, host_in
 
 URL, IMPORTANCE = "url", "importance"
 COMMENT = "#"
@@ -36,7 +35,7 @@ def named_page(url: str, importance: float | None = None) -> NewPage:
     'http://example.org/'
     """
     address = canonical(url)
-    return NewPage(address, host_of(address), importance)
+    return NewPage(address, host_in(address), importance)
 
 
 def with_importance(pages: Iterable[NewPage], importance: float | None) -> Iterator[NewPage]:
@@ -52,6 +51,9 @@ def with_importance(pages: Iterable[NewPage], importance: float | None) -> Itera
 
 def with_initial_importance(pages: Iterable[NewPage], settings: Settings) -> Iterator[NewPage]:
     """Set the importance that pages get by their site, in case they are new and have none."""
+    if not settings.sites.sets("importance"):
+        yield from pages
+        return
     for page in pages:
         own = settings.site_of(page.url).importance
         yield page if own is None else replace(page, initial_importance=own)
@@ -117,7 +119,9 @@ def _lines(text: TextIO) -> Iterator[str]:
 
 def _line_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str, None]]:
     for row, line in enumerate(lines, 1):
-        url = "" if line.lstrip().startswith(COMMENT) else line.partition(f" {COMMENT}")[0].strip()
+        url = line.strip()
+        if COMMENT in url:
+            url = "" if url.startswith(COMMENT) else url.partition(f" {COMMENT}")[0].rstrip()
         if url:
             _check_length(source, line, row)
             yield row, url, None

@@ -40,6 +40,7 @@ class Edit(IntEnum):
 
 def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
     """Add pages; see `SqliteStore.add`."""
+    database.execute("widen_temporary_cache")
     database.execute("create_incoming")
     # Pages may come from a slow file: read them all before taking the write lock.
     with database.transaction("begin_read"):

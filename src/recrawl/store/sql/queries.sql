@@ -69,6 +69,10 @@ SELECT * FROM known_pages WHERE url = ?;
 SELECT * FROM known_pages
 WHERE number IN (SELECT value FROM json_each(?));
 
+-- name: widen_temporary_cache
+-- Cache 64 MB of what is staged, as the URLs of many pages come in any order.
+PRAGMA temp.cache_size = -65536;
+
 -- name: create_incoming
 -- Stage pages to add, so that the write lock is taken only after all have been read.
 CREATE TEMP TABLE IF NOT EXISTS incoming (
@@ -95,7 +99,9 @@ DELETE FROM incoming;
 
 -- name: forget_removed
 -- Let pages come back that a user adds again.
-DELETE FROM removed WHERE url IN (SELECT url FROM incoming WHERE source = 'user');
+DELETE FROM removed WHERE EXISTS (
+    SELECT 1 FROM incoming WHERE incoming.url = removed.url AND source = 'user'
+);
 
 -- name: skip_removed
 -- Leave out removed pages that only a sitemap or a link brings back.
