@@ -62,7 +62,12 @@ ALL = {
 }
 
 #: Benchmarks that take options.
-WITH_OPTIONS = {"fuzz": fuzz.run, "planning": planning.run, "quick": quick.run}
+WITH_OPTIONS = {
+    "fuzz": fuzz.run,
+    "planning": planning.run,
+    "quick": quick.run,
+    "spark": spark.run,
+}
 
 
 def main(names: list[str]) -> int:

@@ -2,10 +2,12 @@
 
 ``python -m benchmarks planning --rows 100000000`` plans from a log of that many rows, and compares
 the plan with the one made in memory; ``--integers`` has numbers for pages; ``--alone`` skips the
-comparison.
+comparison. Each run adds to `benchmarks/planning.csv`, which the table and the picture in the
+documentation are made of: nobody plans from a billion rows for a picture alone.
 """
 
 import argparse
+import csv
 import os
 import subprocess
 import sys
@@ -20,9 +22,11 @@ import pyarrow as pa
 from pyarrow import parquet
 from rich.console import Console
 
-from benchmarks.report import Figure, best_time
+from benchmarks.report import DOCS, Figure, best_time, markdown, write_section
 
-PAGE = "explanation/how-it-works.md"
+PAGE = "how-to/plan-from-a-log.md"
+MEASURED = Path(__file__).parent / "planning.csv"
+PICTURE = DOCS / "figures" / "planning-cost.svg"
 ROWS = 10_000_000
 #: Mean visits per page, and rows written at a time.
 VISITS, CHUNK = 10, 1 << 21
@@ -109,15 +113,18 @@ def measure(rows: int, *, integers: bool, alone: bool, folder: Path) -> list[Fig
     )
     spilled = planned(log, folder / "spilled.parquet", "--memory", MEMORY)
     print(f"{name}: {spilled}", file=sys.stderr)
+    one_pass = pass_over(rows)
+    _note(rows, kind, "out of core", spilled, one_pass)
     figures = [
         Figure(f"{name}: CPU seconds", spilled.cpu, 120.0 * rows / 1e8, unit=" s"),
         Figure(f"{name}: peak memory", spilled.peak / GB, 12.0 if rows > 1e8 else 3.2, unit=" GB"),
         Figure(f"{name}: CPU µs a row", 1e6 * spilled.cpu / rows, 1.5, unit=" µs"),
-        Figure(f"{name}: time / one pass over memory", spilled.wall / pass_over(rows), 3000.0),
+        Figure(f"{name}: time / one pass over memory", spilled.wall / one_pass, 3000.0),
     ]
     if not alone:
         held = planned(log, folder / "held.parquet", "--memory", "1000GB")
         print(f"{name} in memory: {held}", file=sys.stderr)
+        _note(rows, kind, "in memory", held, one_pass)
         same = is_same(folder / "held.parquet", folder / "spilled.parquet")
         figures += [
             Figure(f"{name}: bytes as in memory, 1 if so", float(same), 1.0, at_least=True),
@@ -125,6 +132,76 @@ def measure(rows: int, *, integers: bool, alone: bool, folder: Path) -> list[Fig
             Figure(f"{name}: peak memory / in memory", spilled.peak / held.peak, 1.0),
         ]
     return figures
+
+
+def _note(rows: int, pages: str, where: str, taken: Run, one_pass: float) -> None:
+    """Add a run to those measured, in place of an earlier one like it."""
+    found = _measured()
+    found[(rows, pages, where)] = (taken.cpu, taken.peak, one_pass)
+    with MEASURED.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["rows", "pages", "where", "cpu", "peak", "one_pass"])
+        for key in sorted(found):
+            cpu, peak, passed = found[key]
+            writer.writerow([*key, f"{cpu:.1f}", round(peak), f"{passed:.3g}"])
+
+
+def _measured() -> dict[tuple[int, str, str], tuple[float, float, float]]:
+    """Return the runs measured so far: CPU seconds, most bytes of memory, one pass over memory."""
+    if not MEASURED.exists():
+        return {}
+    with MEASURED.open(encoding="utf-8", newline="") as file:
+        return {
+            (int(row["rows"]), row["pages"], row["where"]): (
+                float(row["cpu"]),
+                float(row["peak"]),
+                float(row["one_pass"]),
+            )
+            for row in csv.DictReader(file)
+        }
+
+
+def write_docs() -> None:
+    """Write the table, and draw what a row costs by the number of rows."""
+    found = _measured()
+    cells = [
+        [
+            f"{rows:,}",
+            pages,
+            where,
+            f"{cpu:,.1f} s",
+            f"{1e6 * cpu / rows:.2f} µs",
+            f"{peak / GB:.1f} GB",
+            f"{cpu / passed:,.0f}",
+        ]
+        for (rows, pages, where), (cpu, peak, passed) in sorted(found.items())
+    ]
+    headings = ["rows", "pages are", "", "CPU", "per row", "memory", "CPU / one pass over memory"]
+    write_section(PAGE, "planning", markdown(headings, cells))
+    _draw(found)
+
+
+def _draw(found: dict[tuple[int, str, str], tuple[float, float, float]]) -> None:
+    from matplotlib import pyplot as plt
+
+    figure, (cost, memory) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    for pages, where in sorted({key[1:] for key in found}):
+        runs = {key[0]: value for key, value in sorted(found.items()) if key[1:] == (pages, where)}
+        label = f"{pages}, {where}"
+        line = "--" if where == "in memory" else "-"
+        color = "C0" if pages == "URLs" else "C1"
+        style = {"label": label, "marker": "o", "linestyle": line, "color": color}
+        cost.plot(list(runs), [1e6 * cpu / rows for rows, (cpu, _, _) in runs.items()], **style)
+        memory.plot(list(runs), [peak / GB for _, peak, _ in runs.values()], **style)
+    cost.set(xscale="log", xlabel="rows", ylabel="CPU per row, µs", ylim=(0, None))
+    memory.set(xscale="log", yscale="log", xlabel="rows", ylabel="memory, GB")
+    for axes in (cost, memory):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.3)
+    handles, labels = cost.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+    figure.savefig(PICTURE)
+    plt.close(figure)
 
 
 def run(options: Sequence[str] = ()) -> list[Figure]:
@@ -136,4 +213,8 @@ def run(options: Sequence[str] = ()) -> list[Figure]:
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args(list(options))
     with tempfile.TemporaryDirectory(dir=given.folder, prefix="recrawl-bench-") as folder:
-        return measure(given.rows, integers=given.integers, alone=given.alone, folder=Path(folder))
+        figures = measure(
+            given.rows, integers=given.integers, alone=given.alone, folder=Path(folder)
+        )
+    write_docs()
+    return figures
