@@ -1,0 +1,161 @@
+"""One process: a store, its frontier, and an HTTP server; with a crawl beside it, or without."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import final
+
+from recrawl.clock import Clock
+from recrawl.crawler.build import (
+    CATCH_UP,
+    Beside,
+    load,
+    loop_factory,
+    retention_of,
+    stop_on_signals,
+)
+from recrawl.crawler.load import CrawlFrontier, warm_up
+from recrawl.crawler.loop import Crawl
+from recrawl.crawler.settings import Settings
+from recrawl.crawler.stats import Stats
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.errors import SettingsError
+from recrawl.records import SECONDS_A_DAY
+from recrawl.service.auth import Access, User, add_token
+from recrawl.service.listening import Address, answering, bound, names_of
+from recrawl.service.scheduler import Scheduler
+from recrawl.service.service import Service
+from recrawl.service.store_reader import StoreReader
+from recrawl.store.sqlite import SqliteStore
+
+#: The name of the token that is made when there is none.
+FIRST_TOKEN = "first"  # noqa: S105 - a name
+
+
+@final
+@dataclass(frozen=True)
+class Started:
+    """What to tell whoever started a service.
+
+    Attributes:
+        url: Where it is.
+        link: A link that logs a browser in, once.
+        token: The first token, if it was made just now; it cannot be shown again.
+    """
+
+    url: str
+    link: str
+    token: str | None
+
+
+OnStart = Callable[[Started], object]
+
+
+def first_token(settings: Settings, now: int) -> str | None:
+    """Make a token if there is none, and only this machine can reach the service; return it.
+
+    Raises:
+        SettingsError: There is none, and others can reach the service.
+    """
+    address = Address.parse(settings.listen)
+    with SqliteStore.open(settings.store) as store:
+        if store.service.tokens():
+            return None
+        if not address.is_loopback:
+            raise SettingsError(
+                f"listen: {settings.listen} can be reached by others, and there is no token; "
+                "`recrawl token add NAME` makes one"
+            )
+        return add_token(store.service, FIRST_TOKEN, Access.ADMIN, now)
+
+
+def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) -> None:
+    """Serve until a signal: lease pages to other crawlers, and fetch none.
+
+    Args:
+        settings: The crawler's settings.
+        on_start: Called when requests are answered.
+        clock: What budget and delays go by; by default the system's time.
+
+    Raises:
+        StoreError: The store cannot be used, or another run uses it.
+        SettingsError: Others can reach the service, and there is no token.
+        RecrawlError: The address cannot be used.
+    """
+    clock = clock or Clock()
+    address = Address.parse(settings.listen)
+    with (
+        SqliteStore.open(settings.store, retention=retention_of(settings)) as store,
+        store.lock(),
+        bound(address) as listener,
+    ):
+        token = first_token(settings, clock.now())
+        warm_up(settings)
+        frontier = load(store, settings, clock.now(), clock.passing(CATCH_UP) / SECONDS_A_DAY)
+
+        async def run() -> None:
+            thread = StoreThread(store)
+            with SqliteStore.open(settings.store) as reading:
+                scheduler = Scheduler(frontier, thread, reading, settings, clock)
+                stop_on_signals(scheduler)
+                async with (
+                    _service(settings, clock, frontier, thread, scheduler.stats) as service,
+                    answering(service, listener, _names(settings)),
+                ):
+                    on_start(_started(service, listener.getsockname()[1], address, token))
+                    await scheduler.run()
+
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(run())
+
+
+def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) -> Beside:
+    """Return what `run_crawl` runs beside a crawl, so that it answers requests."""
+    clock = clock or Clock()
+    address = Address.parse(settings.listen)
+
+    @asynccontextmanager
+    async def beside(
+        crawl: Crawl, frontier: CrawlFrontier, thread: StoreThread
+    ) -> AsyncIterator[None]:
+        with bound(address) as listener:
+            token = first_token(settings, clock.now())
+            async with (
+                _service(settings, clock, frontier, thread, crawl.stats, crawl) as service,
+                answering(service, listener, _names(settings)),
+            ):
+                on_start(_started(service, listener.getsockname()[1], address, token))
+                yield
+
+    return beside
+
+
+@asynccontextmanager
+async def _service(
+    settings: Settings,
+    clock: Clock,
+    frontier: CrawlFrontier,
+    writer: StoreThread,
+    stats: Stats,
+    crawl: Crawl | None = None,
+) -> AsyncIterator[Service]:
+    with SqliteStore.open(settings.store) as store:
+        store.narrow_cache()
+        reader = StoreReader(store)
+        try:
+            yield Service(
+                settings, clock, frontier, writer, reader, stats, crawls=crawl is not None
+            )
+        finally:
+            reader.close()
+
+
+def _names(settings: Settings) -> tuple[str, ...]:
+    return names_of(Address.parse(settings.listen), settings.server_names)
+
+
+def _started(service: Service, port: int, address: Address, token: str | None) -> Started:
+    url = f"http://{address.in_url}:{port}"
+    code = service.sessions.new_code(User("", Access.ADMIN))
+    return Started(url, f"{url}/login?code={code}", token)
