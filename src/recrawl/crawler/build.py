@@ -73,7 +73,9 @@ class Stopping(Protocol):
 
 
 #: What runs beside a crawl.
-Beside = Callable[[Crawl, CrawlFrontier, StoreThread], AbstractAsyncContextManager[None]]
+Beside = Callable[
+    [Crawl, CrawlFrontier, StoreThread, SqliteStore], AbstractAsyncContextManager[None]
+]
 
 
 @final
@@ -269,7 +271,7 @@ async def _crawl(
         stop_on_signals(crawl)
         on_start(crawl)
         try:
-            async with _change_hook(settings), beside(crawl, frontier, thread):
+            async with _change_hook(settings), beside(crawl, frontier, thread, store):
                 return await crawl.run(seconds)
         finally:
             parse_pool.close()
@@ -347,7 +349,7 @@ def _fetcher(
         settings.delay_of,
         settings.host_connections,
         connections=settings.connections,
-        asked_at=_last_asked(settings, clock, reader),
+        asked_at=last_asked(settings, clock, reader),
     )
     return Fetcher(
         agent_of(settings),
@@ -391,7 +393,7 @@ class _RobotsWriter:
             del self._waiting[: len(files)]
 
 
-def _last_asked(settings: Settings, clock: Clock, reader: SqliteStore) -> float:
+def last_asked(settings: Settings, clock: Clock, reader: SqliteStore) -> float:
     """Return when an earlier run may have asked any host: just now, if that could matter.
 
     A run that was killed had asked hosts that the store does not know about.

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from recrawl.service.api import changes, login, pages, status
+from recrawl.service.api import changes, leases, login, pages, status
 from recrawl.service.api.needs import ALWAYS
 from recrawl.service.guard import Guard
 from recrawl.service.problems import Problem, add_handlers
@@ -44,7 +44,7 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
     add_handlers(app)
     app.include_router(status.health)
     app.include_router(login.router)
-    for module in (pages, changes, status):
+    for module in (pages, leases, changes, status):
         app.include_router(module.router, prefix=PREFIX, responses=ALWAYS)
     _describe_problems(app)
     app.add_middleware(

@@ -213,6 +213,39 @@ class AddedOut(BaseModel):
         )
 
 
+class RemovedOut(BaseModel):
+    """What became of the pages to remove."""
+
+    removed: int = Field(description="Those that were there.")
+
+
+class PageIn(Body):
+    """What to change about a page."""
+
+    importance: Importance
+
+
+class SignalIn(Body):
+    """Evidence that a page has changed."""
+
+    url: Url
+    probability: float = Field(
+        0.9, ge=0.0, le=1.0, description="That it has changed since its last visit.", examples=[0.9]
+    )
+
+
+class SignalsIn(Body):
+    """Evidence that pages have changed."""
+
+    signals: list[SignalIn] = Field(min_length=1, max_length=MAX_PAGES)
+
+
+class SignalsOut(BaseModel):
+    """What became of the evidence."""
+
+    known: int = Field(description="Pages that are kept fresh; the others are not known.")
+
+
 class HostOut(BaseModel):
     """A host."""
 

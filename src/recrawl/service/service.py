@@ -9,8 +9,9 @@ from typing import final
 
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
-from recrawl.crawler.explain import Explanation, Price, explain
+from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
 from recrawl.crawler.load import CrawlFrontier, days
+from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_list import Wanted
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.crawler.settings import Settings
@@ -18,11 +19,14 @@ from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import price_of
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.errors import AddressError, ArgumentError, StoreError
-from recrawl.records import Page
+from recrawl.records import RESTING, Page
+from recrawl.scheduling.leases import Lease
 from recrawl.service.auth import FailedLogins, Sessions, Tokens
 from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
 from recrawl.service.problems import ProblemError
+from recrawl.service.reports import Report
+from recrawl.service.scheduler import Answer, Leased, Scheduler, Wish
 from recrawl.service.store_reader import StoreReader
 from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.listing import HostCounts
@@ -98,12 +102,14 @@ class Service:
         settings: The crawler's settings.
         clock: What the crawl goes by.
         frontier: The frontier of the store's pages.
-        writer: The store, and the thread that writes to it.
+        writer: The thread that writes to the store.
+        store: The store, which only that thread uses.
         reader: The store, for reading.
-        stats: Counts of the crawl.
-        crawls: Whether this process fetches pages itself.
+        work: What is done with the frontier: the crawl, or a scheduler for others.
 
     Attributes:
+        stats: Counts of the crawl, or of what others reported.
+        crawls: Whether this process fetches pages itself.
         tokens: Who may use the service.
         sessions: Browsers that have logged in.
         failed: Failed logins.
@@ -116,22 +122,23 @@ class Service:
         clock: Clock,
         frontier: CrawlFrontier,
         writer: StoreThread,
+        store: SqliteStore,
         reader: StoreReader,
-        stats: Stats,
-        *,
-        crawls: bool,
+        work: Crawl | Scheduler,
     ) -> None:
         self.settings = settings
         self.clock = clock
         self.frontier = frontier
-        self.stats = stats
-        self.crawls = crawls
+        self.stats = work.stats
+        self.crawls = isinstance(work, Crawl)
+        self._work = work
         self.tokens = Tokens(reader.store.service.tokens)
         self.sessions = Sessions()
         self.failed = FailedLogins()
         self.index = PageIndex(settings.store)
         self.stopping = asyncio.Event()
         self._writer = writer
+        self._store = store
         self._reader = reader
         self._began = clock.now()
         self._kept_up: KeepingUp | None = None
@@ -214,8 +221,13 @@ class Service:
         return await self._reader.call(SqliteStore.host_counts)
 
     def delay_of(self, host: str) -> float:
-        """Return the seconds between two requests to a host, by the settings."""
-        return self.settings.delay_of(host)
+        """Return the seconds between two requests to a host."""
+        return self._work.delay_of(host)
+
+    @property
+    def leases(self) -> list[Lease]:
+        """The leases that have not ended, in the order in which they were granted."""
+        return [] if isinstance(self._work, Crawl) else list(self._work.leases)
 
     async def sitemaps(self) -> list[SitemapFile]:
         """Return sitemaps and feeds, those that cannot be read first."""
@@ -267,7 +279,89 @@ class Service:
         except (AddressError, ArgumentError) as error:
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
         wanted = list(with_initial_importance(new, self.settings))
-        return await self._writer.call(self._writer.store.add, wanted, self.clock.now())
+        return await self._writer.call(self._store.add, wanted, self.clock.now())
+
+    async def remove(self, urls: Sequence[str]) -> int:
+        """Remove pages with their visits and copies; return how many were there.
+
+        Raises:
+            ProblemError: A URL cannot be understood.
+        """
+        addresses = [_canonical(url) for url in urls]
+        removed = await self._writer.call(self._store.remove, addresses, self.clock.now())
+        return len(removed)
+
+    async def recheck(self, url: str) -> None:
+        """Have a page visited before all others that have a copy.
+
+        Raises:
+            ProblemError: There is no such page.
+        """
+        page = await self.known(url)
+        if page.state in RESTING:
+            await self.add([(page.url, None)])
+        else:
+            self.frontier.hurry(page)
+
+    async def signal(self, signals: Sequence[tuple[str, float]]) -> int:
+        """Use evidence that pages have changed; return how many of them are known.
+
+        Args:
+            signals: URLs, and the share of the chance of being fresh that the evidence leaves.
+
+        Raises:
+            ProblemError: A URL cannot be understood.
+        """
+        keep = {_canonical(url): share for url, share in signals}
+        known = await self._reader.call(lambda store: store.pages_at(keep))
+        pages = [page for page in known.values() if page.number in self.frontier]
+        if pages:
+            self.frontier.frontier.signal(
+                [page.number for page in pages],
+                days(self.clock.now()),
+                [keep[page.url] for page in pages],
+            )
+        return len(pages)
+
+    async def set_budget(self, budget: float) -> None:
+        """Change the requests per day, until the process ends."""
+        self._work.set_budget(budget)
+        await self._writer.call(self._store.set_meta, BUDGET, repr(budget))
+
+    # For other crawlers
+
+    async def lease(self, wish: Wish) -> Leased:
+        """Lease pages.
+
+        Raises:
+            ProblemError: This process fetches pages itself.
+        """
+        return await self._scheduler().lease(wish)
+
+    async def report(self, lease: str, reports: Sequence[Report]) -> list[Answer]:
+        """Learn from visits to leased pages.
+
+        Raises:
+            ProblemError: This process fetches pages itself.
+            ArgumentError: A report does not say what was found.
+        """
+        return await self._scheduler().report(lease, reports)
+
+    async def release(self, lease: str) -> int:
+        """End a lease; return how many of its pages had not been reported.
+
+        Raises:
+            ProblemError: This process fetches pages itself.
+        """
+        return await self._scheduler().release(lease)
+
+    def _scheduler(self) -> Scheduler:
+        if isinstance(self._work, Crawl):
+            raise ProblemError(
+                HTTPStatus.CONFLICT,
+                "this process fetches pages itself; `recrawl serve` leases them to other crawlers",
+            )
+        return self._work
 
     async def set_importance(self, url: str, importance: float) -> None:
         """Change the importance of a page.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import final
@@ -10,20 +11,27 @@ from recrawl.clock import Clock
 from recrawl.crawler.build import (
     CATCH_UP,
     Beside,
+    last_asked,
     load,
     loop_factory,
+    patience_of,
     retention_of,
     stop_on_signals,
 )
+from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
+from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
+from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.templates import Templates
+from recrawl.crawler.visit import Visitor
 from recrawl.errors import SettingsError
 from recrawl.records import SECONDS_A_DAY
 from recrawl.service.auth import Access, User, add_token
 from recrawl.service.listening import Address, answering, bound, names_of
+from recrawl.service.no_fetching import NoFetching
 from recrawl.service.scheduler import Scheduler
 from recrawl.service.service import Service
 from recrawl.service.store_reader import StoreReader
@@ -95,16 +103,14 @@ def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) 
         frontier = load(store, settings, clock.now(), clock.passing(CATCH_UP) / SECONDS_A_DAY)
 
         async def run() -> None:
-            thread = StoreThread(store)
-            with SqliteStore.open(settings.store) as reading:
-                scheduler = Scheduler(frontier, thread, reading, settings, clock)
+            async with (
+                open_scheduler(frontier, store, settings, clock) as (scheduler, thread),
+                open_service(settings, clock, frontier, thread, store, scheduler) as service,
+                answering(service, listener, _names(settings)),
+            ):
                 stop_on_signals(scheduler)
-                async with (
-                    _service(settings, clock, frontier, thread, scheduler.stats) as service,
-                    answering(service, listener, _names(settings)),
-                ):
-                    on_start(_started(service, listener.getsockname()[1], address, token))
-                    await scheduler.run()
+                on_start(_started(service, listener.getsockname()[1], address, token))
+                await scheduler.run()
 
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(run())
@@ -117,12 +123,12 @@ def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None 
 
     @asynccontextmanager
     async def beside(
-        crawl: Crawl, frontier: CrawlFrontier, thread: StoreThread
+        crawl: Crawl, frontier: CrawlFrontier, thread: StoreThread, store: SqliteStore
     ) -> AsyncIterator[None]:
         with bound(address) as listener:
             token = first_token(settings, clock.now())
             async with (
-                _service(settings, clock, frontier, thread, crawl.stats, crawl) as service,
+                open_service(settings, clock, frontier, thread, store, crawl) as service,
                 answering(service, listener, _names(settings)),
             ):
                 on_start(_started(service, listener.getsockname()[1], address, token))
@@ -132,21 +138,73 @@ def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None 
 
 
 @asynccontextmanager
-async def _service(
+async def open_scheduler(
+    frontier: CrawlFrontier,
+    store: SqliteStore,
+    settings: Settings,
+    clock: Clock,
+    executor: Executor | None = None,
+) -> AsyncIterator[tuple[Scheduler, StoreThread]]:
+    """Make the scheduler that the settings describe, with the leases of an earlier one.
+
+    Args:
+        frontier: The frontier of the store's pages.
+        store: The store.
+        settings: The crawler's settings.
+        clock: What budget and delays go by.
+        executor: What runs the store's methods, if not a thread of its own.
+    """
+    thread, parse_pool = StoreThread(store, executor), ParsePool(settings.parse_processes)
+    nowhere = NoFetching()
+    try:
+        with SqliteStore.open(settings.store) as reading:
+            reading.narrow_cache()
+            visitor = Visitor(
+                nowhere,
+                site_readers(settings),
+                reading.body,
+                settings.full_fetch_every,
+                patience_of(settings),
+                parse_pool,
+                follow_depth=settings.max_depth if settings.follow else 0,
+                templates=Templates(reading.template),
+            )
+            scheduler = Scheduler(
+                frontier,
+                thread,
+                store.service,
+                visitor,
+                Discovery(frontier, thread, nowhere, settings, parse_pool),
+                settings,
+                clock,
+                last_asked(settings, clock, reading),
+            )
+            tables = store.service
+            scheduler.restore(
+                tables.leases(), lambda row: tables.visited_since(row.pages, row.granted_at)
+            )
+            yield scheduler, thread
+    finally:
+        thread.close()
+        parse_pool.close()
+
+
+@asynccontextmanager
+async def open_service(
     settings: Settings,
     clock: Clock,
     frontier: CrawlFrontier,
     writer: StoreThread,
-    stats: Stats,
-    crawl: Crawl | None = None,
+    store: SqliteStore,
+    work: Crawl | Scheduler,
+    executor: Executor | None = None,
 ) -> AsyncIterator[Service]:
-    with SqliteStore.open(settings.store) as store:
-        store.narrow_cache()
-        reader = StoreReader(store)
+    """Make the service of a crawl, or of a scheduler."""
+    with SqliteStore.open(settings.store) as reading:
+        reading.narrow_cache()
+        reader = StoreReader(reading, executor)
         try:
-            yield Service(
-                settings, clock, frontier, writer, reader, stats, crawls=crawl is not None
-            )
+            yield Service(settings, clock, frontier, writer, store, reader, work)
         finally:
             reader.close()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar, final
 
 from recrawl.store.sqlite import SqliteStore
@@ -17,11 +17,12 @@ class StoreReader:
 
     Args:
         store: A connection that nobody else uses.
+        executor: What calls the functions, if not a thread of its own.
     """
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqliteStore, executor: Executor | None = None) -> None:
         self.store = store
-        self._executor = ThreadPoolExecutor(1, "store-reader")
+        self._executor = executor or ThreadPoolExecutor(1, "store-reader")
 
     async def call(
         self, function: Callable[Concatenate[SqliteStore, P], T], *args: P.args, **kwargs: P.kwargs

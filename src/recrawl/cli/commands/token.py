@@ -65,7 +65,9 @@ def list_(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """List the tokens: their names, what they allow, and when they were made. For example::
+    """List the tokens.
+
+    What they are called, what they allow, and when they were made. Example:
 
     recrawl token list
     """
@@ -99,7 +101,9 @@ def revoke(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Revoke a token; a service that is running refuses it within a second. For example::
+    """Revoke a token.
+
+    A service that is running refuses it within a second. Example:
 
     recrawl token revoke crawler-1
     """

@@ -12,8 +12,12 @@ from recrawl.service.models import (
     AddedOut,
     NewPagesIn,
     PageDetailsOut,
+    PageIn,
     PageOut,
     PagesOut,
+    RemovedOut,
+    SignalsIn,
+    SignalsOut,
     Url,
 )
 from recrawl.service.problems import ProblemError, responses
@@ -87,6 +91,15 @@ async def add_pages(service: TheService, pages: NewPagesIn) -> AddedOut:
     return AddedOut.of(added)
 
 
+@router.delete("/pages", dependencies=[needs(Access.ADMIN)])
+async def remove_pages(
+    service: TheService,
+    url: Annotated[list[Url], Query(min_length=1, max_length=100, description="Their URLs.")],
+) -> RemovedOut:
+    """Remove pages with their visits and copies; sitemaps and links do not bring them back."""
+    return RemovedOut(removed=await service.remove(url))
+
+
 @router.get("/page", dependencies=[needs(Access.READ)], responses=responses(404))
 async def show_page(
     service: TheService,
@@ -95,3 +108,24 @@ async def show_page(
 ) -> PageDetailsOut:
     """Show a page: what is believed about it, when it is visited next and why, its visits."""
     return PageDetailsOut.of(await service.page(url, visits))
+
+
+@router.patch("/page", dependencies=[needs(Access.CRAWL)], responses=responses(404))
+async def change_page(service: TheService, url: ThePage, change: PageIn) -> PageDetailsOut:
+    """Change how much the freshness of a page counts."""
+    await service.set_importance(url, change.importance)
+    return PageDetailsOut.of(await service.page(url))
+
+
+@router.post("/page/recheck", dependencies=[needs(Access.CRAWL)], responses=responses(404))
+async def recheck_page(service: TheService, url: ThePage) -> PageDetailsOut:
+    """Have a page visited before all others that have a copy, as soon as its host may be."""
+    await service.recheck(url)
+    return PageDetailsOut.of(await service.page(url))
+
+
+@router.post("/signals", dependencies=[needs(Access.CRAWL)])
+async def signal_changes(service: TheService, signals: SignalsIn) -> SignalsOut:
+    """Say that pages have probably changed, as a push message or a webhook may have told."""
+    given = [(one.url, 1.0 - one.probability) for one in signals.signals]
+    return SignalsOut(known=await service.signal(given))
