@@ -263,7 +263,7 @@ def test_limits_on_hosts_and_pages(tmp_path: Path) -> None:
         settings = settings_in(tmp_path, budget="1000/s", host_delay="0s")
         async with served(settings, pages(6, 10)) as on:
             await asyncio.sleep(1.0)
-            wish = {"limit": 50, "max_hosts": 2, "pages_per_host": 3}
+            wish: dict[str, Any] = {"limit": 50, "max_hosts": 2, "pages_per_host": 3}
             lease = await on.api("POST", "/leases", wish)
             hosts = [page["host"] for page in lease["pages"]]
             assert len(set(hosts)) == 2

@@ -46,7 +46,7 @@ LEASES_EVERY, KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 1.0, 10.0, 5.0, 10.0
 #: How often a request for a lease takes more pages from the frontier if hosts are not free.
 MAX_TAKES = 4
 #: Pages of one host that wait for it, and of one that has no delay.
-MAX_QUEUED, MAX_QUEUED_AT_ONCE = 16, 1_024
+MAX_QUEUED, MAX_QUEUED_AT_ONCE = 4, 1_024
 #: Seconds for which a host is passed over as many of whose pages wait as may.
 FULL_PAUSE = 5.0
 #: The share of a lease's time that the delays between the pages of a host may take.
@@ -168,6 +168,8 @@ class Scheduler:
         self._writing = asyncio.Lock()
         #: Pages that are in a queue, on a lease, or being reported.
         self._held: dict[int, Page] = {}
+        #: Pages on their way from the frontier to a queue.
+        self._taking: set[int] = set()
         self._reporting: set[int] = set()
         self._finished: set[str] = set()
         self._lost = 0
@@ -213,8 +215,12 @@ class Scheduler:
         """Take pages from the frontier, and queue them; return whether there were any."""
         now = self._clock.now()
         taken = self._frontier.take(now, wish.limit - picked, wish.hosts)
+        if not taken:
+            return False
+        self._taking.update(taken)
         # Whatever was learned is on its way to the store before this, through the same thread.
-        pages = await self._store.call(self._store.store.pages, taken) if taken else {}
+        pages = await self._store.call(self._store.store.pages, taken)
+        self._taking.difference_update(taken)
         full: list[int] = []
         for number in taken:
             page = pages.get(number)
@@ -390,7 +396,7 @@ class Scheduler:
         for number in dict.fromkeys(numbers):
             if number in visited or number in self._reporting:
                 answers[number] = Answer.DUPLICATE
-            elif number in self._held:
+            elif number in self._held or number in self._taking:
                 answers[number] = Answer.SUPERSEDED
             elif number not in self._frontier:
                 answers[number] = Answer.UNKNOWN
