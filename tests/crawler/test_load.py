@@ -105,7 +105,7 @@ def test_removing_a_page_that_is_not_there_does_nothing() -> None:
     frontier.remove([1, 99])
     assert (0 in frontier, 1 in frontier, len(frontier)) == (True, False, 1)
     frontier.remove([99])
-    frontier.give_back([1, 99], NOW)
+    frontier.release([1, 99], NOW)
 
 
 def test_a_deferred_host_is_passed_over_until_its_time() -> None:

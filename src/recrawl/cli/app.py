@@ -30,10 +30,12 @@ from recrawl.cli.commands.plan import plan
 from recrawl.cli.commands.remove import remove
 from recrawl.cli.commands.replay import replay
 from recrawl.cli.commands.run import run
+from recrawl.cli.commands.serve import serve
 from recrawl.cli.commands.settings import settings
 from recrawl.cli.commands.show import show
 from recrawl.cli.commands.simulate import simulate
 from recrawl.cli.commands.status import status
+from recrawl.cli.commands.token import token
 from recrawl.cli.commands.trace import trace
 from recrawl.cli.help import Command, Group
 from recrawl.cli.output import complain, discard_output, output_problem, say_as_is
@@ -126,6 +128,8 @@ app = typer.Typer(
 )
 app.command(cls=Command)(add)
 app.command(cls=Command)(run)
+app.command(cls=Command)(serve)
+app.add_typer(token, name="token")
 app.command(cls=Command)(status)
 app.command(cls=Command)(pages)
 app.command(cls=Command)(show)

@@ -406,7 +406,7 @@ def _not_modified(page: Page, response: Response) -> Comparison:
     new, old = _validators(response), page.validators
     validators = Validators(new.etag or old.etag, new.last_modified or old.last_modified)
     outcome = _outcome(page, is_first=False, is_same=True)
-    after = _visited(page, response, outcome, validators, page.not_modified + 1, page.body)
+    after = visited_page(page, response, outcome, validators, page.not_modified + 1, page.body)
     last_modified = last_modified_at(validators.last_modified, response.at)
     return Comparison(after, outcome, last_modified=last_modified)
 
@@ -423,7 +423,7 @@ def _found(
     validators = _validators(response)
     is_copy = outcome is not Outcome.UNCHANGED or page.body is None or change is not None
     return Comparison(
-        _visited(page, response, outcome, validators, 0, digest if is_copy else page.body),
+        visited_page(page, response, outcome, validators, 0, digest if is_copy else page.body),
         outcome,
         body if is_copy and digest != page.body else None,
         last_modified=last_modified_at(validators.last_modified, response.at),
@@ -431,7 +431,7 @@ def _found(
     )
 
 
-def _visited(
+def visited_page(
     page: Page,
     response: Response,
     outcome: Outcome,
@@ -439,6 +439,7 @@ def _visited(
     not_modified: int,
     body: bytes | None,
 ) -> Page:
+    """Return a page after a visit that found it."""
     changed = outcome is Outcome.CHANGED
     return replace(
         page,

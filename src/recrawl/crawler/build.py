@@ -9,9 +9,9 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import Any, Self, final
+from typing import Any, Protocol, Self, final
 
 from recrawl.clock import Clock
 from recrawl.content.compare import Patience
@@ -59,6 +59,23 @@ _MALLOC = (-3, 131_072), (-1, 1_048_576), (-8, 2)
 CATCH_UP = 1.0
 
 Watch = Callable[[Stats], object]
+
+
+class Stopping(Protocol):
+    """What a signal stops."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether `stop` was called."""
+
+    def stop(self) -> None:
+        """Stop soon."""
+
+
+#: What runs beside a crawl.
+Beside = Callable[
+    [Crawl, CrawlFrontier, StoreThread, SqliteStore], AbstractAsyncContextManager[None]
+]
 
 
 @final
@@ -171,6 +188,7 @@ def run_crawl(
     seconds: float | None = None,
     watch: Watch | None = None,
     on_start: Callable[[Crawl], object] = lambda _crawl: None,
+    beside: Beside | None = None,
 ) -> Stats:
     """Crawl the pages of a store that is there already; see `Crawler.run`."""
     # Whatever is wrong with the settings of sites is said before anything is loaded.
@@ -190,7 +208,7 @@ def run_crawl(
         try:
             with (
                 SqliteStore.open(settings.store) as reader,
-                asyncio.Runner(loop_factory=_loop_factory()) as runner,
+                asyncio.Runner(loop_factory=loop_factory()) as runner,
             ):
                 reader.narrow_cache()
                 return runner.run(
@@ -203,6 +221,7 @@ def run_crawl(
                         seconds,
                         watch,
                         on_start,
+                        beside or (lambda *_: nullcontext()),
                         access,
                         readers,
                     )
@@ -220,6 +239,7 @@ async def _crawl(
     seconds: float | None,
     watch: Watch | None,
     on_start: Callable[[Crawl], object],
+    beside: Beside,
     access: Callable[[str], Access],
     readers: Callable[[str], Reader],
 ) -> Stats:
@@ -248,10 +268,10 @@ async def _crawl(
             clock=clock,
             watch=watch,
         )
-        _stop_on_signals(crawl)
+        stop_on_signals(crawl)
         on_start(crawl)
         try:
-            async with _change_hook(settings):
+            async with _change_hook(settings), beside(crawl, frontier, thread, store):
                 return await crawl.run(seconds)
         finally:
             parse_pool.close()
@@ -329,7 +349,7 @@ def _fetcher(
         settings.delay_of,
         settings.host_connections,
         connections=settings.connections,
-        asked_at=_last_asked(settings, clock, reader),
+        asked_at=last_asked(settings, clock, reader),
     )
     return Fetcher(
         agent_of(settings),
@@ -373,7 +393,7 @@ class _RobotsWriter:
             del self._waiting[: len(files)]
 
 
-def _last_asked(settings: Settings, clock: Clock, reader: SqliteStore) -> float:
+def last_asked(settings: Settings, clock: Clock, reader: SqliteStore) -> float:
     """Return when an earlier run may have asked any host: just now, if that could matter.
 
     A run that was killed had asked hosts that the store does not know about.
@@ -398,7 +418,8 @@ def _return_memory() -> None:
                 ctypes.CDLL(None).mallopt(option, value)
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the event loop; None for Python's own."""
     if sys.platform == "win32":
         return None
     import uvloop
@@ -406,7 +427,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _stop_on_signals(crawl: Crawl) -> None:
+def stop_on_signals(crawl: Stopping) -> None:
     """Stop at the first signal, at the latest when the time for that is over."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()

@@ -83,6 +83,10 @@ class HostQueues:
         """Whether as many pages of a host wait as may."""
         return len(self._queues.get(host, ())) >= self._max_queued
 
+    def queued(self, host: str) -> int:
+        """Return how many pages of a host wait."""
+        return len(self._queues.get(host, ()))
+
     def add(self, page: Page) -> None:
         """Let a page wait for its host."""
         self._queue(page.host).append(page)
@@ -128,6 +132,18 @@ class HostQueues:
             else:
                 return self._take(host)
         return None
+
+    def next_of(self, host: str) -> Page | None:
+        """Return the next page of a host if it may be fetched, and is in flight from now on."""
+        pacing = self._pacing
+        if host not in self._queues or pacing.is_held_back(host):
+            return None
+        is_open = pacing.opens_at(host) <= self._now()
+        return self._take(host) if is_open and pacing.has_free_visit(host) else None
+
+    def more_of(self, host: str) -> Page | None:
+        """Return another page of a host, for whoever visits the one that `next` returned."""
+        return self._take(host) if host in self._queues else None
 
     def _take(self, host: str) -> Page:
         queue = self._queues[host]

@@ -20,6 +20,8 @@ from recrawl.store.rows import Observed, PageTable
 MAX_OBSERVATIONS = 200_000
 #: With fewer observations than this the frontier's own prior is used.
 MIN_OBSERVATIONS = 50
+#: A page that is to be visited at once is overdue after this many days.
+HURRY = 1e-9
 #: A prior has moved if the logarithms of its shape and time have, by this much together.
 MIN_MOVE = 0.02
 
@@ -133,6 +135,7 @@ class CrawlFrontier:
         self._priors = priors
         self._settings = settings
         self._delays: dict[str, float] = {}
+        self._hurried: dict[int, str] = {}
         self._active_hosts: set[str] = set()
         self._active_folders: set[str] = set()
 
@@ -224,17 +227,37 @@ class CrawlFrontier:
         if present:
             self.frontier.remove(present)
 
-    def take(self, now: int, limit: int) -> list[int]:
-        """Return the pages to visit now, most valuable first."""
-        taken: list[int] = self.frontier.take(days(now), limit).tolist()
+    def take(self, now: int, limit: int, hosts: Iterable[str] | None = None) -> list[int]:
+        """Return the pages to visit now, most valuable first; of some hosts only, if given."""
+        wanted = None
+        if hosts is not None:
+            # A host may be known by name whose pages are not in the frontier yet.
+            numbers = {self._ids.hosts[host] for host in hosts if host in self._ids.hosts}
+            wanted = sorted(numbers)
+            if not wanted:
+                return []
+        taken: list[int] = self.frontier.take(days(now), limit, host=wanted).tolist()
         return taken
 
-    def give_back(self, pages: Iterable[int], now: int) -> None:
+    def release(self, pages: Iterable[int], now: int) -> None:
         """Return pages that were taken but not fetched; they cost nothing."""
         present = [page for page in pages if page in self.frontier]
         if present:
-            self.frontier.put_back(present, days(now))
-            self.frontier.spend(-len(present))
+            self.frontier.release(present, days(now))
+
+    def hurry(self, page: Page) -> None:
+        """Have a page visited before all others that have a copy, as if it were long overdue."""
+        if page.number in self.frontier and page.number not in self._hurried:
+            self._hurried[page.number] = page.url
+            self.frontier.set_intervals([page.number], 0.0, HURRY)
+
+    def hurried(self, pages: Iterable[int]) -> None:
+        """Note that pages were visited: they are in no more hurry than others."""
+        for page in pages if self._hurried else ():
+            url = self._hurried.pop(page, None)
+            if url is not None and page in self.frontier:
+                limits = _intervals(self._settings, [url])
+                self.frontier.set_intervals([page], **limits)
 
     def defer(self, host: str, now: int, seconds: float) -> int:
         """Take no page of a host for some seconds; return until when, in microseconds."""
@@ -341,6 +364,7 @@ def warm_up(settings: Settings) -> None:
     taken = frontier.take(later, 4)
     frontier.report(taken, later, changed=True, age=0.5 * later)
     frontier.put_back(taken, later)
+    frontier.release(frontier.take(2 * later, 1, host=[0]), 2 * later)
     frontier.signal([0], later, 0.5)
     frontier.limit_host([0], delay=0.0)
     frontier.defer([0], later)

@@ -160,6 +160,16 @@ class Crawl:
         self._stopping.set()
         self._wake.set()
 
+    def delay_of(self, host: str) -> float:
+        """Return the seconds between two requests to a host."""
+        return self._pacing.delay_of(host)
+
+    def set_budget(self, budget: float) -> None:
+        """Change the requests per day from now on."""
+        self._frontier.frontier.set_budget(budget, days(self._clock.now()))
+        self._waking.set_budget(budget)
+        self.stats.set_budget(budget, self._clock.now())
+
     async def run(self, seconds: float | None = None) -> Stats:
         """Crawl until stopped, or for some seconds of the crawl's clock."""
         await self._store.call(self._store.store.set_meta, BUDGET, repr(self.stats.budget))
@@ -192,10 +202,10 @@ class Crawl:
 
     async def _fetch(self) -> None:
         filling: asyncio.Task[None] | None = None
-        paid = self._clock.real(SECONDS_A_DAY / self._settings.budget)
-        nap = min(max(paid, MIN_NAP), MAX_NAP)
         try:
             while not self.stopping:
+                paid = self._clock.real(SECONDS_A_DAY / self.stats.budget)
+                nap = min(max(paid, MIN_NAP), MAX_NAP)
                 self._wake.clear()
                 self._start_visits()
                 # Connections that are free now have no page to fetch. The store may be busy
@@ -293,7 +303,7 @@ class Crawl:
             self.stats.closed[host] = self._frontier.defer(host, response.at, seconds)
             dropped = [page.number for page in self._queues.drop(host)]
             self._prepared.difference_update(dropped)
-            self._frontier.give_back(dropped, response.at)
+            self._frontier.release(dropped, response.at)
 
     async def _end_visits(self) -> None:
         if self._tasks:

@@ -127,12 +127,53 @@ def list_pages(store: SqliteStore, wanted: Wanted, price: Price | None, now: int
     """
     pages = store.page_columns()
     due = next_visits(pages, price)
+    found, rows = select_rows(store, pages, wanted, due, now)
+    return PageList(found, listed_rows(store, pages, due, rows))
+
+
+def select_rows(
+    store: SqliteStore,
+    pages: PageColumns,
+    wanted: Wanted,
+    due: Floats,
+    now: int,
+    *,
+    among: Ints | None = None,
+    offset: int = 0,
+) -> tuple[int, Ints]:
+    """Return how many pages match, and the rows of those that were asked for, in order.
+
+    Args:
+        store: The store.
+        pages: All pages.
+        wanted: Which pages.
+        due: As `next_visits` returns it.
+        now: The present, in microseconds.
+        among: Only pages with these numbers; None for all.
+        offset: How many pages to leave out at the beginning.
+    """
     errors = _errors(store, pages) if wanted.error is not None or wanted.order == "error" else {}
     rows = np.flatnonzero(_matching(pages, wanted, due, errors, now))
-    rows = rows[_sorted(store, pages, wanted.order, due, errors, rows)]
-    if wanted.reverse:
-        rows = rows[::-1]
-    return PageList(rows.size, _listed(store, pages, due, rows[: wanted.limit]))
+    if among is not None:
+        rows = rows[np.isin(pages.number[rows], among)]
+    end = rows.size if wanted.limit is None else min(offset + wanted.limit, rows.size)
+    keys = _keys(store, pages, wanted.order, due, errors, rows)
+    return rows.size, _first(rows, keys, end, reverse=wanted.reverse)[offset:]
+
+
+def _first(rows: Ints, keys: Floats | None, end: int, *, reverse: bool) -> Ints:
+    """Return the first rows in order of their keys; equals stay as they were added."""
+    if reverse:
+        rows, keys = rows[::-1], None if keys is None else -keys[::-1]
+    if keys is None:
+        return rows[:end]
+    # What is unknown comes last, and first if the order is turned round.
+    keys = np.where(np.isnan(keys), -math.inf if reverse else math.inf, keys)
+    if 0 < end < rows.size:
+        # Of a million rows few are wanted: these are found without sorting all.
+        near = np.flatnonzero(keys <= np.partition(keys, end - 1)[end - 1])
+        rows, keys = rows[near], keys[near]
+    return rows[np.argsort(keys, kind="stable")][:end]
 
 
 def next_visits(pages: PageColumns, price: Price | None) -> Floats:
@@ -193,29 +234,29 @@ def _matching(
     return matches
 
 
-def _sorted(
+def _keys(
     store: SqliteStore,
     pages: PageColumns,
     order: str,
     due: Floats,
     errors: dict[int, str],
     rows: Ints,
-) -> Ints:
-    """Return how to sort rows; what is unknown comes last, and equals stay as they were added."""
+) -> Floats | None:
+    """Return what to sort rows by, NaN where it is unknown; None for as they were added."""
     if order == "added":
-        return np.arange(rows.size)
+        return None
     if order == "url":
-        rank_of = np.full(int(pages.number.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+        rank_of = np.full(int(pages.number.max(initial=-1)) + 1, np.nan)
         # Numbers of pages that were added since the columns were read are left out.
         by_url = store.numbers_by_url()
         by_url = by_url[by_url < rank_of.size]
         rank_of[by_url] = np.arange(by_url.size)
-        return np.argsort(rank_of[pages.number[rows]], kind="stable")
+        return rank_of[pages.number[rows]]
     if order == "host":
-        return np.argsort(_ranks(pages.hosts, pages.host[rows]), kind="stable")
+        return _ranks(pages.hosts, pages.host[rows])
     if order == "error":
-        return np.argsort(_ranks(errors, pages.number[rows]), kind="stable")
-    return np.argsort(_sort_keys(pages, order, due)[rows], kind="stable")
+        return _ranks(errors, pages.number[rows])
+    return _sort_keys(pages, order, due)[rows]
 
 
 def _sort_keys(pages: PageColumns, order: str, due: Floats) -> Floats:
@@ -234,17 +275,18 @@ def _sort_keys(pages: PageColumns, order: str, due: Floats) -> Floats:
     return counts.astype(np.float64)
 
 
-def _ranks(names: dict[int, str], keys: Ints) -> Ints:
-    """Return the rank of each key's name among the names; the last for a key without one."""
+def _ranks(names: dict[int, str], keys: Ints) -> Floats:
+    """Return the rank of each key's name among the names; NaN for a key without one."""
     rank_of = {name: rank for rank, name in enumerate(sorted(set(names.values())))}
-    return np.array(
-        [rank_of[names[key]] if key in names else len(rank_of) for key in keys.tolist()], np.int64
-    )
+    ranks = np.full(max(names, default=-1) + 2, np.nan)
+    ranks[list(names)] = [rank_of[name] for name in names.values()]
+    return ranks[np.minimum(keys, ranks.size - 1)]
 
 
-def _listed(
+def listed_rows(
     store: SqliteStore, pages: PageColumns, due: Floats, rows: Ints
 ) -> Iterator[ListedPage]:
+    """Yield some of the pages, with their texts."""
     rates = _rates(pages)
     where = dict(zip(pages.number[rows].tolist(), rows.tolist(), strict=True))
     for number, url, answer in store.page_texts(pages.number[rows]):

@@ -52,6 +52,7 @@ class Recorder:
         passing: Callable[[float], float] = float,
         templates: Templates | None = None,
     ) -> None:
+        self._pages = frontier
         self._frontier = frontier.frontier
         self._store = store
         self._memory = memory
@@ -115,6 +116,7 @@ class Recorder:
         self._frontier.report(
             pages, now, changed, failed=failed, age=age, pause=pause / MICROSECONDS_A_DAY
         )
+        self._pages.hurried(pages.tolist())
         # A visit is paid for when it is taken; robots.txt may have made it cost nothing.
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)

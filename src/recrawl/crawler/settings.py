@@ -267,6 +267,21 @@ class Settings:
         minimum=0,
         maximum="1",
     )
+    listen: str = setting(
+        "127.0.0.1:8321", TEXT, "Address and port at which `recrawl serve` answers requests."
+    )
+    server_names: tuple[str, ...] = setting(
+        "",
+        NAMES,
+        "Host names by which the service is reached, beside its address and localhost.",
+    )
+    lease_time: float = setting(
+        "2min",
+        SECONDS,
+        "Time after which pages that a crawler has leased and not reported go to others.",
+        minimum=1,
+        maximum="1d",
+    )
     sites: Sites = field(default=Sites(), compare=False)
 
     def site_of(self, url: str) -> Site:

@@ -50,6 +50,10 @@ class Stats:
         outages: Hosts and folders whose pages are all not found, and how many of them lately.
         newest: The last visit.
         failing_sitemaps: Sitemaps and feeds that could not be read, or not completely, and why.
+        reports: Reports of other crawlers, by what became of them.
+        ended_leases: Leases whose deadline passed before all their pages were reported.
+        allowed_before: Requests that budgets allowed before the present one.
+        budget_since: When the present budget began to add up, in microseconds.
     """
 
     began: int
@@ -73,6 +77,13 @@ class Stats:
     refused: int = 0
     trouble: Trouble = field(default_factory=Trouble)
     outages: dict[str, int] = field(default_factory=dict)
+    reports: Counter[str] = field(default_factory=Counter)
+    ended_leases: int = 0
+    allowed_before: float = 0.0
+    budget_since: int = 0
+
+    def __post_init__(self) -> None:
+        self.budget_since = self.budget_since or self.began
 
     @property
     def visits(self) -> int:
@@ -82,8 +93,15 @@ class Stats:
     @property
     def budget_used(self) -> float:
         """Requests, as a share of what the budget allows since the run began."""
-        days = (self.now - self.began) / MICROSECONDS_A_DAY
-        return self.requests / (self.budget * days) if days > 0 else 0.0
+        days = (self.now - self.budget_since) / MICROSECONDS_A_DAY
+        allowed = self.allowed_before + self.budget * days
+        return self.requests / allowed if allowed > 0 else 0.0
+
+    def set_budget(self, budget: float, now: int) -> None:
+        """Change the requests per day from now on."""
+        days = (now - self.budget_since) / MICROSECONDS_A_DAY
+        self.allowed_before += self.budget * days
+        self.budget, self.budget_since = budget, now
 
     def count(self, visit: Visit) -> None:
         """Count a visit."""

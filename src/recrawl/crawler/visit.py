@@ -69,6 +69,16 @@ class Visitor:
         """Visit a page and return what was found; nothing is recorded yet."""
         conditional = not wants_full(page, self.full_every)
         response = await self.fetcher.fetch(page, conditional=conditional)
+        return await self.read(page, response)
+
+    async def read(self, page: Page, response: Response, *, again: bool = True) -> Visit:
+        """Return what a response to a request for a page says; nothing is recorded yet.
+
+        Args:
+            page: The page.
+            response: The response.
+            again: Whether the page may be fetched a second time.
+        """
         try:
             reading = await self._read(
                 page,
@@ -77,7 +87,8 @@ class Visitor:
             )
         except TooExpensiveError:
             return self._too_expensive(page, response)
-        if reading.found.outcome is Outcome.CHANGED and self._wants_second_fetch(page, reading):
+        is_change = reading.found.outcome is Outcome.CHANGED
+        if again and is_change and self._wants_second_fetch(page, reading):
             return await self._fetch_again(page, response, reading)
         return _visit(page, response, reading, response.body)
 

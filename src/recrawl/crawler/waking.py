@@ -33,6 +33,10 @@ class Waking:
         self._until = frontier.loaded_at
         self._woken: set[int] = set()
 
+    def set_budget(self, budget: float) -> None:
+        """Change the requests per day of which a share is for this."""
+        self._budget = WAKING_SHARE * budget
+
     async def wake(self, now: int) -> None:
         """Bring back the pages that are due, as many as the share of the budget pays for."""
         passed = max(now - self._until, 0) / MICROSECONDS_A_DAY

@@ -2,6 +2,7 @@
 
 import math
 import os
+from dataclasses import replace
 from typing import Self, final
 
 import numpy as np
@@ -41,6 +42,7 @@ from recrawl.scheduling.state import (
     reset_activity,
 )
 from recrawl.scheduling.take import MIN_CANDIDATES, take_pages
+from recrawl.scheduling.take_from import hold_pages, take_from
 from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 
 #: Without a prior, a page is believed to change once in the mean time between two visits.
@@ -189,6 +191,26 @@ class Frontier:
         self._tables.pages["importance"][pages] = inputs.importances(importance, pages.size)
         reschedule(self._tables, pages, self._now)
 
+    def set_intervals(
+        self, page: ArrayLike, min_interval: ArrayLike, max_interval: ArrayLike
+    ) -> None:
+        """Change the days between two visits to pages; see `add`."""
+        pages = self._present("page", page)
+        low, high = inputs.checked_intervals((min_interval, max_interval), pages.size)
+        self._tables.pages["min_interval"][pages] = low
+        self._tables.pages["max_interval"][pages] = high
+        reschedule(self._tables, pages, self._now)
+
+    def set_budget(self, budget: float, now: float) -> None:
+        """Change the visits per day from now on; what was credited before stays."""
+        rate = inputs.rate("budget", budget)
+        self._pass_time(now)
+        self._settings = replace(self._settings, budget=rate)
+        if self._known and self._tables.shared["slot_width"][0] < math.inf:
+            # The price follows the budget at once: by itself it would, but slowly.
+            self._tables.shared["schedule_price"][0] = 0.0
+            self._reschedule_all(self._mean_gap / SLOTS_PER_GAP)
+
     def replace_prior(self, page: ArrayLike, prior: Prior) -> None:
         """Believe something else about pages before their visits; what visits taught stays.
 
@@ -211,10 +233,15 @@ class Frontier:
 
     # Visits
 
-    def take(self, now: float, limit: int) -> Ints:
+    def take(self, now: float, limit: int, *, host: ArrayLike | None = None) -> Ints:
         """Return the pages to visit now, the most valuable first, and lease them until reported.
 
         Never more than the budget pays for, than ``limit``, or than the hosts allow.
+
+        Args:
+            now: The present.
+            limit: How many pages to return at most.
+            host: Only pages of these hosts whose visit is worth the price; None for any host.
         """
         self._pass_time(now)
         affordable = int(self._credit + 1e-9)
@@ -223,7 +250,10 @@ class Frontier:
             return np.empty(0, np.int64)
         self._schedule_pages()
         gap = min(self._now - self._taken_at, self._settings.catch_up)
-        taken = take_pages(self._tables, self._now, wanted, gap, self._known)
+        if host is None:
+            taken = take_pages(self._tables, self._now, wanted, gap, self._known)
+        else:
+            taken = take_from(self._tables, self.pages_of(host), self._now, wanted, gap)
         self._credit -= taken.size
         self._visits_since_rescheduling += taken.size
         self._taken_at = self._now
@@ -272,6 +302,16 @@ class Frontier:
         pages = self._present("page", page)
         self._pass_time(now)
         put_back_pages(self._tables, pages, self._now)
+
+    def release(self, page: ArrayLike, now: float) -> None:
+        """Put back pages that were taken and not visited, and what they cost to the budget."""
+        pages = self._present("page", page)
+        self.put_back(pages, now)
+        self._credit += pages.size
+
+    def hold(self, page: ArrayLike) -> None:
+        """Take pages that an earlier frontier had given out; the budget has paid for them."""
+        hold_pages(self._tables, self._present("page", page))
 
     def signal(self, page: ArrayLike, now: float, keep: ArrayLike) -> None:
         """Multiply the pages' chance of being fresh by ``keep``, on evidence other than a visit.
@@ -356,6 +396,14 @@ class Frontier:
         wanted[inputs.hosts("host", host, wanted.size)] = True
         rows = self._tables.pages
         return np.flatnonzero((rows["status"] != ABSENT) & wanted[rows["host"]])
+
+    def all_pages(self) -> Ints:
+        """Return all pages."""
+        return np.flatnonzero(self._tables.pages["status"] != ABSENT)
+
+    def last_visit(self, page: ArrayLike) -> Floats:
+        """Return when the copies of pages were made; −∞ without a copy."""
+        return self._tables.pages["last_visit"][self._present("page", page)].copy()
 
     def belief(self, page: ArrayLike) -> Prior:
         """Return the beliefs about these pages' change rates."""

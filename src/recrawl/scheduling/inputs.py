@@ -227,11 +227,11 @@ class NewPages:
             hosts,
             sections,
             visits,
-            *_intervals(intervals, size),
+            *checked_intervals(intervals, size),
         )
 
 
-def _intervals(intervals: tuple[ArrayLike, ArrayLike], size: int) -> tuple[Floats, Floats]:
+def checked_intervals(intervals: tuple[ArrayLike, ArrayLike], size: int) -> tuple[Floats, Floats]:
     """Return the limits on days between two visits; the maximum may be infinite."""
     low, high = (
         _column(name, as_durations(name, values), size)

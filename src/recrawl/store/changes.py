@@ -101,7 +101,7 @@ def feed_state_after(visit: Visit, known: int) -> int:
     """Return what readers of the feed know of a page after a visit."""
     page = visit.page
     if page.state is State.ALIVE:
-        is_found = visit.outcome is not Outcome.FAILED and page.body is not None
+        is_found = visit.outcome is not Outcome.FAILED and visit.outcome is not Outcome.GONE
         return _THERE if is_found else known
     return _GONE if page.state is State.GONE and known == _THERE else known
 
@@ -121,7 +121,11 @@ def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedK
         return FeedKind.NEW if known == FeedState.UNKNOWN else FeedKind.BACK
     # A page that was missing for a while is a change too, even if it is what it was.
     is_change = visit.outcome is Outcome.CHANGED or visit.outcome is Outcome.FIRST
-    is_new_copy = is_change and after == _THERE and visit.page.body != before
+    if visit.page.body is None:
+        # Whoever visited it kept the copy, and says only whether it changed.
+        is_new_copy = visit.outcome is Outcome.CHANGED and after == _THERE
+    else:
+        is_new_copy = is_change and after == _THERE and visit.page.body != before
     return FeedKind.CHANGED if is_new_copy else None
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,6 +85,36 @@ def numbers_by_url(database: Database) -> Ints:
         for rows in database.batches("numbers_by_url", {}, ROWS_PER_BATCH)
     ]
     return np.concatenate([np.empty(0, np.int64), *batches])
+
+
+def numbers_with(database: Database, text: str) -> Ints:
+    """Return the numbers of the pages whose URL contains a text."""
+    return np.array([number for (number,) in database.rows("urls_with", text)], np.int64)
+
+
+class HostCounts(NamedTuple):
+    """How many pages a host has.
+
+    Attributes:
+        name: The host.
+        pages: All of its pages.
+        missing: Those that were not found at the last visit.
+        gone: Those that are gone.
+        refused: Those that are refused.
+        failing: Those whose last visit failed.
+    """
+
+    name: str
+    pages: int
+    missing: int
+    gone: int
+    refused: int
+    failing: int
+
+
+def host_counts(database: Database) -> list[HostCounts]:
+    """Count the pages of each host."""
+    return [HostCounts(*row) for row in database.rows("host_rows")]
 
 
 def last_answers(database: Database, numbers: Ints) -> Iterator[tuple[int, Answer]]:

@@ -15,6 +15,7 @@ from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
 from recrawl.records import SIGNALS, Change, ChangeKind, Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, sitemap_files
+from recrawl.store.access import ServiceTables
 from recrawl.store.backing_up import back_up
 from recrawl.store.changes import ChangeFeed
 from recrawl.store.database import MEMORY, Database
@@ -52,6 +53,7 @@ class SqliteStore:
 
     Attributes:
         feed: What became of copies, in order.
+        service: What a service keeps: tokens, and leases of pages.
 
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
@@ -64,6 +66,7 @@ class SqliteStore:
         self._database = database
         self._retention = retention
         self.feed = ChangeFeed(database)
+        self.service = ServiceTables(database)
         self._running = threading.Lock()
 
     @classmethod
@@ -217,6 +220,14 @@ class SqliteStore:
     def numbers_by_url(self) -> Ints:
         """Return the numbers of all pages in order of URL."""
         return listing.numbers_by_url(self._database)
+
+    def numbers_with(self, text: str) -> Ints:
+        """Return the numbers of the pages whose URL contains a text, in any order."""
+        return listing.numbers_with(self._database, text)
+
+    def host_counts(self) -> list[listing.HostCounts]:
+        """Return how many pages each host has, those with the most pages first."""
+        return listing.host_counts(self._database)
 
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, listing.Answer]]:
         """Yield page number, and status and error of the last visit, where there was one."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recrawl.cli.commands.serve import Listen, check_extra, tell
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.options import check_choice, parse_days
 from recrawl.cli.output import Lasting, complain
@@ -12,6 +13,7 @@ from recrawl.errors import StoreError
 from recrawl.units import SECONDS_A_DAY
 
 if TYPE_CHECKING:
+    from recrawl.crawler.build import Beside
     from recrawl.crawler.settings import Settings
 
 LOGGED_AS = ("text", "json")
@@ -78,6 +80,10 @@ def run(
             help="Also crawl private and loopback addresses (intranets).",
         ),
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Also answer requests, as `recrawl serve` does.")
+    ] = False,
+    listen: Listen = None,
     format_: Annotated[
         str,
         typer.Option(
@@ -110,6 +116,7 @@ def run(
         "fingerprint": fingerprint,
         "selector": selector,
         "allow_private": allow_private,
+        "listen": listen,
     }
     known = settings_of(store, settings, options)
     seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
@@ -118,7 +125,7 @@ def run(
         complain(
             "site owners cannot see who is crawling; set --contact URL, or contact in recrawl.toml"
         )
-    _crawl(known, seconds, as_json=format_ == "json")
+    _crawl(known, seconds, as_json=format_ == "json", serve=serve)
 
 
 def _check_pages(path: str) -> None:
@@ -132,7 +139,9 @@ def _check_pages(path: str) -> None:
     raise StoreError(f"{path}: it has no pages; `recrawl add URL` adds one")
 
 
-def _crawl(settings: "Settings", seconds: float | None, *, as_json: bool) -> None:
+def _crawl(
+    settings: "Settings", seconds: float | None, *, as_json: bool, serve: bool = False
+) -> None:
     import asyncio
 
     from rich.console import Console
@@ -141,15 +150,27 @@ def _crawl(settings: "Settings", seconds: float | None, *, as_json: bool) -> Non
     from recrawl.crawler.build import run_crawl
 
     lasting = Lasting()
+    beside = _answering(settings) if serve else None
     try:
         if sys.stdout.isatty() and not as_json:
             with screen_watch(Console(highlight=False), settings.store) as watch:
-                stats = run_crawl(settings, seconds=seconds, watch=watch)
+                stats = run_crawl(settings, seconds=seconds, watch=watch, beside=beside)
         else:
             stats = run_crawl(
-                settings, seconds=seconds, watch=log_watch(settings.store, lasting, as_json=as_json)
+                settings,
+                seconds=seconds,
+                watch=log_watch(settings.store, lasting, as_json=as_json),
+                beside=beside,
             )
     except asyncio.CancelledError:
         # The second Ctrl-C: requests in flight are dropped, what was written is safe.
         raise typer.Exit(INTERRUPTED) from None
     lasting.write(lambda: print_end(stats, as_json=as_json))
+
+
+def _answering(settings: "Settings") -> "Beside":
+    """Return what answers requests beside the crawl."""
+    check_extra()
+    from recrawl.service.serving import serving_crawl
+
+    return serving_crawl(settings, on_start=tell)

@@ -677,3 +677,43 @@ ON CONFLICT (what, name) DO UPDATE SET value = excluded.value;
 -- name: learned
 -- Read what was learned about hosts or folders.
 SELECT name, value FROM learned WHERE what = ?;
+
+-- name: add_token
+-- Let somebody use the service; a name that is taken changes nothing.
+INSERT INTO tokens (name, digest, access, created_at) VALUES (?, ?, ?, ?)
+ON CONFLICT DO NOTHING;
+
+-- name: tokens
+-- List who may use the service.
+SELECT name, digest, access, created_at FROM tokens ORDER BY name;
+
+-- name: revoke_token
+-- Let somebody use the service no longer.
+DELETE FROM tokens WHERE name = ?;
+
+-- name: keep_lease
+-- Note which pages of a lease are out, or that there is one.
+INSERT INTO leases (id, request_key, granted_at, deadline, pages) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET pages = excluded.pages;
+
+-- name: drop_lease
+-- Forget a lease of which no page is out.
+DELETE FROM leases WHERE id = ?;
+
+-- name: leases
+-- Read the leases that an earlier service granted.
+SELECT id, request_key, granted_at, deadline, pages FROM leases ORDER BY granted_at, id;
+
+-- name: visited_since
+-- Find which of some pages were visited since a time; their numbers are passed as JSON.
+SELECT DISTINCT visits.page FROM json_each(?) AS wanted
+JOIN visits ON visits.page = wanted.value AND visits.at >= ?;
+
+-- name: urls_with
+-- Find the pages whose URL contains a text.
+SELECT number FROM pages WHERE instr(url, ?) > 0;
+
+-- name: host_rows
+-- Count the pages of each host, by state.
+SELECT hosts.name, count(*), sum(state = 1), sum(state = 2), sum(state = 3), sum(failures > 0)
+FROM pages JOIN hosts ON hosts.number = pages.host GROUP BY pages.host ORDER BY 2 DESC, 1;

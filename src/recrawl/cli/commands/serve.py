@@ -1,0 +1,71 @@
+"""``recrawl serve``: lease pages to other crawlers, and answer requests."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
+from recrawl.cli.output import Lasting, say
+from recrawl.errors import RecrawlError
+
+if TYPE_CHECKING:
+    from recrawl.service.serving import Started
+
+Listen = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Address and port to answer at, such as 127.0.0.1:8321."),
+]
+
+
+def serve(
+    *,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="Maximum rate of visits: 2000/day, 500/h or 2/s."),
+    ] = None,
+    listen: Listen = None,
+    store: StoreFile = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Answer requests, and lease pages to other crawlers until stopped; none is fetched here.
+
+    A token is needed for everything; at the first start one is made and shown, and each start
+    shows a link that logs a browser in, once. Examples:
+
+        recrawl serve
+        recrawl serve --budget 5/s --listen 127.0.0.1:9000
+        recrawl run --serve
+    """
+    known = settings_of(store, settings, {"budget": budget, "listen": listen})
+    check_extra()
+    from recrawl.service.serving import serve as serve_until_stopped
+    from recrawl.store.sqlite import SqliteStore
+
+    with SqliteStore.open(known.store, create=True):
+        pass
+    serve_until_stopped(known, on_start=tell)
+
+
+def check_extra() -> None:
+    """Refuse to serve without what that needs."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn", "python_multipart")):
+        raise RecrawlError(
+            "serving needs more packages; install them: pip install 'recrawl[serve]'"
+        )
+
+
+def tell(started: "Started") -> None:
+    """Say where the service is, and how to log in."""
+    lasting = Lasting()
+
+    def write() -> None:
+        say(f"Answering at {started.url}")
+        if started.token is not None:
+            say(f"First token, shown only now: {started.token}")
+        say(f"Log in with a browser, once within 15 minutes: {started.link}")
+        sys.stdout.flush()
+
+    lasting.write(write)

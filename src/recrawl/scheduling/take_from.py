@@ -1,0 +1,58 @@
+"""Take pages of given hosts, and pages that are out already."""
+
+import numpy as np
+
+from recrawl.kernels.jit import Ints, compiled
+from recrawl.scheduling.due import allowed_at, is_overdue, worth
+from recrawl.scheduling.host_limits import count_visit, is_open
+from recrawl.scheduling.report import dequeue
+from recrawl.scheduling.state import QUEUED, READY, TAKEN, WAITING, Tables
+
+
+@compiled
+def take_from(tables: Tables, page: Ints, now: float, limit: int, gap: float) -> Ints:
+    """Take those of the pages whose visit is worth the price, the best first.
+
+    Unlike `take_pages`, this values all the pages that it is given, and moves no price.
+
+    Args:
+        tables: The frontier's tables.
+        page: The pages to take from.
+        now: The present.
+        limit: How many pages to take at most.
+        gap: Days since the previous take.
+    """
+    pages, hosts = tables.pages, tables.hosts
+    values = np.zeros(page.size)
+    for row in range(page.size):
+        here = page[row]
+        is_in_line = pages["status"][here] in (QUEUED, READY, WAITING)
+        # A page whose visit failed is queued until its retry.
+        is_retry = pages["failures"][here] > 0 and pages["due"][here] > now
+        if not is_in_line or is_retry or allowed_at(pages, here) > now:
+            continue
+        value = worth(tables, here, now)
+        if value >= tables.shared["price"][0] or is_overdue(pages, here, now):
+            values[row] = value
+    taken = np.empty(min(limit, page.size), np.int64)
+    size = 0
+    for row in np.argsort(-values, kind="mergesort"):
+        if size == taken.size or values[row] <= 0.0:
+            break
+        here = page[row]
+        host = pages["host"][here]
+        if is_open(hosts, host, now, gap):
+            dequeue(tables, here)
+            count_visit(hosts, host, now, gap)
+            pages["status"][here] = TAKEN
+            taken[size] = here
+            size += 1
+    return taken[:size]
+
+
+@compiled
+def hold_pages(tables: Tables, page: Ints) -> None:
+    """Take pages as they are."""
+    for row in range(page.size):
+        dequeue(tables, page[row])
+        tables.pages["status"][page[row]] = TAKEN

@@ -1,0 +1,87 @@
+"""The feed of changes: read since a cursor, waited for, or as a stream of events."""
+
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import StreamingResponse
+
+from recrawl.errors import ArgumentError
+from recrawl.service.api.needs import TheService, needs
+from recrawl.service.auth import Access
+from recrawl.service.models import ChangeOut, ChangesOut
+from recrawl.service.problems import ProblemError, responses
+from recrawl.service.service import Service
+from recrawl.store.changes import Cursor, PageChange
+
+router = APIRouter(tags=["changes"])
+
+MAX_CHANGES, MAX_WAIT = 1_000, 60.0
+#: Real seconds without a change after which a comment is sent, so that nobody hangs up.
+HEARTBEAT = 15.0
+
+Since = Annotated[
+    str | None,
+    Query(
+        max_length=40,
+        description="A cursor: what follows it is returned. `start` begins with all pages there "
+        "are; without one, only what is new from now on.",
+        examples=["1042", "start"],
+    ),
+]
+
+
+@router.get("/changes", dependencies=[needs(Access.READ)], responses=responses(410))
+async def read_changes(
+    service: TheService,
+    since: Since = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_CHANGES)] = 100,
+    wait: Annotated[
+        float, Query(ge=0.0, le=MAX_WAIT, description="Seconds to wait if there is nothing.")
+    ] = 0.0,
+) -> ChangesOut:
+    """Read what became of pages since a cursor; keep the cursor that is returned for next time."""
+    cursor = await _cursor(service, since)
+    found = await service.changes(cursor, limit, wait)
+    end = found[-1].cursor if found else cursor
+    return ChangesOut(cursor=str(end), changes=[ChangeOut.of(change) for change in found])
+
+
+@router.get(
+    "/changes/stream",
+    dependencies=[needs(Access.READ)],
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        **responses(410),
+    },
+)
+async def stream_changes(
+    service: TheService,
+    since: Since = None,
+    last_event_id: Annotated[str | None, Header(max_length=40)] = None,
+) -> StreamingResponse:
+    """Stream what becomes of pages as server-sent events; the id of an event is its cursor."""
+    cursor = await _cursor(service, last_event_id or since)
+    # What cannot be read is said before the stream begins.
+    first = await service.changes(cursor, MAX_CHANGES)
+    return StreamingResponse(_events(service, cursor, first), media_type="text/event-stream")
+
+
+async def _events(service: Service, cursor: Cursor, found: list[PageChange]) -> AsyncIterator[str]:
+    yield f"retry: 1000\nid: {cursor}\n: connected\n\n"
+    while not service.stopping.is_set():
+        for change in found:
+            cursor = change.cursor
+            yield f"id: {cursor}\nevent: change\ndata: {ChangeOut.of(change).model_dump_json()}\n\n"
+        if not found:
+            yield ": nothing new\n\n"
+        found = await service.changes(cursor, MAX_CHANGES, HEARTBEAT)
+
+
+async def _cursor(service: Service, since: str | None) -> Cursor:
+    try:
+        return await service.cursor(since)
+    except ArgumentError as error:
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"since: {error}") from None

@@ -1,0 +1,59 @@
+"""What handlers need: the service, and somebody who may use them."""
+
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from recrawl.service.auth import Access, User
+from recrawl.service.problems import ProblemError, responses
+from recrawl.service.service import Service
+
+_BEARER = HTTPBearer(auto_error=False, description="A token; `recrawl token add NAME` makes one.")
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request is for."""
+    found: Service = request.app.state.service
+    return found
+
+
+def user_of(request: Request) -> User:
+    """Return who makes a request; the guard has let nobody through who is not known."""
+    found: User = request.state.user
+    return found
+
+
+TheService = Annotated[Service, Depends(service_of)]
+TheUser = Annotated[User, Depends(user_of)]
+
+
+def needs(access: Access) -> Any:  # noqa: ANN401 - FastAPI keeps the type to itself
+    """Return a dependency that refuses those who may not do something."""
+
+    def check(
+        user: TheUser,
+        _token: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)] = None,
+    ) -> None:
+        if user.access < access:
+            name = access.name.lower()
+            raise ProblemError(
+                HTTPStatus.FORBIDDEN,
+                f"this needs a token with the access {name}; `recrawl token add` makes one",
+            )
+
+    return Depends(check)
+
+
+#: What any route may answer.
+ALWAYS = responses(
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.MISDIRECTED_REQUEST,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)

@@ -1,0 +1,131 @@
+"""Pages: list, add, remove, change and explain them."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from recrawl.crawler.page_list import ORDERS, STATES, Wanted
+from recrawl.service.api.needs import TheService, needs
+from recrawl.service.auth import Access
+from recrawl.service.models import (
+    AddedOut,
+    NewPagesIn,
+    PageDetailsOut,
+    PageIn,
+    PageOut,
+    PagesOut,
+    RemovedOut,
+    SignalsIn,
+    SignalsOut,
+    Url,
+)
+from recrawl.service.problems import ProblemError, responses
+
+router = APIRouter(tags=["pages"])
+
+MAX_LISTED, MAX_VISITS = 1_000, 1_000
+MAX_RATE, MAX_OFFSET, MAX_TEXT = 1e9, 10**9, 1_000
+ThePage = Annotated[Url, Query(description="The page's URL.")]
+
+
+@router.get("/pages", dependencies=[needs(Access.READ)])
+async def list_pages(
+    service: TheService,
+    text: Annotated[
+        str, Query(max_length=MAX_TEXT, description="Only pages whose URL contains this.")
+    ] = "",
+    state: Annotated[
+        list[str] | None,
+        Query(max_length=len(STATES), description="Only these: alive, missing, gone, refused."),
+    ] = None,
+    host: Annotated[
+        list[str] | None, Query(max_length=100, description="Only pages of these hosts.")
+    ] = None,
+    error: Annotated[
+        str | None, Query(max_length=MAX_TEXT, description="Only pages that failed with this.")
+    ] = None,
+    failing: Annotated[bool, Query(description="Only pages whose last visit failed.")] = False,  # noqa: FBT002
+    min_rate: Annotated[
+        float | None, Query(ge=0.0, le=MAX_RATE, description="Changes per day, at least.")
+    ] = None,
+    max_rate: Annotated[
+        float | None, Query(ge=0.0, le=MAX_RATE, description="Changes per day, at most.")
+    ] = None,
+    due_within: Annotated[
+        float | None, Query(ge=0.0, le=MAX_RATE, description="Only pages due within these days.")
+    ] = None,
+    order: Annotated[str, Query(description=f"One of {', '.join(ORDERS)}.")] = "added",
+    reverse: Annotated[bool, Query(description="Turn the order round.")] = False,  # noqa: FBT002
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 100,
+) -> PagesOut:
+    """List pages, filtered and sorted."""
+    if order not in ORDERS:
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"order: there is {', '.join(ORDERS)}")
+    unknown = [name for name in state or () if name not in STATES]
+    if unknown:
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"state: there is {', '.join(STATES)}")
+    wanted = Wanted(
+        states=tuple(STATES[name] for name in state or ()),
+        hosts=tuple(host or ()),
+        error=error,
+        failing=failing,
+        min_rate=min_rate,
+        max_rate=max_rate,
+        due_within=due_within,
+        order=order,
+        reverse=reverse,
+        limit=limit,
+    )
+    found = await service.pages(wanted, text=text, offset=offset)
+    return PagesOut(
+        found=found.found, offset=offset, pages=[PageOut.of(page) for page in found.rows]
+    )
+
+
+@router.post("/pages", dependencies=[needs(Access.CRAWL)])
+async def add_pages(service: TheService, pages: NewPagesIn) -> AddedOut:
+    """Add pages to keep fresh, all or none; known pages take the importance, if one is given."""
+    added = await service.add([(page.url, page.importance) for page in pages.pages])
+    return AddedOut.of(added)
+
+
+@router.delete("/pages", dependencies=[needs(Access.ADMIN)])
+async def remove_pages(
+    service: TheService,
+    url: Annotated[list[Url], Query(min_length=1, max_length=100, description="Their URLs.")],
+) -> RemovedOut:
+    """Remove pages with their visits and copies; sitemaps and links do not bring them back."""
+    return RemovedOut(removed=await service.remove(url))
+
+
+@router.get("/page", dependencies=[needs(Access.READ)], responses=responses(404))
+async def show_page(
+    service: TheService,
+    url: ThePage,
+    visits: Annotated[int, Query(ge=0, le=MAX_VISITS, description="How many to list.")] = 20,
+) -> PageDetailsOut:
+    """Show a page: what is believed about it, when it is visited next and why, its visits."""
+    return PageDetailsOut.of(await service.page(url, visits))
+
+
+@router.patch("/page", dependencies=[needs(Access.CRAWL)], responses=responses(404))
+async def change_page(service: TheService, url: ThePage, change: PageIn) -> PageDetailsOut:
+    """Change how much the freshness of a page counts."""
+    await service.set_importance(url, change.importance)
+    return PageDetailsOut.of(await service.page(url))
+
+
+@router.post("/page/recheck", dependencies=[needs(Access.CRAWL)], responses=responses(404))
+async def recheck_page(service: TheService, url: ThePage) -> PageDetailsOut:
+    """Have a page visited before all others that have a copy, as soon as its host may be."""
+    await service.recheck(url)
+    return PageDetailsOut.of(await service.page(url))
+
+
+@router.post("/signals", dependencies=[needs(Access.CRAWL)])
+async def signal_changes(service: TheService, signals: SignalsIn) -> SignalsOut:
+    """Say that pages have probably changed, as a push message or a webhook may have told."""
+    given = [(one.url, 1.0 - one.probability) for one in signals.signals]
+    return SignalsOut(known=await service.signal(given))

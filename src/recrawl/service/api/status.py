@@ -1,0 +1,53 @@
+"""What there is: status, hosts, sitemaps and health."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from recrawl.service.api.needs import TheService, needs
+from recrawl.service.auth import Access
+from recrawl.service.models import (
+    HealthOut,
+    HostOut,
+    HostsOut,
+    SitemapOut,
+    SitemapsOut,
+    StatusOut,
+)
+
+router = APIRouter(tags=["status"])
+health = APIRouter(tags=["status"])
+
+MAX_HOSTS = 10_000
+
+
+@health.get("/health")
+async def show_health() -> HealthOut:
+    """Answer; needs no token."""
+    return HealthOut()
+
+
+@router.get("/status", dependencies=[needs(Access.READ)])
+async def show_status(service: TheService) -> StatusOut:
+    """Show what there is, what is being done, and whether it keeps up."""
+    return StatusOut.of(await service.status())
+
+
+@router.get("/hosts", dependencies=[needs(Access.READ)])
+async def list_hosts(
+    service: TheService,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_HOSTS)] = 100,
+) -> HostsOut:
+    """List hosts, those with the most pages first."""
+    hosts = await service.hosts()
+    shown = hosts[offset : offset + limit]
+    return HostsOut(
+        found=len(hosts), hosts=[HostOut.of(host, service.delay_of(host.name)) for host in shown]
+    )
+
+
+@router.get("/sitemaps", dependencies=[needs(Access.READ)])
+async def list_sitemaps(service: TheService) -> SitemapsOut:
+    """List sitemaps and feeds, those that cannot be read first."""
+    return SitemapsOut(sitemaps=[SitemapOut.of(one) for one in await service.sitemaps()])

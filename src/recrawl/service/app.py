@@ -1,0 +1,73 @@
+"""The application: routers, errors and the guard before them."""
+
+from collections.abc import Collection
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from recrawl.service.api import changes, leases, login, pages, status
+from recrawl.service.api.needs import ALWAYS
+from recrawl.service.guard import Guard
+from recrawl.service.problems import Problem, add_handlers
+from recrawl.service.service import Service
+
+PREFIX = "/api/v1"
+#: What a service on this machine may be called.
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+DESCRIPTION = """\
+Keeps a copy of the web fresh on a budget.
+
+Send a token with each request: `Authorization: Bearer TOKEN`. Errors are problem+json (RFC 9457)
+with one sentence in `detail`. Times are ISO 8601 in UTC, rates are per day, delays in seconds.
+"""
+
+
+def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
+    """Return the application of a service.
+
+    Args:
+        service: What handlers ask, and have do things.
+        names: What the Host header of requests may be, without a port.
+    """
+    app = FastAPI(
+        title="recrawl",
+        version=version("recrawl"),
+        description=DESCRIPTION,
+        openapi_url=f"{PREFIX}/openapi.json",
+        # Their pages load scripts from other hosts.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    add_handlers(app)
+    app.include_router(status.health)
+    app.include_router(login.router)
+    for module in (pages, leases, changes, status):
+        app.include_router(module.router, prefix=PREFIX, responses=ALWAYS)
+    _describe_problems(app)
+    app.add_middleware(
+        Guard,
+        tokens=service.tokens,
+        sessions=service.sessions,
+        failed=service.failed,
+        names=names,
+    )
+    return app
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Add what errors look like to the description, where FastAPI would have its own."""
+    described = app.openapi
+
+    def openapi() -> dict[str, object]:
+        if app.openapi_schema is None:
+            schema = described()
+            known = schema.setdefault("components", {}).setdefault("schemas", {})
+            known["Problem"] = Problem.model_json_schema()
+            for unused in ("HTTPValidationError", "ValidationError"):
+                known.pop(unused, None)
+        return app.openapi_schema or {}
+
+    app.openapi = openapi  # type: ignore[method-assign]

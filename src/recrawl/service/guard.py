@@ -1,0 +1,246 @@
+"""What every request has to pass before anything looks at it.
+
+In this order: the Host header names this service (a page of another site cannot have its own name
+lead here), somebody is behind the request (a token or a session, on all paths but a few), the
+request was not sent by another site on behalf of a browser, and it is not too large.
+"""
+
+from collections.abc import Collection
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+from recrawl.service.auth import FailedLogins, Sessions, Tokens, User
+from recrawl.service.problems import problem_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "recrawl_session"
+#: Paths that need neither token nor session.
+PUBLIC = ("/health", "/login")
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Bytes of a request's body: reports carry the bodies of pages.
+MAX_BYTES, MAX_REPORT_BYTES = 1_000_000, 64_000_000
+REPORTS = "/api/v1/reports"
+#: On every response. What is shown comes from anywhere, and must not be taken for a page.
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+
+
+class _TooLargeError(Exception):
+    """More was sent than a request may have."""
+
+
+@final
+class Guard:
+    """Middleware that lets only those requests through that may pass.
+
+    Args:
+        app: The application.
+        tokens: Who may use it.
+        sessions: Browsers that have logged in.
+        failed: Failed logins.
+        names: What the Host header may be, without a port.
+    """
+
+    def __init__(
+        self,
+        app: "ASGIApp",
+        tokens: Tokens,
+        sessions: Sessions,
+        failed: FailedLogins,
+        names: Collection[str],
+    ) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._sessions = sessions
+        self._failed = failed
+        self._names = frozenset(name.lower() for name in names)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        answer = self._refusal(scope, headers)
+        sender = _WithHeaders(send)
+        if answer is not None:
+            await answer(scope, receive, sender)
+            return
+        limit = MAX_REPORT_BYTES if scope["path"] == REPORTS else MAX_BYTES
+        try:
+            await self._app(scope, _limited(receive, limit), sender)
+        except _TooLargeError:
+            if sender.started:
+                raise
+            await too_large(limit)(scope, receive, sender)
+
+    def _refusal(self, scope: "Scope", headers: Headers) -> Response | None:
+        """Return the answer to a request that may not pass, None to one that may."""
+        host = headers.get("host", "")
+        if host_name(host) not in self._names:
+            return problem_response(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "the Host header does not name this service; `server_names` lists its names",
+            )
+        length, limit = (
+            headers.get("content-length", "0"),
+            MAX_REPORT_BYTES if scope["path"] == REPORTS else MAX_BYTES,
+        )
+        if not length.isdecimal() or int(length[:20]) > limit:
+            return too_large(limit)
+        is_safe = scope["method"] in SAFE
+        if is_public(scope["path"]):
+            is_foreign = not is_safe and not _is_own(headers, host, may_lack=True)
+            return _foreign() if is_foreign else None
+        user, answer = self._user(scope, headers)
+        if answer is not None:
+            return answer
+        if user is not None and user.by_cookie and not is_safe and not _is_own(headers, host):
+            return _foreign()
+        scope.setdefault("state", {})["user"] = user
+        return None
+
+    def _user(self, scope: "Scope", headers: Headers) -> tuple[User | None, Response | None]:
+        """Return who makes a request, or the answer if that is nobody."""
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and token:
+            user = self._tokens.find(token.strip())
+            if user is not None:
+                return user, None
+            address = address_of(scope)
+            wait = self._failed.wait(address)
+            self._failed.note(address)
+            return None, (too_many(wait) if wait else unauthorized())
+        cookie = cookie_of(headers)
+        user = None if cookie is None else self._sessions.find(cookie)
+        if user is None or (user.name and not self._tokens.has(user.name)):
+            return None, unauthorized()
+        return user, None
+
+
+def is_public(path: str) -> bool:
+    """Whether a path needs no token.
+
+    >>> is_public("/login"), is_public("/loginx"), is_public("/api/v1/pages")
+    (True, False, False)
+    """
+    return path in PUBLIC
+
+
+def unauthorized() -> Response:
+    """Return the answer to a request by nobody."""
+    return problem_response(
+        HTTPStatus.UNAUTHORIZED,
+        "a token is needed: send it as `Authorization: Bearer TOKEN`, or log in at /login; "
+        "`recrawl token add NAME` makes one",
+        {"WWW-Authenticate": "Bearer"},
+    )
+
+
+def too_many(wait: float) -> Response:
+    """Return the answer to somebody who guesses."""
+    return problem_response(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        f"too many failed logins; try again in {wait:.0f} s",
+        {"Retry-After": f"{max(wait, 1.0):.0f}"},
+    )
+
+
+def too_large(limit: int) -> Response:
+    """Return the answer to a request that is too large."""
+    return problem_response(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request may have {limit:,} bytes; send less"
+    )
+
+
+def _foreign() -> Response:
+    return problem_response(
+        HTTPStatus.FORBIDDEN, "the request comes from another site; use the service's own pages"
+    )
+
+
+def host_name(host: str) -> str:
+    """Return the name in a Host header, without port.
+
+    >>> host_name("LocalHost:8321"), host_name("[::1]:8321")
+    ('localhost', '[::1]')
+    """
+    name = host.strip().lower()
+    if name.startswith("["):
+        return name.partition("]")[0] + "]"
+    return name.partition(":")[0]
+
+
+def address_of(scope: "Scope") -> str:
+    """Return where a request comes from."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def cookie_of(headers: Headers) -> str | None:
+    """Return the session in a request's cookies."""
+    cookies: SimpleCookie = SimpleCookie()
+    try:
+        cookies.load(headers.get("cookie", ""))
+    except CookieError:
+        return None
+    found = cookies.get(COOKIE)
+    return None if found is None else found.value
+
+
+def _is_own(headers: Headers, host: str, *, may_lack: bool = False) -> bool:
+    """Whether a request was made by a page of this service, as browsers say."""
+    origin = headers.get("origin")
+    if origin is not None:
+        return urlsplit(origin).netloc.lower() == host.lower()
+    site = headers.get("sec-fetch-site")
+    return may_lack if site is None else site in {"same-origin", "none"}
+
+
+class _WithHeaders:
+    """Sends responses with the headers that all of them have."""
+
+    def __init__(self, send: "Send") -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, message: "Message") -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = list(message.get("headers", ()))
+            known = {name.lower() for name, _ in headers}
+            headers += [
+                (name.lower().encode(), value.encode())
+                for name, value in HEADERS.items()
+                if name.lower().encode() not in known
+            ]
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+
+def _limited(receive: "Receive", limit: int) -> "Receive":
+    """Return what receives a request's body, as long as it is not too large."""
+    received = 0
+
+    async def limited() -> "Message":
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > limit:
+            raise _TooLargeError
+        return message
+
+    return limited

@@ -1,0 +1,49 @@
+"""Is the crawl keeping up? What is due, and how late it is."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from recrawl.records import SECONDS_A_DAY
+from recrawl.scheduling.frontier import Frontier
+
+
+@final
+@dataclass(frozen=True)
+class KeepingUp:
+    """Whether visits come when they are due.
+
+    Attributes:
+        expected_freshness: The share of importance whose copies are believed to be current; None
+            without pages.
+        due: Pages with a copy whose visit is worth its price, or overdue by the settings.
+        without_copy: Pages without a copy.
+        latest: Seconds for which the longest overdue of them has been due; 0 if none is.
+        lateness: Seconds for which they have been due, on average; 0 if none is.
+    """
+
+    expected_freshness: float | None
+    due: int
+    without_copy: int
+    latest: float
+    lateness: float
+
+    @classmethod
+    def of(cls, frontier: Frontier, now: float) -> "KeepingUp":
+        """Return how a frontier is keeping up at a time in days."""
+        pages = frontier.all_pages()
+        if not pages.size:
+            return cls(None, 0, 0, 0.0, 0.0)
+        fresh = frontier.expected_freshness(now)
+        seen = frontier.last_visit(pages) > -math.inf
+        late = now - frontier.due(pages[seen])
+        late = np.maximum(late[late >= 0.0], 0.0) * SECONDS_A_DAY
+        return cls(
+            expected_freshness=fresh,
+            due=late.size,
+            without_copy=int(pages.size - seen.sum()),
+            latest=float(late.max(initial=0.0)),
+            lateness=float(late.mean()) if late.size else 0.0,
+        )

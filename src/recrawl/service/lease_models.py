@@ -1,0 +1,211 @@
+"""What the API takes and returns about leases and reports."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, Base64Bytes, BaseModel, Field, field_validator
+
+from recrawl.content.compare import wants_full
+from recrawl.scheduling.leases import Lease
+from recrawl.service.models import URL_EXAMPLE, Body, Url, when
+from recrawl.service.reports import Report
+from recrawl.service.scheduler import Answer, Leased, Wish
+
+MAX_LEASED, MAX_REPORTS = 5_000, 5_000
+MAX_PAGE = 2**31 - 2
+MAX_SECONDS = 86_400.0
+
+Header = Annotated[str, Field(max_length=8_192)]
+Seconds = Annotated[float, Field(ge=0.0, le=MAX_SECONDS, allow_inf_nan=False)]
+
+
+class LeaseIn(Body):
+    """What to lease."""
+
+    limit: int = Field(100, ge=1, le=MAX_LEASED, description="How many pages at most.")
+    max_hosts: int | None = Field(None, ge=1, le=MAX_LEASED, description="Of how many hosts.")
+    pages_per_host: int = Field(
+        1,
+        ge=1,
+        le=MAX_LEASED,
+        description="How many of one host; whoever leases more than one keeps the delay between "
+        "them.",
+    )
+    hosts: list[Annotated[str, Field(max_length=255)]] | None = Field(
+        None, max_length=1_000, description="Only of these hosts.", examples=[["example.org"]]
+    )
+    seconds: float | None = Field(
+        None,
+        ge=1.0,
+        le=MAX_SECONDS,
+        description="For how long; by default as `lease_time` is set.",
+    )
+
+    def wish(self, key: str | None) -> Wish:
+        """Return what is wanted."""
+        return Wish(self.limit, self.max_hosts, self.pages_per_host, self.hosts, self.seconds, key)
+
+
+class LeasedPageOut(BaseModel):
+    """A page to visit."""
+
+    page: int = Field(description="Its number, for the report.", examples=[17])
+    url: str = Field(examples=[URL_EXAMPLE])
+    host: str = Field(examples=["example.org"])
+    delay: float = Field(description="Seconds between two requests to its host.", examples=[1.0])
+    importance: float
+    etag: str | None = Field(description="For If-None-Match.")
+    last_modified: str | None = Field(description="For If-Modified-Since.")
+
+
+class LeaseOut(BaseModel):
+    """Pages to visit before the deadline."""
+
+    lease: str = Field(
+        description="Its id, for reports.", examples=["65c1f3a2b7d40-9f86d081884c7d65"]
+    )
+    deadline: datetime
+    pages: list[LeasedPageOut]
+
+    @classmethod
+    def of(cls, leased: Leased) -> "LeaseOut":
+        """Return a lease as the API has it."""
+        pages = []
+        for page, delay in zip(leased.pages, leased.delays, strict=True):
+            validators = None if wants_full(page) else page.validators
+            pages.append(
+                LeasedPageOut(
+                    page=page.number,
+                    url=page.url,
+                    host=page.host,
+                    delay=delay,
+                    importance=page.importance,
+                    etag=None if validators is None else validators.etag,
+                    last_modified=None if validators is None else validators.last_modified,
+                )
+            )
+        deadline = when(leased.deadline)
+        assert deadline is not None
+        return cls(lease=leased.id, deadline=deadline, pages=pages)
+
+
+class OpenLeaseOut(BaseModel):
+    """A lease that has not ended."""
+
+    lease: str
+    granted: datetime | None
+    deadline: datetime | None
+    out: int = Field(description="Pages that have not been reported.")
+    done: int = Field(description="Pages that have.")
+
+
+class LeasesOut(BaseModel):
+    """The leases that have not ended."""
+
+    out: int = Field(description="Pages that are on them.")
+    leases: list[OpenLeaseOut]
+
+    @classmethod
+    def of(cls, leases: Sequence[Lease]) -> "LeasesOut":
+        """Return leases as the API has them."""
+        return cls(
+            out=sum(len(lease.pages) for lease in leases),
+            leases=[
+                OpenLeaseOut(
+                    lease=lease.id,
+                    granted=when(round(lease.granted)),
+                    deadline=when(round(lease.deadline)),
+                    out=len(lease.pages),
+                    done=lease.done,
+                )
+                for lease in leases
+            ],
+        )
+
+
+class ReleasedOut(BaseModel):
+    """What became of a lease."""
+
+    released: int = Field(description="Pages that had not been reported.")
+
+
+class ReportIn(Body):
+    """What a visit found. A page that was found needs a body, a digest or changed."""
+
+    page: int = Field(ge=0, le=MAX_PAGE, description="Its number on the lease.", examples=[17])
+    status: int = Field(
+        ge=0, le=599, description="The HTTP status; 0 for no response.", examples=[200]
+    )
+    fetched_at: AwareDatetime | None = Field(None, description="When; by default, just now.")
+    url: Url | None = Field(None, description="Where redirects ended.")
+    etag: Header | None = None
+    last_modified: Header | None = Field(None, examples=["Sat, 31 Jan 2026 12:00:00 GMT"])
+    content_type: Header | None = Field(None, examples=["text/html; charset=utf-8"])
+    body: Base64Bytes | None = Field(
+        None, description="The content in Base64; it is compared, kept, and searched for links."
+    )
+    digest: str | None = Field(
+        None,
+        max_length=200,
+        description="Instead of a body: equal for contents that count as the same.",
+        examples=["9f86d081884c7d65"],
+    )
+    changed: bool | None = Field(None, description="Instead of both.", examples=[True])
+    error: str | None = Field(None, max_length=1_000, description="Why there is no response.")
+    disallowed: bool = Field(False, description="Whether robots.txt forbids to visit it.")  # noqa: FBT003
+    retry_after: Seconds | None = None
+    crawl_delay: Seconds | None = Field(None, description="Seconds that robots.txt asks for.")
+    requests: int = Field(1, ge=0, le=100, description="With redirects.")
+    seconds: Seconds = Field(0.0, description="How long it took.")
+    size: int | None = Field(None, ge=0, le=2**40, description="Bytes received.")
+    truncated: bool = False
+
+    @field_validator("fetched_at")
+    @classmethod
+    def _is_modern(cls, value: datetime | None) -> datetime | None:
+        if value is not None and not _YEARS[0] <= value.year <= _YEARS[1]:
+            raise ValueError("this is too long ago, or ahead")
+        return value
+
+    def report(self) -> Report:
+        """Return the report."""
+        named: list[tuple[str, Any]] = [
+            ("ETag", self.etag),
+            ("Last-Modified", self.last_modified),
+            ("Content-Type", self.content_type),
+        ]
+        return Report(
+            page=self.page,
+            status=self.status,
+            at=None if self.fetched_at is None else round(self.fetched_at.timestamp() * 1e6),
+            url=self.url,
+            headers=tuple((name, value) for name, value in named if value is not None),
+            body=self.body,
+            digest=self.digest,
+            changed=self.changed,
+            error=self.error,
+            disallowed=self.disallowed,
+            retry_after=self.retry_after,
+            crawl_delay=self.crawl_delay,
+            requests=self.requests,
+            seconds=self.seconds,
+            size=self.size,
+            truncated=self.truncated,
+        )
+
+
+class ReportsIn(Body):
+    """What visits to the pages of a lease found."""
+
+    lease: str = Field(min_length=1, max_length=100, examples=["65c1f3a2b7d40-9f86d081884c7d65"])
+    reports: list[ReportIn] = Field(min_length=1, max_length=MAX_REPORTS)
+
+
+class ReportsOut(BaseModel):
+    """What became of each report, in their order."""
+
+    answers: list[Answer]
+
+
+_YEARS = 1990, 2200

@@ -1,0 +1,133 @@
+"""Where the service listens, and the HTTP server in the event loop of the crawl."""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+from recrawl.errors import ArgumentError, RecrawlError
+from recrawl.service.app import LOOPBACK, create_app
+from recrawl.service.service import Service
+from recrawl.units import quoted
+
+LOGGER = logging.getLogger("recrawl.service")
+
+MAX_PORT = 65_535
+BACKLOG = 512
+#: Real seconds that requests in flight are given to end.
+GRACE = 2.0
+
+
+@final
+@dataclass(frozen=True)
+class Address:
+    """Where a service listens.
+
+    Attributes:
+        host: An IP address, or a name.
+        port: The port; 0 for any that is free.
+    """
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Parse an address and a port.
+
+        Raises:
+            ArgumentError: It is neither.
+
+        >>> Address.parse("127.0.0.1:8321"), Address.parse("[::1]:80").host
+        (Address(host='127.0.0.1', port=8321), '::1')
+        """
+        host, colon, port = text.strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not (colon and host and port.isascii() and port.isdecimal() and int(port) <= MAX_PORT):
+            raise ArgumentError(
+                f"listen: {quoted(text)} is not an address and a port, such as 127.0.0.1:8321"
+            )
+        return cls(host, int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
+
+    @property
+    def in_url(self) -> str:
+        """The host as URLs have it."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def names_of(address: Address, names: Sequence[str]) -> tuple[str, ...]:
+    """Return what the Host header of requests may be.
+
+    >>> names_of(Address("192.0.2.1", 80), ["crawl.example.org"])
+    ('127.0.0.1', 'localhost', '[::1]', '192.0.2.1', 'crawl.example.org')
+    """
+    own = () if address.in_url in LOOPBACK else (address.in_url,)
+    return (*LOOPBACK, *own, *names)
+
+
+@contextmanager
+def bound(address: Address) -> Iterator[socket.socket]:
+    """Listen at an address.
+
+    Raises:
+        RecrawlError: It is in use, or not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((address.host, address.port))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise RecrawlError(
+                f"cannot listen at {address.in_url}:{address.port}: {error.strerror or error}; "
+                "--listen sets another address and port"
+            ) from None
+        listener.setblocking(False)  # noqa: FBT003
+        yield listener
+    finally:
+        listener.close()
+
+
+@asynccontextmanager
+async def answering(
+    service: Service, listener: socket.socket, names: Sequence[str]
+) -> AsyncIterator[None]:
+    """Answer requests while the block runs."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Leave signals to the crawl."""
+            yield
+
+    options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off"}
+    config = uvicorn.Config(
+        create_app(service, names),
+        server_header=False,
+        timeout_graceful_shutdown=round(GRACE),
+        **options,
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    server = Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield
+    finally:
+        service.stopping.set()
+        server.should_exit = True
+        await task

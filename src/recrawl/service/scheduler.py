@@ -1,0 +1,571 @@
+"""A scheduler for other crawlers: it knows which page is next, and fetches none itself.
+
+It takes pages from the frontier, queues them by host and learns from visits with the same parts as
+`recrawl.crawler.loop.Crawl`; in between, other crawlers have the pages on leases.
+"""
+
+import asyncio
+import logging
+import math
+import secrets
+import struct
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import final
+
+from recrawl.clock import Clock
+from recrawl.crawler.discovery import Discovery
+from recrawl.crawler.explain import BUDGET, PRICE
+from recrawl.crawler.host_queues import HostQueues
+from recrawl.crawler.load import CrawlFrontier, days
+from recrawl.crawler.prior_learning import PriorLearning
+from recrawl.crawler.record import Recorder
+from recrawl.crawler.settings import Settings
+from recrawl.crawler.stats import Stats
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.visit import Visitor
+from recrawl.crawler.waking import Waking
+from recrawl.errors import RecrawlError, StoreError
+from recrawl.http.host_pacing import HostPacing
+from recrawl.http.memory_budget import MemoryBudget
+from recrawl.records import RESTING, Page, Visit
+from recrawl.scheduling.leases import Lease, Leases
+from recrawl.service.reports import Report, check_report, read_report, response_of
+from recrawl.store.access import LeaseRow, ServiceTables
+from recrawl.store.rows import Spent
+
+LOGGER = logging.getLogger("recrawl.service")
+
+#: Seconds between two runs of each periodic task, by the clock of the crawl...
+EDITS_EVERY, WAKING_EVERY, REFIT_EVERY = 1.0, 60.0, 60.0
+#: ...and real ones.
+LEASES_EVERY, KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 1.0, 10.0, 5.0, 10.0
+#: How often a request for a lease takes more pages from the frontier if hosts are not free.
+MAX_TAKES = 4
+#: Pages of one host that wait for it, and of one that has no delay.
+MAX_QUEUED, MAX_QUEUED_AT_ONCE = 4, 1_024
+#: Seconds for which a host is passed over as many of whose pages wait as may.
+FULL_PAUSE = 5.0
+#: The share of a lease's time that the delays between the pages of a host may take.
+DELAYS_SHARE = 0.5
+#: The store's name for the delays that crawlers reported, from robots.txt.
+CRAWL_DELAY = "crawl delay"
+
+_DELAY = struct.Struct("<d")
+
+
+class Answer(StrEnum):
+    """What became of a report."""
+
+    #: It is written, and learned from.
+    RECORDED = "recorded"
+    #: It had been before.
+    DUPLICATE = "duplicate"
+    #: It is too late: the lease has ended, and the page is with somebody else.
+    SUPERSEDED = "superseded"
+    #: There is no such page, or no such lease.
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """Pages for a crawler to visit.
+
+    Attributes:
+        id: The lease's id.
+        deadline: When it ends, in microseconds.
+        pages: The pages.
+        delays: Seconds between two requests, for the host of each page.
+    """
+
+    id: str
+    deadline: int
+    pages: list[Page]
+    delays: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a crawler wants to lease.
+
+    Attributes:
+        limit: How many pages at most.
+        max_hosts: Of how many hosts at most; None for any number.
+        pages_per_host: How many of one host at most.
+        hosts: Only of these hosts; None for any.
+        seconds: For how long; None for the usual time.
+        key: The same for a request that is repeated because it was not answered.
+    """
+
+    limit: int = 100
+    max_hosts: int | None = None
+    pages_per_host: int = 1
+    hosts: Collection[str] | None = None
+    seconds: float | None = None
+    key: str | None = None
+
+
+@final
+class Scheduler:
+    """Leases pages to other crawlers and learns from what they report.
+
+    - A page is on one lease at most. A lease that ends is released: its pages are not failed,
+      nothing is learned, and the budget is returned.
+    - A host whose pages are on a lease is on no other, and not before its delay has passed since
+      the last report: whoever has the lease keeps the delay between its pages.
+    - Leases are in the store before they are granted, and reports before they are answered.
+
+    Args:
+        frontier: The frontier of the store's pages.
+        store: Where everything is recorded.
+        tables: Where leases are kept; used by the store's thread.
+        visitor: Reads the bodies that are reported.
+        discovery: Brings in pages and evidence.
+        settings: The crawler's settings.
+        clock: What budget, delays and leases go by.
+        asked_at: When hosts that nothing is known about may last have been asked.
+
+    Attributes:
+        leases: The leases that have not ended.
+        stats: Counts of this run.
+    """
+
+    def __init__(
+        self,
+        frontier: CrawlFrontier,
+        store: StoreThread,
+        tables: ServiceTables,
+        visitor: Visitor,
+        discovery: Discovery,
+        settings: Settings,
+        clock: Clock,
+        asked_at: float = -math.inf,
+    ) -> None:
+        self._frontier = frontier
+        self._store = store
+        self._tables = tables
+        self._visitor = visitor
+        self._discovery = discovery
+        self._settings = settings
+        self._clock = clock
+        self._crawl_delays = _known_delays(store.store.kept(CRAWL_DELAY))
+        self._pacing = HostPacing(self.delay_of, connections=2**31, asked_at=asked_at)
+        # A page waits for its host here however long that takes.
+        self._queues = HostQueues(self._pacing, max_wait=math.inf, now=clock.seconds)
+        self._recorder = Recorder(
+            frontier,
+            store,
+            MemoryBudget(),
+            visitor.patience.gone_time,
+            clock.passing,
+            visitor.templates,
+        )
+        self._learning = PriorLearning(frontier, store)
+        self._waking = Waking(frontier, store, settings.budget)
+        self._writing = asyncio.Lock()
+        #: Pages that are in a queue, on a lease, or being reported.
+        self._held: dict[int, Page] = {}
+        #: Pages on their way from the frontier to a queue.
+        self._taking: set[int] = set()
+        self._reporting: set[int] = set()
+        self._finished: set[str] = set()
+        self._lost = 0
+        self._stopping = asyncio.Event()
+        self._failed: BaseException | None = None
+        self.leases = Leases()
+        self.stats = Stats(frontier.loaded_at, settings.budget)
+
+    # Leases
+
+    async def lease(self, wish: Wish) -> Leased:
+        """Lease pages that are due, as many as are wanted and may be visited now."""
+        now = self._clock.now()
+        self._end_leases(now)
+        known = None if wish.key is None else self.leases.requested(wish.key)
+        if known is not None:
+            return self._leased(known, sorted(known.pages))
+        seconds = self._settings.lease_time if wish.seconds is None else wish.seconds
+        picked: list[Page] = []
+        by_host = Counter[str]()
+        for _ in range(MAX_TAKES):
+            self._pick(wish, seconds, picked, by_host)
+            is_enough = len(picked) >= wish.limit
+            has_hosts = wish.max_hosts is not None and len(by_host) >= wish.max_hosts
+            if is_enough or has_hosts or not await self._fill(wish, len(picked)):
+                break
+        now = self._clock.now()
+        deadline = now + round(seconds * 1e6)
+        numbers = [page.number for page in picked]
+        name = f"{now:x}-{secrets.token_hex(8)}"
+        lease = self.leases.grant(name, numbers, now, deadline, wish.key)
+        if numbers:
+            row = LeaseRow(name, wish.key, now, deadline, tuple(numbers))
+            await self._store.call(self._tables.keep_leases, [row])
+        return self._leased(lease, numbers)
+
+    def _leased(self, lease: Lease, numbers: Sequence[int]) -> Leased:
+        pages = [self._held[number] for number in numbers]
+        delays = [self._pacing.delay_of(page.host) for page in pages]
+        return Leased(lease.id, round(lease.deadline), pages, delays)
+
+    async def _fill(self, wish: Wish, picked: int) -> bool:
+        """Take pages from the frontier, and queue them; return whether there were any."""
+        now = self._clock.now()
+        taken = self._frontier.take(now, wish.limit - picked, wish.hosts)
+        if not taken:
+            return False
+        self._taking.update(taken)
+        # Whatever was learned is on its way to the store before this, through the same thread.
+        pages = await self._store.call(self._store.store.pages, taken)
+        self._taking.difference_update(taken)
+        full: list[int] = []
+        for number in taken:
+            page = pages.get(number)
+            if page is None or page.state in RESTING:
+                self._frontier.remove([number])
+            elif self._queues.queued(page.host) >= self._max_queued(page.host):
+                full.append(number)
+                self._frontier.defer(page.host, now, self._clock.wait(FULL_PAUSE))
+            else:
+                self._held[number] = page
+                self._queues.add(page)
+        self._frontier.release(full, now)
+        return len(taken) > len(full)
+
+    def _max_queued(self, host: str) -> int:
+        return MAX_QUEUED if self._pacing.delay_of(host) > 0.0 else MAX_QUEUED_AT_ONCE
+
+    def _pick(self, wish: Wish, seconds: float, picked: list[Page], by_host: Counter[str]) -> None:
+        """Move queued pages to a lease, as far as their hosts may be visited now."""
+        for host in list(by_host):
+            self._pick_more(host, wish, seconds, picked, by_host)
+        hosts = None if wish.hosts is None else iter(dict.fromkeys(wish.hosts))
+        while len(picked) < wish.limit:
+            if wish.max_hosts is not None and len(by_host) >= wish.max_hosts:
+                return
+            page = self._queues.next() if hosts is None else self._next_of(hosts)
+            if page is None:
+                return
+            self._pick_one(page, picked, by_host)
+            self._pick_more(page.host, wish, seconds, picked, by_host)
+
+    def _pick_more(
+        self, host: str, wish: Wish, seconds: float, picked: list[Page], by_host: Counter[str]
+    ) -> None:
+        """Pick as many pages of a host as whoever has the lease can visit in its time."""
+        delay, most = self._pacing.delay_of(host), wish.pages_per_host
+        if delay > 0.0:
+            most = min(most, max(int(DELAYS_SHARE * seconds / delay), 1))
+        while by_host[host] < most and len(picked) < wish.limit:
+            page = self._queues.more_of(host)
+            if page is None:
+                return
+            self._pick_one(page, picked, by_host)
+
+    def _pick_one(self, page: Page, picked: list[Page], by_host: Counter[str]) -> None:
+        if page.number in self._frontier:
+            by_host[page.host] += 1
+            picked.append(page)
+        else:
+            # It was removed while it waited.
+            self._held.pop(page.number, None)
+            self._queues.done(page.host)
+
+    def _next_of(self, hosts: Iterable[str]) -> Page | None:
+        found = (self._queues.next_of(host) for host in hosts)
+        return next((page for page in found if page is not None), None)
+
+    def restore(self, rows: Iterable[LeaseRow], visited: Callable[[LeaseRow], set[int]]) -> None:
+        """Continue with the leases that an earlier process granted.
+
+        Args:
+            rows: The leases.
+            visited: Returns those of a lease's pages that were visited since it was granted.
+        """
+        now = self._clock.now()
+        for row in rows:
+            self._finished.add(row.id)
+            if row.deadline <= now:
+                continue
+            done = visited(row)
+            pages = [
+                number for number in row.pages if number in self._frontier and number not in done
+            ]
+            for page in self._store.store.pages(pages).values():
+                self._held[page.number] = page
+                self._pacing.start_visit(page.host)
+            there = [number for number in pages if number in self._held]
+            if there:
+                self._frontier.frontier.hold(there)
+                self.leases.grant(row.id, there, row.granted_at, row.deadline, row.key)
+                self._finished.discard(row.id)
+
+    async def release(self, lease: str) -> int:
+        """End a lease early; return how many of its pages had not been reported."""
+        known = self.leases.get(lease)
+        pages = [] if known is None else self.leases.settle(lease, list(known.pages))
+        self._give_back(pages, self._clock.now())
+        self._finished.add(lease)
+        return len(pages)
+
+    def _end_leases(self, now: int) -> None:
+        for lease in self.leases.end(now):
+            LOGGER.info("a lease of %d pages has ended", len(lease.pages))
+            self.stats.ended_leases += 1
+            self._finished.add(lease.id)
+            self._give_back(lease.pages, now)
+
+    def _give_back(self, pages: Collection[int], now: int) -> None:
+        """Release pages that were leased and not reported; somebody may have asked their hosts."""
+        for number in pages:
+            page = self._held.pop(number, None)
+            if page is not None:
+                self._free(page.host)
+        self._frontier.release(pages, now)
+
+    def _free(self, host: str) -> None:
+        """Note that one of a host's pages is not on a lease any more: its delay begins."""
+        self._pacing.start_request(host)
+        self._pacing.end_request(host, self._clock.seconds())
+        self._queues.done(host)
+
+    # Reports
+
+    async def report(self, lease: str, reports: Sequence[Report]) -> list[Answer]:
+        """Learn from visits, and return what became of each report once it is written.
+
+        A report that is repeated, or comes late, does no harm: what is known already, or is being
+        found out by somebody else, is left alone.
+
+        Raises:
+            ArgumentError: A report does not say what was found; none is used.
+        """
+        for report in reports:
+            check_report(report)
+        now = self._clock.now()
+        self._end_leases(now)
+        known = self.leases.get(lease)
+        granted = _granted(lease) if known is None else round(known.granted)
+        if granted is None or granted > now:
+            return [Answer.UNKNOWN] * len(reports)
+        settled = set(self.leases.settle(lease, [report.page for report in reports]))
+        if known is not None and not known.pages:
+            self._finished.add(lease)
+        pages = {number: self._held[number] for number in settled}
+        self._reporting.update(pages)
+        late: list[int] = []
+        try:
+            others = [report.page for report in reports if report.page not in settled]
+            answers = await self._late(granted, others, late)
+            if late:
+                pages |= await self._store.call(self._store.store.pages, late)
+            visits = [
+                await self._read(pages.pop(report.page), report, granted, late=report.page in late)
+                for report in reports
+                if report.page in pages
+            ]
+            await self._record(visits)
+        finally:
+            self._reporting.difference_update(settled, late)
+        seen = set[int]()
+        found = [self._answer(one.page, settled, answers, seen) for one in reports]
+        self.stats.reports.update(found)
+        return found
+
+    @staticmethod
+    def _answer(page: int, settled: set[int], answers: dict[int, Answer], seen: set[int]) -> Answer:
+        is_again = page in seen
+        seen.add(page)
+        answer = Answer.RECORDED if page in settled else answers[page]
+        return Answer.DUPLICATE if is_again and answer is Answer.RECORDED else answer
+
+    async def _late(
+        self, granted: int, numbers: Sequence[int], late: list[int]
+    ) -> dict[int, Answer]:
+        """Decide about reports of pages that are not on the lease, or not any more.
+
+        Pages that nobody has visited since, or is about to, are taken, and added to ``late``.
+        """
+        if not numbers:
+            return {}
+        visited = await self._store.call(self._tables.visited_since, numbers, granted)
+        answers = {}
+        for number in dict.fromkeys(numbers):
+            if number in visited or number in self._reporting:
+                answers[number] = Answer.DUPLICATE
+            elif number in self._held or number in self._taking:
+                answers[number] = Answer.SUPERSEDED
+            elif number not in self._frontier:
+                answers[number] = Answer.UNKNOWN
+            else:
+                answers[number] = Answer.RECORDED
+                late.append(number)
+        if late:
+            self._frontier.frontier.hold(late)
+            # What was returned to the budget when the lease ended.
+            self._frontier.frontier.spend(len(late))
+            self._reporting.update(late)
+        return answers
+
+    async def _read(self, page: Page, report: Report, granted: int, *, late: bool) -> Visit:
+        """Return the visit that a report is about, and pace its host."""
+        host = page.host
+        response = response_of(report, page, granted, self._clock.now())
+        if report.crawl_delay is not None:
+            delay = min(report.crawl_delay, self._settings.max_crawl_delay)
+            self._note_delay(host, delay)
+        if not late:
+            self._free(host)
+        seconds = self._pacing.backoff(host, response)
+        self._frontier.limit_host(host, self._pacing.delay_of(host))
+        self._queues.release()
+        if seconds > 0.0:
+            self.stats.closed[host] = self._frontier.defer(host, response.at, seconds)
+            dropped = [waiting.number for waiting in self._queues.drop(host)]
+            for number in dropped:
+                self._held.pop(number, None)
+            self._frontier.release(dropped, response.at)
+            self._pacing.refuse(host, response.status, seconds, self._clock.seconds())
+        return await read_report(self._visitor, page, report, response)
+
+    async def _record(self, visits: Sequence[Visit]) -> None:
+        """Write visits together with those of other reports that wait."""
+        for visit in visits:
+            self._recorder.add(visit)
+        async with self._writing:
+            if self._recorder:
+                await self._record_batch()
+
+    async def _record_batch(self) -> None:
+        batch = self._recorder.take_batch()
+        numbers = [visit.page.number for visit in batch]
+        known = [visit for visit in batch if visit.page.number in self._frontier]
+        # What was asked for is spent, though its page was removed meanwhile.
+        lost = sum(
+            visit.response.requests for visit in batch if visit.page.number not in self._frontier
+        )
+        # From here on the pages can be taken again.
+        for number in numbers:
+            self._held.pop(number, None)
+        try:
+            written = await self._recorder.write(known, Spent(self._clock.now(), lost=lost))
+        except StoreError as error:
+            self._fail(error)
+            raise
+        for visit in written:
+            self.stats.count(visit)
+        self._waking.settle(written)
+        self._learning.note(written)
+        if self._settings.neighbours:
+            self._frontier.note_activity(written)
+        await self._discovery.learn(written)
+        self._recorder.release(batch)
+
+    # Hosts
+
+    def delay_of(self, host: str) -> float:
+        """Return the seconds between two requests to a host: as set, or as robots.txt asks."""
+        return max(self._settings.delay_of(host), self._crawl_delays.get(host, 0.0))
+
+    def _note_delay(self, host: str, delay: float) -> None:
+        if delay != self._crawl_delays.get(host, 0.0):
+            self._crawl_delays[host] = delay
+            self._pacing.set_delay(host, delay)
+            kept = {host: _DELAY.pack(delay)}
+            self._store.call_later(self._store.store.keep, CRAWL_DELAY, kept)
+
+    # From time to time
+
+    @property
+    def stopping(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Stop soon."""
+        self._stopping.set()
+
+    def set_budget(self, budget: float) -> None:
+        """Change the requests per day from now on."""
+        self._frontier.frontier.set_budget(budget, days(self._clock.now()))
+        self._waking.set_budget(budget)
+        self.stats.set_budget(budget, self._clock.now())
+
+    async def run(self) -> None:
+        """Do what is to be done from time to time, until stopped."""
+        store = self._store.store
+        await self._store.call(store.set_meta, BUDGET, repr(self.stats.budget))
+        passing = self._clock.passing
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
+                group.create_task(self._every(WAKING_EVERY, self._waking.wake))
+                group.create_task(self._every(REFIT_EVERY, self._learning.refit))
+                group.create_task(self._every(passing(LEASES_EVERY), self._keep_leases))
+                group.create_task(self._every(passing(KEEP_EVERY), self._keep))
+                group.create_task(self._every(passing(PRICE_EVERY), self._publish_price))
+                group.create_task(self._every(passing(TROUBLE_EVERY), self._count_trouble))
+        except* RecrawlError as failed:
+            raise failed.exceptions[0] from None
+        await self._keep(self._clock.now())
+        await self._keep_leases(self._clock.now())
+        if self._failed is not None:
+            raise self._failed
+
+    async def _every(self, seconds: float, task: Callable[[int], Awaitable[None]]) -> None:
+        while not self.stopping:
+            await task(self._clock.now())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._clock.real(self._clock.wait(seconds))):
+                    await self._stopping.wait()
+
+    async def _keep_leases(self, now: int) -> None:
+        """End leases, and forget those of which no page is out."""
+        self._end_leases(now)
+        self.stats.now = now
+        self.stats.under_way = self.leases.out
+        finished, self._finished = self._finished, set()
+        rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
+        if rows:
+            await self._store.call(self._tables.keep_leases, rows)
+
+    async def _keep(self, _now: int) -> None:
+        """Keep what was learned about hosts and folders for the next run."""
+        await self._discovery.keep_trust()
+        for what, clocks in self._frontier.take_clocks().items():
+            if clocks:
+                await self._store.call(self._store.store.keep, what, clocks)
+
+    async def _publish_price(self, _now: int) -> None:
+        """Let other processes know what a visit must be worth."""
+        price = self._frontier.frontier.price
+        if price > 0.0:
+            await self._store.call(self._store.store.set_meta, PRICE, repr(price))
+
+    async def _count_trouble(self, _now: int) -> None:
+        self.stats.trouble = await self._store.call(self._store.store.trouble)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failed = self._failed or error
+        self.stop()
+
+
+def _granted(lease: str) -> int | None:
+    """Return when a lease was granted, in microseconds; None if it is not one of ours.
+
+    >>> _granted("ff-0123456789abcdef"), _granted("somebody's")
+    (255, None)
+    """
+    at, dash, _ = lease.partition("-")
+    try:
+        return int(at, 16) if dash else None
+    except ValueError:
+        return None
+
+
+def _known_delays(kept: dict[str, bytes]) -> dict[str, float]:
+    sized = {host: value for host, value in kept.items() if len(value) == _DELAY.size}
+    return {host: _DELAY.unpack(value)[0] for host, value in sized.items()}

@@ -1,0 +1,396 @@
+"""What handlers may ask of a running crawl or scheduler, and have it do."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import final
+
+from recrawl.clock import Clock
+from recrawl.crawler.cost_share import CostShare
+from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
+from recrawl.crawler.load import CrawlFrontier, days
+from recrawl.crawler.loop import Crawl
+from recrawl.crawler.page_list import Wanted
+from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
+from recrawl.crawler.settings import Settings
+from recrawl.crawler.stats import Stats
+from recrawl.crawler.status import price_of
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.errors import AddressError, ArgumentError, StoreError
+from recrawl.records import RESTING, Page
+from recrawl.scheduling.leases import Lease
+from recrawl.service.auth import FailedLogins, Sessions, Tokens
+from recrawl.service.keeping_up import KeepingUp
+from recrawl.service.page_index import PageIndex, PageSlice
+from recrawl.service.problems import ProblemError
+from recrawl.service.reports import Report
+from recrawl.service.scheduler import Answer, Leased, Scheduler, Wish
+from recrawl.service.store_reader import StoreReader
+from recrawl.store.changes import Cursor, PageChange
+from recrawl.store.listing import HostCounts
+from recrawl.store.rows import Added, LoggedVisit, SitemapFile, Spending, Totals, Trouble
+from recrawl.store.sqlite import SqliteStore
+from recrawl.urls import canonical
+
+#: Microseconds.
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+#: Real seconds between two looks for new changes.
+POLL_SECONDS = 0.25
+#: Where a reader of changes begins that knows nothing.
+START = "start"
+#: The share of the time that adding up what is due may take.
+MAX_COST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class ServiceStatus:
+    """What there is, what is being done, and whether it keeps up.
+
+    Attributes:
+        now: The present, in microseconds.
+        began: When the process began, in microseconds.
+        crawls: Whether the process fetches pages itself; otherwise others lease them.
+        budget: Requests per day.
+        pages: Pages that are kept fresh.
+        price: What a visit must be worth, importance times days; None before that is known.
+        keeping_up: Whether visits come when they are due.
+        totals: What the store holds.
+        trouble: How many pages are not well.
+        last_day: What was spent in the last 24 hours, in whole hours.
+        stats: Counts since the process began.
+    """
+
+    now: int
+    began: int
+    crawls: bool
+    budget: float
+    pages: int
+    price: float | None
+    keeping_up: KeepingUp
+    totals: Totals
+    trouble: Trouble
+    last_day: Spending
+    stats: Stats
+
+
+@dataclass(frozen=True)
+class PageDetails:
+    """One page.
+
+    Attributes:
+        explanation: What is believed about it, and when it is visited next and why.
+        visits: Its latest visits, newest first.
+        changed_at: When it was last found to have changed, or first found; None if never.
+    """
+
+    explanation: Explanation
+    visits: list[LoggedVisit]
+    changed_at: int | None
+
+
+@final
+class Service:
+    """A running crawl or scheduler, for handlers of requests; all of them go through it.
+
+    Everything is called in the event loop. Reading has a connection and a thread of its own;
+    writing goes through the thread of the crawl, in turn.
+
+    Args:
+        settings: The crawler's settings.
+        clock: What the crawl goes by.
+        frontier: The frontier of the store's pages.
+        writer: The thread that writes to the store.
+        store: The store, which only that thread uses.
+        reader: The store, for reading.
+        work: What is done with the frontier: the crawl, or a scheduler for others.
+
+    Attributes:
+        stats: Counts of the crawl, or of what others reported.
+        crawls: Whether this process fetches pages itself.
+        tokens: Who may use the service.
+        sessions: Browsers that have logged in.
+        failed: Failed logins.
+        stopping: Set when the process is about to end, so that nobody keeps it waiting.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        frontier: CrawlFrontier,
+        writer: StoreThread,
+        store: SqliteStore,
+        reader: StoreReader,
+        work: Crawl | Scheduler,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.frontier = frontier
+        self.stats = work.stats
+        self.crawls = isinstance(work, Crawl)
+        self._work = work
+        self.tokens = Tokens(reader.store.service.tokens)
+        self.sessions = Sessions()
+        self.failed = FailedLogins()
+        self.index = PageIndex(settings.store)
+        self.stopping = asyncio.Event()
+        self._writer = writer
+        self._store = store
+        self._reader = reader
+        self._began = clock.now()
+        self._kept_up: KeepingUp | None = None
+        self._keeping_up_cost = CostShare(MAX_COST_SHARE)
+
+    # Reading
+
+    @property
+    def price(self) -> Price | None:
+        """What a visit must be worth; None before that is known."""
+        value = self.frontier.frontier.price
+        return Price(value, is_now=True) if value > 0.0 else None
+
+    async def status(self) -> ServiceStatus:
+        """Return what there is, what is being done, and whether it keeps up."""
+        now = self.clock.now()
+
+        def read(store: SqliteStore) -> tuple[Totals, Trouble, Spending]:
+            return store.totals(), store.trouble(), store.spent(now - DAY + HOUR)
+
+        totals, trouble, last_day = await self._reader.call(read)
+        price = self.price
+        return ServiceStatus(
+            now=now,
+            began=self._began,
+            crawls=self.crawls,
+            budget=self.stats.budget,
+            pages=len(self.frontier),
+            price=None if price is None else price.value,
+            keeping_up=self.keeping_up(),
+            totals=totals,
+            trouble=trouble,
+            last_day=last_day,
+            stats=self.stats,
+        )
+
+    def keeping_up(self) -> KeepingUp:
+        """Return whether visits come when they are due; with millions of pages, a while ago."""
+        began = time.monotonic()
+        if self._kept_up is None or self._keeping_up_cost.is_due(began):
+            self._kept_up = KeepingUp.of(self.frontier.frontier, days(self.clock.now()))
+            ended = time.monotonic()
+            self._keeping_up_cost.spend(ended, ended - began)
+        return self._kept_up
+
+    async def pages(self, wanted: Wanted, *, text: str = "", offset: int = 0) -> PageSlice:
+        """Return a part of a list of pages."""
+        now = self.clock.now()
+        price = self.price or await self._reader.call(price_of, is_now=True)
+        return await self._reader.call(
+            self.index.list, wanted, price, now, text=text, offset=offset
+        )
+
+    async def page(self, url: str, visits: int = 20) -> PageDetails:
+        """Return one page: what is believed about it, and its latest visits.
+
+        Raises:
+            ProblemError: There is no such page.
+        """
+        address, now = _canonical(url), self.clock.now()
+        live = self.price
+
+        def read(store: SqliteStore) -> PageDetails | None:
+            page = store.page(address)
+            if page is None:
+                return None
+            price = live or price_of(store, is_now=True)
+            limits = self.settings.site_of(page.url).limits
+            explanation = explain(page, store.belief(page.number), price, now, limits)
+            history = store.history(page.number, visits)
+            return PageDetails(explanation, history, store.changed_at(page))
+
+        found = await self._reader.call(read)
+        if found is None:
+            raise _unknown(address)
+        return found
+
+    async def hosts(self) -> list[HostCounts]:
+        """Return the hosts, those with the most pages first."""
+        return await self._reader.call(SqliteStore.host_counts)
+
+    def delay_of(self, host: str) -> float:
+        """Return the seconds between two requests to a host."""
+        return self._work.delay_of(host)
+
+    @property
+    def leases(self) -> list[Lease]:
+        """The leases that have not ended, in the order in which they were granted."""
+        return [] if isinstance(self._work, Crawl) else list(self._work.leases)
+
+    async def sitemaps(self) -> list[SitemapFile]:
+        """Return sitemaps and feeds, those that cannot be read first."""
+        return await self._reader.call(SqliteStore.sitemaps)
+
+    async def cursor(self, since: str | None) -> Cursor:
+        """Return the cursor that a text means: a cursor, ``start``, or None for the end.
+
+        Raises:
+            ArgumentError: This is no cursor.
+        """
+        if since is None:
+            return await self._reader.call(lambda store: store.feed.end())
+        if since == START:
+            return await self._reader.call(lambda store: store.feed.start())
+        return Cursor.parse(since)
+
+    async def changes(self, cursor: Cursor, limit: int, wait: float = 0.0) -> list[PageChange]:
+        """Return what follows a cursor; if that is nothing, wait for it for some real seconds.
+
+        Raises:
+            ProblemError: Changes after the cursor have been dropped, or it is of another store.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait
+        while True:
+            try:
+                found = await self._reader.call(lambda store: store.feed.read(cursor, limit))
+            except StoreError as error:
+                raise ProblemError(HTTPStatus.GONE, str(error)) from None
+            left = until - loop.time()
+            if found or left <= 0.0 or self.stopping.is_set():
+                return found
+            await asyncio.sleep(min(POLL_SECONDS, left))
+
+    # Writing
+
+    async def add(self, pages: Sequence[tuple[str, float | None]]) -> Added:
+        """Add pages to keep fresh, all or none; known ones take the importance, if one is given.
+
+        Raises:
+            ProblemError: A URL cannot be crawled.
+        """
+        try:
+            new = [
+                named_page(url, None if weight is None else checked_importance(weight))
+                for url, weight in pages
+            ]
+        except (AddressError, ArgumentError) as error:
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
+        wanted = list(with_initial_importance(new, self.settings))
+        return await self._writer.call(self._store.add, wanted, self.clock.now())
+
+    async def remove(self, urls: Sequence[str]) -> int:
+        """Remove pages with their visits and copies; return how many were there.
+
+        Raises:
+            ProblemError: A URL cannot be understood.
+        """
+        addresses = [_canonical(url) for url in urls]
+        removed = await self._writer.call(self._store.remove, addresses, self.clock.now())
+        return len(removed)
+
+    async def recheck(self, url: str) -> None:
+        """Have a page visited before all others that have a copy.
+
+        Raises:
+            ProblemError: There is no such page.
+        """
+        page = await self.known(url)
+        if page.state in RESTING:
+            await self.add([(page.url, None)])
+        else:
+            self.frontier.hurry(page)
+
+    async def signal(self, signals: Sequence[tuple[str, float]]) -> int:
+        """Use evidence that pages have changed; return how many of them are known.
+
+        Args:
+            signals: URLs, and the share of the chance of being fresh that the evidence leaves.
+
+        Raises:
+            ProblemError: A URL cannot be understood.
+        """
+        keep = {_canonical(url): share for url, share in signals}
+        known = await self._reader.call(lambda store: store.pages_at(keep))
+        pages = [page for page in known.values() if page.number in self.frontier]
+        if pages:
+            self.frontier.frontier.signal(
+                [page.number for page in pages],
+                days(self.clock.now()),
+                [keep[page.url] for page in pages],
+            )
+        return len(pages)
+
+    async def set_budget(self, budget: float) -> None:
+        """Change the requests per day, until the process ends."""
+        self._work.set_budget(budget)
+        await self._writer.call(self._store.set_meta, BUDGET, repr(budget))
+
+    # For other crawlers
+
+    async def lease(self, wish: Wish) -> Leased:
+        """Lease pages.
+
+        Raises:
+            ProblemError: This process fetches pages itself.
+        """
+        return await self._scheduler().lease(wish)
+
+    async def report(self, lease: str, reports: Sequence[Report]) -> list[Answer]:
+        """Learn from visits to leased pages.
+
+        Raises:
+            ProblemError: This process fetches pages itself.
+            ArgumentError: A report does not say what was found.
+        """
+        return await self._scheduler().report(lease, reports)
+
+    async def release(self, lease: str) -> int:
+        """End a lease; return how many of its pages had not been reported.
+
+        Raises:
+            ProblemError: This process fetches pages itself.
+        """
+        return await self._scheduler().release(lease)
+
+    def _scheduler(self) -> Scheduler:
+        if isinstance(self._work, Crawl):
+            raise ProblemError(
+                HTTPStatus.CONFLICT,
+                "this process fetches pages itself; `recrawl serve` leases them to other crawlers",
+            )
+        return self._work
+
+    async def set_importance(self, url: str, importance: float) -> None:
+        """Change the importance of a page.
+
+        Raises:
+            ProblemError: There is no such page.
+        """
+        page = await self.known(url)
+        await self.add([(page.url, importance)])
+
+    async def known(self, url: str) -> Page:
+        """Return a page.
+
+        Raises:
+            ProblemError: There is no such page.
+        """
+        address = _canonical(url)
+        page = await self._reader.call(lambda store: store.page(address))
+        if page is None:
+            raise _unknown(address)
+        return page
+
+
+def _canonical(url: str) -> str:
+    try:
+        return canonical(url)
+    except AddressError as error:
+        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
+
+
+def _unknown(url: str) -> ProblemError:
+    return ProblemError(HTTPStatus.NOT_FOUND, f"{url}: this page is not here; add it first")

@@ -1,0 +1,106 @@
+"""What a service keeps in the store: tokens of those who may use it, and leases of pages."""
+
+import hashlib
+import json
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from recrawl.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Somebody who may use a service.
+
+    Attributes:
+        name: What people call it.
+        digest: Of the token itself, which is not kept.
+        access: What it allows: ``read``, ``crawl`` or ``admin``.
+        created_at: When it was made, in microseconds.
+    """
+
+    name: str
+    digest: bytes
+    access: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    """Pages that a crawler has leased.
+
+    Attributes:
+        id: The lease's id.
+        key: The key of the request for it, if it had one.
+        granted_at: When it was granted, in microseconds.
+        deadline: When it ends, in microseconds.
+        pages: The numbers of the pages that are out.
+    """
+
+    id: str
+    key: str | None
+    granted_at: int
+    deadline: int
+    pages: tuple[int, ...]
+
+
+def token_digest(token: str) -> bytes:
+    """Return what is kept of a token; it is random and long, so that one round is enough.
+
+    >>> token_digest("").hex()[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+@final
+class ServiceTables:
+    """Tokens and leases.
+
+    Args:
+        database: The store's database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def tokens(self) -> list[Token]:
+        """Return all tokens in order of name."""
+        return [Token(*row) for row in self._database.rows("tokens")]
+
+    def add_token(self, token: Token) -> bool:
+        """Add a token; return False if the name is taken."""
+        values = token.name, token.digest, token.access, token.created_at
+        return bool(self._database.execute("add_token", *values))
+
+    def revoke_token(self, name: str) -> bool:
+        """Remove a token; return whether there was one of this name."""
+        return bool(self._database.execute("revoke_token", name))
+
+    def leases(self) -> list[LeaseRow]:
+        """Return the leases of which pages are out, in the order in which they were granted."""
+        found = []
+        for lease, key, granted_at, deadline, packed in self._database.rows("leases"):
+            pages = array("q", packed)
+            found.append(LeaseRow(lease, key, granted_at, deadline, tuple(pages)))
+        return found
+
+    def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
+        """Write leases as they are now; those of which no page is out are forgotten."""
+        kept, dropped = [], []
+        for one in leases:
+            if one.pages:
+                pages = array("q", one.pages).tobytes()
+                kept.append((one.id, one.key, one.granted_at, one.deadline, pages))
+            else:
+                dropped.append((one.id,))
+        with self._database.transaction():
+            self._database.execute_many("keep_lease", kept)
+            self._database.execute_many("drop_lease", dropped)
+
+    def visited_since(self, pages: Sequence[int], at: int) -> set[int]:
+        """Return those of the pages that were visited since a time."""
+        rows = self._database.rows("visited_since", json.dumps(list(pages)), at)
+        return {page for (page,) in rows}

@@ -1,0 +1,156 @@
+"""A service without threads and sockets: requests go straight to the application."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from crawler.fakes import VirtualExecutor
+from virtual_time import clock as virtual_clock
+
+from recrawl.clock import Clock
+from recrawl.crawler.build import load
+from recrawl.crawler.settings import Settings, load_settings
+from recrawl.hosts import host_of
+from recrawl.service.app import create_app
+from recrawl.service.auth import Access, add_token
+from recrawl.service.scheduler import Scheduler
+from recrawl.service.service import Service
+from recrawl.service.serving import open_scheduler, open_service
+from recrawl.store.rows import NewPage
+from recrawl.store.sqlite import SqliteStore
+
+API = "/api/v1"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A response."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - as JSON has it
+        return json.loads(self.body)
+
+
+@dataclass
+class Served:
+    """A service and its application.
+
+    Attributes:
+        service: The service.
+        scheduler: What is behind it.
+        app: The application.
+        tokens: A token for each kind of access, by name.
+        store: The store.
+    """
+
+    service: Service
+    scheduler: Scheduler
+    app: Any
+    store: SqliteStore
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,  # noqa: ANN401 - as JSON has it
+        *,
+        token: str | None = "admin",  # noqa: S107 - the name of one
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+        **query: Any,  # noqa: ANN401
+    ) -> Answered:
+        """Make a request; a token is named by its access, or given."""
+        sent = {"host": "127.0.0.1:8321"} | (headers or {})
+        if token is not None:
+            sent |= {"authorization": f"Bearer {self.tokens.get(token, token)}"}
+        data = raw
+        if data is None and body is not None:
+            data = json.dumps(body).encode()
+            sent |= {"content-type": "application/json"}
+        return await asgi(self.app, method, path, sent, data or b"", urlencode(query, doseq=True))
+
+    async def api(self, method: str, path: str, body: Any = None, **query: Any) -> Any:  # noqa: ANN401
+        """Make a request that must succeed; return what is in the response."""
+        answered = await self.ask(method, API + path, body, **query)
+        assert answered.status == 200, answered.body
+        return answered.json
+
+
+async def asgi(
+    app: Any,  # noqa: ANN401 - ASGI has no types of its own
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+    query: str,
+) -> Answered:
+    """Make a request to an ASGI application."""
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 50_000),
+        "server": ("127.0.0.1", 8321),
+    }
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answered(sent[0]["status"], found, content)
+
+
+def settings_in(folder: Path, **settings: str) -> Settings:
+    given = {"store": str(folder / "recrawl.db"), "parse_processes": "1", **settings}
+    return load_settings(given, environ={}, file="/dev/null")
+
+
+def fill(store: SqliteStore, urls: Iterable[str], at: int = 0) -> None:
+    store.add([NewPage(url, host_of(url)) for url in urls], at)
+
+
+@asynccontextmanager
+async def served(
+    settings: Settings, urls: Iterable[str] = (), clock: Clock | None = None
+) -> AsyncIterator[Served]:
+    """Serve a store in virtual time, with a token for each kind of access."""
+    clock = clock or virtual_clock()
+    executor = VirtualExecutor({})
+    with SqliteStore.open(settings.store, create=True) as store, store.lock():
+        fill(store, urls)
+        tokens = {}
+        known = {token.name for token in store.service.tokens()}
+        for access in Access:
+            name = access.name.lower()
+            if name in known:
+                store.service.revoke_token(name)
+            tokens[name] = add_token(store.service, name, access, 0)
+        frontier = load(store, settings, clock.now())
+        async with (
+            open_scheduler(frontier, store, settings, clock, executor) as (scheduler, thread),
+            open_service(settings, clock, frontier, thread, store, scheduler, executor) as service,
+        ):
+            yield Served(service, scheduler, create_app(service), store, tokens)
