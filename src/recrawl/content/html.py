@@ -1,7 +1,10 @@
 """From bytes to text and to a tree, however hostile the page."""
 
 import re
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 from w3lib.encoding import (
     html_body_declared_encoding,
@@ -44,17 +47,23 @@ _FLAT = frozenset(
 #: Formatting elements, which the parser reopens in every block until they are closed.
 _REOPENED = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 
-#: With fewer tags than this, nothing takes long.
-_FEW_TAGS = 2_000
+#: With no more start tags than this, nothing takes long.
 _MAX_DEPTH = 2_000
 _MAX_ATTRIBUTES = 2_000
 #: Elements that reopening may create.
 _MAX_REOPENED = 1_000_000
+#: Tags that are looked at one by one; if more are doubtful, all of the page is scanned.
+_FEW = 100
 #: A tag with too many attributes is at least this long.
 _LONG = 16_000
 #: In pages longer than this, every tag is checked: one with a hundred thousand attributes could
 #: escape the quick check and take minutes to parse. In shorter pages it takes seconds at worst.
 _LARGE = 500_000
+
+_Bytes: TypeAlias = npt.NDArray[np.uint8]
+_Positions: TypeAlias = npt.NDArray[np.intp]
+_IS_LETTER = np.array([bytes([code]).isalpha() for code in range(256)])
+_OPENS_VALUE = np.array([code in b"= \t\n\f\r" for code in range(256)])
 
 #: Python's codecs that no page is written in; some take quadratic time.
 _NOT_FOR_PAGES = frozenset(
@@ -68,8 +77,7 @@ _ATTRIBUTE = re.compile(rb"""[^\s/>=]++(?:\s*+=\s*+(?:"[^"]*+"?|'[^']*+'?|[^\s>"
 # A whole tag, as the HTML tokenizer reads it, or a comment. Matches at every "<" followed by a
 # letter, so that the search is linear.
 _WHOLE_TAG = re.compile(
-    rb"<(?:[a-zA-Z](?:[\s/]++|[^\s/>=][^\s/>=]*+"
-    rb"""|=\s*+(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+)?+)*+"""
+    rb"""<(?:[a-zA-Z](?:[^>=]++|=\s*+(?:"[^"]*+"?+|'[^']*+'?+|[^\s>"'][^\s>]*+)?+)*+"""
     rb"|!--(?:[^-]++|-(?!->))*+)"
 )
 
@@ -164,13 +172,14 @@ def is_parsable(page: bytes) -> bool:
     >>> is_parsable(b"<div>" * 10_000)
     False
     """
-    if len(page) > _LARGE and _has_huge_tag(page):
+    # Arrays, as loops over all tags would take as long as parsing.
+    codes = np.frombuffer(page + b"<__", np.uint8)
+    at = np.flatnonzero(codes == ord("<"))[:-1]
+    if _has_huge_tag(page, codes, at):
         return False
-    parts = page.split(b"<")
-    long = [part for part in parts if len(part) > _LONG]
-    if any(map(_may_be_huge_tag, long)) and _has_huge_tag(page):
-        return False
-    return len(parts) <= _FEW_TAGS or not _nests_deeply(_TAG.findall(page))
+    if np.count_nonzero(codes[at + 1] != ord("/")) <= _MAX_DEPTH:
+        return True
+    return not _nests_deeply(_TAG.findall(page))
 
 
 def crude_lines(page: bytes) -> list[str]:
@@ -183,15 +192,49 @@ def crude_lines(page: bytes) -> list[str]:
     ]
 
 
+def _has_huge_tag(page: bytes, codes: _Bytes, at: _Positions) -> bool:
+    """Whether a tag has many attributes; ``at`` is where each "<" is."""
+    ends = np.append(at[1:], len(page))
+    long = np.flatnonzero(ends - at > _LONG).tolist()
+    parts = (page[at[number] + 1 : ends[number]] for number in long)
+    may_be = any(map(_may_be_huge_tag, parts))
+    if not may_be and len(page) <= _LARGE:
+        return False
+    doubtful = _doubtful_tags(codes, at).tolist()
+    tags = (
+        _WHOLE_TAG.findall(page)
+        if may_be or len(doubtful) > _FEW
+        else [_WHOLE_TAG.match(page, start)[0] for start in doubtful]  # type: ignore[index]
+    )
+    return any(_has_many_attributes(tag) for tag in tags if len(tag) > _LONG and tag[1:2] != b"!")
+
+
 def _may_be_huge_tag(part: bytes) -> bool:
-    """Whether what follows a "<" may be a tag with many attributes: a quick check."""
+    """Whether what follows a "<", up to the next, may be a tag with many attributes."""
     is_tag = b">" not in part[:_LONG] and part[:1].isalpha()
-    return is_tag and len(_ATTRIBUTE.findall(part)) > _MAX_ATTRIBUTES
+    return is_tag and _has_many_attributes(part)
 
 
-def _has_huge_tag(page: bytes) -> bool:
-    long = (tag for tag in _WHOLE_TAG.findall(page) if len(tag) > _LONG and tag[1:2] != b"!")
-    return any(len(_ATTRIBUTE.findall(tag)) > _MAX_ATTRIBUTES for tag in long)
+def _has_many_attributes(tag: bytes) -> bool:
+    return len(_ATTRIBUTE.findall(tag)) > _MAX_ATTRIBUTES
+
+
+def _doubtful_tags(codes: _Bytes, at: _Positions) -> _Positions:
+    """Return where tags begin that may go on behind the first ">", or are long before it.
+
+    A tag goes on only if the last quotation mark before the ">" opens a value, so that it stands
+    after "=" or a space.
+    """
+    starts: _Positions = at[_IS_LETTER[codes[at + 1]]]
+    closing = np.append(np.flatnonzero(codes == ord(">")), len(codes) + _LONG)
+    first = closing[np.searchsorted(closing, starts)]
+    is_doubtful: npt.NDArray[np.bool_] = first - starts > _LONG
+    for quote in b"\"'":
+        quotes = np.append(0, np.flatnonzero(codes == quote))
+        last = quotes[np.searchsorted(quotes, first) - 1]
+        is_doubtful |= (last > starts) & _OPENS_VALUE[codes[last - 1]]
+    doubtful: _Positions = starts[is_doubtful]
+    return doubtful
 
 
 def _nests_deeply(tags: list[bytes]) -> bool:

@@ -90,7 +90,7 @@ def steady_link(href: str) -> str:
         href = _SESSION_IN_PATH.sub("", href)
     rest, hash_mark, fragment = href.partition("#")
     address, mark, query = rest.partition("?")
-    if len(address) >= _MIN_RANDOM:
+    if len(address) >= _MIN_RANDOM and _NUMBER.search(address):
         address = "/".join("#" if is_random(part) else part for part in address.split("/"))
     if mark:
         # In any order: some servers shuffle them.
@@ -113,7 +113,7 @@ def is_random(value: str) -> bool:
     >>> is_random("my-summer-of-2026-in-words"), is_random("internationalisation2")
     (False, False)
     """
-    if not _TOKEN.fullmatch(value):
+    if len(value) < _MIN_RANDOM or not _TOKEN.fullmatch(value):
         return False
     if _UUID.search(value):
         return True

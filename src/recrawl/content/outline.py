@@ -6,11 +6,10 @@ one is said of all.
 """
 
 import re
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable
 from hashlib import blake2b
 from html import unescape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -21,10 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # As the parser writes them: attribute values in double quotes, "<" in texts escaped.
-_TAG = re.compile(r'(<(?:!--[\s\S]*?--|[^<>"]*(?:"[^"]*"[^<>"]*)*)>)')
+_TAG = re.compile(r'(<(?:!--[\s\S]*?--|[^<>"]*+(?:"[^"]*+"[^<>"]*+)*+)>)')
 _HAS_DIGIT = re.compile(r"\d").search
 _INLINE = frozenset(INLINE)
-_UNWRAPPED = [tag for tag in INLINE if tag != "a"]
 _VOID = frozenset(
     "area base basefont bgsound br col embed frame hr img input keygen param source track".split()
 )
@@ -34,11 +32,12 @@ _MAX_DEPTH = 200
 _LINK = "\x02"
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
-#: Cannot occur in a text: HTML has no way to write it.
-_BREAK = "\0"
+#: Tags and lines that are remembered, each of at most so many characters.
+_REMEMBERED, _MAX_LENGTH = 8_192, 300
+
+_Value = TypeVar("_Value")
 
 
-@dataclass(slots=True, eq=False)
 class Element:
     """All elements of a page that have the same path.
 
@@ -49,26 +48,30 @@ class Element:
             digits, which may be random, and its role.
         hint: Its role, id and classes, verbatim, and its tag if that is not of HTML.
         depth: The number of elements around it.
-        path: Hash of the names on the path to it.
         is_watched: Whether the user wants it watched, whatever it looks like.
     """
 
-    tag: str = ""
-    parent: "Element | None" = None
-    name: str = ""
-    hint: str = ""
-    depth: int = 0
-    path: bytes = b""
-    is_watched: bool = False
-    children: "dict[str, Element]" = field(default_factory=dict)
+    __slots__ = ("_path", "depth", "hint", "is_watched", "name", "parent", "tag")
 
-    def child(self, tag: "_Tag") -> "Element":
-        """Add a child and return it."""
-        path = blake2b(self.path + tag.name.encode(errors="replace"), digest_size=8).digest()
-        watched = self.is_watched or tag.name.endswith(WATCHED)
-        child = Element(tag.opens, self, tag.name, tag.hint, self.depth + 1, path, watched)
-        self.children[tag.name] = child
-        return child
+    def __init__(
+        self, tag: str = "", parent: "Element | None" = None, name: str = "", hint: str = ""
+    ) -> None:
+        self.tag = tag
+        self.parent = parent
+        self.name = name
+        self.hint = hint
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.is_watched: bool = parent is not None and (parent.is_watched or name.endswith(WATCHED))
+        self._path: bytes | None = None
+
+    @property
+    def path(self) -> bytes:
+        """Hash of the names on the path to it."""
+        if self._path is None:
+            around = b"" if self.parent is None else self.parent.path
+            named = around + self.name.encode(errors="replace")
+            self._path = b"" if self.parent is None else blake2b(named, digest_size=8).digest()
+        return self._path
 
     def ancestors(self) -> "Iterator[Element]":
         """Iterate over the element itself and the elements around it, inside out."""
@@ -110,66 +113,91 @@ class _Tag(NamedTuple):
     is_inline: bool = False
 
 
-_IS_LINK = True
+#: An element with those inside it, by name.
+_Node = tuple[Element, dict[str, "_Node"]]
+
+_IS_LINK, _NO_LINK = True, False
 _COMMENT, _LINE_BREAK = _Tag(is_inline=True), _Tag()
 
 
 def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901 - one pass, and every call costs
     """Return the blocks of a page in document order: its lines of text, then its links."""
-    page = Element()
-    tree.unwrap_tags(_UNWRAPPED)
     body = tree.body
     if body is None or not (html := body.html):
         return []
-    parts = _TAG.split(html)
     lines, links = list[tuple[str, Element, float]](), list[Block]()
     pending = list[tuple[str, Element]]()
-    stack, element = list[Element](), page
+    page = element, inside = Element(), dict[str, _Node]()
+    stack = list[_Node]()
     line, linked, in_link = list[str](), 0, False
-    for text, raw in zip(parts[::2], parts[1::2], strict=False):
+    parts = iter(_TAG.split(html))
+    for text, raw in zip(parts, parts, strict=False):
         if text and (line or not text.isspace()):
             line.append(text)
             if in_link:
                 linked += len(text) - text.count(" ")
-        tag = _read_tag(raw)
-        if tag.is_inline:
-            if tag.href is not None:
-                pending.append((tag.href, element))
-            in_link = tag.opens == "a" or (in_link and tag.closes != "a")
+        opens, closes, name, hint, href, is_inline = _TAGS[raw]
+        if is_inline:
+            if href is not None:
+                pending.append((href, element))
+            in_link = opens == "a" or (in_link and closes != "a")
             continue
         if line:
-            whole = "".join(line)
-            letters = len(whole) - whole.count(" ")
-            lines.append((whole, element, linked / letters if letters else 0.0))
+            whole = "".join(line) if len(line) > 1 else line[0]
+            share = linked / ((len(whole) - whole.count(" ")) or 1) if linked else 0.0
+            lines.append((whole, element, share))
             line, linked = [], 0
         if pending:
             share = lines[-1][2] if lines and lines[-1][1] is element else 1.0
-            links += [Block(href, inside, _IS_LINK, share) for href, inside in pending]
+            links += [Block(href, around, _IS_LINK, share) for href, around in pending]
             pending = []
-        if tag.opens:
-            stack.append(element)
+        if opens:
+            stack.append((element, inside))
             if len(stack) <= _MAX_DEPTH:
-                element = element.children.get(tag.name) or element.child(tag)
-        elif tag.closes == element.tag or len(stack) > _MAX_DEPTH:
-            element = stack.pop() if stack else page
+                node = inside.get(name)
+                if node is None:
+                    node = inside[name] = Element(opens, element, name, hint), {}
+                element, inside = node
+        elif closes == element.tag or len(stack) > _MAX_DEPTH:
+            element, inside = stack.pop() if stack else page
     return _blocks(lines) + links
 
 
 def _blocks(lines: list[tuple[str, Element, float]]) -> list[Block]:
     """Return the lines that have text, without what is never content."""
-    if not lines:
-        return []
-    texts = steady_text(_BREAK.join([text for text, _, _ in lines])).split(_BREAK)
     return [
-        Block(line, element, linked=share)
-        for text, (_, element, share) in zip(texts, lines, strict=True)
-        if (line := " ".join((unescape(text) if "&" in text else text).split()))
+        Block(line, element, _NO_LINK, share)
+        for text, element, share in lines
+        if (line := _LINES[text])
     ]
 
 
-@lru_cache(maxsize=4096)
+class _Remembered(dict[str, _Value], Generic[_Value]):
+    """What a function makes of strings: two readings of a page, and its site, share most of them.
+
+    Unlike that of `functools`, it keeps no long strings, which a hostile page could fill it with.
+    """
+
+    def __init__(self, function: Callable[[str], _Value]) -> None:
+        self._function = function
+
+    def __missing__(self, text: str) -> _Value:
+        value = self._function(text)
+        if len(text) <= _MAX_LENGTH:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[text] = value
+        return value
+
+
+def _line(text: str) -> str:
+    """Return a line without what is never content, and without needless whitespace."""
+    text = steady_text(text) if _HAS_DIGIT(text) else text
+    return " ".join((unescape(text) if "&" in text else text).split())
+
+
 def _read_tag(raw: str) -> _Tag:
-    """Read a tag as the parser writes it; the pages of a site share most of theirs."""
+    """Read a tag as the parser writes it."""
     if raw.startswith("</"):
         tag = raw[2:-1]
         return _Tag(closes=tag, is_inline=tag in _INLINE)
@@ -209,3 +237,6 @@ def _link(raw: str, href: str) -> str:
     href = steady_link(unescape(href) if "&" in href else href)
     title = _attribute(raw, ' title="')
     return f"{href} {' '.join(steady_text(unescape(title)).split())}" if title else href
+
+
+_TAGS, _LINES = _Remembered(_read_tag), _Remembered(_line)

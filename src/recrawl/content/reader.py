@@ -99,16 +99,17 @@ class Content:
 
     def fingerprint(self, ignored: frozenset[bytes] = frozenset()) -> Fingerprint:
         """Return the fingerprint, without ignored blocks."""
-        own = "\n".join(
-            masked(block.key) if kind is Kind.BESIDE else block.key
-            for block, kind in self.own(ignored)
+        lines = list(zip(self.texts, self.whose, strict=True))
+        if ignored:
+            own = [(block.key, kind) for block, kind in self.own(ignored)]
+        else:
+            own = [pair for pair in lines if pair[1] <= Kind.BESIDE]
+        others = [text for text, kind in lines if kind > Kind.BESIDE]
+        beside = Kind.BESIDE
+        said = [masked(text) if kind is beside else text for text, kind in own]
+        parts = (
+            digest_of("\n".join(texts).encode(errors="surrogatepass")) for texts in (said, others)
         )
-        others = "\n".join(
-            block.key
-            for block, kind in zip(self.blocks, self.whose, strict=True)
-            if kind > Kind.BESIDE
-        )
-        parts = (digest_of(text.encode(errors="surrogatepass")) for text in (own, others))
         return Fingerprint(self.kind, next(parts) + next(parts)[:8])
 
     def difference(self, copy: "Content", ignored: frozenset[bytes] = frozenset()) -> Change | None:
