@@ -36,6 +36,7 @@ from recrawl.store.rows import (
     Totals,
     Trouble,
 )
+from recrawl.store.webhooks import Webhooks
 
 
 @final
@@ -52,6 +53,7 @@ class SqliteStore:
 
     Attributes:
         feed: What became of copies, in order.
+        webhooks: Who is sent what the feed has.
 
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
@@ -64,6 +66,7 @@ class SqliteStore:
         self._database = database
         self._retention = retention
         self.feed = ChangeFeed(database)
+        self.webhooks = Webhooks(database, self.feed)
         self._running = threading.Lock()
 
     @classmethod
