@@ -37,10 +37,13 @@ def environ(settings: dict[str, str]) -> dict[str, str]:
 
 
 def start(
-    *arguments: str, settings: dict[str, str] | None = None, often: bool = False
+    *arguments: str,
+    settings: dict[str, str] | None = None,
+    often: bool = False,
+    before: str = "",
 ) -> "subprocess.Popen[str]":
-    """Start the program."""
-    program = ["-c", _OFTEN if often else _PATIENT]
+    """Start the program; ``before`` is Python that is run first."""
+    program = ["-c", before + (_OFTEN if often else _PATIENT)]
     return subprocess.Popen(
         [sys.executable, *program, *arguments],
         stdout=subprocess.PIPE,

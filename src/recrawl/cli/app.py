@@ -37,6 +37,7 @@ from recrawl.cli.commands.simulate import simulate
 from recrawl.cli.commands.status import status
 from recrawl.cli.commands.token import token
 from recrawl.cli.commands.trace import trace
+from recrawl.cli.commands.webhook import webhook
 from recrawl.cli.help import Command, Group
 from recrawl.cli.output import complain, discard_output, output_problem, say_as_is
 from recrawl.errors import RecrawlError
@@ -136,6 +137,7 @@ app.command(cls=Command)(show)
 app.command(cls=Command)(get)
 app.command(cls=Command)(changes)
 app.command(cls=Command)(diff)
+app.add_typer(webhook, name="webhook")
 app.add_typer(export, name="export")
 app.command(cls=Command)(remove)
 app.command(cls=Command)(backup)

@@ -135,6 +135,27 @@ class Lasting:
             discard_output()
 
 
+def wait_while_read(seconds: float) -> None:
+    """Wait, but not on if nobody reads standard output any more, as after ``| head -1``.
+
+    Raises:
+        BrokenPipeError: The reader has closed the pipe.
+    """
+    import select
+    import time
+
+    # A pipe whose reader is gone has an error, which is reported unasked; whatever cannot be
+    # polled, such as the output of a test, is waited for.
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+    except (AttributeError, OSError, ValueError):
+        time.sleep(seconds)
+        return
+    if poll.poll(seconds * 1_000):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def discard_output() -> None:
     """Let what is still buffered for standard output go nowhere, rather than fail again."""
     with suppress(OSError, ValueError):

@@ -34,6 +34,8 @@ from recrawl.crawler.status import Status, read_status
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
+from recrawl.crawler.webhook_receiver import SendLimits
+from recrawl.crawler.webhook_sender import WebhookSender
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.http.access import Access
 from recrawl.http.fetch import Fetcher
@@ -271,7 +273,11 @@ async def _crawl(
         stop_on_signals(crawl)
         on_start(crawl)
         try:
-            async with _change_hook(settings), beside(crawl, frontier, thread, store):
+            async with (
+                _change_hook(settings),
+                _webhooks(settings, access),
+                beside(crawl, frontier, thread, store),
+            ):
                 return await crawl.run(seconds)
         finally:
             parse_pool.close()
@@ -286,6 +292,22 @@ async def _change_hook(settings: Settings) -> AsyncIterator[None]:
     with SqliteStore.open(settings.store) as store:
         store.narrow_cache()
         async with ChangeHook(settings.on_change, store).running():
+            yield
+
+
+@asynccontextmanager
+async def _webhooks(settings: Settings, access: Callable[[str], Access]) -> AsyncIterator[None]:
+    """Send changes to webhooks beside the block."""
+    with SqliteStore.open(settings.store) as store:
+        store.narrow_cache()
+        sender = WebhookSender(
+            store,
+            agent_of(settings),
+            send_limits_of(settings),
+            retention=retention_of(settings),
+            proxy=lambda url: access(url).proxy,
+        )
+        async with sender.running():
             yield
 
 
@@ -324,6 +346,13 @@ def retention_of(settings: Settings) -> Retention:
         settings.keep_changes,
         round(settings.keep_for * MICROSECONDS_A_DAY) or None,
         settings.keep_versions,
+    )
+
+
+def send_limits_of(settings: Settings) -> SendLimits:
+    """Return the limits on sending to webhooks."""
+    return SendLimits(
+        settings.webhook_connections, settings.webhook_timeout, settings.webhook_attempts
     )
 
 

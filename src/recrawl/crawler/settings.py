@@ -206,6 +206,27 @@ class Settings:
     on_change: str = setting(
         "", TEXT, "Command that is run for each change, with a line of JSON on standard input."
     )
+    webhook_connections: int = setting(
+        "1",
+        COUNT,
+        "Maximum number of concurrent requests to one webhook.",
+        minimum=1,
+        maximum="100",
+    )
+    webhook_timeout: float = setting(
+        "15s",
+        SECONDS,
+        "Time limit for a webhook's receiver to answer.",
+        minimum=0.001,
+        maximum="10m",
+    )
+    webhook_attempts: int = setting(
+        "8",
+        COUNT,
+        "Attempts after which a message that a webhook's receiver does not accept is given up.",
+        minimum=1,
+        maximum="1000000",
+    )
     half_life: float = setting(
         "365d",
         DURATION,

@@ -169,13 +169,14 @@ class HttpClient:
         self._slots = asyncio.Semaphore(limits.connections)
         self._idle = _IdleConnections(limits.idle_connections)
         self._loop = asyncio.get_running_loop()
-        self._usual = _lines(
-            {
-                "User-Agent": agent,
-                "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
-                "Accept-Encoding": "gzip, deflate",
-            }
-        )
+        accept = {
+            "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+            "Accept-Encoding": "gzip, deflate",
+        }
+        self._usual = {
+            "GET": _lines({"User-Agent": agent, **accept}),
+            "POST": _lines({"User-Agent": agent, "Accept": "*/*"}),
+        }
 
     async def close(self) -> None:
         """Close all connections."""
@@ -204,36 +205,63 @@ class HttpClient:
             FetchError: There was no response, or it could not be read.
             DroppedError: A connection that had been kept open was closed without a response.
         """
+        return await self._send(url, headers, max_bytes, proxy, pack=pack)
+
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, proxy: Proxy | None = None
+    ) -> Response:
+        """Send a body; return the response without its own. Redirects are not followed.
+
+        Raises:
+            FetchError: There was no response.
+            DroppedError: A connection that had been kept open was closed without a response; the
+                server may have received the body all the same.
+        """
+        return await self._send(url, headers, 0, proxy, body)
+
+    async def _send(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        max_bytes: int,
+        proxy: Proxy | None,
+        body: bytes | None = None,
+        *,
+        pack: bool = False,
+    ) -> Response:
         attempt = Attempt()
+        # The path of a webhook may be a secret.
+        shown = f"GET {url}" if body is None else f"POST to {host_of(url)}"
         async with self._slots:
             try:
                 target = target_of(url)
+                data = self._request_bytes(url, target, headers, proxy, body)
                 response = await self._exchange(
-                    url, target, headers, max_bytes, proxy, attempt, pack=pack
+                    url, target, data, max_bytes, proxy, attempt, pack=pack, drop=body is not None
                 )
             except (*_FAILURES, ConnectError, ProxyError) as error:
                 problem = _as_fetch_error(error, attempt, self._limits, proxy)
-                _log.debug("GET %s failed: %s", url, problem)
+                _log.debug("%s failed: %s", shown, problem)
                 raise problem from None
         if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("GET %s: %d, %d bytes", url, response.status, response.transferred)
+            _log.debug("%s: %d, %d bytes", shown, response.status, response.transferred)
         return response
 
     async def _exchange(
         self,
         url: str,
         target: Target,
-        headers: Mapping[str, str],
+        data: bytes,
         max_bytes: int,
         proxy: Proxy | None,
         attempt: Attempt,
         *,
         pack: bool,
+        drop: bool,
     ) -> Response:
         """Send a request on a connection that is kept open, or on a new one, and read on."""
         deadline = self._loop.time() + self._limits.total_timeout
         key = target.is_secure, target.authority, proxy and proxy.url
-        data = self._request_bytes(url, target, headers, proxy)
         connection = self._idle.take(key, self._loop.time())
         if connection is None:
             connection = await self._open(target, proxy, attempt, deadline)
@@ -244,7 +272,7 @@ class HttpClient:
                 if connection.requests > 1:
                     raise DroppedError from None
                 raise
-            response = await self._read(url, connection, max_bytes, deadline, pack=pack)
+            response = await self._read(url, connection, max_bytes, deadline, pack=pack, drop=drop)
         except BaseException:
             connection.close()
             raise
@@ -255,15 +283,23 @@ class HttpClient:
         return response
 
     def _request_bytes(
-        self, url: str, target: Target, headers: Mapping[str, str], proxy: Proxy | None
+        self,
+        url: str,
+        target: Target,
+        headers: Mapping[str, str],
+        proxy: Proxy | None,
+        body: bytes | None,
     ) -> bytes:
         path, login = target.path, b""
         if proxy is not None and not target.is_secure:
             # A request over https is for the site; only the one that opens the tunnel is for the
             # proxy.
             path, login = url.partition("#")[0], _lines(_login(proxy))
-        start = f"GET {path} HTTP/1.1\r\nHost: {target.authority}\r\n".encode("ascii")
-        return b"".join((start, self._usual, login, _lines(headers), b"\r\n"))
+        method = "GET" if body is None else "POST"
+        start = f"{method} {path} HTTP/1.1\r\nHost: {target.authority}\r\n".encode("ascii")
+        length = b"" if body is None else _lines({"Content-Length": str(len(body))})
+        usual = self._usual[method]
+        return b"".join((start, usual, login, _lines(headers), length, b"\r\n", body or b""))
 
     async def _open(
         self, target: Target, proxy: Proxy | None, attempt: Attempt, deadline: float
@@ -310,11 +346,18 @@ class HttpClient:
         return Connection(self._limits.max_headers, self._limits.max_header_bytes)
 
     async def _read(
-        self, url: str, connection: Connection, max_bytes: int, deadline: float, *, pack: bool
+        self,
+        url: str,
+        connection: Connection,
+        max_bytes: int,
+        deadline: float,
+        *,
+        pack: bool,
+        drop: bool,
     ) -> Response:
         """Read a response; if it is not a page, just enough to reuse the connection."""
         body, headers, status = None, decoded(connection.headers), connection.status
-        if status in _WITH_PAGE:
+        if status in _WITH_PAGE and not drop:
             encoding = next((v for name, v in headers if name.lower() == "content-encoding"), None)
             body, truncated, received = await read_body(
                 connection,

@@ -37,6 +37,7 @@ from recrawl.store.rows import (
     Totals,
     Trouble,
 )
+from recrawl.store.webhooks import Webhooks
 
 
 @final
@@ -54,6 +55,7 @@ class SqliteStore:
     Attributes:
         feed: What became of copies, in order.
         service: What a service keeps: tokens, and leases of pages.
+        webhooks: Who is sent what the feed has.
 
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
@@ -67,6 +69,7 @@ class SqliteStore:
         self._retention = retention
         self.feed = ChangeFeed(database)
         self.service = ServiceTables(database)
+        self.webhooks = Webhooks(database, self.feed)
         self._running = threading.Lock()
 
     @classmethod

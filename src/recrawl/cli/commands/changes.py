@@ -1,6 +1,5 @@
 """``recrawl changes``: what became of pages, for indexes and other readers."""
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +13,7 @@ from recrawl.cli.crawl_options import (
     time_since,
 )
 from recrawl.cli.options import check_choice
-from recrawl.cli.output import complain
+from recrawl.cli.output import complain, wait_while_read
 from recrawl.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -74,7 +73,13 @@ def changes(
 
     show = PRINTERS[format_]
     with SqliteStore.open(path) as opened, suppress(KeyboardInterrupt):
-        cursor = _cursor(opened.feed, since, is_short=format_ == "table" and limit is None)
+        if since is not None:
+            cursor = cursor_of(opened.feed, since)
+        elif format_ == "table" and limit is None:
+            oldest, end = opened.feed.oldest(), opened.feed.end()
+            cursor = max(oldest, end._replace(serial=end.serial - SHOWN))
+        else:
+            cursor = opened.feed.oldest()
         for found in _batches(opened.feed, cursor, limit, follow=follow):
             show(found)
 
@@ -92,24 +97,22 @@ def _batches(
             cursor = found[-1].cursor
             left = None if left is None else left - len(found)
         elif follow:
-            time.sleep(POLL_SECONDS)
+            wait_while_read(POLL_SECONDS)
         else:
             return
 
 
-def _cursor(feed: "ChangeFeed", since: str | None, *, is_short: bool) -> "Cursor":
+def cursor_of(feed: "ChangeFeed", since: str) -> "Cursor":
     """Return the cursor that an option means: a cursor, a time, or a time ago."""
     from recrawl.store.changes import Cursor
 
-    oldest = feed.oldest()
-    if since is None:
-        return Cursor(max(feed.end().serial - SHOWN, oldest.serial)) if is_short else oldest
     if since.strip().lower() == START:
         return feed.start()
     try:
         return Cursor.parse(since)
     except ArgumentError:
         pass
+    oldest = feed.oldest()
     cursor = feed.since(time_since("--since", since, "1042, start"))
     if cursor == oldest and oldest.serial > 0:
         complain("changes may have been dropped since then; the first one kept follows")

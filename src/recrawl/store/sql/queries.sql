@@ -717,3 +717,94 @@ SELECT number FROM pages WHERE instr(url, ?) > 0;
 -- Count the pages of each host, by state.
 SELECT hosts.name, count(*), sum(state = 1), sum(state = 2), sum(state = 3), sum(failures > 0)
 FROM pages JOIN hosts ON hosts.number = pages.host GROUP BY pages.host ORDER BY 2 DESC, 1;
+
+-- name: add_webhook
+-- Add a webhook, unless its URL is one already.
+INSERT INTO webhooks (url, key, secret, allow_private, added_at, cursor) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (url) DO NOTHING;
+
+-- name: webhooks
+-- List webhooks, with how many messages wait and how many failed for good.
+SELECT
+    number, url, key, secret, allow_private, added_at, cursor, missed, received, received_at,
+    failing_since, error, disabled,
+    (SELECT count(*) FROM webhook_messages WHERE webhook = number AND state = 0),
+    (SELECT count(*) FROM webhook_messages WHERE webhook = number AND state = 1)
+FROM webhooks ORDER BY number;
+
+-- name: drop_webhook_messages_of
+-- Forget the messages of a webhook that is removed.
+DELETE FROM webhook_messages WHERE webhook = ?;
+
+-- name: drop_webhook
+-- Remove a webhook.
+DELETE FROM webhooks WHERE number = ?;
+
+-- name: set_webhook_disabled
+-- Disable a webhook, or enable it, which lets it be tried at once.
+UPDATE webhooks SET disabled = ?1, error = ?1, failing_since = NULL WHERE number = ?2;
+
+-- name: note_webhook
+-- Keep how far the changes have been sent to a webhook, and how that went.
+UPDATE webhooks SET
+    cursor = ?, received = received + ?, received_at = coalesce(?, received_at),
+    failing_since = ?, error = ?
+WHERE number = ?;
+
+-- name: move_webhook
+-- Pass over changes that were dropped before they were sent.
+UPDATE webhooks SET cursor = ?, missed = missed + ? WHERE number = ?;
+
+-- name: clear_missed
+-- Forget how many changes were missed, as the receiver knows now.
+UPDATE webhooks SET missed = missed - ? WHERE number = ?;
+
+-- name: due_messages
+-- Find messages to try again, for each page only the first: those behind it wait.
+SELECT serial, page, url, id, body, attempts, tried_at, error FROM webhook_messages AS due
+WHERE webhook = ?1 AND state = 0 AND next_at <= ?2 AND NOT EXISTS (
+    SELECT 1 FROM webhook_messages AS earlier
+    WHERE earlier.webhook = ?1 AND earlier.url = due.url AND earlier.serial < due.serial
+)
+ORDER BY next_at, serial, page LIMIT ?3;
+
+-- name: waiting_urls
+-- Find which of some pages have messages that were not delivered; URLs are passed as JSON.
+SELECT url, max(state) FROM webhook_messages
+WHERE webhook = ? AND url IN (SELECT value FROM json_each(?)) GROUP BY url;
+
+-- name: keep_message
+-- Keep a message that was not delivered, or what came of trying it again.
+INSERT INTO webhook_messages
+    (webhook, serial, page, url, id, body, state, attempts, tried_at, next_at, error)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (webhook, serial, page) DO UPDATE SET
+    state = excluded.state, attempts = excluded.attempts, tried_at = excluded.tried_at,
+    next_at = excluded.next_at, error = excluded.error;
+
+-- name: drop_message
+-- Forget a message that was received.
+DELETE FROM webhook_messages WHERE webhook = ? AND serial = ? AND page = ?;
+
+-- name: give_up_page
+-- Give up all messages about a page, so that none overtakes another.
+UPDATE webhook_messages SET state = 1 WHERE webhook = ? AND url = ?;
+
+-- name: failed_messages
+-- List messages that failed for good, and those behind them.
+SELECT serial, page, url, id, body, attempts, tried_at, error FROM webhook_messages
+WHERE webhook = ? AND state = 1 ORDER BY serial, page LIMIT ?;
+
+-- name: resend_messages
+-- Have messages that failed for good sent again: those about one page, or all.
+UPDATE webhook_messages SET state = 0, attempts = 0, tried_at = NULL, next_at = 0
+WHERE webhook = ?1 AND state = 1 AND (?2 IS NULL OR url = ?2);
+
+-- name: messages_to_drop
+-- Find messages that failed for good, and are too old or too many.
+SELECT serial, page FROM webhook_messages WHERE webhook = ?1 AND state = 1 AND (
+    tried_at < ?2 OR (webhook, serial, page) IN (
+        SELECT webhook, serial, page FROM webhook_messages WHERE webhook = ?1 AND state = 1
+        ORDER BY serial DESC, page DESC LIMIT -1 OFFSET ?3
+    )
+) LIMIT ?4;
