@@ -1,9 +1,16 @@
 """What a page was seen to do, in few bytes."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
+from recrawl.content.compare import MAX_IGNORED, compare
 from recrawl.content.history import History
+from recrawl.content.reader import Reader
+from recrawl.records import Page, Response
 
 keys = st.binary(min_size=8, max_size=8)
 digests = st.binary(min_size=4, max_size=4)
@@ -29,3 +36,25 @@ def test_the_newest_suspects_are_kept() -> None:
     suspects = tuple((bytes([number] * 8), 1) for number in range(100))
     kept = History(suspects=suspects).to_bytes()
     assert History.from_bytes(kept).suspects == suspects[-18:]
+
+
+def learned_after_dates(ignored: int) -> frozenset[bytes]:
+    """Return what a page ignores that tells a new date at every visit, besides so many keys."""
+    reader = Reader("text")
+    prose = "<p>What this page is about, in a sentence that is long enough to be prose, or two.</p>"
+    bodies = [f"{prose}<h5>Read on 2026-03-{day:02}</h5>".encode() for day in range(1, 6)]
+    keys = frozenset(number.to_bytes(8, "big") for number in range(ignored))
+    page = Page(1, "https://example.org/", "example.org")
+    page = compare(page, Response(page.url, 200, 1, body=bodies[0]), reader).page
+    page = replace(page, ignored=keys)
+    page = replace(page, fingerprint=reader.read(bodies[0]).fingerprint(keys))
+    for at, (before, body) in enumerate(pairwise(bodies), 2):
+        page = compare(page, Response(page.url, 200, at, body=body), reader, before).page
+    return page.ignored - keys
+
+
+@pytest.mark.parametrize(("ignored", "learned"), [(0, 1), (MAX_IGNORED - 1, 1), (MAX_IGNORED, 0)])
+def test_a_page_that_ignores_as_much_as_it_may_learns_no_slow_noise(
+    ignored: int, learned: int
+) -> None:
+    assert len(learned_after_dates(ignored)) == learned
