@@ -7,6 +7,7 @@ from fastapi import FastAPI
 
 from recrawl.service.api import changes, leases, login, pages, status
 from recrawl.service.api.needs import ALWAYS
+from recrawl.service.dashboard.routes import add_dashboard
 from recrawl.service.guard import Guard
 from recrawl.service.problems import Problem, add_handlers
 from recrawl.service.service import Service
@@ -46,6 +47,7 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
     app.include_router(login.router)
     for module in (pages, leases, changes, status):
         app.include_router(module.router, prefix=PREFIX, responses=ALWAYS)
+    add_dashboard(app, service)
     _describe_problems(app)
     app.add_middleware(
         Guard,

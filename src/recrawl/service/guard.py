@@ -9,10 +9,10 @@ from collections.abc import Collection
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from recrawl.service.auth import FailedLogins, Sessions, Tokens, User
 from recrawl.service.problems import problem_response
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "recrawl_session"
-#: Paths that need neither token nor session.
-PUBLIC = ("/health", "/login")
+#: Paths that need neither token nor session; what is in the folder is no secret.
+PUBLIC, PUBLIC_FOLDER = ("/health", "/login"), "/static/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Bytes of a request's body: reports carry the bodies of pages.
 MAX_BYTES, MAX_REPORT_BYTES = 1_000_000, 64_000_000
@@ -127,7 +127,7 @@ class Guard:
         cookie = cookie_of(headers)
         user = None if cookie is None else self._sessions.find(cookie)
         if user is None or (user.name and not self._tokens.has(user.name)):
-            return None, unauthorized()
+            return None, (_to_login(scope) if _shows_page(scope, headers) else unauthorized())
         return user, None
 
 
@@ -137,7 +137,20 @@ def is_public(path: str) -> bool:
     >>> is_public("/login"), is_public("/loginx"), is_public("/api/v1/pages")
     (True, False, False)
     """
-    return path in PUBLIC
+    return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
+
+
+def _shows_page(scope: "Scope", headers: Headers) -> bool:
+    """Whether somebody looks at one of our pages with a browser."""
+    is_page = scope["method"] == "GET" and not scope["path"].startswith("/api/")
+    return is_page and "text/html" in headers.get("accept", "")
+
+
+def _to_login(scope: "Scope") -> Response:
+    """Return the way to the login, which leads back to where somebody wanted to go."""
+    asked = scope.get("query_string", b"").decode("latin-1")
+    target = scope["path"] + (f"?{asked}" if asked else "")
+    return RedirectResponse(f"/login?{urlencode({'next': target})}", HTTPStatus.SEE_OTHER)
 
 
 def unauthorized() -> Response:

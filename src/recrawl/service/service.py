@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import final
+from typing import Concatenate, ParamSpec, TypeVar, final
 
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
@@ -33,6 +33,9 @@ from recrawl.store.listing import HostCounts
 from recrawl.store.rows import Added, LoggedVisit, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore
 from recrawl.urls import canonical
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Microseconds.
 HOUR = 3_600_000_000
@@ -215,6 +218,12 @@ class Service:
         if found is None:
             raise _unknown(address)
         return found
+
+    async def read(
+        self, function: Callable[Concatenate[SqliteStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function that reads the store, and return what it returns."""
+        return await self._reader.call(function, *args, **kwargs)
 
     async def hosts(self) -> list[HostCounts]:
         """Return the hosts, those with the most pages first."""
