@@ -24,9 +24,8 @@ COOKIE = "recrawl_session"
 #: Paths that need neither token nor session; what is in the folder is no secret.
 PUBLIC, PUBLIC_FOLDER = ("/health", "/login"), "/static/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-#: Bytes of a request's body: reports carry the bodies of pages.
-MAX_BYTES, MAX_REPORT_BYTES = 1_000_000, 64_000_000
-REPORTS = "/api/v1/reports"
+#: Bytes of a request's body: reports carry the bodies of pages, and a login a token.
+MAX_BYTES, MAX_PUBLIC_BYTES = 64_000_000, 10_000
 #: On every response. What is shown comes from anywhere, and must not be taken for a page.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -50,7 +49,7 @@ class Guard:
         app: The application.
         tokens: Who may use it.
         sessions: Browsers that have logged in.
-        failed: Failed logins.
+        wrong_tokens: Requests with a wrong token.
         names: What the Host header may be, without a port.
     """
 
@@ -59,13 +58,13 @@ class Guard:
         app: "ASGIApp",
         tokens: Tokens,
         sessions: Sessions,
-        failed: FailedLogins,
+        wrong_tokens: FailedLogins,
         names: Collection[str],
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._sessions = sessions
-        self._failed = failed
+        self._wrong_tokens = wrong_tokens
         self._names = frozenset(name.lower() for name in names)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -79,7 +78,7 @@ class Guard:
         if answer is not None:
             await answer(scope, receive, sender)
             return
-        limit = MAX_REPORT_BYTES if scope["path"] == REPORTS else MAX_BYTES
+        limit = _limit(scope)
         try:
             await self._app(scope, _limited(receive, limit), sender)
         except _TooLargeError:
@@ -95,10 +94,7 @@ class Guard:
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "the Host header does not name this service; `server_names` lists its names",
             )
-        length, limit = (
-            headers.get("content-length", "0"),
-            MAX_REPORT_BYTES if scope["path"] == REPORTS else MAX_BYTES,
-        )
+        length, limit = headers.get("content-length", "0"), _limit(scope)
         if not length.isdecimal() or int(length[:20]) > limit:
             return too_large(limit)
         is_safe = scope["method"] in SAFE
@@ -121,14 +117,18 @@ class Guard:
             if user is not None:
                 return user, None
             address = address_of(scope)
-            wait = self._failed.wait(address)
-            self._failed.note(address)
+            wait = self._wrong_tokens.wait(address)
+            self._wrong_tokens.note(address)
             return None, (too_many(wait) if wait else unauthorized())
         cookie = cookie_of(headers)
         user = None if cookie is None else self._sessions.find(cookie)
         if user is None or (user.name and not self._tokens.has(user.name)):
             return None, (_to_login(scope) if _shows_page(scope, headers) else unauthorized())
         return user, None
+
+
+def _limit(scope: "Scope") -> int:
+    return MAX_PUBLIC_BYTES if is_public(scope["path"]) else MAX_BYTES
 
 
 def is_public(path: str) -> bool:
