@@ -214,10 +214,7 @@ def test_a_page_that_was_found_needs_to_be_told_apart(tmp_path: Path) -> None:
         async with served(settings_in(tmp_path, budget="100/s"), [ONE]) as on:
             await asyncio.sleep(1.0)
             lease = await on.api("POST", "/leases", {})
-            sent = {"lease": lease["lease"], "reports": [{"page": 0, "status": 200}]}
-            answered = await on.ask("POST", "/api/v1/reports", sent)
-            assert answered.status == 422
-            assert "needs a body, a digest or changed" in answered.json["detail"]
+            assert await report(on, lease, {"page": 0, "status": 200}) == ["unclear"]
             assert await report(on, lease, found(lease["pages"][0])) == ["recorded"]
 
     run(main())
@@ -284,7 +281,7 @@ def test_a_page_removed_while_it_is_out_is_not_recorded(tmp_path: Path) -> None:
             await asyncio.sleep(1.0)
             lease = await on.api("POST", "/leases", {})
             gone = lease["pages"][0]
-            removed = await on.api("DELETE", "/pages", url=gone["url"])
+            removed = await on.api("POST", "/pages/remove", {"urls": [gone["url"]]})
             assert removed == {"removed": 1}
             await on.scheduler._discovery.apply_edits(0)  # noqa: SLF001
             answers = await report(on, lease, *map(found, lease["pages"]))

@@ -1,11 +1,15 @@
 """What a crawl counts while it runs."""
 
+import math
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
 from recrawl.store.rows import Trouble
 
+#: Upper bounds of the buckets that responses are counted in, by the seconds they took.
+TIMES = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, math.inf)
 #: How many of the slowest hosts are listed.
 SLOWEST = 5
 
@@ -50,6 +54,8 @@ class Stats:
         outages: Hosts and folders whose pages are all not found, and how many of them lately.
         newest: The last visit.
         failing_sitemaps: Sitemaps and feeds that could not be read, or not completely, and why.
+        times: Responses by how long they took: the bucket of `TIMES` that they are in.
+        seconds: How long all of them took together.
         reports: Reports of other crawlers, by what became of them.
         ended_leases: Leases whose deadline passed before all their pages were reported.
         allowed_before: Requests that budgets allowed before the present one.
@@ -77,6 +83,8 @@ class Stats:
     refused: int = 0
     trouble: Trouble = field(default_factory=Trouble)
     outages: dict[str, int] = field(default_factory=dict)
+    times: Counter[float] = field(default_factory=Counter)
+    seconds: float = 0.0
     reports: Counter[str] = field(default_factory=Counter)
     ended_leases: int = 0
     allowed_before: float = 0.0
@@ -117,6 +125,8 @@ class Stats:
             times = self.hosts.setdefault(visit.page.host, HostTimes())
             times.responses += 1
             times.seconds += response.seconds
+            self.times[TIMES[bisect_left(TIMES, response.seconds)]] += 1
+            self.seconds += response.seconds
         self.newest = visit
 
     def slowest(self) -> list[tuple[str, HostTimes]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.crawler.build import run_crawl
+from recrawl.crawler.build import Beside, run_crawl
 from recrawl.crawler.seeds import named_page
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
@@ -112,6 +112,7 @@ def run_demo(
     scenario: Scenario,
     store: str | os.PathLike[str],
     watch: Callable[[Snapshot], object] | None = None,
+    serve: Callable[[Settings], Beside] | None = None,
 ) -> DemoResult:
     """Crawl the demo web while its pages change, and return the result.
 
@@ -122,6 +123,8 @@ def run_demo(
         scenario: The pages and their changes.
         store: The path of the store to create.
         watch: Called from time to time.
+        serve: Returns what runs beside the crawl while pages change, such as a server that shows
+            it.
 
     Raises:
         KeyboardInterrupt: It was interrupted before pages began to change.
@@ -143,7 +146,13 @@ def run_demo(
                 ours = _truth(scenario, read_visits(opened, web.urls, began), _since(stats, began))
                 watch(Snapshot(stats, ours.seconds, seconds, ours, *rivals))
 
-        stats = run_crawl(_settings(store, budget), seconds=seconds, watch=watch and report)
+        settings = _settings(store, budget)
+        stats = run_crawl(
+            settings,
+            seconds=seconds,
+            watch=watch and report,
+            beside=serve and serve(settings),
+        )
         return _result(scenario, opened, web.urls, began, stats)
 
 

@@ -405,10 +405,22 @@ class Frontier:
         """Return when the copies of pages were made; −∞ without a copy."""
         return self._tables.pages["last_visit"][self._present("page", page)].copy()
 
+    def importance(self, page: ArrayLike) -> Floats:
+        """Return the importance of pages."""
+        return self._tables.pages["importance"][self._present("page", page)].copy()
+
     def belief(self, page: ArrayLike) -> Prior:
         """Return the beliefs about these pages' change rates."""
         pages = self._present("page", page)
         return Prior(self._tables.pages["shape"][pages], self._tables.pages["time"][pages])
+
+    def calibration(self) -> tuple[float, float]:
+        """Return the changes that recent visits found, and those that were expected of them.
+
+        Recent ones count more, and each host starts with a few of both, as equal numbers.
+        """
+        hosts = self._tables.hosts
+        return float(hosts["all_found"].sum()), float(hosts["all_expected"].sum())
 
     def expected_freshness(self, now: float) -> float:
         """Return the share of importance whose copies are expected to be fresh; 1 without pages."""

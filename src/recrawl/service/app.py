@@ -5,10 +5,12 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from recrawl.service.api import changes, leases, login, pages, status
+from recrawl.service.api import changes, leases, login, metrics, pages, planning, status
 from recrawl.service.api.needs import ALWAYS
+from recrawl.service.dashboard.routes import add_dashboard
 from recrawl.service.guard import Guard
 from recrawl.service.problems import Problem, add_handlers
+from recrawl.service.replaying import Replaying
 from recrawl.service.service import Service
 
 PREFIX = "/api/v1"
@@ -44,14 +46,17 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
     add_handlers(app)
     app.include_router(status.health)
     app.include_router(login.router)
-    for module in (pages, leases, changes, status):
+    app.include_router(metrics.router)
+    for module in (pages, leases, changes, planning, status):
         app.include_router(module.router, prefix=PREFIX, responses=ALWAYS)
+    add_dashboard(app, service)
     _describe_problems(app)
+    app.add_middleware(Replaying)
     app.add_middleware(
         Guard,
         tokens=service.tokens,
         sessions=service.sessions,
-        failed=service.failed,
+        wrong_tokens=service.wrong_tokens,
         names=names,
     )
     return app

@@ -31,6 +31,8 @@ MAX_SESSIONS = 1_000
 CODE_FOR = 900.0
 #: Failed logins from one address within this many seconds, after which it has to wait.
 MAX_FAILURES, FAILURES_WITHIN = 10, 60.0
+#: The same for requests with a wrong token: programs make many before somebody notices.
+MAX_WRONG_TOKENS = 1_000
 MAX_ADDRESSES = 10_000
 
 
@@ -193,6 +195,7 @@ class FailedLogins:
     """Failed logins by address: after too many of them, it has to wait.
 
     Args:
+        limit: How many failures there may be within `FAILURES_WITHIN` seconds.
         now: Returns seconds that never go back.
 
     >>> failed = FailedLogins(now=lambda: 0.0)
@@ -202,13 +205,16 @@ class FailedLogins:
     (60.0, 0.0)
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, limit: int = MAX_FAILURES, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._limit = limit
         self._now = now
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
 
     def note(self, address: str) -> None:
         """Note a failure."""
-        times = self._failures.setdefault(address, deque(maxlen=MAX_FAILURES))
+        times = self._failures.setdefault(address, deque(maxlen=self._limit))
         times.append(self._now())
         self._failures.move_to_end(address)
         while len(self._failures) > MAX_ADDRESSES:
@@ -217,6 +223,6 @@ class FailedLogins:
     def wait(self, address: str) -> float:
         """Return how many seconds an address has to wait before it may try again."""
         times = self._failures.get(address)
-        if times is None or len(times) < MAX_FAILURES:
+        if times is None or len(times) < self._limit:
             return 0.0
         return max(times[0] + FAILURES_WITHIN - self._now(), 0.0)

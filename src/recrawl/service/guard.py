@@ -9,10 +9,10 @@ from collections.abc import Collection
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from recrawl.service.auth import FailedLogins, Sessions, Tokens, User
 from recrawl.service.problems import problem_response
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "recrawl_session"
-#: Paths that need neither token nor session.
-PUBLIC = ("/health", "/login")
+#: Paths that need neither token nor session; what is in the folder is no secret.
+PUBLIC, PUBLIC_FOLDER = ("/health", "/login"), "/static/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-#: Bytes of a request's body: reports carry the bodies of pages.
-MAX_BYTES, MAX_REPORT_BYTES = 1_000_000, 64_000_000
-REPORTS = "/api/v1/reports"
+#: Bytes of a request's body: reports carry the bodies of pages, and a login a token.
+MAX_BYTES, MAX_PUBLIC_BYTES = 64_000_000, 10_000
 #: On every response. What is shown comes from anywhere, and must not be taken for a page.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -50,7 +49,7 @@ class Guard:
         app: The application.
         tokens: Who may use it.
         sessions: Browsers that have logged in.
-        failed: Failed logins.
+        wrong_tokens: Requests with a wrong token.
         names: What the Host header may be, without a port.
     """
 
@@ -59,13 +58,13 @@ class Guard:
         app: "ASGIApp",
         tokens: Tokens,
         sessions: Sessions,
-        failed: FailedLogins,
+        wrong_tokens: FailedLogins,
         names: Collection[str],
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._sessions = sessions
-        self._failed = failed
+        self._wrong_tokens = wrong_tokens
         self._names = frozenset(name.lower() for name in names)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -79,7 +78,7 @@ class Guard:
         if answer is not None:
             await answer(scope, receive, sender)
             return
-        limit = MAX_REPORT_BYTES if scope["path"] == REPORTS else MAX_BYTES
+        limit = _limit(scope)
         try:
             await self._app(scope, _limited(receive, limit), sender)
         except _TooLargeError:
@@ -95,10 +94,7 @@ class Guard:
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "the Host header does not name this service; `server_names` lists its names",
             )
-        length, limit = (
-            headers.get("content-length", "0"),
-            MAX_REPORT_BYTES if scope["path"] == REPORTS else MAX_BYTES,
-        )
+        length, limit = headers.get("content-length", "0"), _limit(scope)
         if not length.isdecimal() or int(length[:20]) > limit:
             return too_large(limit)
         is_safe = scope["method"] in SAFE
@@ -121,14 +117,18 @@ class Guard:
             if user is not None:
                 return user, None
             address = address_of(scope)
-            wait = self._failed.wait(address)
-            self._failed.note(address)
+            wait = self._wrong_tokens.wait(address)
+            self._wrong_tokens.note(address)
             return None, (too_many(wait) if wait else unauthorized())
         cookie = cookie_of(headers)
         user = None if cookie is None else self._sessions.find(cookie)
         if user is None or (user.name and not self._tokens.has(user.name)):
-            return None, unauthorized()
+            return None, (_to_login(scope) if _shows_page(scope, headers) else unauthorized())
         return user, None
+
+
+def _limit(scope: "Scope") -> int:
+    return MAX_PUBLIC_BYTES if is_public(scope["path"]) else MAX_BYTES
 
 
 def is_public(path: str) -> bool:
@@ -137,7 +137,20 @@ def is_public(path: str) -> bool:
     >>> is_public("/login"), is_public("/loginx"), is_public("/api/v1/pages")
     (True, False, False)
     """
-    return path in PUBLIC
+    return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
+
+
+def _shows_page(scope: "Scope", headers: Headers) -> bool:
+    """Whether somebody looks at one of our pages with a browser."""
+    is_page = scope["method"] == "GET" and not scope["path"].startswith("/api/")
+    return is_page and "text/html" in headers.get("accept", "")
+
+
+def _to_login(scope: "Scope") -> Response:
+    """Return the way to the login, which leads back to where somebody wanted to go."""
+    asked = scope.get("query_string", b"").decode("latin-1")
+    target = scope["path"] + (f"?{asked}" if asked else "")
+    return RedirectResponse(f"/login?{urlencode({'next': target})}", HTTPStatus.SEE_OTHER)
 
 
 def unauthorized() -> Response:

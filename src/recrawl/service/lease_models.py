@@ -1,20 +1,23 @@
 """What the API takes and returns about leases and reports."""
 
+import base64
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, Base64Bytes, BaseModel, Field, field_validator
+from pydantic import AwareDatetime, BaseModel, Field
 
 from recrawl.content.compare import wants_full
 from recrawl.scheduling.leases import Lease
-from recrawl.service.models import URL_EXAMPLE, Body, Url, when
+from recrawl.service.models import URL_EXAMPLE, Body, Flag, Url, when
 from recrawl.service.reports import Report
 from recrawl.service.scheduler import Answer, Leased, Wish
 
 MAX_LEASED, MAX_REPORTS = 5_000, 5_000
 MAX_PAGE = 2**31 - 2
 MAX_SECONDS = 86_400.0
+
+BASE64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 Header = Annotated[str, Field(max_length=8_192)]
 Seconds = Annotated[float, Field(ge=0.0, le=MAX_SECONDS, allow_inf_nan=False)]
@@ -142,8 +145,11 @@ class ReportIn(Body):
     etag: Header | None = None
     last_modified: Header | None = Field(None, examples=["Sat, 31 Jan 2026 12:00:00 GMT"])
     content_type: Header | None = Field(None, examples=["text/html; charset=utf-8"])
-    body: Base64Bytes | None = Field(
-        None, description="The content in Base64; it is compared, kept, and searched for links."
+    body: str | None = Field(
+        None,
+        pattern=BASE64,
+        description="The content in Base64; it is compared, kept, and searched for links.",
+        examples=["PHA+SGVsbG8="],
     )
     digest: str | None = Field(
         None,
@@ -151,22 +157,15 @@ class ReportIn(Body):
         description="Instead of a body: equal for contents that count as the same.",
         examples=["9f86d081884c7d65"],
     )
-    changed: bool | None = Field(None, description="Instead of both.", examples=[True])
+    changed: Flag | None = Field(None, description="Instead of both.", examples=[True])
     error: str | None = Field(None, max_length=1_000, description="Why there is no response.")
-    disallowed: bool = Field(False, description="Whether robots.txt forbids to visit it.")  # noqa: FBT003
+    disallowed: Flag = Field(False, description="Whether robots.txt forbids to visit it.")  # noqa: FBT003
     retry_after: Seconds | None = None
     crawl_delay: Seconds | None = Field(None, description="Seconds that robots.txt asks for.")
     requests: int = Field(1, ge=0, le=100, description="With redirects.")
     seconds: Seconds = Field(0.0, description="How long it took.")
     size: int | None = Field(None, ge=0, le=2**40, description="Bytes received.")
-    truncated: bool = False
-
-    @field_validator("fetched_at")
-    @classmethod
-    def _is_modern(cls, value: datetime | None) -> datetime | None:
-        if value is not None and not _YEARS[0] <= value.year <= _YEARS[1]:
-            raise ValueError("this is too long ago, or ahead")
-        return value
+    truncated: Flag = False
 
     def report(self) -> Report:
         """Return the report."""
@@ -181,7 +180,7 @@ class ReportIn(Body):
             at=None if self.fetched_at is None else round(self.fetched_at.timestamp() * 1e6),
             url=self.url,
             headers=tuple((name, value) for name, value in named if value is not None),
-            body=self.body,
+            body=None if self.body is None else base64.b64decode(self.body),
             digest=self.digest,
             changed=self.changed,
             error=self.error,
@@ -206,6 +205,3 @@ class ReportsOut(BaseModel):
     """What became of each report, in their order."""
 
     answers: list[Answer]
-
-
-_YEARS = 1990, 2200

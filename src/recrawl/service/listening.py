@@ -115,9 +115,10 @@ async def answering(
             """Leave signals to the crawl."""
             yield
 
+    app = create_app(service, names)
     options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off"}
     config = uvicorn.Config(
-        create_app(service, names),
+        app,
         server_header=False,
         timeout_graceful_shutdown=round(GRACE),
         **options,
@@ -125,9 +126,11 @@ async def answering(
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     server = Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
+    sampling = asyncio.create_task(app.state.live.run())
     try:
         yield
     finally:
         service.stopping.set()
         server.should_exit = True
         await task
+        await sampling

@@ -1,10 +1,12 @@
 """What the API takes and returns. Times are ISO 8601 in UTC, rates per day, delays in seconds."""
 
 import math
+import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from recrawl.crawler.page_list import ListedPage
 from recrawl.records import Outcome
@@ -16,8 +18,10 @@ from recrawl.store.rows import Added, LoggedVisit, SitemapFile
 URL_EXAMPLE = "https://example.org/news"
 MAX_URL = 8_192
 #: Pages that may be named in one request.
-MAX_PAGES = 10_000
+MAX_PAGES = 5_000
 MAX_IMPORTANCE = 1e12
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]", re.ASCII)
+MIN_BUDGET, MAX_BUDGET = 1e-3, 1e9
 
 
 def when(microseconds: int | None) -> datetime | None:
@@ -34,20 +38,16 @@ def finite(number: float | None) -> float | None:
     return None if number is None or not math.isfinite(number) else number
 
 
-def _encodable(text: str) -> str:
-    if not text.isascii():
-        text.encode()  # A lone surrogate is a ValueError.
-    return text
-
-
-Url = Annotated[
-    str,
-    Field(min_length=1, max_length=MAX_URL, examples=[URL_EXAMPLE]),
-    AfterValidator(_encodable),
-]
+Flag = StrictBool
+Url = Annotated[str, Field(min_length=1, max_length=MAX_URL, examples=[URL_EXAMPLE])]
 Importance = Annotated[
     float,
-    Field(ge=0.0, le=MAX_IMPORTANCE, allow_inf_nan=False, description="How much it counts."),
+    Field(
+        ge=0.0,
+        le=MAX_IMPORTANCE,
+        allow_inf_nan=False,
+        description="How much its freshness counts.",
+    ),
 ]
 
 
@@ -55,6 +55,41 @@ class Body(BaseModel):
     """A request's body; a field that is not known is an error, as it may be misspelt."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_as_described(cls, given: object) -> object:
+        """Refuse what would be converted, such as text for a number: it may be a mistake."""
+        if isinstance(given, dict):
+            for name, field in cls.model_fields.items():
+                _check_type(name, field.annotation, given.get(name))
+        return given
+
+
+def _kinds(annotation: object) -> set[object]:
+    """Return the types that an annotation allows.
+
+    >>> sorted(kind.__name__ for kind in _kinds(Importance | None))
+    ['NoneType', 'float']
+    """
+    if get_origin(annotation) is Annotated:
+        return _kinds(get_args(annotation)[0])
+    if get_origin(annotation) in {Union, UnionType}:
+        return {kind for part in get_args(annotation) for kind in _kinds(part)}
+    return {annotation}
+
+
+def _check_type(name: str, annotation: object, value: object) -> None:
+    kinds = _kinds(annotation)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kinds & {int, float} and not (value is None or is_number):
+        raise ValueError(f"{name}: expected a number")
+    is_time = isinstance(value, str) and _TIME.match(value) is not None
+    if kinds & {datetime, AwareDatetime} and not (value is None or is_time):
+        raise ValueError(f"{name}: expected a time such as 2026-01-31T12:00:00Z")
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and not text.isascii():
+            text.encode()  # A lone surrogate is a ValueError.
 
 
 class PageOut(BaseModel):
@@ -204,13 +239,24 @@ class AddedOut(BaseModel):
     known: int
     revived: int = Field(description="Pages that were gone and are to be visited again.")
     importance: int = Field(description="Known pages whose importance changed.")
+    problems: list[str] = Field(description="Why URLs cannot be crawled; they are not added.")
 
     @classmethod
-    def of(cls, added: Added) -> "AddedOut":
+    def of(cls, added: Added, problems: list[str]) -> "AddedOut":
         """Return what became of pages, as the API has it."""
         return cls(
-            new=added.new, known=added.known, revived=added.revived, importance=added.importance
+            new=added.new,
+            known=added.known,
+            revived=added.revived,
+            importance=added.importance,
+            problems=problems,
         )
+
+
+class PagesIn(Body):
+    """Pages to remove."""
+
+    urls: list[Url] = Field(min_length=1, max_length=MAX_PAGES, examples=[[URL_EXAMPLE]])
 
 
 class RemovedOut(BaseModel):
@@ -398,6 +444,51 @@ class StatusOut(BaseModel):
             requests_last_day=status.last_day.requests,
             under_way=stats.under_way,
         )
+
+
+class PlanPoint(BaseModel):
+    """What a budget leads to."""
+
+    budget: float = Field(description="Requests per day.", examples=[2000.0])
+    freshness: float = Field(
+        description="The share of importance whose copies are current.", examples=[0.93]
+    )
+
+
+class PlanOut(BaseModel):
+    """What other budgets would lead to, with visits at regular times."""
+
+    now: PlanPoint = Field(description="With the present budget.")
+    plan: list[PlanPoint]
+
+
+class BudgetIn(Body):
+    """A budget."""
+
+    budget: float = Field(
+        ge=MIN_BUDGET, le=MAX_BUDGET, allow_inf_nan=False, description="Requests per day."
+    )
+
+
+class BudgetOut(BaseModel):
+    """A budget."""
+
+    budget: float = Field(description="Requests per day.")
+
+
+class SettingOut(BaseModel):
+    """A setting."""
+
+    name: str = Field(examples=["host_delay"])
+    value: str | float | bool | list[str] | None = Field(examples=[1.0])
+    kind: str
+    meaning: str
+
+
+class SettingsOut(BaseModel):
+    """All settings."""
+
+    settings: list[SettingOut]
 
 
 class HealthOut(BaseModel):

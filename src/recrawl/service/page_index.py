@@ -80,10 +80,7 @@ class PageIndex:
             text: Only pages whose URL contains this; empty for all.
             offset: How many pages to leave out at the beginning.
         """
-        columns = self._columns
-        if columns is None:
-            columns = self._read(store)
-        self.warm_up()
+        columns = self.columns(store)
         among = store.numbers_with(text) if text else None
         due = next_visits(columns, price)
         found, rows = select_rows(store, columns, wanted, due, now, among=among, offset=offset)
@@ -92,6 +89,14 @@ class PageIndex:
         return PageSlice(
             found, list(listed_rows(store, current, next_visits(current, price), every))
         )
+
+    def columns(self, store: SqliteStore) -> PageColumns:
+        """Return the columns as they were a while ago; only the first time are they waited for."""
+        columns = self._columns
+        if columns is None:
+            columns = self._read(store)
+        self.warm_up()
+        return columns
 
     def _read(self, store: SqliteStore) -> PageColumns:
         began = self._now()

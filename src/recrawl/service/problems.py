@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from recrawl.errors import ArgumentError, RecrawlError, StoreError
 from recrawl.escaping import printable
@@ -79,15 +80,27 @@ def add_handlers(app: FastAPI) -> None:
         detail = errors[0] if errors else "the request cannot be understood"
         return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
 
-    def http_error(_request: Request, error: Exception) -> JSONResponse:
+    def http_error(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(getattr(error, "headers", None) or {})
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = ", ".join(sorted(_methods(request)))
         detail = str(getattr(error, "detail", "")) or HTTPStatus(status).phrase
         return problem_response(status, printable(detail), headers)
 
     app.add_exception_handler(RecrawlError, recrawl_error)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http_error)
+
+
+def _methods(request: Request) -> set[str]:
+    """Return the methods that a path has; the framework knows those of one of its routes."""
+    found = set[str]()
+    for route in request.app.routes:
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE:
+            found |= set(getattr(route, "methods", None) or ())
+    return found
 
 
 def _place(location: Any) -> str:  # noqa: ANN401 - as pydantic has it

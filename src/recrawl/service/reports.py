@@ -5,7 +5,6 @@ from hashlib import blake2b
 
 from recrawl.content.compare import last_modified_at, visited_page
 from recrawl.crawler.visit import Visitor
-from recrawl.errors import ArgumentError
 from recrawl.records import (
     DISALLOWED,
     Fingerprint,
@@ -95,19 +94,15 @@ def response_of(report: Report, page: Page, earliest: int, now: int) -> Response
     )
 
 
-def check_report(report: Report) -> None:
-    """Refuse a report that does not say what was found.
+def is_clear(report: Report) -> bool:
+    """Whether a report says what was found: a page that was needs to be told from its last copy.
 
-    Raises:
-        ArgumentError: A page was found, and nothing says whether it changed.
-
-    >>> check_report(Report(17, 200, changed=True))
+    >>> is_clear(Report(17, 200, changed=True)), is_clear(Report(17, 200))
+    (True, False)
     """
     is_found = report.status in _SUCCESS and not report.disallowed and report.error is None
-    if is_found and report.body is None and report.digest is None and report.changed is None:
-        raise ArgumentError(
-            f"page {report.page}: a page that was found needs a body, a digest or changed"
-        )
+    is_told = report.body is not None or report.digest is not None or report.changed is not None
+    return is_told or not is_found
 
 
 async def read_report(visitor: Visitor, page: Page, report: Report, response: Response) -> Visit:

@@ -33,7 +33,7 @@ from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import RESTING, Page, Visit
 from recrawl.scheduling.leases import Lease, Leases
-from recrawl.service.reports import Report, check_report, read_report, response_of
+from recrawl.service.reports import Report, is_clear, read_report, response_of
 from recrawl.store.access import LeaseRow, ServiceTables
 from recrawl.store.rows import Spent
 
@@ -68,6 +68,8 @@ class Answer(StrEnum):
     SUPERSEDED = "superseded"
     #: There is no such page, or no such lease.
     UNKNOWN = "unknown"
+    #: The page was found, and neither body nor digest nor anything else says whether it changed.
+    UNCLEAR = "unclear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,39 +341,38 @@ class Scheduler:
 
         A report that is repeated, or comes late, does no harm: what is known already, or is being
         found out by somebody else, is left alone.
-
-        Raises:
-            ArgumentError: A report does not say what was found; none is used.
         """
-        for report in reports:
-            check_report(report)
         now = self._clock.now()
         self._end_leases(now)
         known = self.leases.get(lease)
         granted = _granted(lease) if known is None else round(known.granted)
         if granted is None or granted > now:
             return [Answer.UNKNOWN] * len(reports)
-        settled = set(self.leases.settle(lease, [report.page for report in reports]))
+        clear = [report for report in reports if is_clear(report)]
+        settled = set(self.leases.settle(lease, [report.page for report in clear]))
         if known is not None and not known.pages:
             self._finished.add(lease)
         pages = {number: self._held[number] for number in settled}
         self._reporting.update(pages)
         late: list[int] = []
         try:
-            others = [report.page for report in reports if report.page not in settled]
+            others = [report.page for report in clear if report.page not in settled]
             answers = await self._late(granted, others, late)
             if late:
                 pages |= await self._store.call(self._store.store.pages, late)
             visits = [
                 await self._read(pages.pop(report.page), report, granted, late=report.page in late)
-                for report in reports
+                for report in clear
                 if report.page in pages
             ]
             await self._record(visits)
         finally:
             self._reporting.difference_update(settled, late)
         seen = set[int]()
-        found = [self._answer(one.page, settled, answers, seen) for one in reports]
+        found = [
+            self._answer(one.page, settled, answers, seen) if is_clear(one) else Answer.UNCLEAR
+            for one in reports
+        ]
         self.stats.reports.update(found)
         return found
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import final
+from typing import Concatenate, ParamSpec, TypeVar, final
 
+from recrawl.allocation.curve import freshness_curve
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
@@ -21,7 +22,7 @@ from recrawl.crawler.store_thread import StoreThread
 from recrawl.errors import AddressError, ArgumentError, StoreError
 from recrawl.records import RESTING, Page
 from recrawl.scheduling.leases import Lease
-from recrawl.service.auth import FailedLogins, Sessions, Tokens
+from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
 from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
 from recrawl.service.problems import ProblemError
@@ -30,9 +31,12 @@ from recrawl.service.scheduler import Answer, Leased, Scheduler, Wish
 from recrawl.service.store_reader import StoreReader
 from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.listing import HostCounts
-from recrawl.store.rows import Added, LoggedVisit, SitemapFile, Spending, Totals, Trouble
+from recrawl.store.rows import Added, LoggedVisit, NewPage, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore
 from recrawl.urls import canonical
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Microseconds.
 HOUR = 3_600_000_000
@@ -41,6 +45,8 @@ DAY = 24 * HOUR
 POLL_SECONDS = 0.25
 #: Where a reader of changes begins that knows nothing.
 START = "start"
+#: Evidence leaves at least this share of the chance of being fresh.
+MIN_KEEP = 1e-12
 #: The share of the time that adding up what is due may take.
 MAX_COST_SHARE = 0.01
 
@@ -113,6 +119,7 @@ class Service:
         tokens: Who may use the service.
         sessions: Browsers that have logged in.
         failed: Failed logins.
+        wrong_tokens: Requests with a wrong token.
         stopping: Set when the process is about to end, so that nobody keeps it waiting.
     """
 
@@ -135,6 +142,7 @@ class Service:
         self.tokens = Tokens(reader.store.service.tokens)
         self.sessions = Sessions()
         self.failed = FailedLogins()
+        self.wrong_tokens = FailedLogins(MAX_WRONG_TOKENS)
         self.index = PageIndex(settings.store)
         self.stopping = asyncio.Event()
         self._writer = writer
@@ -198,23 +206,22 @@ class Service:
         Raises:
             ProblemError: There is no such page.
         """
-        address, now = _canonical(url), self.clock.now()
-        live = self.price
+        page, now, live = await self.known(url), self.clock.now(), self.price
 
-        def read(store: SqliteStore) -> PageDetails | None:
-            page = store.page(address)
-            if page is None:
-                return None
+        def read(store: SqliteStore) -> PageDetails:
             price = live or price_of(store, is_now=True)
             limits = self.settings.site_of(page.url).limits
             explanation = explain(page, store.belief(page.number), price, now, limits)
             history = store.history(page.number, visits)
             return PageDetails(explanation, history, store.changed_at(page))
 
-        found = await self._reader.call(read)
-        if found is None:
-            raise _unknown(address)
-        return found
+        return await self._reader.call(read)
+
+    async def read(
+        self, function: Callable[Concatenate[SqliteStore, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function that reads the store, and return what it returns."""
+        return await self._reader.call(function, *args, **kwargs)
 
     async def hosts(self) -> list[HostCounts]:
         """Return the hosts, those with the most pages first."""
@@ -257,37 +264,49 @@ class Service:
             try:
                 found = await self._reader.call(lambda store: store.feed.read(cursor, limit))
             except StoreError as error:
-                raise ProblemError(HTTPStatus.GONE, str(error)) from None
+                raise ProblemError(HTTPStatus.CONFLICT, str(error)) from None
             left = until - loop.time()
             if found or left <= 0.0 or self.stopping.is_set():
                 return found
             await asyncio.sleep(min(POLL_SECONDS, left))
 
+    async def plan(self, budgets: Sequence[float]) -> list[float]:
+        """Return the freshness that budgets would lead to, by what is believed now.
+
+        Visits are at regular times, as far as that is worth it; limits of hosts are left out.
+
+        Args:
+            budgets: Requests per day.
+        """
+        frontier = self.frontier.frontier
+        pages = frontier.all_pages()
+        if not pages.size:
+            return [1.0] * len(budgets)
+        shape, days_seen = frontier.belief(pages).columns(pages.size)
+        rate, importance = shape / days_seen, frontier.importance(pages)
+        if not importance.any():
+            return [1.0] * len(budgets)
+        curve = await asyncio.to_thread(
+            freshness_curve, rate, list(budgets), importance=importance, visits="periodic"
+        )
+        return [float(fresh) for fresh in curve]
+
     # Writing
 
-    async def add(self, pages: Sequence[tuple[str, float | None]]) -> Added:
-        """Add pages to keep fresh, all or none; known ones take the importance, if one is given.
-
-        Raises:
-            ProblemError: A URL cannot be crawled.
-        """
-        try:
-            new = [
-                named_page(url, None if weight is None else checked_importance(weight))
-                for url, weight in pages
-            ]
-        except (AddressError, ArgumentError) as error:
-            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
+    async def add(self, pages: Sequence[tuple[str, float | None]]) -> tuple[Added, list[str]]:
+        """Add pages to keep fresh; known ones take the importance, if one is given."""
+        new, problems = list[NewPage](), list[str]()
+        for url, weight in pages:
+            try:
+                new.append(named_page(url, None if weight is None else checked_importance(weight)))
+            except (AddressError, ArgumentError) as error:
+                problems.append(str(error))
         wanted = list(with_initial_importance(new, self.settings))
-        return await self._writer.call(self._store.add, wanted, self.clock.now())
+        return await self._writer.call(self._store.add, wanted, self.clock.now()), problems
 
     async def remove(self, urls: Sequence[str]) -> int:
-        """Remove pages with their visits and copies; return how many were there.
-
-        Raises:
-            ProblemError: A URL cannot be understood.
-        """
-        addresses = [_canonical(url) for url in urls]
+        """Remove pages with their visits and copies; return how many were there."""
+        addresses = [address for url in urls if (address := _canonical(url)) is not None]
         removed = await self._writer.call(self._store.remove, addresses, self.clock.now())
         return len(removed)
 
@@ -308,18 +327,17 @@ class Service:
 
         Args:
             signals: URLs, and the share of the chance of being fresh that the evidence leaves.
-
-        Raises:
-            ProblemError: A URL cannot be understood.
         """
-        keep = {_canonical(url): share for url, share in signals}
+        keep = {
+            address: share for url, share in signals if (address := _canonical(url)) is not None
+        }
         known = await self._reader.call(lambda store: store.pages_at(keep))
         pages = [page for page in known.values() if page.number in self.frontier]
         if pages:
             self.frontier.frontier.signal(
                 [page.number for page in pages],
                 days(self.clock.now()),
-                [keep[page.url] for page in pages],
+                [max(keep[page.url], MIN_KEEP) for page in pages],
             )
         return len(pages)
 
@@ -343,7 +361,6 @@ class Service:
 
         Raises:
             ProblemError: This process fetches pages itself.
-            ArgumentError: A report does not say what was found.
         """
         return await self._scheduler().report(lease, reports)
 
@@ -379,18 +396,18 @@ class Service:
             ProblemError: There is no such page.
         """
         address = _canonical(url)
-        page = await self._reader.call(lambda store: store.page(address))
-        if page is None:
-            raise _unknown(address)
-        return page
+        if address is not None:
+            page = await self._reader.call(lambda store: store.page(address))
+            if page is not None:
+                return page
+        raise ProblemError(
+            HTTPStatus.NOT_FOUND, f"{address or url}: this page is not here; add it first"
+        )
 
 
-def _canonical(url: str) -> str:
+def _canonical(url: str) -> str | None:
+    """Return the canonical URL, None for one that no page can have."""
     try:
         return canonical(url)
-    except AddressError as error:
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
-
-
-def _unknown(url: str) -> ProblemError:
-    return ProblemError(HTTPStatus.NOT_FOUND, f"{url}: this page is not here; add it first")
+    except AddressError:
+        return None

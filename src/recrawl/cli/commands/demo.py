@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recrawl.cli.commands.serve import Listen, check_extra
 from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, OutputError
 
@@ -16,9 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from recrawl.crawler.build import Beside
+    from recrawl.crawler.settings import Settings
     from recrawl.demo.run import DemoResult, Snapshot
+    from recrawl.service.serving import Started
+
+    Serve = Callable[[Settings], Beside]
 
 STORE, PICTURE = "recrawl.db", "freshness.png"
+#: How long to crawl, and how long if somebody looks around meanwhile.
+SECONDS, SERVED_SECONDS = 60.0, 600.0
+#: Where the demo answers requests, so that it does not get in the way of a service.
+ANY_PORT = "127.0.0.1:0"
 #: The exit status after Ctrl-C, if there is nothing to show yet.
 INTERRUPTED = 130
 
@@ -26,8 +36,14 @@ INTERRUPTED = 130
 def demo(
     *,
     seconds: Annotated[
-        float, typer.Option(min=2.0, max=3600.0, metavar="SECONDS", help="How long to crawl.")
-    ] = 60.0,
+        float | None,
+        typer.Option(
+            min=2.0,
+            max=3600.0,
+            metavar="SECONDS",
+            help="How long to crawl. Default: 60, and 600 with --serve.",
+        ),
+    ] = None,
     pages: Annotated[
         int, typer.Option(min=20, max=2_000, metavar="NUMBER", help="Number of pages.")
     ] = 300,
@@ -41,6 +57,10 @@ def demo(
             help="Save the store and a figure in this folder. Default: nothing is saved.",
         ),
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Show the crawl in a browser as well; Ctrl-C ends it.")
+    ] = False,
+    listen: Listen = None,
 ) -> None:
     """Crawl a small web on this machine for a minute, and see how fresh the copy really is.
 
@@ -52,10 +72,15 @@ def demo(
         recrawl demo
         recrawl demo --seconds 20 --seed 7
         recrawl demo --keep demo
+        recrawl demo --serve
     """
+    if serve:
+        check_extra()
+    seconds = seconds or (SERVED_SECONDS if serve else SECONDS)
     folder = None if keep is None else _new_folder(keep)
     with _work_folder(folder) as work:
-        played = _play(pages, seconds, seed, work / STORE)
+        beside = _served(listen or ANY_PORT) if serve else None
+        played = _play(pages, seconds, seed, work / STORE, beside)
         if folder is not None:
             from recrawl.demo.picture import draw_demo
 
@@ -85,14 +110,32 @@ def _temporary_folder() -> "Iterator[Path]":
         yield Path(folder)
 
 
-def _play(pages: int, seconds: float, seed: int, store: Path) -> "DemoResult":
+def _served(listen: str) -> "Serve":
+    """Return what shows a crawl in a browser."""
+    from dataclasses import replace
+
+    from recrawl.service.serving import serving_crawl
+
+    return lambda settings: serving_crawl(replace(settings, listen=listen), on_start=_tell)
+
+
+def _tell(started: "Started") -> None:
+    """Say where the crawl can be watched."""
+    say(f"Watch it in a browser, with this link, once: {started.link}")
+    say("Ctrl-C ends the demo.")
+    sys.stdout.flush()
+
+
+def _play(
+    pages: int, seconds: float, seed: int, store: Path, serve: "Serve | None"
+) -> "DemoResult":
     """Run the demo, shown live on a terminal."""
     try:
         with _screen(pages) as watch:
             from recrawl.demo.run import run_demo
             from recrawl.demo.scenario import draw_scenario
 
-            return run_demo(draw_scenario(pages, seconds, seed), store, watch)
+            return run_demo(draw_scenario(pages, seconds, seed), store, watch, serve)
     except (asyncio.CancelledError, KeyboardInterrupt):
         raise typer.Exit(INTERRUPTED) from None
 
@@ -131,8 +174,9 @@ def _print_result(played: "DemoResult", folder: Path | None) -> None:
     show(results(played.final))
     say(findings(played))
     if folder is None:
-        say("Next: `recrawl demo --keep demo` saves the store and a figure. With your own")
-        say("pages: `recrawl add URL`, and then `recrawl run --budget 1000/day`.")
+        say("Next: `recrawl demo --serve` shows the same crawl in a browser, and `recrawl demo")
+        say("--keep demo` saves the store and a figure. With your own pages: `recrawl add URL`,")
+        say("and then `recrawl run --budget 1000/day`.")
         return
     store, picture = printable(str(folder / STORE)), printable(str(folder / PICTURE))
     busiest = played.urls[int(played.visits.argmax())]

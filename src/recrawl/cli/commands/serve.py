@@ -51,7 +51,9 @@ def check_extra() -> None:
     """Refuse to serve without what that needs."""
     from importlib.util import find_spec
 
-    if any(find_spec(name) is None for name in ("fastapi", "uvicorn", "python_multipart")):
+    if any(
+        find_spec(name) is None for name in ("fastapi", "jinja2", "uvicorn", "python_multipart")
+    ):
         raise RecrawlError(
             "serving needs more packages; install them: pip install 'recrawl[serve]'"
         )

@@ -1,17 +1,15 @@
 """The feed of changes: read since a cursor, waited for, or as a stream of events."""
 
 from collections.abc import AsyncIterator
-from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from recrawl.errors import ArgumentError
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
 from recrawl.service.models import ChangeOut, ChangesOut
-from recrawl.service.problems import ProblemError, responses
+from recrawl.service.problems import responses
 from recrawl.service.service import Service
 from recrawl.store.changes import Cursor, PageChange
 
@@ -21,10 +19,12 @@ MAX_CHANGES, MAX_WAIT = 1_000, 60.0
 #: Real seconds without a change after which a comment is sent, so that nobody hangs up.
 HEARTBEAT = 15.0
 
+CURSOR = r"^(start|[0-9]{1,15}(\.[0-9]{1,15})?)$"
+
 Since = Annotated[
     str | None,
     Query(
-        max_length=40,
+        pattern=CURSOR,
         description="A cursor: what follows it is returned. `start` begins with all pages there "
         "are; without one, only what is new from now on.",
         examples=["1042", "start"],
@@ -32,7 +32,7 @@ Since = Annotated[
 ]
 
 
-@router.get("/changes", dependencies=[needs(Access.READ)], responses=responses(410))
+@router.get("/changes", dependencies=[needs(Access.READ)], responses=responses(409))
 async def read_changes(
     service: TheService,
     since: Since = None,
@@ -42,7 +42,7 @@ async def read_changes(
     ] = 0.0,
 ) -> ChangesOut:
     """Read what became of pages since a cursor; keep the cursor that is returned for next time."""
-    cursor = await _cursor(service, since)
+    cursor = await service.cursor(since)
     found = await service.changes(cursor, limit, wait)
     end = found[-1].cursor if found else cursor
     return ChangesOut(cursor=str(end), changes=[ChangeOut.of(change) for change in found])
@@ -54,16 +54,16 @@ async def read_changes(
     response_class=StreamingResponse,
     responses={
         200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
-        **responses(410),
+        **responses(409),
     },
 )
 async def stream_changes(
     service: TheService,
     since: Since = None,
-    last_event_id: Annotated[str | None, Header(max_length=40)] = None,
+    last_event_id: Annotated[str | None, Header(pattern=CURSOR)] = None,
 ) -> StreamingResponse:
     """Stream what becomes of pages as server-sent events; the id of an event is its cursor."""
-    cursor = await _cursor(service, last_event_id or since)
+    cursor = await service.cursor(last_event_id or since)
     # What cannot be read is said before the stream begins.
     first = await service.changes(cursor, MAX_CHANGES)
     return StreamingResponse(_events(service, cursor, first), media_type="text/event-stream")
@@ -78,10 +78,3 @@ async def _events(service: Service, cursor: Cursor, found: list[PageChange]) -> 
         if not found:
             yield ": nothing new\n\n"
         found = await service.changes(cursor, MAX_CHANGES, HEARTBEAT)
-
-
-async def _cursor(service: Service, since: str | None) -> Cursor:
-    try:
-        return await service.cursor(since)
-    except ArgumentError as error:
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"since: {error}") from None

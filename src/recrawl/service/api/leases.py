@@ -64,7 +64,8 @@ async def report_visits(service: TheService, reports: ReportsIn) -> ReportsOut:
 
     A report may be repeated, and may come late: `recorded` if it is written, `duplicate` if it had
     been before, `superseded` if the lease has ended and somebody else has the page, `unknown` if
-    there is no such page or lease.
+    there is no such page or lease, `unclear` if a page was found and neither body nor digest nor
+    changed is given: it is still on the lease.
     """
     answers = await service.report(reports.lease, [one.report() for one in reports.reports])
     return ReportsOut(answers=answers)

@@ -1,31 +1,26 @@
 """Logging in with a browser: a token, or the link that the service prints, for a cookie."""
 
+import re
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import RedirectResponse, Response
 
 from recrawl.service.api.needs import TheService
 from recrawl.service.auth import SESSION_FOR, User
+from recrawl.service.dashboard.rendering import render
 from recrawl.service.guard import COOKIE, address_of, cookie_of, too_many
 from recrawl.service.service import Service
 
 router = APIRouter(include_in_schema=False)
 
 MAX_TOKEN = 200
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Log in · recrawl</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<h1>recrawl</h1>
-<form method="post" action="/login">
-<p><label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
-<button>Log in</button>
-<p role="alert">{problem}
-</form></html>
-"""
-_POLICY = "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+INVALID = "This token, or link, is not valid."
+#: A path, and not the name of a host; browsers take a backslash for a slash.
+_OWN_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+MAX_PATH = 10_000
+Target = Annotated[str, Query(max_length=MAX_PATH, alias="next")]
 
 
 @router.get("/login", response_model=None)
@@ -33,22 +28,26 @@ async def login_page(
     request: Request,
     service: TheService,
     code: Annotated[str | None, Query(max_length=MAX_TOKEN)] = None,
+    target: Target = "/",
 ) -> Response:
     """Show the form, or use the code of a link."""
     if code is None:
-        return _form("")
-    return _log_in(request, service, service.sessions.use_code(code))
+        return _form(request, "", target)
+    return _log_in(request, service, service.sessions.use_code(code), target)
 
 
 @router.post("/login", response_model=None)
 async def log_in(
-    request: Request, service: TheService, token: Annotated[str, Form(max_length=MAX_TOKEN)]
+    request: Request,
+    service: TheService,
+    token: Annotated[str, Form(max_length=MAX_TOKEN)],
+    target: Annotated[str, Form(max_length=MAX_PATH, alias="next")] = "/",
 ) -> Response:
     """Exchange a token for a session."""
     wait = service.failed.wait(address_of(request.scope))
     if wait:
         return too_many(wait)
-    return _log_in(request, service, service.tokens.find(token.strip()))
+    return _log_in(request, service, service.tokens.find(token.strip()), target)
 
 
 @router.post("/logout", response_model=None)
@@ -62,13 +61,13 @@ async def log_out(request: Request, service: TheService) -> Response:
     return answer
 
 
-def _log_in(request: Request, service: Service, user: User | None) -> Response:
+def _log_in(request: Request, service: Service, user: User | None, target: str) -> Response:
     address = address_of(request.scope)
     if user is None:
         wait = service.failed.wait(address)
         service.failed.note(address)
-        return too_many(wait) if wait else _form("This token, or link, is not valid.")
-    answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+        return too_many(wait) if wait else _form(request, INVALID, target)
+    answer = RedirectResponse(own_path(target), HTTPStatus.SEE_OTHER)
     answer.set_cookie(
         COOKIE,
         service.sessions.start(user),
@@ -81,8 +80,16 @@ def _log_in(request: Request, service: Service, user: User | None) -> Response:
     return answer
 
 
-def _form(problem: str) -> Response:
+def own_path(target: str) -> str:
+    """Return where to go after logging in: a path of ours, and nothing else.
+
+    >>> own_path("/pages?text=a"), own_path("//example.org"), own_path("https://example.org")
+    ('/pages?text=a', '/', '/')
+    """
+    is_own = _OWN_PATH.fullmatch(target) is not None
+    return target if is_own else "/"
+
+
+def _form(request: Request, problem: str, target: str) -> Response:
     status = HTTPStatus.UNAUTHORIZED if problem else HTTPStatus.OK
-    return HTMLResponse(
-        _PAGE.format(problem=problem), status, headers={"Content-Security-Policy": _POLICY}
-    )
+    return render(request, "login.html", status, problem=problem, target=own_path(target))

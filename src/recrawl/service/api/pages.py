@@ -1,32 +1,51 @@
 """Pages: list, add, remove, change and explain them."""
 
-from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
-from recrawl.crawler.page_list import ORDERS, STATES, Wanted
+from recrawl.crawler.page_list import STATES, Wanted
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
 from recrawl.service.models import (
+    URL_EXAMPLE,
     AddedOut,
     NewPagesIn,
     PageDetailsOut,
     PageIn,
     PageOut,
+    PagesIn,
     PagesOut,
     RemovedOut,
     SignalsIn,
     SignalsOut,
-    Url,
 )
-from recrawl.service.problems import ProblemError, responses
+from recrawl.service.problems import responses
 
 router = APIRouter(tags=["pages"])
 
 MAX_LISTED, MAX_VISITS = 1_000, 1_000
-MAX_RATE, MAX_OFFSET, MAX_TEXT = 1e9, 10**9, 1_000
-ThePage = Annotated[Url, Query(description="The page's URL.")]
+MAX_RATE, MAX_OFFSET, MAX_TEXT = 1e9, 10**9, 200
+#: A request's first line has to be short.
+MAX_URL = 2_000
+StateName = Literal["alive", "missing", "gone", "refused"]
+OrderName = Literal[
+    "added",
+    "url",
+    "host",
+    "state",
+    "importance",
+    "rate",
+    "last-visit",
+    "next-visit",
+    "failures",
+    "error",
+]
+ThePage = Annotated[
+    str, Query(min_length=1, max_length=MAX_URL, description="Its URL.", examples=[URL_EXAMPLE])
+]
+HostName = Annotated[str, Field(max_length=255)]
 
 
 @router.get("/pages", dependencies=[needs(Access.READ)])
@@ -36,11 +55,10 @@ async def list_pages(
         str, Query(max_length=MAX_TEXT, description="Only pages whose URL contains this.")
     ] = "",
     state: Annotated[
-        list[str] | None,
-        Query(max_length=len(STATES), description="Only these: alive, missing, gone, refused."),
+        list[StateName] | None, Query(max_length=len(STATES), description="Only in these states.")
     ] = None,
     host: Annotated[
-        list[str] | None, Query(max_length=100, description="Only pages of these hosts.")
+        list[HostName] | None, Query(max_length=10, description="Only pages of these hosts.")
     ] = None,
     error: Annotated[
         str | None, Query(max_length=MAX_TEXT, description="Only pages that failed with this.")
@@ -55,17 +73,12 @@ async def list_pages(
     due_within: Annotated[
         float | None, Query(ge=0.0, le=MAX_RATE, description="Only pages due within these days.")
     ] = None,
-    order: Annotated[str, Query(description=f"One of {', '.join(ORDERS)}.")] = "added",
+    order: Annotated[OrderName, Query(description="What to sort by.")] = "added",
     reverse: Annotated[bool, Query(description="Turn the order round.")] = False,  # noqa: FBT002
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 100,
 ) -> PagesOut:
     """List pages, filtered and sorted."""
-    if order not in ORDERS:
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"order: there is {', '.join(ORDERS)}")
-    unknown = [name for name in state or () if name not in STATES]
-    if unknown:
-        raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"state: there is {', '.join(STATES)}")
     wanted = Wanted(
         states=tuple(STATES[name] for name in state or ()),
         hosts=tuple(host or ()),
@@ -86,18 +99,14 @@ async def list_pages(
 
 @router.post("/pages", dependencies=[needs(Access.CRAWL)])
 async def add_pages(service: TheService, pages: NewPagesIn) -> AddedOut:
-    """Add pages to keep fresh, all or none; known pages take the importance, if one is given."""
-    added = await service.add([(page.url, page.importance) for page in pages.pages])
-    return AddedOut.of(added)
+    """Add pages to keep fresh; known pages take the importance, if one is given."""
+    return AddedOut.of(*await service.add([(page.url, page.importance) for page in pages.pages]))
 
 
-@router.delete("/pages", dependencies=[needs(Access.ADMIN)])
-async def remove_pages(
-    service: TheService,
-    url: Annotated[list[Url], Query(min_length=1, max_length=100, description="Their URLs.")],
-) -> RemovedOut:
+@router.post("/pages/remove", dependencies=[needs(Access.ADMIN)])
+async def remove_pages(service: TheService, pages: PagesIn) -> RemovedOut:
     """Remove pages with their visits and copies; sitemaps and links do not bring them back."""
-    return RemovedOut(removed=await service.remove(url))
+    return RemovedOut(removed=await service.remove(pages.urls))
 
 
 @router.get("/page", dependencies=[needs(Access.READ)], responses=responses(404))

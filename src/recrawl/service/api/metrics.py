@@ -1,0 +1,21 @@
+"""Metrics for Prometheus."""
+
+from fastapi import APIRouter
+from fastapi.responses import PlainTextResponse
+
+from recrawl.service.api.needs import ALWAYS, TheService, needs
+from recrawl.service.auth import Access
+from recrawl.service.metrics import CONTENT_TYPE, metrics_of
+
+router = APIRouter(tags=["status"])
+
+
+@router.get(
+    "/metrics",
+    dependencies=[needs(Access.READ)],
+    response_class=PlainTextResponse,
+    responses=ALWAYS,
+)
+async def show_metrics(service: TheService) -> PlainTextResponse:
+    """Show metrics in Prometheus's text format."""
+    return PlainTextResponse(metrics_of(service), media_type=CONTENT_TYPE)

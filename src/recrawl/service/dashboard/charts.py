@@ -1,0 +1,111 @@
+"""The numbers behind charts that are drawn once: a page's timeline and what is believed of it."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recrawl.crawler.explain import Explanation
+from recrawl.estimation.belief import staleness
+from recrawl.kernels.jit import Floats
+from recrawl.records import MICROSECONDS_A_DAY, Outcome
+from recrawl.store.rows import LoggedVisit
+from recrawl.units import format_rate
+
+#: Points of a curve between two visits, and of the curve of a belief.
+POINTS_PER_GAP, POINTS = 12, 160
+#: How much wider than the interval the belief is drawn, as a factor of the rate.
+MARGIN = 2.5
+#: Rates per day that are marked on an axis: per second, minute, hour... down to once in ten years.
+MARKS = (
+    *(86_400.0, 17_280.0, 8_640.0, 2_880.0, 1_440.0, 288.0, 144.0, 48.0, 24.0, 8.0, 4.0, 2.0, 1.0),
+    *(1 / 2, 1 / 5, 1 / 10, 1 / 30, 1 / 90, 1 / 365, 1 / 1_000, 1 / 3_650),
+)
+
+#: Shape and time of the belief about a page's change rate, if there is one.
+Belief = tuple[float, float] | None
+
+
+def timeline(details: Explanation, belief: Belief, visits: Sequence[LoggedVisit]) -> dict[str, Any]:
+    """Return a page's visits over time, and the chance that its copy was stale in between.
+
+    Args:
+        details: When the page is visited next.
+        belief: What is believed of it now; the curve goes by that.
+        visits: Its visits, newest first.
+    """
+    past = list(reversed(visits))
+    points = [[visit.at / 1e6, visit.outcome.name.lower()] for visit in past]
+    now, due = details.now, details.due
+    until = now if due is None else max(due, now)
+    curve = _stale_curve(belief, past, until)
+    return {
+        "visits": points,
+        "now": now / 1e6,
+        "next": None if due is None else due / 1e6,
+        "x": [at for at, _ in curve],
+        "stale": [None if share is None else round(100 * share, 2) for _, share in curve],
+    }
+
+
+def _stale_curve(
+    belief: Belief, past: Sequence[LoggedVisit], until: int
+) -> list[tuple[float, float | None]]:
+    seen = [visit.at for visit in past if visit.outcome not in (Outcome.FAILED, Outcome.GONE)]
+    if belief is None or not seen:
+        return [(visit.at / 1e6, None) for visit in past]
+    shape, time = (np.full(POINTS_PER_GAP, number) for number in belief)
+    curve: list[tuple[float, float | None]] = []
+    for start, end in zip(seen, [*seen[1:], max(until, seen[-1] + 1)], strict=True):
+        times = np.linspace(0.0, end - start, POINTS_PER_GAP)
+        shares: Floats = staleness(shape, time, times / MICROSECONDS_A_DAY)
+        curve += [
+            ((start + after) / 1e6, share)
+            for after, share in zip(times.tolist(), shares.tolist(), strict=True)
+        ]
+    return _rising(curve)
+
+
+def _rising(curve: list[tuple[float, float | None]]) -> list[tuple[float, float | None]]:
+    """Return a curve whose times rise: a copy that is made is fresh a little after it was stale."""
+    risen: list[tuple[float, float | None]] = []
+    for at, share in curve:
+        after = at if not risen or at > risen[-1][0] else math.nextafter(risen[-1][0], math.inf)
+        risen.append((after, share))
+    return risen
+
+
+def belief_curve(details: Explanation, belief: Belief) -> dict[str, Any] | None:
+    """Return how likely each change rate is, over the logarithm of the rate; None without belief.
+
+    The density of the logarithm is proportional to x^a·e^(−b·x) for shape a and time b.
+    """
+    low, high = details.low, details.high
+    if belief is None or low is None or high is None or not 0.0 < low < high < math.inf:
+        return None
+    shape, time = belief
+    rates = np.geomspace(low / MARGIN, high * MARGIN, POINTS)
+    logs = shape * np.log(rates) - time * rates
+    density = np.exp(logs - logs.max())
+    return {
+        "x": [_significant(rate) for rate in rates.tolist()],
+        "density": [round(one, 4) for one in density.tolist()],
+        "low": low,
+        "high": high,
+        "rate": shape / time,
+        "marks": marks(rates),
+    }
+
+
+def marks(rates: Floats) -> list[tuple[float, str]]:
+    """Return some rates within a range, and what they are called.
+
+    >>> marks(np.array([0.9, 9.0]))
+    [(8.0, '8 per day'), (4.0, '4 per day'), (2.0, '2 per day'), (1.0, '1 per day')]
+    """
+    return [(mark, format_rate(mark)) for mark in MARKS if rates[0] <= mark <= rates[-1]]
+
+
+def _significant(number: float) -> float:
+    return float(f"{number:.6g}")

@@ -1,0 +1,47 @@
+"""Forms that only our own pages can send.
+
+Browsers say where a request comes from, and `recrawl.service.guard` refuses those of other sites.
+Beyond that, each form has a token that belongs to the session, which other sites cannot read.
+"""
+
+import hashlib
+import hmac
+import secrets
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import Depends, Form, Request
+
+from recrawl.service.guard import cookie_of
+from recrawl.service.problems import ProblemError
+
+#: Of this process; sessions do not outlive it either.
+_KEY = secrets.token_bytes(32)
+MAX_TOKEN = 200
+
+
+def form_token(request: Request) -> str:
+    """Return the token of forms in a session; empty without a session."""
+    cookie = cookie_of(request.headers)
+    if cookie is None:
+        return ""
+    return hmac.new(_KEY, cookie.encode(), hashlib.sha256).hexdigest()
+
+
+def check_form(
+    request: Request,
+    sent: Annotated[str, Form(alias="form_token", max_length=MAX_TOKEN)] = "",
+) -> None:
+    """Refuse a form that no page of ours has shown in this session.
+
+    Raises:
+        ProblemError: It has another token, or there is no session.
+    """
+    expected = form_token(request)
+    if not expected or not hmac.compare_digest(expected.encode(), sent.encode()):
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN, "the form is not of this session; load the page again, and retry"
+        )
+
+
+OwnForm = Depends(check_form)

@@ -1,0 +1,165 @@
+"""Hosts: how politely each is asked, how it answers, its robots.txt and its sitemaps."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from recrawl.crawler.page_list import VISITED
+from recrawl.estimation.belief import staleness
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RobotsText
+from recrawl.service.api.needs import TheService, needs
+from recrawl.service.auth import Access
+from recrawl.service.dashboard.html_route import HtmlRoute
+from recrawl.service.dashboard.rendering import render
+from recrawl.service.service import Service
+from recrawl.store.listing import HostCounts, PageColumns
+from recrawl.store.rows import SitemapFile
+from recrawl.store.sqlite import SqliteStore
+
+router = APIRouter(
+    include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.READ)]
+)
+
+PAGE_SIZE = 25
+MAX_SITEMAPS = 50
+MAX_TEXT, MAX_OFFSET = 1_000, 10**9
+
+
+@dataclass(frozen=True)
+class HostRow:
+    """A host in the list.
+
+    Attributes:
+        counts: How many pages it has.
+        freshness: The share of its pages' importance whose copies are believed to be current; None
+            without a copy.
+        delay: Seconds between two requests.
+        response: Seconds that a response takes; None if nothing was asked yet.
+        closed_for: Seconds for which it is left alone; None if it is not.
+        robots: Its robots.txt; None if it was not read yet.
+        parts: Its pages by state: key, name, count, and start and width in a bar.
+    """
+
+    counts: HostCounts
+    freshness: float | None
+    delay: float
+    response: float | None
+    closed_for: float | None
+    robots: RobotsText | None
+    parts: list[tuple[str, str, int, float, float]]
+
+
+@router.get("/hosts", response_class=Response)
+async def hosts(
+    request: Request,
+    service: TheService,
+    text: Annotated[str, Query(max_length=MAX_TEXT)] = "",
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
+) -> Response:
+    """Show hosts, those with the most pages first, and sitemaps."""
+    wanted = text.strip().lower()
+    found = [host for host in await service.hosts() if wanted in host.name]
+    shown = found[offset : offset + PAGE_SIZE]
+    now = service.clock.now()
+    sitemaps = [one for one in await service.sitemaps() if wanted in one.url.lower()]
+    fresh = await service.read(_freshness, service, [host.name for host in shown], now)
+    robots = await service.read(_robots, [host.name for host in shown])
+    return render(
+        request,
+        "hosts.html",
+        rows=[_row(service, host, fresh, robots, now) for host in shown],
+        found=len(found),
+        offset=offset,
+        size=PAGE_SIZE,
+        text=text,
+        sitemaps=sitemaps[:MAX_SITEMAPS],
+        more_sitemaps=max(len(sitemaps) - MAX_SITEMAPS, 0),
+        failing=sum(map(_is_failing, sitemaps)),
+        now=now,
+    )
+
+
+def _is_failing(sitemap: SitemapFile) -> bool:
+    return sitemap.error is not None
+
+
+def _row(
+    service: Service,
+    host: HostCounts,
+    fresh: dict[str, float],
+    robots: dict[str, RobotsText],
+    now: int,
+) -> HostRow:
+    times = service.stats.hosts.get(host.name)
+    until = service.stats.closed.get(host.name, 0)
+    return HostRow(
+        counts=host,
+        freshness=fresh.get(host.name),
+        delay=service.delay_of(host.name),
+        response=None if times is None else times.mean,
+        closed_for=(until - now) / 1e6 if until > now else None,
+        robots=robots.get(host.name),
+        parts=parts_of(host, fresh.get(host.name, 0.0)),
+    )
+
+
+def parts_of(host: HostCounts, fresh: float) -> list[tuple[str, str, int, float, float]]:
+    """Return a host's pages by how they are, each with its start and width in a bar, in percent.
+
+    Args:
+        host: How many pages it has.
+        fresh: The share of pages that are well whose copies are believed to be current.
+    """
+    well = max(host.pages - host.missing - host.gone - host.refused - host.failing, 0)
+    counts = (
+        ("fresh", "probably fresh", round(well * fresh)),
+        ("unchanged", "probably stale", well - round(well * fresh)),
+        ("failed", "failing", host.failing),
+        ("gone", "not found", host.missing + host.gone),
+        ("refused", "refused", host.refused),
+    )
+    total = sum(number for _, _, number in counts) or 1
+    start, parts = 0.0, []
+    for key, name, number in counts:
+        width = 100 * number / total
+        parts.append((key, name, number, round(start, 2), round(width, 2)))
+        start += width
+    return parts
+
+
+def _freshness(
+    store: SqliteStore, service: Service, names: list[str], now: int
+) -> dict[str, float]:
+    return host_freshness(service.index.columns(store), names, now)
+
+
+def host_freshness(columns: PageColumns, names: list[str], now: int) -> dict[str, float]:
+    """Return the expected freshness of each of some hosts that has a copy."""
+    numbers = {name: number for number, name in columns.hosts.items()}
+    has_copy = (columns.last_visit != NO_TIME) & ~np.isnan(columns.shape)
+    fresh = np.zeros(columns.number.size)
+    elapsed = np.maximum(now - columns.last_visit[has_copy], 0) / MICROSECONDS_A_DAY
+    fresh[has_copy] = 1.0 - staleness(columns.shape[has_copy], columns.time[has_copy], elapsed)
+    visited = np.isin(columns.state, VISITED)
+    found = {}
+    for name in names:
+        own = visited & (columns.host == numbers.get(name, -1))
+        weight = float(columns.importance[own].sum())
+        if weight > 0.0 and has_copy[own].any():
+            found[name] = float((columns.importance[own] * fresh[own]).sum()) / weight
+    return found
+
+
+def _robots(store: SqliteStore, names: list[str]) -> dict[str, RobotsText]:
+    """Return what is known of the robots.txt of hosts."""
+    found = {}
+    for name in names:
+        for scheme in ("https", "http"):
+            robots = store.robots(f"{scheme}://{name}")
+            if robots is not None:
+                found[name] = robots
+                break
+    return found

@@ -1,0 +1,203 @@
+"""What is new, for every browser that looks: sampled once, and sent to all of them."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any, final
+
+from recrawl.errors import StoreError
+from recrawl.escaping import printable
+from recrawl.records import SECONDS_A_DAY, Outcome
+from recrawl.service.dashboard.rendering import age, count, page_link, percent, period, when
+from recrawl.service.dashboard.samples import Sample, Samples
+from recrawl.service.service import Service
+from recrawl.store.changes import Cursor, PageChange
+from recrawl.store.sqlite import SqliteStore
+
+#: Real seconds between two samples, and between two looks for changes while somebody looks.
+SAMPLE_EVERY, LOOK_EVERY = 2.0, 0.5
+#: Changes that are sent at once; of more, only the newest.
+MAX_CHANGES = 50
+#: Events that are kept for browsers that fall behind, which then miss the older ones.
+MAX_EVENTS = 64
+#: Real seconds without an event after which a comment is sent, so that nobody hangs up.
+HEARTBEAT = 15.0
+
+
+@final
+class Live:
+    """Samples a service over time, and sends samples and changes to whoever listens.
+
+    Args:
+        service: The service.
+
+    Attributes:
+        samples: How the crawl went.
+        listeners: How many browsers listen.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._events: deque[tuple[int, str]] = deque(maxlen=MAX_EVENTS)
+        self._serial = 0
+        self._more = asyncio.Event()
+        self._cursor: Cursor | None = None
+        self.samples = Samples()
+        self.listeners = 0
+
+    async def run(self) -> None:
+        """Sample, and look for changes, until the service stops."""
+        loop = asyncio.get_running_loop()
+        sampled = loop.time()
+        self.sample()
+        while not self._service.stopping.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY if self.listeners else SAMPLE_EVERY):
+                    await self._service.stopping.wait()
+            if loop.time() - sampled >= SAMPLE_EVERY - LOOK_EVERY / 2:
+                sampled = loop.time()
+                self.sample()
+            await self.look_for_changes()
+        self._wake()
+
+    def sample(self) -> None:
+        """Take a sample, and send it."""
+        sample = sample_of(self._service)
+        self.samples.add(sample)
+        self._send("sample", {"sample": row_of(sample), "texts": texts_of(self._service, sample)})
+
+    async def look_for_changes(self) -> None:
+        """Send what became of pages since the last time, if anybody listens."""
+        if not self.listeners:
+            self._cursor = None
+            return
+        cursor = self._cursor
+
+        def read(store: SqliteStore) -> tuple[Cursor, list[PageChange]]:
+            end = store.feed.end()
+            if cursor is None or cursor == end:
+                return end, []
+            start = Cursor(max(cursor.serial, end.serial - MAX_CHANGES))
+            return end, store.feed.read(start, MAX_CHANGES)
+
+        try:
+            self._cursor, found = await self._service.read(read)
+        except StoreError:
+            # The next look begins with what is new then.
+            self._cursor = None
+            return
+        if found:
+            now = self._service.clock.now()
+            self._send("changes", {"changes": [change_row(change, now) for change in found]})
+
+    def _send(self, name: str, data: dict[str, Any]) -> None:
+        self._serial += 1
+        written = json.dumps(data, separators=(",", ":"), allow_nan=False)
+        self._events.append((self._serial, f"event: {name}\ndata: {written}\n\n"))
+        self._wake()
+
+    def _wake(self) -> None:
+        self._more.set()
+        self._more = asyncio.Event()
+
+    async def events(self) -> AsyncIterator[str]:
+        """Yield server-sent events from now on, until the service stops."""
+        self.listeners += 1
+        try:
+            yield "retry: 2000\n: connected\n\n"
+            serial = self._serial
+            while not self._service.stopping.is_set():
+                more = self._more
+                new = [text for number, text in self._events if number > serial]
+                serial = self._serial
+                if new:
+                    yield "".join(new)
+                    continue
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(HEARTBEAT):
+                        await more.wait()
+                        continue
+                yield ": nothing new\n\n"
+        finally:
+            self.listeners -= 1
+
+
+def sample_of(service: Service) -> Sample:
+    """Return the state of a service now."""
+    up, stats = service.keeping_up(), service.stats
+    price = service.price
+    found = stats.outcomes
+    return Sample(
+        at=service.clock.now(),
+        freshness=up.expected_freshness,
+        price=None if price is None else price.value,
+        due=up.due,
+        latest=up.latest,
+        requests=stats.requests,
+        changed=found[Outcome.CHANGED] + found[Outcome.FIRST],
+        unchanged=found[Outcome.UNCHANGED],
+        failed=found[Outcome.FAILED] + found[Outcome.GONE],
+    )
+
+
+def row_of(sample: Sample) -> list[float | None]:
+    """Return a sample as charts have it."""
+    return [
+        sample.at / 1e6,
+        None if sample.freshness is None else round(100 * sample.freshness, 3),
+        sample.changed,
+        sample.unchanged,
+        sample.failed,
+        sample.due,
+    ]
+
+
+def texts_of(service: Service, sample: Sample) -> dict[str, str]:
+    """Return what is written on the overview, by what it is about."""
+    stats, up = service.stats, service.keeping_up()
+    newest = stats.newest
+    return {
+        "freshness": percent(sample.freshness),
+        "due": count(sample.due),
+        "latest": period(sample.latest),
+        "lateness": period(up.lateness),
+        "without_copy": count(up.without_copy),
+        "requests": count(sample.requests),
+        "budget_used": percent(stats.budget_used, 0),
+        "under_way": count(stats.under_way),
+        "visits": count(stats.visits),
+        "newest": "nothing yet" if newest is None else printable(newest.page.url),
+        "outcome": "" if newest is None else newest.outcome.name.lower(),
+        "price": price_text(sample.price),
+    }
+
+
+def price_text(price: float | None) -> str:
+    """Return what a visit must be worth: so long must a page of importance 1 stay fresh for it.
+
+    >>> price_text(2 / 86_400)
+    '2 s of freshness'
+    """
+    return "not known yet" if price is None else f"{period(price * SECONDS_A_DAY)} of freshness"
+
+
+def change_row(change: PageChange, now: int) -> dict[str, Any]:
+    """Return a change as the list of changes shows it."""
+    return {
+        "url": printable(change.url),
+        "link": page_link(change.url),
+        "diff": diff_link(change),
+        "kind": change.kind.name.lower(),
+        "at": when(change.at),
+        "age": age(change.at, now),
+        "share": None if change.share is None else round(change.share, 4),
+    }
+
+
+def diff_link(change: PageChange) -> str | None:
+    """Return where the difference that a change made is shown; None if there is none."""
+    if change.before is None or change.after is None:
+        return None
+    return page_link(change.url, before=change.before.hex(), after=change.after.hex())

@@ -1,0 +1,145 @@
+"""The overview: how fresh copies are, whether the crawl keeps up, and what it is doing."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response, StreamingResponse
+
+from recrawl.crawler.stats import Stats
+from recrawl.records import SECONDS_A_DAY, Outcome
+from recrawl.service.api.needs import TheService, needs
+from recrawl.service.auth import Access
+from recrawl.service.dashboard.html_route import HtmlRoute
+from recrawl.service.dashboard.live import Live, change_row, row_of, texts_of
+from recrawl.service.dashboard.rendering import render
+from recrawl.service.keeping_up import KeepingUp
+from recrawl.service.service import ServiceStatus
+from recrawl.store.changes import Cursor, PageChange
+from recrawl.store.sqlite import SqliteStore
+
+router = APIRouter(
+    include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.READ)]
+)
+
+#: Changes that are listed.
+NEWEST_CHANGES = 8
+#: Visits to a page come late if they come this share of the usual time between them too late.
+LATE_SHARE = 0.5
+
+
+def live_of(request: Request) -> Live:
+    """Return what samples the service."""
+    found: Live = request.app.state.live
+    return found
+
+
+TheLive = Annotated[Live, Depends(live_of)]
+
+
+@router.get("/", response_class=Response)
+async def overview(request: Request, service: TheService, live: TheLive) -> Response:
+    """Show the overview."""
+    status = await service.status()
+    if live.samples.newest is None:
+        live.sample()
+    newest = await service.read(newest_changes, NEWEST_CHANGES)
+    rows = [row_of(sample) for sample in live.samples]
+    sample = live.samples.newest
+    return render(
+        request,
+        "overview.html",
+        status=status,
+        stats=status.stats,
+        verdict=verdict(status),
+        samples={"columns": [list(column) for column in zip(*rows, strict=True)]},
+        texts={} if sample is None else texts_of(service, sample),
+        outcomes=shares(status.last_day.outcomes),
+        trouble=trouble_of(status),
+        closed=closed_hosts(status.stats, status.now),
+        changes=[change_row(change, status.now) for change in newest],
+    )
+
+
+@router.get("/live", response_class=Response)
+async def live_events(live: TheLive) -> StreamingResponse:
+    """Stream samples and changes as server-sent events."""
+    return StreamingResponse(live.events(), media_type="text/event-stream")
+
+
+def newest_changes(store: SqliteStore, limit: int) -> list[PageChange]:
+    """Return the newest changes, newest first."""
+    oldest, end = store.feed.oldest(), store.feed.end()
+    found = store.feed.read(Cursor(max(oldest.serial, end.serial - limit)), limit)
+    return found[::-1]
+
+
+def verdict(status: ServiceStatus) -> tuple[str, str, str]:
+    """Return whether the crawl keeps up: ``good`` or not, in a word, and in a sentence."""
+    up = status.keeping_up
+    if up.without_copy:
+        return "busy", "Catching up", "Pages without a copy are fetched first."
+    if not status.pages:
+        return "busy", "No pages", "Add pages: recrawl add URL."
+    gap = status.pages / status.budget * SECONDS_A_DAY
+    if up.due and up.lateness > LATE_SHARE * gap:
+        return "bad", "Falling behind", _behind(up, status)
+    if status.trouble.failing > status.pages / 2:
+        return "bad", "Visits fail", "More than half of the pages could not be visited."
+    return "good", "Yes", "Visits come when they are worth their price."
+
+
+def _behind(up: KeepingUp, status: ServiceStatus) -> str:
+    if not status.crawls and not status.stats.visits:
+        return "No crawler has reported a visit yet."
+    return f"{up.due:,} pages wait longer than they should: delays of hosts, or too small a budget."
+
+
+#: What visits find, in the order in which it is drawn.
+FOUND = (
+    (Outcome.FIRST, "first copy"),
+    (Outcome.CHANGED, "changed"),
+    (Outcome.UNCHANGED, "unchanged"),
+    (Outcome.FAILED, "failed"),
+    (Outcome.GONE, "not found"),
+)
+
+
+def shares(outcomes: dict[Outcome, int]) -> list[dict[str, object]]:
+    """Return what visits found, with where each part of a bar begins, in percent."""
+    total, start, parts = sum(outcomes.values()), 0.0, []
+    for outcome, name in FOUND:
+        number = outcomes.get(outcome, 0)
+        width = 100 * number / total if total else 0.0
+        parts.append(
+            {
+                "key": outcome.name.lower(),
+                "name": name,
+                "count": number,
+                "start": round(start, 3),
+                "width": round(width, 3),
+            }
+        )
+        start += width
+    return parts
+
+
+def trouble_of(status: ServiceStatus) -> list[dict[str, object]]:
+    """Return how many pages are not well, with a link to their list."""
+    found = status.trouble
+    rows = (
+        ("failing", found.failing, "/pages?failing=true", "last visit failed"),
+        ("missing", found.missing, "/pages?state=missing", "not found, being confirmed"),
+        ("gone", found.gone, "/pages?state=gone", "gone"),
+        ("refused", found.refused, "/pages?state=refused", "refused"),
+    )
+    return [
+        {"key": key, "count": number, "link": link, "name": name}
+        for key, number, link, name in rows
+        if number
+    ]
+
+
+def closed_hosts(stats: Stats, now: int) -> list[tuple[str, float]]:
+    """Return hosts that are left alone for a while, and for how many more seconds."""
+    left = {host: (until - now) / 1e6 for host, until in stats.closed.items() if until > now}
+    return sorted(left.items(), key=lambda one: -one[1])[:5]

@@ -1,0 +1,211 @@
+"""One page: its visits over time, what is believed of it, its copies and what changed."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from recrawl.crawler.page_text import TextReader
+from recrawl.crawler.settings import Settings
+from recrawl.records import digest_of
+from recrawl.service.api.needs import TheService, needs
+from recrawl.service.auth import Access
+from recrawl.service.dashboard import charts
+from recrawl.service.dashboard.forms import OwnForm
+from recrawl.service.dashboard.html_route import HtmlRoute
+from recrawl.service.dashboard.rendering import page_link, render
+from recrawl.service.models import MAX_IMPORTANCE, MAX_URL
+from recrawl.store.rows import Copy
+from recrawl.store.sqlite import SqliteStore
+
+router = APIRouter(
+    include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.READ)]
+)
+
+#: Visits that are drawn, and those of them that are listed.
+VISITS, LISTED = 200, 25
+#: Lines of a difference that are shown, and characters of a line.
+MAX_LINES, MAX_CHARACTERS = 400, 2_000
+#: Characters of two texts together that are compared.
+MAX_COMPARED = 2_000_000
+
+TheUrl = Annotated[str, Query(min_length=1, max_length=MAX_URL)]
+Digest = Annotated[str, Query(max_length=64, pattern="^[0-9a-f]*$")]
+#: What was done, by the word in the URL that a form leads to.
+DONE = {
+    "recheck": "The page is visited as soon as its host may be asked.",
+    "importance": "The importance is changed.",
+}
+
+
+@dataclass(frozen=True)
+class Version:
+    """A copy of a page.
+
+    Attributes:
+        at: When it was made, in microseconds.
+        digest: What it is stored under, as hexadecimal.
+        size: Its bytes.
+        is_current: Whether it is the current copy.
+    """
+
+    at: int
+    digest: str
+    size: int
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a difference.
+
+    Attributes:
+        kind: ``same``, ``new``, ``old``, or ``skip`` where lines are left out.
+        text: The line.
+    """
+
+    kind: Literal["same", "new", "old", "skip"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed between two copies.
+
+    Attributes:
+        before: When the older one was made, in microseconds.
+        after: When the newer one was.
+        lines: The lines in which they differ, with some around them.
+        is_cut: Whether there are more.
+        problem: Why there are none; empty otherwise.
+    """
+
+    before: int | None = None
+    after: int | None = None
+    lines: Sequence[Line] = ()
+    is_cut: bool = False
+    problem: str = ""
+
+
+@router.get("/page", response_class=Response)
+async def page(
+    request: Request,
+    service: TheService,
+    url: TheUrl,
+    before: Digest = "",
+    after: Digest = "",
+    done: Annotated[str, Query(max_length=20)] = "",
+) -> Response:
+    """Show a page."""
+    details = await service.page(url, VISITS)
+    found = details.explanation
+    versions, diff, belief = await service.read(_read, found.page.url, service, before, after)
+    return render(
+        request,
+        "page.html",
+        page=found.page,
+        found=found,
+        visits=details.visits,
+        listed=LISTED,
+        changed_at=details.changed_at,
+        versions=versions,
+        diff=diff,
+        timeline=charts.timeline(found, belief, details.visits),
+        belief=charts.belief_curve(found, belief),
+        done=DONE.get(done, ""),
+        now=found.now,
+        max_importance=MAX_IMPORTANCE,
+    )
+
+
+@router.get("/diff", response_class=Response)
+async def diff(
+    request: Request, service: TheService, url: TheUrl, before: Digest, after: Digest
+) -> Response:
+    """Show what changed between two copies, and nothing around it."""
+    known = await service.known(url)
+    _, found, _ = await service.read(_read, known.url, service, before, after)
+    return render(request, "diff.html", diff=found)
+
+
+@router.post("/page/recheck", dependencies=[needs(Access.CRAWL), OwnForm], response_class=Response)
+async def recheck(service: TheService, url: TheUrl) -> Response:
+    """Have a page visited as soon as possible."""
+    await service.recheck(url)
+    return RedirectResponse(page_link(url, done="recheck"), HTTPStatus.SEE_OTHER)
+
+
+@router.post(
+    "/page/importance", dependencies=[needs(Access.CRAWL), OwnForm], response_class=Response
+)
+async def set_importance(
+    service: TheService,
+    url: TheUrl,
+    importance: Annotated[float, Form(ge=0.0, le=MAX_IMPORTANCE, allow_inf_nan=False)],
+) -> Response:
+    """Change how much the freshness of a page counts."""
+    await service.set_importance(url, importance)
+    return RedirectResponse(page_link(url, done="importance"), HTTPStatus.SEE_OTHER)
+
+
+def _read(
+    store: SqliteStore, url: str, service: TheService, before: str, after: str
+) -> tuple[list[Version], Diff | None, charts.Belief]:
+    """Return a page's copies, what changed between two of them, and what is believed of it."""
+    known = store.page(url)
+    if known is None:
+        return [], None, None
+    copies = {digest_of(copy.response.body or b"").hex(): copy for copy in store.versions(known)}
+    versions = [
+        Version(copy.response.at, digest, len(copy.response.body or b""), is_current=not number)
+        for number, (digest, copy) in enumerate(copies.items())
+    ]
+    digests = list(copies)
+    if not before and len(digests) > 1:
+        before, after = digests[1], digests[0]
+    shown = compare(store, service.settings, copies, before, after) if before else None
+    return versions, shown, store.belief(known.number)
+
+
+def compare(
+    store: SqliteStore, settings: Settings, copies: dict[str, Copy], before: str, after: str
+) -> Diff:
+    """Return what changed in a page's own text between two copies, by their digests."""
+    if before not in copies or after not in copies:
+        return Diff(
+            problem="The copies of this change are no longer kept; keep_versions keeps more."
+        )
+    old, new = copies[before], copies[after]
+    reader = TextReader(store, settings)
+    texts = [[line.text[:MAX_CHARACTERS] for line in reader.lines(copy)] for copy in (old, new)]
+    times = old.response.at, new.response.at
+    if sum(map(len, texts[0])) + sum(map(len, texts[1])) > MAX_COMPARED:
+        return Diff(*times, problem="The copies are too long to compare here; use recrawl diff.")
+    lines = diff_lines(*texts)
+    if not lines:
+        return Diff(
+            *times,
+            problem="The page's own text is the same in both; only what is around it may differ.",
+        )
+    return Diff(*times, lines[:MAX_LINES], is_cut=len(lines) > MAX_LINES)
+
+
+def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[Line]:
+    """Return the lines in which two texts differ, with some around them.
+
+    >>> [(line.kind, line.text) for line in diff_lines(["a", "b"], ["a", "c"])]
+    [('same', 'a'), ('old', 'b'), ('new', 'c')]
+    """
+    kinds: dict[str, Literal["same", "new", "old"]] = {" ": "same", "+": "new", "-": "old"}
+    lines: list[Line] = []
+    for line in list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]:
+        if line.startswith("@@"):
+            if lines:
+                lines.append(Line("skip", "…"))
+            continue
+        lines.append(Line(kinds[line[0]], line[1:]))
+    return lines
