@@ -83,6 +83,19 @@ def test_a_jump_is_shared(fall: float) -> None:
     assert steps <= 130
 
 
+def test_steps_that_hardly_get_anywhere_are_mixed_with_halving() -> None:
+    """A slope far too steep leads in steps of a few percent, from a bracket of twelve decades."""
+    bracket, steps = new_bracket(), 0
+    narrow(bracket, 1e-6, 2.0, 25.0, 1.0)
+    price = narrow(bracket, 1e6, 0.2, 25.0, 1.0)
+    while price > 0.0:
+        price = narrow(bracket, price, 2.0 if price <= 1.0 else 0.2, 25.0, 1.0)
+        steps += 1
+    found = price_pair(bracket, 1.0)
+    assert found.high == pytest.approx(found.low, rel=1e-14)
+    assert steps <= 200
+
+
 def test_demand_that_no_price_brings_to_the_budget() -> None:
     always_more, steps = search(lambda _: (2.0, 0.0), 1.0)
     assert (always_more.low, always_more.low_share, steps) == (np.inf, 1.0, MAX_STEPS)
