@@ -160,8 +160,14 @@ class Service:
         value = self.frontier.frontier.price
         return Price(value, is_now=True) if value > 0.0 else None
 
+    def refresh_stats(self) -> None:
+        """Bring the present state in `stats` up to date."""
+        if isinstance(self._work, Crawl):
+            self._work.refresh_stats()
+
     async def status(self) -> ServiceStatus:
         """Return what there is, what is being done, and whether it keeps up."""
+        self.refresh_stats()
         now = self.clock.now()
 
         def read(store: SqliteStore) -> tuple[Totals, Trouble, Spending]:
