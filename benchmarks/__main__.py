@@ -25,6 +25,7 @@ from benchmarks import (
     planning,
     policies,
     restarts,
+    serving,
     signals,
     soak,
     spark,
@@ -54,6 +55,7 @@ ALL = {
     "fuzz": fuzz.run,
     "soak": soak.run,
     "hostile": hostile.run,
+    "serving": serving.run,
     "story": story.run,
     "spark": spark.run,
 }
