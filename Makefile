@@ -19,11 +19,16 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(KERNELS) ## Crawl a little web for a minute, and see how fresh the copy really is
 	@$(BIN)/recrawl demo
+	@echo "In a browser, from here: make dashboard"
+
+.PHONY: dashboard
+dashboard: $(DEV_READY) $(KERNELS) ## Crawl the same little web for ten minutes, and watch it in a browser
+	@$(BIN)/recrawl demo --serve
 
 .PHONY: test
 test: $(DEV_READY) $(KERNELS) ## Run the tests (offline, some five minutes)

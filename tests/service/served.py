@@ -13,6 +13,7 @@ from virtual_time import clock as virtual_clock
 
 from recrawl.clock import Clock
 from recrawl.crawler.build import load
+from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.settings import Settings, load_settings
 from recrawl.hosts import host_of
 from recrawl.service.app import create_app
@@ -56,6 +57,11 @@ class Served:
     app: Any
     store: SqliteStore
     tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def frontier(self) -> CrawlFrontier:
+        """The frontier."""
+        return self.service.frontier
 
     async def ask(
         self,

@@ -54,6 +54,6 @@ def test_the_api_is_as_described(tmp_path: Path) -> None:
         finally:
             process.terminate()
             process.communicate(timeout=program.HANGS)
-    assert asked.returncode == 0, asked.stdout[-5_000:]
+    assert asked.returncode == 0, asked.stdout[-9_000:]
     assert "Tested: 20" in asked.stdout, asked.stdout[-2_000:]
     program.check(store)

@@ -194,7 +194,7 @@ class Crawl:
             if timer is not None:
                 timer.cancel()
             self._store.close()
-        self._refresh_stats(is_last=True)
+        self.refresh_stats(is_last=True)
         LOGGER.info("stop: %d visits, %d requests", self.stats.visits, self.stats.requests)
         return self.stats
 
@@ -381,7 +381,7 @@ class Crawl:
 
     async def _show(self) -> None:
         while self._watch is not None and not self._drained.is_set():
-            self._refresh_stats()
+            self.refresh_stats()
             self._watch(self.stats)
             await self._sleep(self._clock.passing(WATCH_EVERY))
 
@@ -393,7 +393,8 @@ class Crawl:
         if self.stopping:
             await asyncio.sleep(MIN_NAP)
 
-    def _refresh_stats(self, *, is_last: bool = False) -> None:
+    def refresh_stats(self, *, is_last: bool = False) -> None:
+        """Bring the present state in `stats` up to date; counts always are."""
         stats, frontier = self.stats, self._frontier.frontier
         stats.now = self._clock.now()
         stats.under_way = len(self._tasks)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, final
 from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from recrawl.service.auth import FailedLogins, Sessions, Tokens, User
@@ -37,8 +38,8 @@ HEADERS = {
 }
 
 
-class _TooLargeError(Exception):
-    """More was sent than a request may have."""
+class _TooLargeError(HTTPException):
+    """More was sent than a request may have; the framework passes this one on as it is."""
 
 
 @final
@@ -253,7 +254,7 @@ def _limited(receive: "Receive", limit: int) -> "Receive":
         message = await receive()
         received += len(message.get("body", b""))
         if received > limit:
-            raise _TooLargeError
+            raise _TooLargeError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large")
         return message
 
     return limited

@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import UTC, datetime
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -20,6 +21,8 @@ MAX_URL = 8_192
 #: Pages that may be named in one request.
 MAX_PAGES = 5_000
 MAX_IMPORTANCE = 1e12
+#: What a field may be expected to be.
+NUMBER, TIME = "a number", "a time such as 2026-01-31T12:00:00Z"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]", re.ASCII)
 MIN_BUDGET, MAX_BUDGET = 1e-3, 1e9
 
@@ -61,9 +64,31 @@ class Body(BaseModel):
     def _is_as_described(cls, given: object) -> object:
         """Refuse what would be converted, such as text for a number: it may be a mistake."""
         if isinstance(given, dict):
-            for name, field in cls.model_fields.items():
-                _check_type(name, field.annotation, given.get(name))
+            kinds = _kinds_of(cls)
+            for name, value in given.items():
+                _check(name, kinds.get(name, ""), value)
         return given
+
+
+def _check(name: str, kind: str, value: object) -> None:
+    if isinstance(value, str):
+        if kind == NUMBER or (kind == TIME and _TIME.match(value) is None):
+            raise ValueError(f"{name}: expected {kind}")
+        if not value.isascii():
+            value.encode()  # A lone surrogate is a ValueError.
+    elif isinstance(value, list):
+        for one in value:
+            _check(name, "", one)
+    elif kind and value is not None and (kind == TIME or isinstance(value, bool)):
+        raise ValueError(f"{name}: expected {kind}")
+
+
+@cache
+def _kinds_of(model: type[BaseModel]) -> dict[str, str]:
+    """Return which fields of a model are numbers, and which are times."""
+    kinds = {name: _kinds(field.annotation) for name, field in model.model_fields.items()}
+    times = {name: TIME for name, found in kinds.items() if found & {datetime, AwareDatetime}}
+    return times | {name: NUMBER for name, found in kinds.items() if found & {int, float}}
 
 
 def _kinds(annotation: object) -> set[object]:
@@ -77,19 +102,6 @@ def _kinds(annotation: object) -> set[object]:
     if get_origin(annotation) in {Union, UnionType}:
         return {kind for part in get_args(annotation) for kind in _kinds(part)}
     return {annotation}
-
-
-def _check_type(name: str, annotation: object, value: object) -> None:
-    kinds = _kinds(annotation)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kinds & {int, float} and not (value is None or is_number):
-        raise ValueError(f"{name}: expected a number")
-    is_time = isinstance(value, str) and _TIME.match(value) is not None
-    if kinds & {datetime, AwareDatetime} and not (value is None or is_time):
-        raise ValueError(f"{name}: expected a time such as 2026-01-31T12:00:00Z")
-    for text in value if isinstance(value, list) else [value]:
-        if isinstance(text, str) and not text.isascii():
-            text.encode()  # A lone surrogate is a ValueError.
 
 
 class PageOut(BaseModel):

@@ -74,7 +74,7 @@ def add_handlers(app: FastAPI) -> None:
     def invalid(_request: Request, error: Exception) -> JSONResponse:
         found = error.errors() if isinstance(error, RequestValidationError) else []
         errors = [
-            f"{_place(one.get('loc', ()))}: {printable(str(one.get('msg', '')))}"
+            f"{_location(one.get('loc', ()))}: {printable(str(one.get('msg', '')))}"
             for one in found[:MAX_ERRORS]
         ]
         detail = errors[0] if errors else "the request cannot be understood"
@@ -103,7 +103,7 @@ def _methods(request: Request) -> set[str]:
     return found
 
 
-def _place(location: Any) -> str:  # noqa: ANN401 - as pydantic has it
+def _location(location: Any) -> str:  # noqa: ANN401 - as pydantic has it
     """Return where in a request something is wrong, as people write it."""
     where, *parts = [str(part) for part in location] or ["request"]
     return printable(".".join(parts) or where)

@@ -101,8 +101,8 @@ def is_clear(report: Report) -> bool:
     (True, False)
     """
     is_found = report.status in _SUCCESS and not report.disallowed and report.error is None
-    is_told = report.body is not None or report.digest is not None or report.changed is not None
-    return is_told or not is_found
+    is_compared = report.body is not None or report.digest is not None or report.changed is not None
+    return is_compared or not is_found
 
 
 async def read_report(visitor: Visitor, page: Page, report: Report, response: Response) -> Visit:

@@ -47,6 +47,8 @@ POLL_SECONDS = 0.25
 START = "start"
 #: Evidence leaves at least this share of the chance of being fresh.
 MIN_KEEP = 1e-12
+#: Pages that count less than this do not count in a plan.
+MIN_IMPORTANCE = 1e-100
 #: The share of the time that adding up what is due may take.
 MAX_COST_SHARE = 0.01
 
@@ -160,8 +162,14 @@ class Service:
         value = self.frontier.frontier.price
         return Price(value, is_now=True) if value > 0.0 else None
 
+    def refresh_stats(self) -> None:
+        """Bring the present state in `stats` up to date."""
+        if isinstance(self._work, Crawl):
+            self._work.refresh_stats()
+
     async def status(self) -> ServiceStatus:
         """Return what there is, what is being done, and whether it keeps up."""
+        self.refresh_stats()
         now = self.clock.now()
 
         def read(store: SqliteStore) -> tuple[Totals, Trouble, Spending]:
@@ -284,6 +292,7 @@ class Service:
             return [1.0] * len(budgets)
         shape, days_seen = frontier.belief(pages).columns(pages.size)
         rate, importance = shape / days_seen, frontier.importance(pages)
+        importance[importance < MIN_IMPORTANCE] = 0.0
         if not importance.any():
             return [1.0] * len(budgets)
         curve = await asyncio.to_thread(

@@ -116,10 +116,10 @@ def _served(listen: str) -> "Serve":
 
     from recrawl.service.serving import serving_crawl
 
-    return lambda settings: serving_crawl(replace(settings, listen=listen), on_start=_tell)
+    return lambda settings: serving_crawl(replace(settings, listen=listen), on_start=_announce)
 
 
-def _tell(started: "Started") -> None:
+def _announce(started: "Started") -> None:
     """Say where the crawl can be watched."""
     say(f"Watch it in a browser, with this link, once: {started.link}")
     say("Ctrl-C ends the demo.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.commands.serve import Listen, check_extra, tell
+from recrawl.cli.commands.serve import Listen, announce, check_extra
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.options import check_choice, parse_days
 from recrawl.cli.output import Lasting, complain
@@ -173,4 +173,4 @@ def _answering(settings: "Settings") -> "Beside":
     check_extra()
     from recrawl.service.serving import serving_crawl
 
-    return serving_crawl(settings, on_start=tell)
+    return serving_crawl(settings, on_start=announce)

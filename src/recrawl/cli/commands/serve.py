@@ -44,7 +44,7 @@ def serve(
 
     with SqliteStore.open(known.store, create=True):
         pass
-    serve_until_stopped(known, on_start=tell)
+    serve_until_stopped(known, on_start=announce)
 
 
 def check_extra() -> None:
@@ -59,7 +59,7 @@ def check_extra() -> None:
         )
 
 
-def tell(started: "Started") -> None:
+def announce(started: "Started") -> None:
     """Say where the service is, and how to log in."""
     lasting = Lasting()
 

@@ -1,20 +1,21 @@
 """The budget: what it is spent on, and what another one would buy."""
 
-import asyncio
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from recrawl.records import SECONDS_A_DAY
+from recrawl.errors import ArgumentError
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
 from recrawl.service.dashboard.forms import OwnForm
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.overview import shares
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.dashboard.what_if import WhatIf, what_if
+from recrawl.service.models import MAX_BUDGET, MIN_BUDGET
+from recrawl.service.service import Service
 from recrawl.units import format_rate, parse_rate
 
 router = APIRouter(
@@ -24,7 +25,27 @@ router = APIRouter(
 MAX_TEXT = 40
 #: What is answered by itself: these multiples of the budget.
 MULTIPLES = ((0.5, "Half the budget"), (2.0, "Twice the budget"), (10.0, "Ten times the budget"))
+QUESTION = "Your question"
+#: The curve spans a hundredth to thirty times the budget.
+BELOW, ABOVE, PER_DECADE = -2.0, 1.5, 6
 DONE = "The budget is changed, until the process ends; the settings are as they were."
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The best freshness for each budget, in the long run, if pages change as believed.
+
+    Attributes:
+        budgets: Requests per day, rising.
+        freshness: The best freshness for each.
+        present: The best freshness with the present budget.
+        answers: Name, requests per day and best freshness, for budgets that are asked about.
+    """
+
+    budgets: list[float]
+    freshness: list[float]
+    present: float
+    answers: list[tuple[str, float, float]]
 
 
 @router.get("/budget", response_class=Response)
@@ -36,22 +57,15 @@ async def budget(
 ) -> Response:
     """Show what the budget brings, and what others would."""
     status = await service.status()
-    present = status.budget
-    asked = parse_rate(wanted) if wanted.strip() else None
-    budgets = [present, *(present * factor for factor, _ in MULTIPLES)]
-    columns = await service.read(service.index.columns)
-    found = await asyncio.to_thread(
-        what_if, columns, present, *budgets, *([] if asked is None else [asked])
-    )
+    asked = parse_budget(wanted) if wanted.strip() else None
+    curve = await _curve(service, status.budget, asked) if status.pages else None
     return render(
         request,
         "budget.html",
         status=status,
-        present=format_rate(present),
-        allowed=present / SECONDS_A_DAY,
-        found=found,
-        curve=None if found is None else _curve(found, present, asked),
-        answers=[] if found is None else _answers(found, present, asked),
+        curve=curve,
+        drawn=None if curve is None else _drawn(curve, status.budget, asked),
+        question=QUESTION,
         wanted=wanted,
         outcomes=shares(status.last_day.outcomes),
         done=DONE if done else "",
@@ -63,35 +77,45 @@ async def set_budget(
     service: TheService, wanted: Annotated[str, Form(max_length=MAX_TEXT, alias="budget")]
 ) -> Response:
     """Change the budget until the process ends."""
-    await service.set_budget(parse_rate(wanted))
+    await service.set_budget(parse_budget(wanted))
     return RedirectResponse("/budget?done=budget", HTTPStatus.SEE_OTHER)
 
 
-def _curve(found: WhatIf, present: float, asked: float | None) -> dict[str, Any]:
-    """Return the curve as it is drawn: visits per day and percent."""
-    points = [("present", present)] if asked is None else [("present", present), ("asked", asked)]
-    return {
-        "x": [float(f"{one:.6g}") for one in found.budgets.tolist()],
-        "freshness": [round(100 * one, 3) for one in found.freshness.tolist()],
-        "points": [[name, at, round(100 * found.asked[at], 3)] for name, at in points],
-        "marks": [[at, format_rate(at)] for at in found.budgets.tolist()[::8]],
-    }
+def parse_budget(text: str) -> float:
+    """Return the requests per day that a text means.
+
+    Raises:
+        ArgumentError: It is no rate, or one that no crawl can have.
+
+    >>> parse_budget("2/s")
+    172800.0
+    """
+    budget = parse_rate(text)
+    if not MIN_BUDGET <= budget <= MAX_BUDGET:
+        raise ArgumentError(f"budget: {text} is not between {MIN_BUDGET:g} and {MAX_BUDGET:g}/day")
+    return budget
 
 
-def _answers(found: WhatIf, present: float, asked: float | None) -> list[dict[str, Any]]:
-    """Return what other budgets would bring, compared with the present one."""
-    now = found.asked[present]
+async def _curve(service: Service, present: float, asked: float | None) -> Curve:
+    steps = range(round(BELOW * PER_DECADE), round(ABOVE * PER_DECADE) + 1)
+    budgets = [present * 10.0 ** (step / PER_DECADE) for step in steps]
     rows = [(name, present * factor) for factor, name in MULTIPLES]
     if asked is not None:
-        rows.insert(0, ("Your question", asked))
-    return [
-        {
-            "name": name,
-            "budget": format_rate(visits),
-            "freshness": found.asked[visits],
-            "points": 100 * (found.asked[visits] - now),
-            "is_asked": name == "Your question",
-        }
-        for name, visits in rows
-        if visits in found.asked
-    ]
+        rows.insert(0, (QUESTION, asked))
+    others = [visits for _, visits in rows]
+    best, *fresh = await service.plan([present, *others, *budgets])
+    answers = [(name, at, share) for (name, at), share in zip(rows, fresh, strict=False)]
+    return Curve(budgets, fresh[len(rows) :], best, answers)
+
+
+def _drawn(curve: Curve, present: float, asked: float | None) -> dict[str, Any]:
+    """Return the curve as it is drawn: requests per day and percent."""
+    points = [["now", present, round(100 * curve.present, 3)]]
+    if asked is not None:
+        points.append(["asked", asked, round(100 * curve.answers[0][2], 3)])
+    return {
+        "x": [float(f"{one:.6g}") for one in curve.budgets],
+        "freshness": [round(100 * one, 3) for one in curve.freshness],
+        "points": points,
+        "marks": [[at, format_rate(at)] for at in curve.budgets[:: PER_DECADE // 2]],
+    }

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 
 from recrawl.crawler.explain import Explanation
+from recrawl.crawler.page_list import VISITED
 from recrawl.estimation.belief import staleness
 from recrawl.kernels.jit import Floats
 from recrawl.records import MICROSECONDS_A_DAY, Outcome
+from recrawl.store.listing import PageColumns
 from recrawl.store.rows import LoggedVisit
 from recrawl.units import format_rate
 
 #: Points of a curve between two visits, and of the curve of a belief.
 POINTS_PER_GAP, POINTS = 12, 160
+#: Bars per decade of rates, and how many there are at most; slower pages are in the first.
+BARS_PER_DECADE, MAX_BARS = 4, 40
 #: How much wider than the interval the belief is drawn, as a factor of the rate.
 MARGIN = 2.5
 #: Rates per day that are marked on an axis: per second, minute, hour... down to once in ten years.
@@ -105,6 +109,29 @@ def marks(rates: Floats) -> list[tuple[float, str]]:
     [(8.0, '8 per day'), (4.0, '4 per day'), (2.0, '2 per day'), (1.0, '1 per day')]
     """
     return [(mark, format_rate(mark)) for mark in MARKS if rates[0] <= mark <= rates[-1]]
+
+
+def rate_bars(columns: PageColumns) -> dict[str, Any] | None:
+    """Return how many pages change how often, in ranges of rates; None if nothing is believed."""
+    known = ~np.isnan(columns.shape) & np.isin(columns.state, VISITED)
+    if not known.any():
+        return None
+    logs = np.log10(columns.shape[known] / columns.time[known]) * BARS_PER_DECADE
+    first, last = math.floor(logs.min()), math.floor(logs.max()) + 1
+    if last - first > MAX_BARS:
+        first = last - MAX_BARS
+    bars = np.bincount(np.maximum(np.floor(logs) - first, 0.0).astype(np.int64))
+    ends = 10.0 ** (np.arange(first, last + 1) / BARS_PER_DECADE)
+    names = [
+        f"{format_rate(low)} to {format_rate(high)}"
+        for low, high in zip(ends.tolist(), ends[1:].tolist(), strict=False)
+    ]
+    return {
+        "x": [_significant(end) for end in ends.tolist()],
+        "pages": [*bars.tolist(), None],
+        "names": names,
+        "marks": marks(ends),
+    }
 
 
 def _significant(number: float) -> float:

@@ -7,11 +7,21 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, final
 
+from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.escaping import printable
 from recrawl.records import SECONDS_A_DAY, Outcome
-from recrawl.service.dashboard.rendering import age, count, page_link, percent, period, when
+from recrawl.service.dashboard.rendering import (
+    NONE,
+    age,
+    count,
+    page_link,
+    percent,
+    period,
+    when,
+)
 from recrawl.service.dashboard.samples import Sample, Samples
+from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.service import Service
 from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.sqlite import SqliteStore
@@ -35,6 +45,7 @@ class Live:
 
     Attributes:
         samples: How the crawl went.
+        texts: What is written about the newest sample, by what it is about.
         listeners: How many browsers listen.
     """
 
@@ -45,28 +56,32 @@ class Live:
         self._more = asyncio.Event()
         self._cursor: Cursor | None = None
         self.samples = Samples()
+        self.texts: dict[str, str] = {}
         self.listeners = 0
 
     async def run(self) -> None:
         """Sample, and look for changes, until the service stops."""
         loop = asyncio.get_running_loop()
-        sampled = loop.time()
         self.sample()
+        sampled = loop.time()
         while not self._service.stopping.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY if self.listeners else SAMPLE_EVERY):
                     await self._service.stopping.wait()
             if loop.time() - sampled >= SAMPLE_EVERY - LOOK_EVERY / 2:
-                sampled = loop.time()
                 self.sample()
+                sampled = loop.time()
             await self.look_for_changes()
         self._wake()
 
     def sample(self) -> None:
         """Take a sample, and send it."""
+        self._service.refresh_stats()
         sample = sample_of(self._service)
+        before = self.samples.newest
         self.samples.add(sample)
-        self._send("sample", {"sample": row_of(sample), "texts": texts_of(self._service, sample)})
+        self.texts = texts_of(self._service, sample, before)
+        self._send("sample", {"sample": row_of(sample), "texts": self.texts})
 
     async def look_for_changes(self) -> None:
         """Send what became of pages since the last time, if anybody listens."""
@@ -106,8 +121,8 @@ class Live:
         """Yield server-sent events from now on, until the service stops."""
         self.listeners += 1
         try:
-            yield "retry: 2000\n: connected\n\n"
             serial = self._serial
+            yield "retry: 2000\n: connected\n\n"
             while not self._service.stopping.is_set():
                 more = self._more
                 new = [text for number, text in self._events if number > serial]
@@ -154,11 +169,22 @@ def row_of(sample: Sample) -> list[float | None]:
     ]
 
 
-def texts_of(service: Service, sample: Sample) -> dict[str, str]:
-    """Return what is written on the overview, by what it is about."""
+def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[str, str]:
+    """Return what is written on the overview, by what it is about.
+
+    Args:
+        service: The service.
+        sample: The newest sample.
+        before: The one before it, if there was one.
+    """
     stats, up = service.stats, service.keeping_up()
     newest = stats.newest
+    key, word, sentence = verdict(up, stats, len(service.frontier))
     return {
+        "verdict_key": key,
+        "verdict": word,
+        "reason": sentence,
+        "pace": pace_text(sample, before),
         "freshness": percent(sample.freshness),
         "due": count(sample.due),
         "latest": period(sample.latest),
@@ -172,6 +198,39 @@ def texts_of(service: Service, sample: Sample) -> dict[str, str]:
         "outcome": "" if newest is None else newest.outcome.name.lower(),
         "price": price_text(sample.price),
     }
+
+
+#: Visits to a page come late if they come this share of the usual time between them too late.
+LATE_SHARE = 0.5
+
+
+def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
+    """Return whether a crawl keeps up: ``good`` or not, in a word, and in a sentence.
+
+    Args:
+        up: What is due, and how late it is.
+        stats: Its budget, and what is not well.
+        pages: How many pages it visits.
+    """
+    if not pages:
+        return "busy", "No pages", "Add pages: recrawl add URL."
+    if up.without_copy:
+        return "busy", "Catching up", "Pages without a copy are fetched first."
+    if stats.trouble.failing > pages / 2:
+        return "bad", "Visits fail", "More than half of the pages could not be visited."
+    gap = pages / stats.budget * SECONDS_A_DAY
+    if up.due and up.lateness > LATE_SHARE * gap:
+        why = "Due pages wait too long: for the delays of their hosts, or for crawlers."
+        return "bad", "Falling behind", why
+    return "good", "Yes", "Visits come when they are worth their price."
+
+
+def pace_text(sample: Sample, before: Sample | None) -> str:
+    """Return how many visits per second there were since the sample before."""
+    if before is None or sample.at <= before.at:
+        return NONE
+    visits = sample.visits - before.visits
+    return f"{visits / (sample.at - before.at) * 1e6:.3g}"
 
 
 def price_text(price: float | None) -> str:

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response, StreamingResponse
 
 from recrawl.crawler.stats import Stats
-from recrawl.records import SECONDS_A_DAY, Outcome
+from recrawl.records import Outcome
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
+from recrawl.service.dashboard.charts import rate_bars
 from recrawl.service.dashboard.html_route import HtmlRoute
-from recrawl.service.dashboard.live import Live, change_row, row_of, texts_of
+from recrawl.service.dashboard.live import Live, change_row, row_of
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.service import ServiceStatus
 from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.sqlite import SqliteStore
@@ -23,8 +23,6 @@ router = APIRouter(
 
 #: Changes that are listed.
 NEWEST_CHANGES = 8
-#: Visits to a page come late if they come this share of the usual time between them too late.
-LATE_SHARE = 0.5
 
 
 def live_of(request: Request) -> Live:
@@ -44,18 +42,17 @@ async def overview(request: Request, service: TheService, live: TheLive) -> Resp
         live.sample()
     newest = await service.read(newest_changes, NEWEST_CHANGES)
     rows = [row_of(sample) for sample in live.samples]
-    sample = live.samples.newest
     return render(
         request,
         "overview.html",
         status=status,
         stats=status.stats,
-        verdict=verdict(status),
         samples={"columns": [list(column) for column in zip(*rows, strict=True)]},
-        texts={} if sample is None else texts_of(service, sample),
+        texts=live.texts,
         outcomes=shares(status.last_day.outcomes),
         trouble=trouble_of(status),
         closed=closed_hosts(status.stats, status.now),
+        rates=rate_bars(await service.read(service.index.columns)),
         changes=[change_row(change, status.now) for change in newest],
     )
 
@@ -71,27 +68,6 @@ def newest_changes(store: SqliteStore, limit: int) -> list[PageChange]:
     oldest, end = store.feed.oldest(), store.feed.end()
     found = store.feed.read(Cursor(max(oldest.serial, end.serial - limit)), limit)
     return found[::-1]
-
-
-def verdict(status: ServiceStatus) -> tuple[str, str, str]:
-    """Return whether the crawl keeps up: ``good`` or not, in a word, and in a sentence."""
-    up = status.keeping_up
-    if up.without_copy:
-        return "busy", "Catching up", "Pages without a copy are fetched first."
-    if not status.pages:
-        return "busy", "No pages", "Add pages: recrawl add URL."
-    gap = status.pages / status.budget * SECONDS_A_DAY
-    if up.due and up.lateness > LATE_SHARE * gap:
-        return "bad", "Falling behind", _behind(up, status)
-    if status.trouble.failing > status.pages / 2:
-        return "bad", "Visits fail", "More than half of the pages could not be visited."
-    return "good", "Yes", "Visits come when they are worth their price."
-
-
-def _behind(up: KeepingUp, status: ServiceStatus) -> str:
-    if not status.crawls and not status.stats.visits:
-        return "No crawler has reported a visit yet."
-    return f"{up.due:,} pages wait longer than they should: delays of hosts, or too small a budget."
 
 
 #: What visits find, in the order in which it is drawn.

@@ -1,6 +1,7 @@
 """One page: its visits over time, what is believed of it, its copies and what changed."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -30,8 +31,13 @@ router = APIRouter(
 VISITS, LISTED = 200, 25
 #: Lines of a difference that are shown, and characters of a line.
 MAX_LINES, MAX_CHARACTERS = 400, 2_000
-#: Characters of two texts together that are compared.
-MAX_COMPARED = 2_000_000
+#: Lines around a difference; lines that are compared word by word, at once, and how many words of
+#: two lines; and how alike they must be.
+CONTEXT, MAX_PAIRS, MAX_WORDS, ALIKE = 2, 20, 1_000, 0.4
+#: Bytes of a copy, and lines of it, that are compared: with more, somebody would have to wait.
+MAX_BYTES, MAX_COMPARED = 2_000_000, 1_000
+
+_WORD = re.compile(r"\s+|\w+|.")
 
 TheUrl = Annotated[str, Query(min_length=1, max_length=MAX_URL)]
 Digest = Annotated[str, Query(max_length=64, pattern="^[0-9a-f]*$")]
@@ -65,11 +71,16 @@ class Line:
 
     Attributes:
         kind: ``same``, ``new``, ``old``, or ``skip`` where lines are left out.
-        text: The line.
+        parts: The line in parts, and whether each is not in the line that it stands against.
     """
 
     kind: Literal["same", "new", "old", "skip"]
-    text: str
+    parts: tuple[tuple[str, bool], ...]
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        return "".join(text for text, _ in self.parts)
 
 
 @dataclass(frozen=True)
@@ -180,11 +191,14 @@ def compare(
             problem="The copies of this change are no longer kept; keep_versions keeps more."
         )
     old, new = copies[before], copies[after]
+    times = old.response.at, new.response.at
+    too_long = Diff(*times, problem="The copies are too long to compare here; use recrawl diff.")
+    if max(len(copy.response.body or b"") for copy in (old, new)) > MAX_BYTES:
+        return too_long
     reader = TextReader(store, settings)
     texts = [[line.text[:MAX_CHARACTERS] for line in reader.lines(copy)] for copy in (old, new)]
-    times = old.response.at, new.response.at
-    if sum(map(len, texts[0])) + sum(map(len, texts[1])) > MAX_COMPARED:
-        return Diff(*times, problem="The copies are too long to compare here; use recrawl diff.")
+    if max(map(len, texts)) > MAX_COMPARED:
+        return too_long
     lines = diff_lines(*texts)
     if not lines:
         return Diff(
@@ -200,12 +214,46 @@ def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[Line]:
     >>> [(line.kind, line.text) for line in diff_lines(["a", "b"], ["a", "c"])]
     [('same', 'a'), ('old', 'b'), ('new', 'c')]
     """
-    kinds: dict[str, Literal["same", "new", "old"]] = {" ": "same", "+": "new", "-": "old"}
     lines: list[Line] = []
-    for line in list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]:
-        if line.startswith("@@"):
-            if lines:
-                lines.append(Line("skip", "…"))
-            continue
-        lines.append(Line(kinds[line[0]], line[1:]))
+    matcher = difflib.SequenceMatcher(None, before, after)
+    for group in matcher.get_grouped_opcodes(CONTEXT):
+        if lines:
+            lines.append(Line("skip", (("…", False),)))
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                lines += [Line("same", ((line, False),)) for line in before[start:end]]
+            else:
+                lines += _replaced(before[start:end], after[new_start:new_end])
     return lines
+
+
+def _replaced(before: Sequence[str], after: Sequence[str]) -> list[Line]:
+    """Return lines that others took the place of; as many of each are compared word by word."""
+    if len(before) == len(after) <= MAX_PAIRS:
+        pairs = [_marked(old, new) for old, new in zip(before, after, strict=True)]
+        return [*(Line("old", old) for old, _ in pairs), *(Line("new", new) for _, new in pairs)]
+    olds = [Line("old", ((line, False),)) for line in before]
+    return [*olds, *(Line("new", ((line, False),)) for line in after)]
+
+
+def _marked(
+    old: str, new: str
+) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
+    """Return two lines in parts, the words marked that only one of them has.
+
+    >>> _marked("Price: 5 euros", "Price: 6 euros")[1]
+    (('Price: ', False), ('6', True), (' euros', False))
+    """
+    words = [_WORD.findall(line) for line in (old, new)]
+    matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)
+    is_long = len(words[0]) + len(words[1]) > MAX_WORDS
+    if is_long or matcher.quick_ratio() < ALIKE or matcher.ratio() < ALIKE:
+        return ((old, False),), ((new, False),)
+    sides: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = [], []
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        for side, text in zip(
+            sides, (words[0][start:end], words[1][new_start:new_end]), strict=True
+        ):
+            if text:
+                side.append(("".join(text), tag != "equal"))
+    return tuple(sides[0]), tuple(sides[1])

@@ -35,6 +35,11 @@ class Sample:
     unchanged: int
     failed: int
 
+    @property
+    def visits(self) -> int:
+        """Visits so far."""
+        return self.changed + self.unchanged + self.failed
+
 
 @final
 class Samples:

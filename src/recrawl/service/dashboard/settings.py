@@ -18,7 +18,7 @@ from recrawl.store.sqlite import SqliteStore
 from recrawl.units import format_duration, format_rate
 
 router = APIRouter(
-    include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.READ)]
+    include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.ADMIN)]
 )
 
 #: Commands, in which people may have typed a secret: only the first word is shown.

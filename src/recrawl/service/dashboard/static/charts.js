@@ -232,14 +232,14 @@ const Charts = (() => {
       chart.ctx.save();
       for (const [name, at, value] of found.points) {
         upright(chart, at, color("soft"), [3, 3]);
-        marked(chart, at, value, name === "present" ? color("fresh") : color("panel"), name === "present" ? color("panel") : color("fresh"));
+        marked(chart, at, value, name === "now" ? color("fresh") : color("panel"), name === "now" ? color("panel") : color("fresh"));
         chart.ctx.fillStyle = color("ink");
         chart.ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
         const left = chart.valToPos(at, "x", true);
-        const isRight = left > chart.bbox.left + chart.bbox.width * 0.75;
+        const isRight = left > chart.bbox.left + chart.bbox.width - 110 * devicePixelRatio;
         chart.ctx.textAlign = isRight ? "right" : "left";
         chart.ctx.fillText(
-          name === "present" ? `now: ${value.toFixed(1)} %` : `asked: ${value.toFixed(1)} %`,
+          `${name}: ${value.toFixed(1)} %`,
           left + (isRight ? -10 : 10) * devicePixelRatio,
           chart.valToPos(value, "y", true) + 18 * devicePixelRatio,
         );
@@ -272,7 +272,31 @@ const Charts = (() => {
     return `${(rate / days).toPrecision(3).replace(/\.?0+$/, "")} visits per ${name}`;
   };
 
-  const kinds = { freshness, visits, timeline, belief, budget };
+  // Pages by how often they change: a bar for each range of rates.
+  const rateBars = (found) => {
+    const x = logarithmic(found);
+    return {
+      options: base({
+        scales: { x: x.scale, y: { range: (_chart, _low, high) => [0, high ? high * 1.1 : 1] } },
+        axes: [x.axis, axis({ size: 52, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7] })],
+        series: [
+          {},
+          {
+            fill: color("changed"),
+            stroke: color("changed"),
+            width: 0,
+            paths: uPlot.paths.bars({ size: [0.9, 60], align: 1 }),
+            points: { show: false },
+          },
+        ],
+        padding: [8, 8, 0, 0],
+        plugins: [tip((chart, at) => (chart.data[1][at] === null ? "" : `${chart.data[1][at]} pages, ${found.names[at]}`))],
+      }),
+      data: [found.x, found.pages],
+    };
+  };
+
+  const kinds = { freshness, visits, timeline, belief, budget, rates: rateBars };
   const drawn = new Map();
   const numbers = new Map();
 

@@ -130,6 +130,7 @@ if (isLive) {
     for (const place of document.querySelectorAll("[data-live]")) {
       const text = texts[place.dataset.live];
       if (text !== undefined && place.textContent !== text) place.textContent = text;
+      if (place.dataset.liveKey) place.dataset.key = texts[place.dataset.liveKey];
     }
     Charts.add(sample);
   });

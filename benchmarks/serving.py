@@ -1,0 +1,282 @@
+"""What serving costs: leases and reports a second, CPU beside a crawl, and lists of pages."""
+
+import http.client
+import json
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from benchmarks.page_server import page_server
+from benchmarks.report import Figure, best_time, markdown, write_section
+from recrawl.store.rows import NewPage
+from recrawl.store.sqlite import SqliteStore
+
+PAGE = "how-to/run-as-a-service.md"
+BATCH, LEASED, CLIENTS = 500, 30_000, 2
+MILLION, HOSTS = 1_000_000, 5_000
+#: Visits a second of the crawl, for how many seconds, and how often: the least CPU counts.
+VISITS_PER_SECOND, SECONDS, ROUNDS = 500, 8, 3
+#: Seconds between two looks of a dashboard, and of Prometheus.
+LOOK_EVERY, SCRAPE_EVERY = 1.0, 5.0
+LISTS = ("next-visit", "rate", "url", "last-visit")
+
+
+class Server(NamedTuple):
+    """A program that answers requests."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    token: str
+
+    def ask(self, connection: http.client.HTTPConnection, method: str, path: str, body: Any) -> Any:  # noqa: ANN401
+        """Make a request, and return what is in the answer."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body)
+        connection.request(method, path, sent, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        if answer.status != http.client.OK:
+            raise RuntimeError(content.decode())
+        is_json = answer.getheader("content-type", "").startswith("application/json")
+        return json.loads(content) if is_json else content
+
+    def connection(self) -> http.client.HTTPConnection:
+        """Return a connection that stays open."""
+        return http.client.HTTPConnection("127.0.0.1", self.port)
+
+
+@contextmanager
+def started(store: Path, command: str, **settings: str) -> Iterator[Server]:
+    """Start a program that answers requests."""
+    environ = os.environ | {f"RECRAWL_{name.upper()}": value for name, value in settings.items()}
+    arguments = [*command.split(), "--store", str(store), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "recrawl", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environ,
+    ) as process:
+        assert process.stdout is not None
+        port = token = None
+        for line in process.stdout:
+            port = port or re.search(r"Answering at http://127.0.0.1:(\d+)", line)
+            token = token or re.search(r"rcrl_\S+", line)
+            if "Log in" in line:
+                break
+        assert port is not None
+        assert token is not None
+        # What it goes on to say is not read.
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        try:
+            yield Server(process, int(port[1]), token[0])
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def run() -> list[Figure]:
+    """Measure, and write the table."""
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with console.status("leasing and reporting"):
+            pages_per_second, of_cpu = leases_and_reports(folder)
+        with console.status("crawling with and without a server"):
+            alone, serving = cpu_of_crawls(folder)
+        with console.status("listing a million pages"):
+            lists = list_a_million(folder)
+        help_seconds = best_time(
+            lambda: subprocess.run(
+                [sys.executable, "-m", "recrawl", "--help"], check=True, capture_output=True
+            )
+        )
+    slowest = max(lists.values())
+    share = serving / alone - 1.0
+    rows = [
+        [f"pages leased and reported a second, {BATCH} at a time", f"{pages_per_second:,.0f}"],
+        ["... a second of the server's CPU", f"{of_cpu:,.0f}"],
+        [f"CPU of a crawl at {VISITS_PER_SECOND} visits a second, ms a visit", f"{alone:.2f}"],
+        ["... that serves, is looked at and scraped", f"{serving:.2f} ({100 * share:+.1f} %)"],
+        *(
+            [f"first 100 of 1,000,000 pages by {order}, ms", f"{1e3 * seconds:.0f}"]
+            for order, seconds in lists.items()
+        ),
+    ]
+    write_section(PAGE, "serving", markdown(["", "measured"], rows))
+    return [
+        Figure("pages leased and reported a second", pages_per_second, 5_000.0, at_least=True),
+        Figure("CPU that serving adds to a crawl", 100.0 * share, 5.0, unit=" %"),
+        Figure("a list of 1,000,000 pages answers in", 1e3 * slowest, 100.0, unit=" ms"),
+        Figure("recrawl --help answers in", help_seconds, 0.5, unit=" s"),
+    ]
+
+
+def fill(store: Path, pages: int, *, learned: bool = False) -> None:
+    """Add pages, with beliefs about how often they change if wanted."""
+    hosts = [f"site{number}.invalid" for number in range(HOSTS)]
+    now = time.time_ns() // 1_000
+    with SqliteStore.open(store, create=True) as opened:
+        opened.add(
+            (
+                NewPage(f"https://{hosts[n % HOSTS]}/{n % 50}/{n}.html", hosts[n % HOSTS])
+                for n in range(pages)
+            ),
+            at=now,
+        )
+    if learned:
+        chance = random.Random(0)  # noqa: S311 - to be repeated
+        import sqlite3
+
+        with sqlite3.connect(store) as database:
+            rows = (
+                (now - chance.randrange(10**12), chance.uniform(0.5, 5.0), chance.uniform(1, 99), n)
+                for n in range(pages)
+            )
+            database.executemany(
+                "UPDATE pages SET last_visit = ?, visits = 5, shape = ?, time = ? WHERE number = ?",
+                rows,
+            )
+        database.close()
+
+
+def leases_and_reports(folder: Path) -> tuple[float, float]:
+    """Return how many pages can be leased and reported a second, and a second of CPU."""
+    store = folder / "leases.db"
+    fill(store, 100_000)
+    settings = {"budget": "100000/s", "host_delay": "0s"}
+    with started(store, "serve", **settings) as server:
+        counts = [0] * CLIENTS
+        _lease(server, BATCH)
+        began = time.perf_counter()
+
+        def work(client: int) -> None:
+            counts[client] = _lease(server, LEASED // CLIENTS)
+
+        threads = [threading.Thread(target=work, args=(client,)) for client in range(CLIENTS)]
+        before = _cpu(server.process.pid)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        used = _cpu(server.process.pid) - before
+        return sum(counts) / (time.perf_counter() - began), sum(counts) / used
+
+
+def _cpu(pid: int) -> float:
+    """Return the seconds of CPU that a process has used."""
+    times = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[11:13]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
+def _lease(server: Server, pages: int) -> int:
+    """Lease and report pages; return how many."""
+    connection, done = server.connection(), 0
+    while done < pages:
+        lease = server.ask(connection, "POST", "/api/v1/leases", {"limit": BATCH})
+        reports = [
+            {"page": page["page"], "status": 200, "digest": "0123456789abcdef", "etag": '"one"'}
+            for page in lease["pages"]
+        ]
+        if reports:
+            sent = {"lease": lease["lease"], "reports": reports}
+            answers = server.ask(connection, "POST", "/api/v1/reports", sent)["answers"]
+            assert set(answers) == {"recorded"}
+        done += len(reports)
+    connection.close()
+    return done
+
+
+def cpu_of_crawls(folder: Path) -> tuple[float, float]:
+    """Return the CPU of a crawl, in milliseconds a visit: alone, and serving."""
+    with page_server() as (address, _):
+        found: dict[bool, list[float]] = {False: [], True: []}
+        for number in range(ROUNDS):
+            for serves in (False, True):
+                store = folder / f"crawl-{number}-{serves}.db"
+                found[serves].append(_cpu_of_crawl(store, address, serves=serves))
+    return min(found[False]), min(found[True])
+
+
+def _cpu_of_crawl(store: Path, address: str, *, serves: bool) -> float:
+    pages = VISITS_PER_SECOND * SECONDS
+    with SqliteStore.open(store, create=True) as opened:
+        opened.add((NewPage(f"{address}/{n}", "127.0.0.1") for n in range(pages)), at=0)
+    settings = {
+        "budget": f"{VISITS_PER_SECOND}/s",
+        "host_delay": "0s",
+        "host_connections": "32",
+        "allow_private": "true",
+        "parse_processes": "1",
+    }
+    command = f"run --for {SECONDS}s --format json"
+    if not serves:
+        environ = os.environ | {f"RECRAWL_{name.upper()}": one for name, one in settings.items()}
+        arguments = [*command.split(), "--store", str(store)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "recrawl", *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environ,
+        )
+        used = _wait(process)
+    else:
+        with started(store, f"{command} --serve", **settings) as server:
+            looking = threading.Thread(target=_look, args=(server,), daemon=True)
+            looking.start()
+            used = _wait(server.process)
+    with SqliteStore.open(store) as opened:
+        return 1e3 * used / opened.totals().visits
+
+
+def _wait(process: Any) -> float:  # noqa: ANN401 - of text or not
+    """Wait for a program; return the seconds of CPU that it used, with all it started."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
+
+
+def _look(server: Server) -> None:
+    """Look at a service as a dashboard and Prometheus do, until it ends."""
+    connection, scraped = server.connection(), 0.0
+    try:
+        while True:
+            server.ask(connection, "GET", "/api/v1/status", None)
+            server.ask(connection, "GET", "/api/v1/changes?limit=20", None)
+            if time.monotonic() - scraped > SCRAPE_EVERY:
+                scraped = time.monotonic()
+                server.ask(connection, "GET", "/metrics", None)
+            time.sleep(LOOK_EVERY)
+    except (OSError, http.client.HTTPException, RuntimeError):
+        return
+
+
+def list_a_million(folder: Path) -> dict[str, float]:
+    """Return the seconds that lists of a million pages take, by their order: the median."""
+    store = folder / "million.db"
+    fill(store, MILLION, learned=True)
+    found = {}
+    with started(store, "serve", budget="100000/day") as server:
+        connection = server.connection()
+        for order in LISTS:
+            path = f"/api/v1/pages?order={order}&limit=100"
+            times = []
+            for _ in range(9):
+                began = time.perf_counter()
+                listed = server.ask(connection, "GET", path, None)
+                times.append(time.perf_counter() - began)
+                assert len(listed["pages"]) == 100
+            found[order] = statistics.median(times)
+    return found
