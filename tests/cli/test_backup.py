@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
+from site_server import Site, serving
 from store.made_up import HOUR, NOON, found, new_pages
 from typer.testing import CliRunner
 
@@ -69,3 +70,29 @@ def test_settings_that_cannot_be_used_are_refused() -> None:
     assert "p[" in refused("check")
     Path("recrawl.toml").write_text('on_change = "echo \'"\n')
     assert "a quotation mark is missing" in refused("check")
+
+
+def test_hosts_are_asked_on_request() -> None:
+    with serving(Site({"/": "<p>Here.", "/robots.txt": "User-agent: *\nDisallow: /no"})) as site:
+        run("add", f"{site.url}/", "--store", "other.db")
+        asked = ["check", "--network", "--store", "other.db"]
+        result = CliRunner().invoke(app, asked)
+        assert result.exit_code == 1
+        assert "127.0.0.1" in result.stderr
+        assert site.requests == []
+        Path("recrawl.toml").write_text("allow_private = true")
+        assert "1 host asked, and all of them answer." in run(*asked).stdout
+        assert [request.path for request in site.requests] == ["/robots.txt"]
+        site.pages["/robots.txt"] = "User-agent: *\nDisallow: /"
+        assert "robots.txt does not allow" in CliRunner().invoke(app, asked).stderr
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 1
+    assert "no connection" in result.stderr
+
+
+def test_webhooks_that_are_not_well_are_named() -> None:
+    run("add", "https://example.org/")
+    run("webhook", "add", "https://example.org/hook")
+    with SqliteStore.open("recrawl.db") as store:
+        store.webhooks.disable(1, "the receiver answered 410 Gone")
+    assert "Webhook 1 is disabled: the receiver answered 410 Gone.\n" in run("check").stdout

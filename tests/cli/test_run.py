@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -122,6 +123,8 @@ def test_links_are_followed_if_wanted() -> None:
         (["--most-depth", "2"], "--most-depth is now --max-depth"),
         (["--most-depth=2"], "--most-depth is now --max-depth"),
         (["--format", "xml"], "--format: 'xml' is none of text, json"),
+        (["--log-format", "xml"], "--log-format: 'xml' is none of text, json"),
+        (["--log-level", "all"], "--log-level: 'all' is none of debug, info, warning, error"),
         ([], "recrawl.db: there is no store here; `recrawl add URL` creates one"),
     ],
 )
@@ -143,11 +146,23 @@ def test_a_second_run_is_refused() -> None:
     assert "another recrawl run" in ended.stderr
 
 
+#: Runs a program on a terminal of its own, which its output does not go to.
+ON_A_TERMINAL = """
+import fcntl, os, pty, sys, termios
+os.setsid()
+_, end = pty.openpty()
+fcntl.ioctl(end, termios.TIOCSCTTY, 0)
+os.set_inheritable(_, True)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        command = [*PATIENT, "run", *QUICKLY, "--contact", "x"]
+        on_a_terminal = [sys.executable, "-c", ON_A_TERMINAL]
+        command = [*on_a_terminal, *PATIENT, "run", *QUICKLY, "--contact", "x"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             wait_for_copies(3)
             process.send_signal(number)
@@ -157,6 +172,72 @@ def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
     assert complaints.decode() == LOADING
     with SqliteStore.open("recrawl.db") as store:
         assert store.check() == []
+
+
+def test_without_a_terminal_a_hangup_reads_the_settings_again() -> None:
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        Path("recrawl.toml").write_text("contact = 'before'")
+        command = [*PATIENT, "run", *QUICKLY, "--log-format", "json", "--quiet"]
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stderr is not None
+            assert _started(process) == 3
+            wait_for_copies(3)
+            Path("recrawl.toml").write_text("contact = 'after")
+            process.send_signal(signal.SIGHUP)
+            line = json.loads(process.stderr.readline())
+            assert "the settings stay as they are: recrawl.toml: invalid TOML" in line["message"]
+            assert line["level"] == "warning"
+            Path("recrawl.toml").write_text("contact = 'after'")
+            process.send_signal(signal.SIGHUP)
+            assert json.loads(process.stderr.readline())["event"] == "stopped"
+            known = len(site.requests)
+            assert _started(process) == 3
+            while len(site.requests) < known + 3:
+                assert process.poll() is None
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            printed, logged = process.communicate(timeout=HANGS)
+    assert process.returncode == 0, logged
+    assert printed == ""
+    assert site.requests[0].headers["User-Agent"].endswith("(+before)")
+    assert site.requests[-1].headers["User-Agent"].endswith("(+after)")
+
+
+def _started(process: "subprocess.Popen[str]") -> int:
+    """Read the line that a crawl has started; return how many pages it has."""
+    assert process.stderr is not None
+    line = json.loads(process.stderr.readline())
+    assert line["event"] == "started", line
+    assert line["level"] == "info"
+    return int(line["pages"])
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "json"]])
+def test_quiet_is_quiet(options: list[str]) -> None:
+    with serving(a_site()) as site:
+        run("add", f"{site.url}/a")
+        ended = run_until(has_copies(1), *QUICKLY, "--contact", "x", "--quiet", *options)
+    assert ended.output == ""
+
+
+def test_messages_may_be_more_or_json() -> None:
+    with serving(a_site()) as site:
+        run("add", f"{site.url}/a")
+        detailed = run_until(has_copies(1), *QUICKLY, "--log-level", "info").stderr
+        as_json = run_until(has_copies(1), *QUICKLY, "--log-format", "json").stderr
+    assert re.search(r"^20\S+ \S+ info: started: 1 pages, ", detailed, re.MULTILINE)
+    lines = [json.loads(line) for line in as_json.splitlines()]
+    assert [line["level"] for line in lines] == ["warning", *["info"] * (len(lines) - 1)]
+    assert "site owners cannot see" in lines[0]["message"]
+    assert lines[1]["message"] == "loading recrawl.db"
+    assert [line["event"] for line in lines[2:] if "event" in line] == ["started", "stopped"]
 
 
 def wait_for_copies(copies: int) -> None:

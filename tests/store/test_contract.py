@@ -1,6 +1,6 @@
 """What every store promises."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from store.made_up import HEADERS, HOUR, NOON, address, failed, found, gone, new_pages, unchanged
+from store.stores import STORES
 
 from recrawl.errors import ArgumentError, StoreError
 from recrawl.records import (
@@ -22,6 +23,7 @@ from recrawl.records import (
     digest_of,
 )
 from recrawl.store.changes import Cursor, FeedKind, PageChange
+from recrawl.store.protocols import Store
 from recrawl.store.rows import (
     Added,
     Edits,
@@ -32,23 +34,39 @@ from recrawl.store.rows import (
     Spending,
     Spent,
 )
-from recrawl.store.sqlite import SqliteStore
+from recrawl.store.webhooks import Message, MessageState, Progress, Undelivered
+
+Make = Callable[[Retention], Store]
 
 
-@pytest.fixture(params=["file", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStore]:
-    path = tmp_path / "recrawl.db" if request.param == "file" else ":memory:"
-    with SqliteStore.open(path, create=True) as opened:
-        yield opened
-        assert opened.check() == []
+@pytest.fixture(params=STORES)
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """Make an empty store, which is in order when the test is over."""
+    opened: list[Store] = []
+
+    def open_one(retention: Retention) -> Store:
+        folder = tmp_path / str(len(opened))
+        folder.mkdir()
+        opened.append(STORES[request.param](folder, retention))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        assert one.check() == []
+        one.close()
 
 
-def known(store: SqliteStore, number: int) -> Page:
+@pytest.fixture
+def store(make: Make) -> Store:
+    return make(Retention())
+
+
+def known(store: Store, number: int) -> Page:
     return store.pages([number])[number]
 
 
 def test_pages_are_numbered_from_0_in_the_order_in_which_they_are_named(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     assert store.add(new_pages(5), at=NOON) == Added(new=5, known=0, revived=0)
     assert [known(store, i).url for i in range(5)] == [address(i) for i in range(5)]
@@ -57,7 +75,7 @@ def test_pages_are_numbered_from_0_in_the_order_in_which_they_are_named(
     assert store.pages([3, 99]) == {3: Page(3, address(3), "host0.example")}
 
 
-def test_a_known_page_takes_the_new_importance_and_the_smaller_depth(store: SqliteStore) -> None:
+def test_a_known_page_takes_the_new_importance_and_the_smaller_depth(store: Store) -> None:
     store.add([NewPage(address(0), "host0.example", 3.0, depth=2, source="link")], at=NOON)
     again = [NewPage(address(0), "host0.example"), NewPage(address(1), "host1.example", 2.0)]
     assert store.add(again, at=NOON) == Added(new=1, known=1, revived=0)
@@ -69,7 +87,7 @@ def test_a_known_page_takes_the_new_importance_and_the_smaller_depth(store: Sqli
 
 
 @pytest.mark.parametrize("importance", [-1.0, float("nan"), float("inf")])
-def test_an_invalid_importance_adds_nothing(store: SqliteStore, importance: float) -> None:
+def test_an_invalid_importance_adds_nothing(store: Store, importance: float) -> None:
     pages = [*new_pages(2), NewPage(address(9), "host0.example", importance)]
     with pytest.raises(ArgumentError, match=r"importance of https://host0\.example/page/9 is"):
         store.add(pages, at=NOON)
@@ -77,7 +95,7 @@ def test_an_invalid_importance_adds_nothing(store: SqliteStore, importance: floa
     assert store.add(new_pages(1), at=NOON).new == 1
 
 
-def test_numbers_are_never_reused(store: SqliteStore) -> None:
+def test_numbers_are_never_reused(store: Store) -> None:
     store.add(new_pages(3), at=NOON)
     store.record([found(known(store, 2), b"two", NOON, Outcome.FIRST)])
     assert store.remove([address(2), address(1), "https://nowhere.example/"]) == [1, 2]
@@ -87,7 +105,7 @@ def test_numbers_are_never_reused(store: SqliteStore) -> None:
     assert known(store, 4).fingerprint is None
 
 
-def test_a_visit_is_written_with_all_that_it_changes(store: SqliteStore) -> None:
+def test_a_visit_is_written_with_all_that_it_changes(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     visit = found(known(store, 1), b"odd", NOON, Outcome.FIRST)
     store.record([visit], Spent(NOON, robots=3, sitemaps=1, lost=4))
@@ -120,7 +138,7 @@ def test_a_visit_is_written_with_all_that_it_changes(store: SqliteStore) -> None
     assert store.spent(NOON + HOUR) == Spending(0, 0, 0, dict.fromkeys(Outcome, 0))
 
 
-def test_how_large_a_change_is_and_what_it_taught_are_written(store: SqliteStore) -> None:
+def test_how_large_a_change_is_and_what_it_taught_are_written(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     first = found(known(store, 1), b"one", NOON, Outcome.FIRST)
     store.record([first], templates={first.page.host: b"menu"})
@@ -134,7 +152,7 @@ def test_how_large_a_change_is_and_what_it_taught_are_written(store: SqliteStore
     assert store.template("nobody.example") is None
 
 
-def test_a_copy_is_renewed_though_only_the_furniture_changed(store: SqliteStore) -> None:
+def test_a_copy_is_renewed_though_only_the_furniture_changed(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     store.record([found(known(store, 0), b"one", NOON, Outcome.FIRST)])
     visit = found(known(store, 0), b"two", NOON + HOUR, Outcome.UNCHANGED)
@@ -147,7 +165,7 @@ def test_a_copy_is_renewed_though_only_the_furniture_changed(store: SqliteStore)
     assert store.totals().bodies == 1
 
 
-def test_visits_that_cannot_be_written_teach_nothing(store: SqliteStore) -> None:
+def test_visits_that_cannot_be_written_teach_nothing(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     visit = found(known(store, 0), b"one", NOON, Outcome.FIRST)
     with pytest.raises(ArgumentError):
@@ -155,7 +173,7 @@ def test_visits_that_cannot_be_written_teach_nothing(store: SqliteStore) -> None
     assert store.template("host0.example") is None
 
 
-def test_how_an_outcome_was_determined_is_logged(store: SqliteStore) -> None:
+def test_how_an_outcome_was_determined_is_logged(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     store.record([found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2)])
     dated = replace(known(store, 1), validators=Validators(None, "a date"))
@@ -168,7 +186,7 @@ def test_how_an_outcome_was_determined_is_logged(store: SqliteStore) -> None:
     assert [v.previous for v in store.history(0, 9)] == [NOON + 2, NOON + 1, NOON, None]
 
 
-def test_a_visit_that_is_recorded_twice_counts_once(store: SqliteStore) -> None:
+def test_a_visit_that_is_recorded_twice_counts_once(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     visit = found(known(store, 0), b"a", NOON, Outcome.FIRST)
     store.record([visit, visit])
@@ -179,7 +197,7 @@ def test_a_visit_that_is_recorded_twice_counts_once(store: SqliteStore) -> None:
 
 
 def test_a_page_removed_during_its_visit_stays_removed_but_its_cost_counts(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     store.add(new_pages(2), at=NOON)
     visits = [found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2)]
@@ -190,7 +208,7 @@ def test_a_page_removed_during_its_visit_stays_removed_but_its_cost_counts(
     assert store.totals().visits == 1
 
 
-def test_what_others_edit_during_a_visit_stays(store: SqliteStore) -> None:
+def test_what_others_edit_during_a_visit_stays(store: Store) -> None:
     store.add([NewPage(address(0), "host0.example", depth=3)], at=NOON)
     visit = found(known(store, 0), b"a", NOON, Outcome.FIRST)
     store.add([NewPage(address(0), "host0.example", 9.0)], at=NOON)
@@ -198,7 +216,7 @@ def test_what_others_edit_during_a_visit_stays(store: SqliteStore) -> None:
     assert (known(store, 0).importance, known(store, 0).depth) == (9.0, 0)
 
 
-def test_a_body_is_stored_once_and_only_while_it_is_used(store: SqliteStore) -> None:
+def test_a_body_is_stored_once_and_only_while_it_is_used(store: Store) -> None:
     store.add(new_pages(3), at=NOON)
     store.record([found(known(store, i), b"same" * 99, NOON, Outcome.FIRST) for i in range(3)])
     totals = store.totals()
@@ -218,7 +236,7 @@ def test_a_body_is_stored_once_and_only_while_it_is_used(store: SqliteStore) -> 
     assert store.spent(0).requests == 24
 
 
-def test_the_same_content_with_new_headers_renews_the_copy(store: SqliteStore) -> None:
+def test_the_same_content_with_new_headers_renews_the_copy(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     visit = found(known(store, 0), b"a", NOON + 1, Outcome.UNCHANGED)
@@ -232,7 +250,7 @@ def test_the_same_content_with_new_headers_renews_the_copy(store: SqliteStore) -
     assert store.history(0, 1)[0].truncated
 
 
-def test_a_page_may_lose_its_copy(store: SqliteStore) -> None:
+def test_a_page_may_lose_its_copy(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     lost = failed(replace(known(store, 0), body=None), NOON + 1)
@@ -241,7 +259,7 @@ def test_a_page_may_lose_its_copy(store: SqliteStore) -> None:
     assert store.totals().bodies == 0
 
 
-def test_a_content_under_a_wrong_digest_is_refused(store: SqliteStore) -> None:
+def test_a_content_under_a_wrong_digest_is_refused(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     right, visit = (found(known(store, i), b"a", NOON, Outcome.FIRST) for i in range(2))
     with pytest.raises(ArgumentError, match="the body of page 1 does not match its digest"):
@@ -252,7 +270,7 @@ def test_a_content_under_a_wrong_digest_is_refused(store: SqliteStore) -> None:
     assert store.totals().visits == 0
 
 
-def test_a_page_that_is_gone_is_revived_when_it_is_added_again(store: SqliteStore) -> None:
+def test_a_page_that_is_gone_is_revived_when_it_is_added_again(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     store.record([gone(known(store, 0), NOON + 1)])
@@ -265,7 +283,7 @@ def test_a_page_that_is_gone_is_revived_when_it_is_added_again(store: SqliteStor
     assert store.fleet().number.tolist() == [0, 1]
 
 
-def test_the_fleet_is_every_page_that_is_not_gone(store: SqliteStore) -> None:
+def test_the_fleet_is_every_page_that_is_not_gone(store: Store) -> None:
     pages = [NewPage(address(i), f"host{i % 3}.example", 1.0 + i) for i in range(6)]
     store.add(pages, at=NOON)
     store.record([found(known(store, 1), b"a", NOON, Outcome.FIRST), failed(known(store, 2), NOON)])
@@ -284,14 +302,14 @@ def test_the_fleet_is_every_page_that_is_not_gone(store: SqliteStore) -> None:
     assert {fleet.number.dtype, fleet.host.dtype, fleet.last_visit.dtype} == {np.dtype(np.int64)}
 
 
-def test_an_empty_store_has_an_empty_fleet(store: SqliteStore) -> None:
+def test_an_empty_store_has_an_empty_fleet(store: Store) -> None:
     fleet = store.fleet()
     assert (fleet.number.size, fleet.hosts, fleet.url, fleet.serial) == (0, [], [], 0)
     assert list(store.visits()) == []
     assert list(store.copies()) == []
 
 
-def test_a_failed_visit_keeps_the_belief(store: SqliteStore) -> None:
+def test_a_failed_visit_keeps_the_belief(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     store.record([failed(known(store, 0), NOON + 1)])
@@ -300,7 +318,7 @@ def test_a_failed_visit_keeps_the_belief(store: SqliteStore) -> None:
     assert (store.fleet().shape[0], store.fleet().time[0]) == (0.5, 3.0)
 
 
-def test_a_run_sees_the_edits_of_others(store: SqliteStore) -> None:
+def test_a_run_sees_the_edits_of_others(store: Store) -> None:
     store.add(new_pages(4), at=NOON)
     store.record([gone(known(store, 3), NOON)])
     serial = store.fleet().serial
@@ -320,7 +338,7 @@ def test_a_run_sees_the_edits_of_others(store: SqliteStore) -> None:
         assert [page.url for page in store.changes_since(edits.serial).added] == [address(9)]
 
 
-def test_many_edits_come_in_batches(store: SqliteStore) -> None:
+def test_many_edits_come_in_batches(store: Store) -> None:
     store.add(new_pages(25_000), at=NOON)
     serial, batches = 0, []
     while (edits := store.changes_since(serial)).serial != serial:
@@ -329,7 +347,7 @@ def test_many_edits_come_in_batches(store: SqliteStore) -> None:
     assert batches == [10_000, 10_000, 5_000]
 
 
-def test_the_log_comes_in_batches_by_page_and_time(store: SqliteStore) -> None:
+def test_the_log_comes_in_batches_by_page_and_time(store: Store) -> None:
     store.add(new_pages(4), at=NOON)
     for time in (2, 1, 3):
         store.record([found(known(store, i), b"%d" % time, NOON + time) for i in (3, 0, 2)])
@@ -342,7 +360,7 @@ def test_the_log_comes_in_batches_by_page_and_time(store: SqliteStore) -> None:
     assert {row["truncated"] for row in rows} == {False}
 
 
-def test_copies_come_in_order_of_number(store: SqliteStore) -> None:
+def test_copies_come_in_order_of_number(store: Store) -> None:
     store.add(new_pages(4), at=NOON)
     store.record([found(known(store, i), b"%d" % i, NOON, Outcome.FIRST) for i in (3, 1)])
     assert [(copy.page.number, copy.response.body) for copy in store.copies()] == [
@@ -353,7 +371,7 @@ def test_copies_come_in_order_of_number(store: SqliteStore) -> None:
     assert store.copy("https://nowhere.example/") is None
 
 
-def test_robots_txt_is_remembered(store: SqliteStore) -> None:
+def test_robots_txt_is_remembered(store: Store) -> None:
     origin = "https://example.org"
     assert store.robots(origin) is None
     for robots in (
@@ -373,7 +391,7 @@ def read(url: str, **changed: Any) -> SitemapFile:  # noqa: ANN401
     return replace(usual, host="s.example", kind="sitemap", **changed)
 
 
-def test_sitemaps_are_due_until_they_are_read(store: SqliteStore) -> None:
+def test_sitemaps_are_due_until_they_are_read(store: Store) -> None:
     for name in "bab":
         store.add_sitemap(f"{S}/{name}")
     new = [SitemapFile(f"{S}/{name}", host="s.example") for name in "ab"]
@@ -385,7 +403,7 @@ def test_sitemaps_are_due_until_they_are_read(store: SqliteStore) -> None:
 
 
 def test_a_sitemap_that_fails_is_listed_first_and_tried_again_on_demand(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     for name in "ab":
         store.add_sitemap(f"{S}/{name}")
@@ -400,7 +418,7 @@ def test_a_sitemap_that_fails_is_listed_first_and_tried_again_on_demand(
 
 
 def test_an_index_brings_in_sitemaps_up_to_a_limit_and_drops_those_it_no_longer_names(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     store.add_sitemap(f"{S}/a")
     index = read("a")
@@ -412,7 +430,7 @@ def test_an_index_brings_in_sitemaps_up_to_a_limit_and_drops_those_it_no_longer_
     assert [one.url for one in store.sitemaps()] == [f"{S}/a", urls[1]]
 
 
-def test_a_removed_sitemap_comes_back_only_when_a_user_adds_it(store: SqliteStore) -> None:
+def test_a_removed_sitemap_comes_back_only_when_a_user_adds_it(store: Store) -> None:
     store.add_sitemap(f"{S}/a")
     store.name_sitemaps(read("a"), [f"{S}/b", f"{S}/c"], 9)
     assert store.remove_sitemaps([f"{S}/b", f"{S}/b", f"{S}/x"]) == 1
@@ -426,14 +444,14 @@ def test_a_removed_sitemap_comes_back_only_when_a_user_adds_it(store: SqliteStor
     assert [(one.url, one.depth) for one in store.sitemaps()] == [(f"{S}/b", 0)]
 
 
-def test_requests_for_sitemaps_are_known_by_hour(store: SqliteStore) -> None:
+def test_requests_for_sitemaps_are_known_by_hour(store: Store) -> None:
     for at in (NOON - HOUR, NOON, NOON + 1):
         store.record([], Spent(at, sitemaps=2))
     store.record([], Spent(NOON + HOUR, robots=1))
     assert store.sitemap_requests(NOON) == [(NOON, 4)]
 
 
-def test_a_removed_page_comes_back_only_when_a_user_adds_it(store: SqliteStore) -> None:
+def test_a_removed_page_comes_back_only_when_a_user_adds_it(store: Store) -> None:
     store.add(new_pages(3), at=NOON)
     store.remove([address(1)])
     for source in ("sitemap", "link"):
@@ -446,7 +464,7 @@ def test_a_removed_page_comes_back_only_when_a_user_adds_it(store: SqliteStore) 
     assert store.page(address(1)) is not None
 
 
-def test_pages_are_found_by_pattern(store: SqliteStore) -> None:
+def test_pages_are_found_by_pattern(store: Store) -> None:
     store.add(new_pages(12), at=NOON)
     assert store.matching("https://host1.example/page/*") == [
         address(n) for n in (1, 10, 4, 7) if address(n).startswith("https://host1")
@@ -456,20 +474,20 @@ def test_pages_are_found_by_pattern(store: SqliteStore) -> None:
     assert store.matching("https://host1.example/page/?") == []
 
 
-def test_small_values_are_remembered(store: SqliteStore) -> None:
+def test_small_values_are_remembered(store: Store) -> None:
     assert store.meta("prior") is None
     for value in ("1", "2"):
         store.set_meta("prior", value)
         assert store.meta("prior") == value
 
 
-def test_only_one_run_at_a_time(store: SqliteStore) -> None:
+def test_only_one_run_at_a_time(store: Store) -> None:
     for _ in range(2):
         with store.lock(), pytest.raises(StoreError, match="another recrawl run"), store.lock():
             pass
 
 
-def test_pages_are_found_by_url(store: SqliteStore) -> None:
+def test_pages_are_found_by_url(store: Store) -> None:
     store.add(new_pages(4), at=NOON)
     wanted = [address(2), "https://nowhere.example/", address(0)]
     assert store.pages_at(wanted) == {address(i): known(store, i) for i in (0, 2)}
@@ -477,14 +495,14 @@ def test_pages_are_found_by_url(store: SqliteStore) -> None:
 
 
 def test_seed_hosts_leave_out_those_found_through_links(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     assert store.seed_hosts() == []
     store.add([*new_pages(2), NewPage("https://far.example/", "far.example", depth=1)], at=NOON)
     assert store.seed_hosts() == ["host0.example", "host1.example"]
 
 
-def test_the_newest_visit_is_one_that_found_a_page(store: SqliteStore) -> None:
+def test_the_newest_visit_is_one_that_found_a_page(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     assert store.newest_visit() is None
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
@@ -492,7 +510,7 @@ def test_the_newest_visit_is_one_that_found_a_page(store: SqliteStore) -> None:
     assert store.newest_visit() == NOON
 
 
-def test_the_belief_is_that_of_the_last_visit(store: SqliteStore) -> None:
+def test_the_belief_is_that_of_the_last_visit(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     assert store.belief(0) is None
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
@@ -501,7 +519,7 @@ def test_the_belief_is_that_of_the_last_visit(store: SqliteStore) -> None:
     assert store.belief(99) is None
 
 
-def test_observations_are_visits_that_compared_something(store: SqliteStore) -> None:
+def test_observations_are_visits_that_compared_something(store: Store) -> None:
     store.add(new_pages(6), at=NOON)
     for page in range(6):
         store.record([found(known(store, page), b"a", NOON, Outcome.FIRST)])
@@ -518,14 +536,14 @@ def test_observations_are_visits_that_compared_something(store: SqliteStore) -> 
     assert store.observations(10).page.tolist() == [0, 0, 3, 3]
 
 
-def test_two_visits_at_the_same_time_are_no_observation(store: SqliteStore) -> None:
+def test_two_visits_at_the_same_time_are_no_observation(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     visit = found(known(store, 0), b"a", NOON)
     store.record([replace(visit, previous=NOON)])
     assert store.observations(10).page.tolist() == []
 
 
-def test_a_run_forgets_the_edits_before_it(store: SqliteStore) -> None:
+def test_a_run_forgets_the_edits_before_it(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     serial = store.fleet().serial
     with store.lock():
@@ -533,11 +551,11 @@ def test_a_run_forgets_the_edits_before_it(store: SqliteStore) -> None:
         assert store.fleet().serial == serial
 
 
-def kinds(store: SqliteStore, after: int = 0) -> list[tuple[str, FeedKind]]:
+def kinds(store: Store, after: int = 0) -> list[tuple[str, FeedKind]]:
     return [(change.url, change.kind) for change in store.feed.read(Cursor(after), 1_000)]
 
 
-def test_the_feed_has_what_became_of_a_page(store: SqliteStore) -> None:
+def test_the_feed_has_what_became_of_a_page(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     hours = iter(range(1, 99))
 
@@ -568,7 +586,7 @@ def test_the_feed_has_what_became_of_a_page(store: SqliteStore) -> None:
     ]
 
 
-def test_a_gone_page_that_is_revived_is_back_only_when_it_is_found(store: SqliteStore) -> None:
+def test_a_gone_page_that_is_revived_is_back_only_when_it_is_found(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     store.record([found(known(store, 0), b"one", NOON)])
     store.record([gone(known(store, 0), NOON + HOUR)])
@@ -579,7 +597,7 @@ def test_a_gone_page_that_is_revived_is_back_only_when_it_is_found(store: Sqlite
     assert kinds(store, 2) == [(address(0), FeedKind.BACK)]
 
 
-def test_a_page_that_was_never_found_is_not_in_the_feed(store: SqliteStore) -> None:
+def test_a_page_that_was_never_found_is_not_in_the_feed(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     store.record([failed(known(store, 0), NOON), gone(known(store, 1), NOON)])
     store.remove([address(0), address(1)], at=NOON)
@@ -587,7 +605,7 @@ def test_a_page_that_was_never_found_is_not_in_the_feed(store: SqliteStore) -> N
     assert store.feed.end() == Cursor(0)
 
 
-def test_a_visit_that_is_recorded_twice_is_in_the_feed_once(store: SqliteStore) -> None:
+def test_a_visit_that_is_recorded_twice_is_in_the_feed_once(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     visit = found(known(store, 0), b"one", NOON)
     store.record([visit])
@@ -596,7 +614,7 @@ def test_a_visit_that_is_recorded_twice_is_in_the_feed_once(store: SqliteStore) 
 
 
 def test_a_reader_that_knows_nothing_gets_the_pages_and_then_the_changes(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     store.add(new_pages(4), at=NOON)
     store.record([found(known(store, n), b"one", NOON) for n in (0, 2, 3)])
@@ -614,33 +632,33 @@ def test_a_reader_that_knows_nothing_gets_the_pages_and_then_the_changes(
 
 
 @pytest.mark.parametrize("retention", [Retention(changes=3), Retention(time=3 * HOUR)])
-def test_old_changes_are_dropped(tmp_path: Path, retention: Retention) -> None:
-    with SqliteStore.open(tmp_path / "other.db", create=True, retention=retention) as store:
-        store.add(new_pages(1), at=NOON)
-        for hours in range(9):
-            store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
-        kept = 3 if retention.changes == 3 else 4
-        assert store.feed.oldest() == Cursor(9 - kept)
-        assert len(store.feed.read(store.feed.oldest(), 99)) == kept
-        with pytest.raises(StoreError, match="older than the changes that are kept"):
-            store.feed.read(Cursor(8 - kept), 1)
-        assert store.feed.since(0) == store.feed.oldest()
-        # The feed may be empty; serials go on.
-        store.record([failed(known(store, 0), NOON + 99 * HOUR)])
-        if retention.time == 3 * HOUR:
-            assert store.feed.oldest() == store.feed.end() == Cursor(9)
+def test_old_changes_are_dropped(make: Make, retention: Retention) -> None:
+    store = make(retention)
+    store.add(new_pages(1), at=NOON)
+    for hours in range(9):
+        store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
+    kept = 3 if retention.changes == 3 else 4
+    assert store.feed.oldest() == Cursor(9 - kept)
+    assert len(store.feed.read(store.feed.oldest(), 99)) == kept
+    with pytest.raises(StoreError, match="older than the changes that are kept"):
+        store.feed.read(Cursor(8 - kept), 1)
+    assert store.feed.since(0) == store.feed.oldest()
+    # The feed may be empty; serials go on.
+    store.record([failed(known(store, 0), NOON + 99 * HOUR)])
+    if retention.time == 3 * HOUR:
+        assert store.feed.oldest() == store.feed.end() == Cursor(9)
 
 
-def test_a_cursor_of_another_store_is_refused(store: SqliteStore) -> None:
+def test_a_cursor_of_another_store_is_refused(store: Store) -> None:
     with pytest.raises(StoreError, match="is not of this store"):
         store.feed.read(Cursor(1), 1)
 
 
-def bodies(store: SqliteStore, number: int = 0) -> list[bytes | None]:
+def bodies(store: Store, number: int = 0) -> list[bytes | None]:
     return [copy.response.body for copy in store.versions(known(store, number))]
 
 
-def test_copies_that_a_change_replaced_are_kept(store: SqliteStore) -> None:
+def test_copies_that_a_change_replaced_are_kept(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     assert store.versions(known(store, 0)) == []
     for hours, text in enumerate([b"one", b"two", b"three", b"four"]):
@@ -663,30 +681,84 @@ def test_copies_that_a_change_replaced_are_kept(store: SqliteStore) -> None:
 @pytest.mark.parametrize(
     ("retention", "kept"), [(Retention(versions=0), 0), (Retention(time=2 * HOUR, versions=9), 3)]
 )
-def test_versions_are_dropped(tmp_path: Path, retention: Retention, kept: int) -> None:
-    with SqliteStore.open(tmp_path / "other.db", create=True, retention=retention) as store:
-        store.add(new_pages(1), at=NOON)
-        for hours in range(9):
-            store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
-        assert bodies(store) == [b"%d" % hours for hours in range(8, 7 - kept, -1)]
-        assert store.totals().bodies == kept + 1
-        assert store.check() == []
+def test_versions_are_dropped(make: Make, retention: Retention, kept: int) -> None:
+    store = make(retention)
+    store.add(new_pages(1), at=NOON)
+    for hours in range(9):
+        store.record([found(known(store, 0), b"%d" % hours, NOON + hours * HOUR)])
+    assert bodies(store) == [b"%d" % hours for hours in range(8, 7 - kept, -1)]
+    assert store.totals().bodies == kept + 1
+    assert store.check() == []
 
 
-def test_space_that_is_not_used_is_given_back(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    with SqliteStore.open(path, create=True) as store:
-        store.add(new_pages(300), at=NOON)
-        rng = np.random.default_rng(1)
-        pages = store.pages(range(300)).values()
-        store.record([found(page, rng.bytes(5_000), NOON) for page in pages])
-        assert store.unused() == 0
-        store.remove([address(number) for number in range(290)])
-        unused = store.unused()
-        assert unused > 1_000_000
-        before, after = store.compact()
-        assert before - after >= unused * 0.9
-        assert store.unused() == 0
-        assert path.stat().st_size == after
-        assert len(list(store.copies())) == 10
-        assert store.check() == []
+def a_message(serial: int, url: str = "https://a.example/") -> Message:
+    return Message(Cursor(serial), serial, url, f"msg_{serial}", b"{}")
+
+
+def a_webhook(store: Store) -> int:
+    url = "https://example.org/hook"
+    return store.webhooks.add(url, "whsec_AAAA", Cursor(0), NOON, allow_private=False)
+
+
+def test_a_webhook_has_a_place_in_the_feed(store: Store) -> None:
+    number = a_webhook(store)
+    with pytest.raises(StoreError, match="is a webhook already"):
+        a_webhook(store)
+    store.webhooks.note(number, Progress(Cursor(7), [a_message(7)], NOON, (), None, None))
+    (hook,) = store.webhooks.all()
+    assert hook == store.webhooks.find(number)
+    assert (hook.cursor, hook.received, hook.received_at) == (Cursor(7), 1, NOON)
+    store.webhooks.disable(number, "enough")
+    assert store.webhooks.all()[0].disabled == "enough"
+    store.webhooks.enable(number)
+    assert store.webhooks.all()[0].disabled is None
+    store.webhooks.remove(number)
+    assert store.webhooks.all() == []
+    assert a_webhook(store) > number
+
+
+def test_messages_about_a_page_are_due_one_after_the_other(store: Store) -> None:
+    number, other = a_webhook(store), "https://b.example/"
+    first, second, third = a_message(1), a_message(2), a_message(3, other)
+    waiting = [Undelivered(first, NOON), Undelivered(second, 0), Undelivered(third, NOON + HOUR)]
+    store.webhooks.note(number, Progress(Cursor(3), undelivered=waiting))
+    assert store.webhooks.due(number, NOON - 1, 9) == []
+    assert store.webhooks.due(number, NOON, 9) == [first]
+    assert store.webhooks.due(number, NOON + HOUR, 9) == [first, third]
+    store.webhooks.note(number, Progress(Cursor(3), [first]))
+    assert store.webhooks.due(number, NOON + HOUR, 9) == [second, third]
+    urls = ["https://a.example/", other, "https://c.example/"]
+    assert store.webhooks.waiting(number, urls) == dict.fromkeys(urls[:2], MessageState.WAITING)
+
+
+def test_a_message_that_is_given_up_takes_those_about_its_page_with_it(store: Store) -> None:
+    number, other = a_webhook(store), "https://b.example/"
+    waiting = [Undelivered(a_message(2), 0), Undelivered(a_message(3, other), 0)]
+    waiting.append(Undelivered(a_message(1), 0, MessageState.FAILED))
+    store.webhooks.note(number, Progress(Cursor(3), undelivered=waiting))
+    assert [one.id for one in store.webhooks.failed(number, 9)] == ["msg_1", "msg_2"]
+    assert [one.id for one in store.webhooks.due(number, NOON, 9)] == ["msg_3"]
+    assert store.webhooks.resend(number, other) == 0
+    assert store.webhooks.resend(number) == 2
+    assert [one.id for one in store.webhooks.due(number, NOON, 9)] == ["msg_1", "msg_3"]
+
+
+def test_changes_that_were_dropped_before_they_were_sent_are_counted(make: Make) -> None:
+    store = make(Retention(changes=3))
+    number = a_webhook(store)
+    store.add(new_pages(8), at=NOON)
+    store.record([found(page, b"one", NOON) for page in store.pages(range(8)).values()])
+    (hook,) = store.webhooks.all()
+    passed = store.webhooks.pass_over_dropped(hook)
+    assert (passed.cursor, passed.missed) == (Cursor(5), 5)
+    assert store.webhooks.pass_over_dropped(passed) == passed
+    store.webhooks.clear_missed(passed)
+    assert store.webhooks.all()[0].missed == 0
+    tried = replace(a_message(1), tried_at=NOON)
+    given_up = [Undelivered(tried, 0, MessageState.FAILED)]
+    store.webhooks.note(number, Progress(Cursor(5), undelivered=given_up))
+    store.webhooks.drop_failed(passed, Retention(time=HOUR), NOON + HOUR)
+    assert store.webhooks.all()[0].failed == 1
+    store.webhooks.drop_failed(passed, Retention(time=HOUR), NOON + HOUR + 1)
+    (hook,) = store.webhooks.all()
+    assert (hook.failed, hook.missed) == (0, 1)

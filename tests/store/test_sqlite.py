@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from store.made_up import NOON, address, found, new_pages
 
@@ -335,3 +336,22 @@ def test_extended_error_codes_have_the_sentence_of_their_primary_code() -> None:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
     assert "the disk failed or is full" in str(database.store_error("my.db", error))
+
+
+def test_space_that_is_not_used_is_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with SqliteStore.open(path, create=True) as store:
+        store.add(new_pages(300), at=NOON)
+        rng = np.random.default_rng(1)
+        pages = store.pages(range(300)).values()
+        store.record([found(page, rng.bytes(5_000), NOON) for page in pages])
+        assert store.unused() == 0
+        store.remove([address(number) for number in range(290)])
+        unused = store.unused()
+        assert unused > 1_000_000
+        before, after = store.compact()
+        assert before - after >= unused * 0.9
+        assert store.unused() == 0
+        assert path.stat().st_size == after
+        assert len(list(store.copies())) == 10
+        assert store.check() == []

@@ -1,4 +1,4 @@
-"""The text of a page for people and indexes: its own lines, plain or as Markdown."""
+"""The text of a page for people and indexes: its own lines."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,6 @@ from recrawl.content.html import beginning, in_utf8, parse
 from recrawl.content.outline import Block
 from recrawl.content.reader import Reader, is_binary
 from recrawl.content.template import SiteTemplate
-
-_HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
-#: What begins a line of Markdown in an element, the innermost first.
-_MARKS = {**_HEADINGS, "li": "-", "blockquote": ">"}
 
 
 def own_lines(
@@ -41,26 +37,6 @@ def own_lines(
 def as_text(lines: Sequence[Block]) -> str:
     """Return lines as plain text."""
     return "".join(f"{block.text}\n" for block in lines)
-
-
-def as_markdown(lines: Sequence[Block]) -> str:
-    r"""Return lines as Markdown: headings, items of lists, quotes, and paragraphs.
-
-    >>> page = b"<h2>Soup</h2><ul><li>Leek<li><p>Pea</ul><p>Of the day"
-    >>> as_markdown(own_lines(page, "text/html", Reader()))
-    '## Soup\n\n- Leek\n- Pea\n\nOf the day\n'
-    """
-    written: list[str] = []
-    before = ""
-    for block in lines:
-        mark = next(
-            (_MARKS[around.tag] for around in block.element.ancestors() if around.tag in _MARKS), ""
-        )
-        if written and not (mark == before == "-"):
-            written.append("")
-        written.append(f"{mark} {block.text}" if mark else block.text)
-        before = mark
-    return "".join(f"{line}\n" for line in written)
 
 
 def title_and_language(body: bytes, content_type: str | None) -> tuple[str | None, str | None]:

@@ -24,6 +24,7 @@ from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_text import TextReader
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Storing
+from recrawl.crawler.reloading import Reload
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.crawler.settings import FIELDS, Settings, agent_of, load_settings
 from recrawl.crawler.site_access import site_access
@@ -191,8 +192,13 @@ def run_crawl(
     watch: Watch | None = None,
     on_start: Callable[[Crawl], object] = lambda _crawl: None,
     beside: Beside | None = None,
+    reload: Reload | None = None,
 ) -> Stats:
-    """Crawl the pages of a store that is there already; see `Crawler.run`."""
+    """Crawl the pages of a store that is there already; see `Crawler.run`.
+
+    With ``reload``, SIGHUP reads the settings again, and if they can be used ends the crawl so that
+    it can start anew with them.
+    """
     # Whatever is wrong with the settings of sites is said before anything is loaded.
     access, readers = site_access(settings), site_readers(settings)
     clock = clock or Clock()
@@ -226,6 +232,7 @@ def run_crawl(
                         beside or (lambda *_: nullcontext()),
                         access,
                         readers,
+                        reload,
                     )
                 )
         finally:
@@ -244,6 +251,7 @@ async def _crawl(
     beside: Beside,
     access: Callable[[str], Access],
     readers: Callable[[str], Reader],
+    reload: Reload | None,
 ) -> Stats:
     thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)
     visits = settings.full_fetch_every, patience_of(settings)
@@ -270,7 +278,7 @@ async def _crawl(
             clock=clock,
             watch=watch,
         )
-        stop_on_signals(crawl)
+        stop_on_signals(crawl, reload)
         on_start(crawl)
         try:
             async with (
@@ -456,28 +464,42 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def stop_on_signals(crawl: Stopping) -> None:
+def stop_on_signals(crawl: Stopping, reload: Reload | None = None) -> None:
     """Stop at the first signal, at the latest when the time for that is over."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
+    def hang_up() -> None:
+        if reload is None:
+            stop()
+        elif not crawl.stopping and reload():
+            crawl.stop()
+
     def stop() -> None:
-        if crawl.stopping and task is not None:
-            task.cancel()
-        if not crawl.stopping:
-            timer = threading.Timer(STOP_SECONDS, _end_at_once)
-            timer.daemon = True
-            timer.start()
+        # A crawl that was to start anew is to end instead.
+        is_reloading = reload is not None and reload.take() is not None
+        if crawl.stopping and not is_reloading:
             if task is not None:
-                task.add_done_callback(lambda _: timer.cancel())
-        crawl.stop()
+                task.cancel()
+        else:
+            _end_in_time(task)
+            crawl.stop()
 
     in_main_thread = threading.current_thread() is threading.main_thread()
     if sys.platform != "win32" and in_main_thread:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # Under nohup, a terminal that is closed is to be ignored, and stays so.
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, stop)
+                loop.add_signal_handler(number, hang_up if number is signal.SIGHUP else stop)
+
+
+def _end_in_time(task: "asyncio.Task[Any] | None") -> None:
+    """End the process if a task is not done in time."""
+    timer = threading.Timer(STOP_SECONDS, _end_at_once)
+    timer.daemon = True
+    timer.start()
+    if task is not None:
+        task.add_done_callback(lambda _: timer.cancel())
 
 
 def _end_at_once() -> None:

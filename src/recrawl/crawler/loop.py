@@ -173,7 +173,11 @@ class Crawl:
     async def run(self, seconds: float | None = None) -> Stats:
         """Crawl until stopped, or for some seconds of the crawl's clock."""
         await self._store.call(self._store.store.set_meta, BUDGET, repr(self.stats.budget))
-        LOGGER.info("start: %d pages, %g requests per day", len(self._frontier), self.stats.budget)
+        pages, budget = len(self._frontier), self.stats.budget
+        fields = {"event": "started", "pages": pages, "budget": budget}
+        LOGGER.info(
+            "started: %d pages, %g requests per day", pages, budget, extra={"fields": fields}
+        )
         loop, clock = asyncio.get_running_loop(), self._clock
         timer = None if seconds is None else loop.call_later(clock.real(seconds), self.stop)
         try:
@@ -195,7 +199,9 @@ class Crawl:
                 timer.cancel()
             self._store.close()
         self.refresh_stats(is_last=True)
-        LOGGER.info("stop: %d visits, %d requests", self.stats.visits, self.stats.requests)
+        visits, requests = self.stats.visits, self.stats.requests
+        fields = {"event": "stopped", "visits": visits, "requests": requests}
+        LOGGER.info("stopped: %d visits, %d requests", visits, requests, extra={"fields": fields})
         return self.stats
 
     # Fetching

@@ -124,14 +124,15 @@ def _write(
         size, stored = len(visit.content), len(prepared.deflated or b"")
         database.execute("add_body", page.body, size, stored, prepared.deflated)
     database.execute("update_page", *_page_values(page, visit.belief, feed_state))
+    is_kept = False
     if visit.outcome is not Outcome.UNCHANGED or known != feed_state:
         kind = add_change(database, visit, old, known, feed_state)
-        keep_version(database, visit, old, kind, retention.versions)
+        is_kept = keep_version(database, visit, old, kind, retention.versions)
     if page.body is None:
         database.execute("drop_copy", page.number)
     elif page.body != old or visit.content is not None:
         database.execute("set_copy", page.number, *_copy_values(visit.response))
-    if old is not None and old != page.body:
+    if old is not None and old != page.body and not is_kept:
         database.execute("drop_body", old)
 
 

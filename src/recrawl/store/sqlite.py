@@ -203,6 +203,10 @@ class SqliteStore:
         """Return the hosts of pages that were added, not found by following links."""
         return [name for (name,) in self._database.rows("seed_hosts")]
 
+    def seed_pages(self, limit: int) -> list[str]:
+        """Return a page of each host that pages were added of, of at most so many hosts."""
+        return [url for (url,) in self._database.rows("seed_pages", limit)]
+
     def newest_visit(self) -> int | None:
         """Return when any page was last found, or None."""
         row = self._database.row("newest_visit")

@@ -15,7 +15,7 @@ REPLACING = frozenset({FeedKind.CHANGED, FeedKind.BACK})
 
 def keep_version(
     database: Database, visit: Visit, old: bytes | None, kind: FeedKind | None, versions: int
-) -> None:
+) -> bool:
     """Keep the copy that a visit replaces, if what changed counts, and drop those above a number.
 
     Args:
@@ -24,12 +24,16 @@ def keep_version(
         old: The digest of the copy that is replaced.
         kind: What became of the page; None if nothing that counts.
         versions: How many versions of a page are kept.
+
+    Returns:
+        Whether the copy is kept, so that its body is still used.
     """
     number = visit.page.number
     if kind not in REPLACING or old is None or old == visit.page.body or not versions:
-        return
-    database.execute("add_version", visit.response.at, old, number)
+        return False
+    is_kept = database.execute("add_version", visit.response.at, old, number) > 0
     _drop(database, database.rows("versions_above", number, versions))
+    return is_kept
 
 
 def drop_old_versions(database: Database, retention: Retention, now: int) -> None:

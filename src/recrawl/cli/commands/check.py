@@ -1,46 +1,71 @@
 """``recrawl check``: whether settings and store are in order."""
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.output import complain, say
 
-#: The exit status if something is wrong with the store.
-DAMAGED = 1
+if TYPE_CHECKING:
+    from recrawl.store.sqlite import SqliteStore
+
+#: The exit status if something is wrong with the store, or a host does not answer.
+PROBLEMS = 1
+#: Hosts that are asked at most.
+MAX_HOSTS = 100
 
 
 def check(
     *,
+    network: Annotated[
+        bool,
+        typer.Option(
+            "--network",
+            help="Also ask the hosts of pages you added for their robots.txt, "
+            f"{MAX_HOSTS} hosts at most.",
+        ),
+    ] = False,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
     """Check the settings, and the store from beginning to end; it works during a run too.
 
     Every copy is read and compared with its digest, so that a large store takes a while. If
-    something is wrong, each problem is a line on standard error, and the exit status is 1. Example:
+    anything is wrong, each problem is a line on standard error and the exit status is 1. Examples:
 
         recrawl check
+        recrawl check --network
     """
     known = settings_of(store, settings)
+    import asyncio
+
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.terminal import count, printable
     from recrawl.cli.render.units import size
+    from recrawl.crawler.reachability import reach
     from recrawl.crawler.site_access import site_access
     from recrawl.crawler.site_readers import site_readers
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 
     # Selectors, logins and proxies of sites are looked at only when they are used.
-    site_access(known)
+    access = site_access(known)
     site_readers(known)
     path = known.store
     with SqliteStore.open(path) as opened, progress_bar("Checking"):
         problems = opened.check()
         totals, unused = opened.totals(), opened.unused()
+        asked = opened.seed_pages(MAX_HOSTS) if network else []
+        notes = _webhook_notes(opened)
     for problem in problems:
         complain(f"{path}: {problem}")
-    if problems:
-        raise typer.Exit(DAMAGED)
+    answers = asyncio.run(reach(asked, known, access)) if asked else {}
+    silent = {host: problem for host, problem in answers.items() if problem is not None}
+    for host, problem in silent.items():
+        complain(f"{host}: {problem}")
+    if problems or silent:
+        raise typer.Exit(PROBLEMS)
     runner = runner_of(path)
     held = [
         count(totals.pages, "page"),
@@ -48,6 +73,24 @@ def check(
         f"{totals.bodies:,} {'body' if totals.bodies == 1 else 'bodies'}",
     ]
     say(f"{printable(path)}: settings and store are in order: {', '.join(held)}.")
+    if answers:
+        say(f"{count(len(answers), 'host')} asked, and all of them answer.")
+    for note in notes:
+        say(note)
     say("A run is using it." if runner is not None else "No run is using it.")
     if unused > 0:
         say(f"{size(unused)} are not used; `recrawl compact` gives them back.")
+
+
+def _webhook_notes(store: "SqliteStore") -> list[str]:
+    """Return a sentence for each webhook that is not well."""
+    return [
+        f"Webhook {hook.number} "
+        + (
+            f"is disabled: {hook.disabled}."
+            if hook.disabled is not None
+            else f"fails: {hook.error}."
+        )
+        for hook in store.webhooks.all()
+        if hook.disabled is not None or hook.error is not None
+    ]

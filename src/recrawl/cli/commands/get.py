@@ -34,7 +34,8 @@ def get(
         typer.Option("--text", help="Only the page's own text, without what the site puts around."),
     ] = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="The same as Markdown: headings, lists, quotes.")
+        bool,
+        typer.Option("--markdown", help="The same as Markdown: headings, lists, quotes, links."),
     ] = False,
     main: Annotated[
         bool, typer.Option("--main", help="Only running text of the main part of the page.")
@@ -97,8 +98,13 @@ def get(
 def _text(
     store: "SqliteStore", settings: "Settings", copy: "Copy", *, markdown: bool, main: bool
 ) -> str:
-    from recrawl.content.plain_text import as_markdown, as_text
+    from recrawl.content.markdown import as_markdown, linked_lines
+    from recrawl.content.plain_text import as_text
     from recrawl.crawler.page_text import TextReader
 
     lines = TextReader(store, settings).lines(copy, main=main)
-    return as_markdown(lines) if markdown else as_text(lines)
+    if not markdown:
+        return as_text(lines)
+    response = copy.response
+    kind = response.header("content-type")
+    return as_markdown(lines, linked_lines(response.body or b"", kind, response.url))

@@ -1,19 +1,23 @@
 """``recrawl run``: crawl until stopped."""
 
+import os
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recrawl.cli.commands.serve import Listen, announce, check_extra
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
+from recrawl.cli.logs import LogFormat, LogLevel, check_logs, logging_to_stderr, remark
 from recrawl.cli.options import check_choice, parse_days
-from recrawl.cli.output import Lasting, complain
+from recrawl.cli.output import Lasting
 from recrawl.errors import StoreError
 from recrawl.units import SECONDS_A_DAY
 
 if TYPE_CHECKING:
     from recrawl.crawler.build import Beside
+    from recrawl.crawler.reloading import Reload
     from recrawl.crawler.settings import Settings
 
 LOGGED_AS = ("text", "json")
@@ -92,6 +96,11 @@ def run(
             help=f"Format of log lines, where there is no terminal: {', '.join(LOGGED_AS)}.",
         ),
     ] = "text",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")
+    ] = False,
+    log_format: LogFormat = "text",
+    log_level: LogLevel = None,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
@@ -103,8 +112,12 @@ def run(
         recrawl run --budget 2000/day --contact https://example.org/bot
         recrawl run --budget 5/min --for 1h --follow
         recrawl run --settings recrawl.toml --format json
+        recrawl run --quiet --log-format json
+
+    Started by a supervisor, without a terminal, SIGHUP reads the settings again.
     """
     check_choice("--format", format_, LOGGED_AS)
+    check_logs(log_format, log_level)
     options = {
         "budget": budget,
         "contact": contact,
@@ -119,13 +132,29 @@ def run(
         "listen": listen,
     }
     known = settings_of(store, settings, options)
+    import asyncio
+
+    from recrawl.crawler.reloading import Reload
+
     seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
     _check_pages(known.store)
-    if not known.contact and not known.user_agent:
-        complain(
+    reload = None
+    if not _has_terminal():
+        reload = Reload(lambda: settings_of(store, settings, options), known.store)
+    try:
+        with logging_to_stderr(log_format, log_level):
+            _say_who_crawls(known)
+            _crawl(known, seconds, reload, as_json=format_ == "json", quiet=quiet, serve=serve)
+    except asyncio.CancelledError:
+        # The second Ctrl-C: requests in flight are dropped, what was written is safe.
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _say_who_crawls(settings: "Settings") -> None:
+    if not settings.contact and not settings.user_agent:
+        remark(
             "site owners cannot see who is crawling; set --contact URL, or contact in recrawl.toml"
         )
-    _crawl(known, seconds, as_json=format_ == "json", serve=serve)
 
 
 def _check_pages(path: str) -> None:
@@ -139,33 +168,48 @@ def _check_pages(path: str) -> None:
     raise StoreError(f"{path}: it has no pages; `recrawl add URL` adds one")
 
 
-def _crawl(
-    settings: "Settings", seconds: float | None, *, as_json: bool, serve: bool = False
-) -> None:
-    import asyncio
+def _has_terminal() -> bool:
+    """Whether there is a terminal that could be closed, even if the output goes elsewhere."""
+    try:
+        os.close(os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY))
+    except (AttributeError, OSError):
+        return False
+    return True
 
+
+def _crawl(
+    settings: "Settings",
+    seconds: float | None,
+    reload: "Reload | None",
+    *,
+    as_json: bool,
+    quiet: bool,
+    serve: bool,
+) -> None:
+    """Crawl, and start anew when the settings have been read again."""
     from rich.console import Console
 
     from recrawl.cli.render.run import log_watch, print_end, screen_watch
     from recrawl.crawler.build import run_crawl
 
     lasting = Lasting()
-    beside = _answering(settings) if serve else None
-    try:
-        if sys.stdout.isatty() and not as_json:
+    end = None if seconds is None else time.monotonic() + seconds
+    going_on: Settings | None = settings
+    while going_on is not None:
+        settings = going_on
+        left = None if end is None else max(end - time.monotonic(), 0.0)
+        beside = _answering(settings) if serve else None
+        if quiet:
+            stats = run_crawl(settings, seconds=left, reload=reload, beside=beside)
+        elif sys.stdout.isatty() and not as_json:
             with screen_watch(Console(highlight=False), settings.store) as watch:
-                stats = run_crawl(settings, seconds=seconds, watch=watch, beside=beside)
+                stats = run_crawl(settings, seconds=left, watch=watch, reload=reload, beside=beside)
         else:
-            stats = run_crawl(
-                settings,
-                seconds=seconds,
-                watch=log_watch(settings.store, lasting, as_json=as_json),
-                beside=beside,
-            )
-    except asyncio.CancelledError:
-        # The second Ctrl-C: requests in flight are dropped, what was written is safe.
-        raise typer.Exit(INTERRUPTED) from None
-    lasting.write(lambda: print_end(stats, as_json=as_json))
+            watch = log_watch(settings.store, lasting, as_json=as_json)
+            stats = run_crawl(settings, seconds=left, watch=watch, reload=reload, beside=beside)
+        going_on = None if reload is None else reload.take()
+    if not quiet:
+        lasting.write(lambda: print_end(stats, as_json=as_json))
 
 
 def _answering(settings: "Settings") -> "Beside":

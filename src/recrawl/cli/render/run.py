@@ -1,5 +1,6 @@
 """A run shown live on a terminal or as log lines, and its summary."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -9,7 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from recrawl.cli.output import Lasting, complain, say, say_json
+from recrawl.cli.logs import remark
+from recrawl.cli.output import Lasting, say, say_json
 from recrawl.cli.render.terminal import Table, count, number, percent, printable
 from recrawl.cli.render.units import iso, second, size, until
 from recrawl.crawler.stats import Stats
@@ -44,7 +46,7 @@ def screen_watch(console: Console, path: str) -> Iterator[Watch]:
 
 def log_watch(path: str, lasting: Lasting, *, as_json: bool) -> Watch:
     """Say that the run is loading; return a function that writes a log line every ten seconds."""
-    complain(f"loading {path}")
+    remark(f"loading {path}", logging.INFO)
     last = 0
 
     def watch(stats: Stats) -> None:

@@ -628,6 +628,10 @@ WHERE url IN (SELECT value FROM json_each(?));
 SELECT DISTINCT hosts.name FROM pages JOIN hosts ON hosts.number = pages.host
 WHERE pages.depth = 0 ORDER BY hosts.name;
 
+-- name: seed_pages
+-- Find a page of each host that a user added pages of.
+SELECT min(url) FROM pages WHERE depth = 0 GROUP BY host ORDER BY host LIMIT ?;
+
 -- name: newest_visit
 -- Find when a page was last found, so that a restarted crawl does not begin with a burst.
 SELECT max(last_visit) FROM pages;

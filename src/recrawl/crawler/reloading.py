@@ -1,0 +1,56 @@
+"""Settings that are read again while a crawl runs."""
+
+import logging
+from collections.abc import Callable
+from typing import final
+
+from recrawl.crawler.settings import Settings
+from recrawl.crawler.site_access import site_access
+from recrawl.crawler.site_readers import site_readers
+from recrawl.errors import SettingsError
+
+LOGGER = logging.getLogger("recrawl.crawler")
+
+
+@final
+class Reload:
+    """Reads settings again when asked to, and keeps them until the crawl has stopped.
+
+    All settings take effect because the crawl starts anew with them, in the same process: it stops
+    as cleanly as it does at the end, and nothing is lost. Settings that cannot be used change
+    nothing.
+
+    Args:
+        read: Reads the settings.
+        store: The store, which stays.
+
+    Attributes:
+        settings: What to go on with once the crawl has stopped; None if it is to end.
+    """
+
+    def __init__(self, read: Callable[[], Settings], store: str) -> None:
+        self._read = read
+        self._store = store
+        self.settings: Settings | None = None
+
+    def __call__(self) -> bool:
+        """Read the settings; return whether the crawl is to start anew with them."""
+        try:
+            self.settings = self._checked(self._read())
+        except SettingsError as error:
+            LOGGER.warning("the settings stay as they are: %s", error)
+            return False
+        return True
+
+    def _checked(self, settings: Settings) -> Settings:
+        # What is wrong with the settings of sites is found out only when they are used.
+        site_access(settings)
+        site_readers(settings)
+        if settings.store != self._store:
+            raise SettingsError("store: it cannot be changed while a run uses it")
+        return settings
+
+    def take(self) -> Settings | None:
+        """Return what to go on with, and forget it."""
+        settings, self.settings = self.settings, None
+        return settings
