@@ -36,23 +36,22 @@ def test_a_date_of_just_now_is_not_believed() -> None:
 @pytest.mark.parametrize(("speed", "is_believed"), [(1.0, True), (3_600.0, False)])
 def test_what_was_just_now_follows_the_clock_of_the_crawl(speed: float, is_believed: bool) -> None:
     """By a clock that runs fast, the two seconds that dates are rounded to are hours."""
-    frontier = load(MemoryStore(URL), settings_of(), NOW)
-    ages: list[float] = []
-    recorder = Recorder(
-        frontier, StoreThread(MemoryStore(URL)), MemoryBudget(), passing=Clock(speed).passing
-    )
-    report = frontier.frontier.report
-    frontier.frontier.report = lambda *given, age, **more: (  # type: ignore[method-assign]
-        ages.extend(age),
-        report(*given, age=age, **more),
-    )
-    recorder.learn([first()])
+
+    def time_of_belief(modified: int | None) -> float:
+        store = MemoryStore(URL)
+        frontier = load(store, settings_of(), NOW)
+        recorder = Recorder(
+            frontier, StoreThread(store), MemoryBudget(), passing=Clock(speed).passing
+        )
+        recorder.learn([first()])
+        later = Response(URL, 200, NOW + DAY)
+        found = first(outcome=Outcome.CHANGED, previous=NOW, response=later, last_modified=modified)
+        (learned,) = recorder.learn([found])
+        assert learned.belief is not None
+        return learned.belief[1]
+
     an_hour_ago = NOW + DAY - DAY // 24
-    later = Response(URL, 200, NOW + DAY)
-    recorder.learn(
-        [first(outcome=Outcome.CHANGED, previous=NOW, response=later, last_modified=an_hour_ago)]
-    )
-    assert math.isnan(ages[-1]) is not is_believed
+    assert (time_of_belief(an_hour_ago) != time_of_belief(None)) is is_believed
 
 
 def test_a_date_that_contradicts_what_was_found_is_not_believed() -> None:
