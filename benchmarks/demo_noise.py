@@ -12,15 +12,15 @@ from recrawl.demo.scenario import draw_scenario
 from recrawl.demo.slow_noise import DAY
 
 PAGE = "explanation/what-counts-as-a-change.md"
-SEEDS = range(1, 4)
-PAGES, SECONDS = 300, 90.0
+SEEDS = range(1, 5)
+PAGES, SECONDS = 300, 120.0
 #: The first visits to each page, after which its noise should be known.
 FIRST = 3
 HEADINGS = ["seed", "visits to unchanged pages", "false changes", "", "real changes", "missed"]
 
 
 def run() -> list[Figure]:
-    """Crawl the demo web with several seeds, judged by the truth; some five minutes."""
+    """Crawl the demo web with several seeds, judged by the truth; some nine minutes."""
     found = list[Verdicts]()
     with Console(stderr=True).status("the demo web") as status, tempfile.TemporaryDirectory() as at:
         for seed in SEEDS:

@@ -25,6 +25,7 @@ READER = Reader()
 URL = "http://example.org/a/b"
 SOUP, STEW = b"<p>Soup</p>", b"<p>Stew</p>"
 NOW = 1_800_000_000_000_000
+DAY = 86_400_000_000
 
 
 def answer(body: bytes | None = SOUP, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
@@ -109,19 +110,33 @@ def test_an_error_is_no_change(bad: Response) -> None:
     page = replace(first().page, streak=1)
     found = compare(page, bad, READER)
     assert found.outcome is Outcome.FAILED
-    assert found.page == replace(page, failures=1)
+    is_empty = bad.status == 200
+    assert found.page == replace(page, failures=1, missing_since=NOW if is_empty else None)
     assert found.content is None
     assert found.problem
 
 
-def test_a_page_that_stays_empty_is_believed() -> None:
+@pytest.mark.parametrize(
+    ("days_apart", "failures"), [(1.0, 14), (5.0, 3), (10.0, 3)], ids=["often", "rarely", "hardly"]
+)
+def test_a_page_that_stays_empty_for_weeks_is_believed(days_apart: float, failures: int) -> None:
     page = first().page
     outcomes = []
-    for _ in range(5):
-        found = compare(page, answer(b" "), READER)
+    for number in range(failures + 2):
+        at = NOW + round(number * days_apart * DAY)
+        found = compare(page, answer(b" ", at=at), READER)
         outcomes.append(found.outcome)
         page = found.page
-    assert outcomes == [Outcome.FAILED] * 3 + [Outcome.CHANGED, Outcome.UNCHANGED]
+    assert outcomes == [Outcome.FAILED] * failures + [Outcome.CHANGED, Outcome.UNCHANGED]
+
+
+def test_a_page_that_was_empty_for_a_while_has_not_changed() -> None:
+    page = first().page
+    for number in range(10):
+        page = compare(page, answer(b" ", at=NOW + number * DAY), READER).page
+    found = compare(page, answer(at=NOW + 10 * DAY), READER)
+    assert found.outcome is Outcome.UNCHANGED
+    assert found.page.missing_since is None
 
 
 def test_a_selector_that_finds_nothing_any_more_is_a_change() -> None:
@@ -212,7 +227,7 @@ def test_another_kind_is_no_change() -> None:
     same = compare(page, answer(SOUP + b" "), main, SOUP)
     assert same.outcome is Outcome.UNCHANGED
     assert same.page.fingerprint is not None
-    assert same.page.fingerprint.kind == "main/3"
+    assert same.page.fingerprint.kind == "main/4"
     assert same.page.ignored == frozenset()
     assert compare(page, answer(STEW), main, SOUP).outcome is Outcome.CHANGED
     assert compare(page, answer(STEW), main, main.read(SOUP)).outcome is Outcome.CHANGED

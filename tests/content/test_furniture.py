@@ -212,12 +212,48 @@ def test_tags_that_a_site_makes_up_tell_what_they_are_for() -> None:
         ("/a#k3J9x0Qp72LmZ41s", "/a#Zx81kQ02mmP19sKd"),
         ("/f/k3J9x0Qp72LmZ41s/a.pdf", "/f/Zx81kQ02mmP19sKd/a.pdf"),
         ("/a?x=1&y=2", "/a?y=2&x=1"),
+        ("/a?x=1&at=1770208491", "/a?x=1&at=1770294891"),
+        (
+            "/a?to=https%3A%2F%2Fb.org%2F%3Fu%3D1%26v%3D2",
+            "/a?to=https%3A%2F%2Fb.org%2F%3Fv%3D2%26u%3D1",
+        ),
+        ("/a' title='Your reference is 7CEAFB0", "/a' title='Your reference is EE71F87"),
     ],
 )
 def test_random_parts_of_link_targets_do_not_count(old: str, new: str) -> None:
     before, after = (f"<p><a href='{href}'>Leeks</a>".encode() for href in (old, new))
     assert kind_of(before, after) is None
     assert kind_of(before, b"<p><a href='/b'>Leeks</a>") is ChangeKind.LINKS
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/a?to=https%3A%2F%2Fb.org%2F%3Fu%3D1", "/a?to=https%3A%2F%2Fb.org%2F%3Fu%3D2"),
+        ("/a?to=%2Fleeks", "/a?to=%2Fpeas"),
+        ("/a?id=1070208491", "/a?id=1070294891"),
+        ("/a' title='Leeks", "/a' title='Peas"),
+    ],
+)
+def test_other_parts_of_link_targets_count(old: str, new: str) -> None:
+    before, after = (f"<p><a href='{href}'>Leeks</a>".encode() for href in (old, new))
+    assert kind_of(before, after) is ChangeKind.LINKS
+
+
+def test_outside_the_text_it_counts_what_links_say_not_where_they_lead() -> None:
+    def beside(href: str, text: str) -> bytes:
+        return page() + f"<div><p><a href='{href}'>{text}</a></p></div>".encode()
+
+    old = beside("/help?from=1", "Help")
+    assert kind_of(old, beside("/support", "Help"), site()) is ChangeKind.FURNITURE
+    assert kind_of(old, beside("/help?from=1", "Support"), site()) is ChangeKind.TEXT
+    # A picture that leads somewhere has no other way to say so.
+    pictures = [beside(href, "<img src=a.png>") for href in ("/1", "/2")]
+    assert kind_of(pictures[0], pictures[1], site()) is ChangeKind.LINKS
+    inside = [
+        page(prose=(*PROSE, f"See <a href='{href}'>this</a> for the leeks.")) for href in "ab"
+    ]
+    assert kind_of(inside[0], inside[1], site()) is ChangeKind.LINKS
 
 
 def test_how_large_a_change_is() -> None:
@@ -304,6 +340,7 @@ DAILY = {
     "date": lambda day: f"<p>Today is the {day % 28 + 1} June 2026</p>",
     "ago": lambda day: f"<span>Seen {day} days ago by all</span><br>",
     "views": lambda day: f"<p>{1_000 + day * 7} views</p>",
+    "revision": lambda day: f"<p><a href='/?oldid={5_000 + day}'>Permanent link</a></p>",
 }
 
 

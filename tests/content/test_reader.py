@@ -40,7 +40,7 @@ def same(reader: Reader, one: str, other: str) -> bool:
 def test_the_modes() -> None:
     body = ARTICLE.encode()
     read = {reader.kind: list(reader.read(body, "text/html").texts) for reader in KINDS}
-    assert read["text/3"] == [
+    assert read["text/4"] == [
         *("Home of soups", "A", "B", "Leek soup", "Leeks are cut and boiled, as described here."),
         *("Pea soup", "Bean soup", "Send", "© Soups"),
         *("\x02/", "\x02/a", "\x02/b", "\x02/how Boiling", "\x02/x", "\x02/y"),

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -21,8 +22,12 @@ from crawler.fakes import (
 from site_server import page_about
 
 from recrawl.crawler import record
+from recrawl.crawler.build import load
+from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import PRICE
+from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import GRACE
+from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import FIRST_BACKOFF
@@ -477,3 +482,58 @@ def test_new_hosts_are_prepared_without_connections() -> None:
     crawl(web, store, settings_of(budget=1_000 * PER_SECOND), seconds=10.0)
     assert len({visit.page.url for visit in store.log}) == len(urls)
     assert web.max_in_flight.total() > 0
+
+
+# What goes on between visits, and between runs
+
+
+@pytest.mark.parametrize(("is_watched", "least", "most"), [(False, 1, 1), (True, 3, 50)])
+def test_freshness_is_added_up_only_if_somebody_looks(
+    is_watched: bool, least: int, most: int
+) -> None:
+    calls: list[float] = []
+
+    def count(running: Running) -> None:
+        frontier = running.frontier.frontier
+        add_up = frontier.expected_freshness
+
+        def counted(now: float) -> float:
+            calls.append(now)
+            return add_up(now)
+
+        frontier.expected_freshness = counted  # type: ignore[method-assign]
+        # Real time stands still here, so that it never takes too much of it.
+        running.crawl._freshness_cost = CostShare(math.inf)  # noqa: SLF001
+
+    def look(_stats: Stats) -> None:
+        """Look."""
+
+    stats = crawl(
+        FakeWeb(dict.fromkeys(urls(A, 3), TEXT)),
+        MemoryStore(*urls(A, 3)),
+        settings_of(),
+        during=count,
+        watch=look if is_watched else None,
+    )
+    assert stats.expected_freshness is not None
+    assert least <= len(calls) <= most
+
+
+def test_how_active_neighbours_have_been_outlives_a_restart() -> None:
+    store = MemoryStore(*urls(A, 6))
+    web = FakeWeb({})
+    web.answers = lambda url: page_about(f"{url} has news {web.clock() // (5 * SECOND)} for all.")
+    settings = settings_of()
+    before: list[Running] = []
+    crawl(web, store, settings, seconds=60.0, during=before.append)
+
+    def activity(frontier: CrawlFrontier) -> list[bytes]:
+        return [rows.tobytes() for rows in frontier.frontier.clocks(host=[0], section=[0])]
+
+    was = activity(before[0].frontier)
+    assert activity(load(store, settings, web.clock())) == was
+    store.learned.clear()
+    assert all(
+        one != other
+        for one, other in zip(activity(load(store, settings, web.clock())), was, strict=True)
+    )

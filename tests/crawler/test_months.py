@@ -284,6 +284,18 @@ def test_every_failure_of_a_page_doubles_its_pause_up_to_a_day() -> None:
     assert pause(3, replace(busy, postponed=True)) == 0.0
 
 
+def test_a_page_that_is_suddenly_empty_is_tried_again_after_as_long_as_it_has_been() -> None:
+    empty = Response(f"{A}/", 200, 0, error="the response is empty")
+
+    def pause(seconds: float) -> float:
+        at = round(seconds * SECOND)
+        page = Page(0, f"{A}/", "a.example", failures=3, missing_since=0)
+        return pause_after(Visit(page, Outcome.FAILED, replace(empty, at=at)), DAY) / SECOND
+
+    hour, day = 3_600.0, 86_400.0
+    assert [pause(away) for away in (0.0, 2 * hour, 5 * day)] == [hour, 2 * hour, day]
+
+
 # What a run tells others
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from crawler.fakes import MemoryStore, settings_of
 
+from recrawl.clock import Clock
 from recrawl.crawler.build import load
 from recrawl.crawler.record import JUST_NOW, Recorder, credible_age
 from recrawl.crawler.store_thread import StoreThread
@@ -25,10 +26,32 @@ def changed(modified: int | None, previous: int | None = 2 * DAY) -> Visit:
 
 def test_a_date_of_just_now_is_not_believed() -> None:
     """Pages made on the fly are always "modified just now", which says nothing."""
-    assert math.isnan(credible_age(changed(NOW - JUST_NOW + 1)))
+    just_now = round(JUST_NOW * 1e6)
+    assert math.isnan(credible_age(changed(NOW - just_now + 1)))
     assert math.isnan(credible_age(changed(NOW)))
     assert math.isnan(credible_age(changed(NOW + DAY)))
-    assert credible_age(changed(NOW - JUST_NOW)) == JUST_NOW / DAY
+    assert credible_age(changed(NOW - just_now)) == just_now / DAY
+
+
+@pytest.mark.parametrize(("speed", "is_believed"), [(1.0, True), (3_600.0, False)])
+def test_what_was_just_now_follows_the_clock_of_the_crawl(speed: float, is_believed: bool) -> None:
+    """By a clock that runs fast, the two seconds that dates are rounded to are hours."""
+
+    def time_of_belief(modified: int | None) -> float:
+        store = MemoryStore(URL)
+        frontier = load(store, settings_of(), NOW)
+        recorder = Recorder(
+            frontier, StoreThread(store), MemoryBudget(), passing=Clock(speed).passing
+        )
+        recorder.learn([first()])
+        later = Response(URL, 200, NOW + DAY)
+        found = first(outcome=Outcome.CHANGED, previous=NOW, response=later, last_modified=modified)
+        (learned,) = recorder.learn([found])
+        assert learned.belief is not None
+        return learned.belief[1]
+
+    an_hour_ago = NOW + DAY - DAY // 24
+    assert (time_of_belief(an_hour_ago) != time_of_belief(None)) is is_believed
 
 
 def test_a_date_that_contradicts_what_was_found_is_not_believed() -> None:

@@ -29,7 +29,7 @@ MAX_IGNORED = 500
 _DAY = 86_400_000_000
 #: A page that is gone is looked at again after as long as it has been missing, within these.
 MIN_REST, MAX_REST = 14 * _DAY, 182 * _DAY
-#: How long pages that are not found all at once are taken for an outage.
+#: How long pages that are not found all at once, or are suddenly empty, are taken for an outage.
 MAX_OUTAGE = 14 * _DAY
 
 _NOT_FOUND = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
@@ -41,7 +41,7 @@ _REFUSED = frozenset(
     }
 )
 _SUCCESS = range(200, 300)
-#: Failures in a row after which an empty response is trusted.
+#: Failures in a row after which an empty response is trusted, if they took as long as an outage.
 _EMPTY_TRUSTED = 3
 #: Changes in a row after which a page is first suspected of being noisy.
 _SUSPICIOUS = 3
@@ -310,8 +310,9 @@ def _compare_body(
         # Keys learned with another kind of fingerprint do not apply.
         page = replace(page, ignored=frozenset(), suspects=b"", fingerprint=None)
     change, is_first = _difference(page, content, response, eyes)
-    if _is_suddenly_empty(page, body, content, eyes, is_first=is_first):
-        return _failed(page, "the response is empty")
+    if not is_first and _is_suddenly_empty(page, response.at, body, content, eyes):
+        since = response.at if page.missing_since is None else page.missing_since
+        return _failed(page, "the response is empty", since)
     is_change = change is not None and change.kind is not ChangeKind.FURNITURE
     if is_change and change is not None and change.kind is ChangeKind.TEXT:
         is_change = change.share >= eyes.reader.min_change
@@ -462,12 +463,11 @@ def _validators(response: Response) -> Validators:
     return Validators(response.header("etag"), response.header("last-modified"))
 
 
-def _is_suddenly_empty(
-    page: Page, body: bytes, content: Content, eyes: _Eyes, *, is_first: bool
-) -> bool:
+def _is_suddenly_empty(page: Page, at: int, body: bytes, content: Content, eyes: _Eyes) -> bool:
     """Whether a page that had content has none: more often a fault of the server than an edit."""
-    is_empty = not (body.strip() if eyes.reader.may_be_empty else content.texts)
-    if not is_empty or is_first or page.failures >= _EMPTY_TRUSTED:
+    if body.strip() if eyes.reader.may_be_empty else content.texts:
+        return False
+    if page.failures >= _EMPTY_TRUSTED and at - (page.missing_since or at) >= MAX_OUTAGE:
         return False
     had = eyes.previous if page.fingerprint is None else page.fingerprint.digest
     return bool(had) and had != content.fingerprint().digest

@@ -7,8 +7,8 @@
    with such ids and classes, and those that the site's template has. So are boxes of links that
    vary on one page of the site after the other.
 3. The title of the page and its table of contents are its own wherever they stand.
-4. Whatever else is outside the text is the page's own too, but numbers and dates do not count
-   there.
+4. Whatever else is outside the text is the page's own too, but dates and counts of views do not
+   count there, nor where a link leads that has a text.
 
 Marks are hints, not proof: they never hide most of what a page says, and a page that has nothing
 but furniture is all its own.
@@ -66,7 +66,7 @@ class Kind(IntEnum):
 
     #: The page's own text.
     OWN = 0
-    #: The page's own, outside its text: numbers and dates do not count.
+    #: The page's own, outside its text: dates and counts of views do not count.
     BESIDE = 1
     #: The site's, by its marks.
     FURNITURE = 2
@@ -93,17 +93,25 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
         _MAX_HIDDEN * sum(prose.values())
     ):
         marks.believed = False
-    consent = dict[Element, bool]()
-    kinds = [
-        Kind.BESIDE if kind is Kind.FURNITURE and _is_about_page(block, template, consent) else kind
-        for block, kind in ((block, marks.kind(block.element)) for block in blocks)
-    ]
+    consent, saying = dict[Element, bool](), {b.element for b in blocks if not b.is_link}
+    kinds = list[Kind]()
+    for block in blocks:
+        kind = marks.kind(block.element)
+        if kind is Kind.FURNITURE or (kind is Kind.BESIDE and _is_named_link(block, saying)):
+            is_about = _is_about_page(block, template, consent)
+            kind = Kind.BESIDE if is_about else Kind.FURNITURE
+        kinds.append(kind)
     if template:
         _apply(template, blocks, kinds, prose)
     pairs = zip(kinds, blocks, strict=True)
     if not any(kind <= Kind.BESIDE and not block.is_link for kind, block in pairs):
         return [Kind.OWN] * len(blocks)
     return kinds
+
+
+def _is_named_link(block: Block, saying: set[Element]) -> bool:
+    """Whether a block is a link in an element with text, which tells what the link is."""
+    return block.is_link and block.element in saying
 
 
 def _is_about_page(block: Block, template: frozenset[bytes], consent: dict[Element, bool]) -> bool:

@@ -6,12 +6,12 @@ and the page says what it said before, to and fro. The blocks concerned are susp
 ignored when they have done it often enough. Prose is never a suspect.
 """
 
-import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recrawl.content.furniture import is_prose
+from recrawl.content.masking import is_dated
 from recrawl.content.noise import exact_key, text_key
 from recrawl.content.outline import Block
 
@@ -20,15 +20,6 @@ from recrawl.content.outline import Block
 DATED, TO_AND_FRO = 2, 2
 _MAX_SUSPECTS, _DIGESTS, _DIGEST_BYTES = 18, 4, 4
 _SUSPECT = struct.Struct("<8sB")
-# A short line with one of these, and a number, tells when, or how many looked.
-_DATED = re.compile(
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\b(?:mon|tues?|wed(?:nes)?"
-    r"|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b"
-    r"|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b|\b\d{1,2}:\d{2}\b|\bago\b|\btoday\b|\byesterday\b"
-    r"|\b(?:views?|viewed|visits?|visitors?|reads?|likes?|shares?|comments?|replies|followers?"
-    r"|subscribers?|members?|online|downloads?|votes?|points?)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +82,7 @@ class History:
 
 
 def _is_dated(new: Sequence[Block], old: Sequence[Block]) -> bool:
-    """Whether blocks differ in nothing but dates, times and counts."""
-    if not new or not all(_DATED.search(block.text) for block in (*new, *old)):
+    """Whether blocks differ in nothing but dates, times and counts, or numbers in links."""
+    if not new or not all(block.is_link or is_dated(block.text) for block in (*new, *old)):
         return False
     return sorted(map(text_key, new)) == sorted(map(text_key, old))

@@ -6,6 +6,7 @@ between two fetches in a row, so it can remove much more.
 """
 
 import re
+from urllib.parse import unquote
 
 # All begin with a digit, which makes the search fast. In this order:
 # - ids and timestamps of twelve or more digits;
@@ -36,6 +37,11 @@ _TRACKING = re.compile(
     r"|nocache|_|_?ts|timestamp)",
     re.IGNORECASE,
 )
+#: Seconds or milliseconds since 1970, in this half of the century.
+_UNIX_TIME = re.compile(r"(?:1[4-9]|2[0-9])[0-9]{8}(?:[0-9]{3})?")
+#: A value that is an address, and how many may be one inside the other.
+_NESTED = re.compile(r"(?:https?(?::|%3A)|/|%2F)", re.IGNORECASE)
+_MAX_NESTED = 3
 _MIN_RANDOM = 16
 _TOKEN = re.compile(rf"[A-Za-z0-9_.~+/=%-]{{{_MIN_RANDOM},}}")
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
@@ -50,6 +56,16 @@ _VARYING = re.compile(
     r"|\b[0-9a-fA-F]{8,}\b"
     rf"|\b(?:{_MONTHS})[a-z]*\b|\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
     r"|\b[ap]\.?m\b",
+    re.IGNORECASE,
+)
+
+# A short line with one of these, and a number, tells when, or how many looked.
+_DATED = re.compile(
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\b(?:mon|tues?|wed(?:nes)?"
+    r"|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b"
+    r"|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b|\b\d{1,2}:\d{2}\b|\bago\b|\btoday\b|\byesterday\b"
+    r"|\b(?:views?|viewed|visits?|visitors?|reads?|likes?|shares?|comments?|replies|followers?"
+    r"|subscribers?|members?|online|downloads?|votes?|points?)\b",
     re.IGNORECASE,
 )
 
@@ -68,8 +84,12 @@ def steady_text(text: str) -> str:
     return _HEX_ID.sub("#", text) if _MAY_BE_ID.search(text) else text
 
 
-def steady_link(href: str) -> str:
+def steady_link(href: str, depth: int = 0) -> str:
     """Remove the parts of an address that do not determine where it leads.
+
+    Args:
+        href: The address.
+        depth: How many addresses have it in their query.
 
     >>> steady_link("/a?utm_source=x&page=2&s=Zx81kQ02mmP19sKd77aQ")
     '/a?page=2'
@@ -79,6 +99,8 @@ def steady_link(href: str) -> str:
     'mailto:'
     >>> steady_link("/files/7c9e6679-7425-40de-944b-e07fc1f90ae7/a.pdf?b=1&a=2#4f8Kd02mmP19sKd7")
     '/files/#/a.pdf?a=2&b=1'
+    >>> steady_link("/login?at=1770208491&to=https%3A%2F%2Fe.org%2F%3Fy%3D2%26utm_id%3D7%26x%3D1")
+    '/login?to=https://e.org/?x=1&y=2'
     """
     href = "".join(href.split())
     if "cdn-cgi/l/email-protection" in href:
@@ -94,15 +116,21 @@ def steady_link(href: str) -> str:
         address = "/".join("#" if is_random(part) else part for part in address.split("/"))
     if mark:
         # In any order: some servers shuffle them.
-        pairs = [pair for pair in query.split("&") if not _is_tracking(*pair.partition("=")[::2])]
-        mark, query = (mark, "&".join(sorted(pairs))) if pairs else ("", "")
+        pairs = sorted(filter(None, (_steady_pair(pair, depth) for pair in query.split("&"))))
+        mark, query = (mark, "&".join(pairs)) if pairs else ("", "")
     if is_random(fragment):
         hash_mark = fragment = ""
     return address + mark + query + hash_mark + fragment
 
 
-def _is_tracking(name: str, value: str) -> bool:
-    return bool(_TRACKING.fullmatch(name)) or is_random(value)
+def _steady_pair(pair: str, depth: int) -> str:
+    """Return a parameter of a query; an empty string if it does not determine where it leads."""
+    name, mark, value = pair.partition("=")
+    if _TRACKING.fullmatch(name) or _UNIX_TIME.fullmatch(value) or is_random(value):
+        return ""
+    if depth < _MAX_NESTED and _NESTED.match(value):
+        return f"{name}{mark}{steady_link(unquote(value), depth + 1)}"
+    return pair
 
 
 def is_random(value: str) -> bool:
@@ -127,3 +155,12 @@ def masked(text: str) -> str:
     'Generated #, # # # # in # ms for #'
     """
     return _VARYING.sub("#", text)
+
+
+def is_dated(text: str) -> bool:
+    """Whether a line tells when something was, or how many looked.
+
+    >>> is_dated("Last updated: 2 June"), is_dated("11,493 subscribers"), is_dated("Price: 12")
+    (True, True, False)
+    """
+    return _DATED.search(text) is not None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.content.html import INLINE
-from recrawl.content.masking import steady_link, steady_text
+from recrawl.content.masking import masked, steady_link, steady_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,10 +233,10 @@ def _attribute(raw: str, start: str) -> str:
 
 
 def _link(raw: str, href: str) -> str:
-    """Return where a link leads, with its title."""
+    """Return where a link leads, with its title, in which numbers do not count."""
     href = steady_link(unescape(href) if "&" in href else href)
     title = _attribute(raw, ' title="')
-    return f"{href} {' '.join(steady_text(unescape(title)).split())}" if title else href
+    return f"{href} {' '.join(masked(unescape(title)).split())}" if title else href
 
 
 _TAGS, _LINES = _Remembered(_read_tag), _Remembered(_line)

@@ -20,7 +20,7 @@ from recrawl.content.html import (
     parse,
 )
 from recrawl.content.main_text import MAX_LINKED, keep_main
-from recrawl.content.masking import masked
+from recrawl.content.masking import is_dated, masked
 from recrawl.content.noise import are_ignored, noise, position_keys, text_key
 from recrawl.content.outline import WATCHED, Block, Element, outline
 from recrawl.content.template import STEADY, SiteTemplate, Sketches
@@ -30,7 +30,7 @@ from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 Mode = Literal["bytes", "text", "main", "selector"]
 
 #: Increased whenever the same body would give another fingerprint.
-VERSION = 3
+VERSION = 4
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _LINES = frozenset(
@@ -105,10 +105,9 @@ class Content:
         else:
             own = [pair for pair in lines if pair[1] <= Kind.BESIDE]
         others = [text for text, kind in lines if kind > Kind.BESIDE]
-        beside = Kind.BESIDE
-        said = [masked(text) if kind is beside else text for text, kind in own]
+        counted = [_shape(text) if kind is Kind.BESIDE else text for text, kind in own]
         parts = (
-            digest_of("\n".join(texts).encode(errors="surrogatepass")) for texts in (said, others)
+            digest_of("\n".join(one).encode(errors="surrogatepass")) for one in (counted, others)
         )
         return Fingerprint(self.kind, next(parts) + next(parts)[:8])
 
@@ -183,12 +182,17 @@ def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
             left[block.key] -= 1
     if not any(kind is Kind.BESIDE for _, kind in absent):
         return [block for block, _ in absent]
-    shapes = frozenset(map(masked, other.texts))
+    shapes = frozenset(map(_shape, other.texts))
     return [
         block
         for block, kind in absent
-        if kind is not Kind.BESIDE or masked(block.key) not in shapes
+        if kind is not Kind.BESIDE or _shape(block.key) not in shapes
     ]
+
+
+def _shape(text: str) -> str:
+    """Return a line outside the text of a page as it counts: without dates and counts of views."""
+    return masked(text) if is_dated(text) else text
 
 
 def _letters(own: list[tuple[Block, Kind]]) -> int:
@@ -213,7 +217,7 @@ class Reader:
 
     >>> reader = Reader()
     >>> reader.kind
-    'text/3'
+    'text/4'
     >>> page = b"<script>t=1</script><h1>Soup</h1><p>Of <b>the</b> day: <a href=/leek>leek</a>"
     >>> [text for text in reader.read(page, "text/html").texts]
     ['Soup', 'Of the day: leek', '\x02/leek']

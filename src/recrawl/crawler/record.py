@@ -23,8 +23,8 @@ MAX_BACKLOG = 1_000
 #: for memory.
 MAX_UNWRITTEN = 20_000_000
 #: A page is made on the fly if it claims to be modified while it was fetched, or no longer before
-#: than this many microseconds: dates are in whole seconds.
-JUST_NOW = 2_000_000
+#: than this many real seconds: dates are in whole seconds.
+JUST_NOW = 2.0
 
 
 @final
@@ -110,7 +110,10 @@ class Recorder:
         failed = np.array([visit.outcome in (Outcome.FAILED, Outcome.GONE) for visit in visits])
         changed = np.array([visit.outcome is Outcome.CHANGED for visit in visits])
         age = np.array(
-            [credible_age(visit, self._passing(visit.response.seconds)) for visit in visits]
+            [
+                credible_age(visit, self._passing(JUST_NOW + visit.response.seconds))
+                for visit in visits
+            ]
         )
         pause = np.array([pause_after(visit, self._gone_time) for visit in visits])
         self._frontier.report(
@@ -137,14 +140,14 @@ def _size(visit: Visit) -> int:
     return len(visit.response.body or b"")
 
 
-def credible_age(visit: Visit, seconds: float = 0.0) -> float:
+def credible_age(visit: Visit, just_now: float = JUST_NOW) -> float:
     """Return the days since the page last changed, if its server says so credibly, else NaN.
 
     A date that contradicts what the visit found, or that is always the present, is not credible.
 
     Args:
         visit: The visit.
-        seconds: How long the response took, by the clock of the crawl.
+        just_now: A date of the last so many seconds, by the clock of the crawl, says nothing.
 
     >>> from recrawl.records import Response, Page
     >>> day = 86_400_000_000
@@ -155,7 +158,7 @@ def credible_age(visit: Visit, seconds: float = 0.0) -> float:
     (3.0, nan)
     """
     modified, at = visit.last_modified, visit.response.at
-    is_just_now = modified is not None and at - modified < JUST_NOW + seconds * 1e6
+    is_just_now = modified is not None and at - modified < just_now * 1e6
     if modified is None or visit.previous is None or is_just_now:
         return math.nan
     if (modified > visit.previous) != (visit.outcome is Outcome.CHANGED):

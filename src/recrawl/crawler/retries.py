@@ -1,5 +1,7 @@
 """How long a page is left alone after a visit that failed. Pure: a decision, and no clock."""
 
+from http import HTTPStatus
+
 from recrawl.records import Outcome, State, Visit
 
 _SECOND = 1_000_000
@@ -11,6 +13,8 @@ MAX_DOUBLINGS = 16
 #: this long, and during an outage at least this often.
 MISSING_PAUSE = 300 * _SECOND
 OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = 60 * _SECOND, 6 * _HOUR
+#: A page that is suddenly empty, too, but not before this long.
+EMPTY_PAUSE = _HOUR
 
 
 def pause_after(visit: Visit, gone_time: int) -> int:
@@ -31,6 +35,8 @@ def pause_after(visit: Visit, gone_time: int) -> int:
         return max(min(max(missing, MISSING_PAUSE), gone_time - missing), 0)
     if visit.outcome is not Outcome.FAILED:
         return 0
+    if page.missing_since is not None and visit.response.status == HTTPStatus.OK:
+        return min(max(missing, EMPTY_PAUSE), MAX_PAUSE)
     if page.missing_since is not None and visit.response.status:
         return min(max(missing, OUTAGE_PAUSE), MAX_OUTAGE_PAUSE)
     doublings = min(max(page.failures - 1, 0), MAX_DOUBLINGS)
