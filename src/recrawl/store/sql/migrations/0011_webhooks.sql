@@ -36,4 +36,4 @@ CREATE TABLE webhook_messages (
 CREATE INDEX webhook_messages_due ON webhook_messages (webhook, state, next_at);
 CREATE INDEX webhook_messages_url ON webhook_messages (webhook, url, serial);
 
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
