@@ -24,7 +24,7 @@ from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
 PAGE = "how-to/run-as-a-service.md"
-BATCH, LEASED, CLIENTS = 500, 30_000, 2
+BATCH, LEASED, CLIENTS = 500, 40_000, 4
 MILLION, HOSTS = 1_000_000, 5_000
 #: Visits a second of the crawl, for how many seconds, and how often: the least CPU counts.
 VISITS_PER_SECOND, SECONDS, ROUNDS = 500, 8, 3

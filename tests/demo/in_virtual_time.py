@@ -65,9 +65,14 @@ def use_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return webs[-1]
 
     def run_crawl(
-        settings: Settings, *, seconds: float, watch: Callable[[Stats], object] | None = None
+        settings: Settings,
+        *,
+        seconds: float,
+        watch: Callable[[Stats], object] | None = None,
+        beside: None = None,
     ) -> Stats:
         nonlocal now
+        assert beside is None
         with SqliteStore.open(settings.store) as store:
             begin = round(now * 1e6)
             stats = crawl(webs[-1], store, settings, seconds=seconds, begin=begin, watch=watch)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from service.served import Served, served, settings_in
@@ -212,14 +213,15 @@ def test_hostile_text_is_json_and_nothing_else(tmp_path: Path) -> None:
             report = {"page": 0, "status": 500, "error": HOSTILE, "url": "https://b.example/"}
             report |= {"etag": HOSTILE, "content_type": HOSTILE}
             await on.api("POST", "/reports", {"lease": lease["lease"], "reports": [report]})
-            for path, query in (
+            asked: list[tuple[str, dict[str, Any]]] = [
                 ("/api/v1/page", {"url": "https://a.example/%3Cscript%3E"}),
                 ("/api/v1/pages", {"text": "<script>"}),
                 ("/api/v1/page", {"url": HOSTILE}),
                 ("/api/v1/pages", {"order": HOSTILE}),
                 ("/metrics", {}),
                 (f"/api/v1/{HOSTILE}", {}),
-            ):
+            ]
+            for path, query in asked:
                 answered = await on.ask("GET", path, **query)
                 assert "html" not in answered.headers["content-type"]
                 assert answered.headers["x-content-type-options"] == "nosniff"

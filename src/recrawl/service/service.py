@@ -151,6 +151,7 @@ class Service:
         self._store = store
         self._reader = reader
         self._began = clock.now()
+        self._looked_at, self._newest_serial = float("-inf"), 0
         self._kept_up: KeepingUp | None = None
         self._keeping_up_cost = CostShare(MAX_COST_SHARE)
 
@@ -267,16 +268,31 @@ class Service:
             ProblemError: Changes after the cursor have been dropped, or it is of another store.
         """
         loop = asyncio.get_running_loop()
-        until = loop.time() + wait
+        until, is_first = loop.time() + wait, True
         while True:
-            try:
-                found = await self._reader.call(lambda store: store.feed.read(cursor, limit))
-            except StoreError as error:
-                raise ProblemError(HTTPStatus.CONFLICT, str(error)) from None
+            found = list[PageChange]()
+            if is_first or cursor.page is not None or await self._newest() > cursor.serial:
+                found = await self._read_changes(cursor, limit)
+            is_first = False
             left = until - loop.time()
             if found or left <= 0.0 or self.stopping.is_set():
                 return found
             await asyncio.sleep(min(POLL_SECONDS, left))
+
+    async def _read_changes(self, cursor: Cursor, limit: int) -> list[PageChange]:
+        try:
+            return await self._reader.call(lambda store: store.feed.read(cursor, limit))
+        except StoreError as error:
+            raise ProblemError(HTTPStatus.CONFLICT, str(error)) from None
+
+    async def _newest(self) -> int:
+        """Return the serial of the newest change; those who wait for the next share a look."""
+        now = asyncio.get_running_loop().time()
+        if now - self._looked_at >= POLL_SECONDS:
+            self._looked_at = now
+            end = await self._reader.call(lambda store: store.feed.end())
+            self._newest_serial = end.serial
+        return self._newest_serial
 
     async def plan(self, budgets: Sequence[float]) -> list[float]:
         """Return the freshness that budgets would lead to, by what is believed now.

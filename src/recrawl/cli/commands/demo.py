@@ -174,9 +174,9 @@ def _print_result(played: "DemoResult", folder: Path | None) -> None:
     show(results(played.final))
     say(findings(played))
     if folder is None:
-        say("Next: `recrawl demo --serve` shows the same crawl in a browser, and `recrawl demo")
-        say("--keep demo` saves the store and a figure. With your own pages: `recrawl add URL`,")
-        say("and then `recrawl run --budget 1000/day`.")
+        say("Next: `recrawl demo --serve` shows the same crawl in a browser, and")
+        say("`recrawl demo --keep demo` saves the store and a figure. With your own pages:")
+        say("`recrawl add URL`, and then `recrawl run --budget 1000/day`.")
         return
     store, picture = printable(str(folder / STORE)), printable(str(folder / PICTURE))
     busiest = played.urls[int(played.visits.argmax())]

@@ -200,8 +200,8 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
     }
 
 
-#: Visits to a page come late if they come this share of the usual time between them too late.
-LATE_SHARE = 0.5
+#: Visits come late if they do by this share of the time between two visits, over all pages.
+LATE_SHARE = 0.1
 
 
 def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
@@ -219,7 +219,7 @@ def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
     if stats.trouble.failing > pages / 2:
         return "bad", "Visits fail", "More than half of the pages could not be visited."
     gap = pages / stats.budget * SECONDS_A_DAY
-    if up.due and up.lateness > LATE_SHARE * gap:
+    if up.due * up.lateness / pages > LATE_SHARE * gap:
         why = "Due pages wait too long: for the delays of their hosts, or for crawlers."
         return "bad", "Falling behind", why
     return "good", "Yes", "Visits come when they are worth their price."
