@@ -59,7 +59,8 @@ def test_older_copies_and_texts() -> None:
         "Leek",
         "Pea",
     ]
-    assert run("get", URL, "--markdown").stdout.startswith("# Soup\n\n- Leek\n- Kale\n\nOf the day")
+    markdown = "# Soup\n\n- Leek\n- Kale\n\nOf [the](https://host0.example/x) day"
+    assert run("get", URL, "--markdown").stdout.startswith(markdown)
     assert run("get", URL, "--main").stdout.startswith("Soup\nLeek\nKale\nOf the day")
     assert "--headers: a text has none" in refused("get", URL, "--headers", "--text")
     assert "there is no version 9" in refused("get", URL, "--version", "9")
