@@ -30,7 +30,7 @@ FILE = "histories.parquet"
 DAY = 86_400.0
 #: Days between two visits to a page that the budgets pay for, on average.
 GAPS = 7.0, 14.0
-#: Visits in a real second: more than a day a second would leave little machines behind.
+#: Visits in a real second, of at most a day: more would leave little machines behind.
 VISITS_A_SECOND = 10.0
 #: Orders of the pages that round-robin is tried in.
 ORDERS = 200
@@ -190,7 +190,7 @@ def crawled(histories: list[History], shared: SharedClock, gap: float, path: Pat
     from recrawl import Clock, Crawler
 
     budget = len(histories) / gap
-    speed = DAY * min(VISITS_A_SECOND / budget, 2.0)
+    speed = DAY * min(VISITS_A_SECOND / budget, 1.0)
     begin, end = window(histories)
     with Crawler(path, budget=f"{budget}/day", allow_private=True) as crawler:
         crawler.add(history.url for history in histories)

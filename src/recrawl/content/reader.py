@@ -42,6 +42,8 @@ _SNIFFED = 512
 _MAX_BLOCKS = 40_000
 #: Noise that would hide more than this share of a page's prose is not believed.
 _MAX_HIDDEN = 0.5
+#: A line that tells when something was, or how many looked, is at most this long.
+_SHORT = 200
 #: Bytes of a fingerprint that are about the page's own blocks; the rest is about the others.
 _OWN_BYTES = 16
 
@@ -180,19 +182,17 @@ def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
             absent.append((block, kind))
         elif kind is Kind.OWN:
             left[block.key] -= 1
-    if not any(kind is Kind.BESIDE for _, kind in absent):
-        return [block for block, _ in absent]
-    shapes = frozenset(map(_shape, other.texts))
-    return [
-        block
-        for block, kind in absent
-        if kind is not Kind.BESIDE or _shape(block.key) not in shapes
+    dated = [
+        block for block, kind in absent if kind is Kind.BESIDE and block.key != _shape(block.key)
     ]
+    shapes = frozenset(map(_shape, other.texts)) if dated else frozenset[str]()
+    same = {id(block) for block in dated if _shape(block.key) in shapes}
+    return [block for block, _ in absent if id(block) not in same]
 
 
 def _shape(text: str) -> str:
     """Return a line outside the text of a page as it counts: without dates and counts of views."""
-    return masked(text) if is_dated(text) else text
+    return masked(text) if len(text) <= _SHORT and is_dated(text) else text
 
 
 def _letters(own: list[tuple[Block, Kind]]) -> int:
