@@ -419,6 +419,9 @@ def settings_of(**changed: Any) -> Settings:  # noqa: ANN401
         "host_delay": 0.0,
         "host_connections": 4,
         "connections": 8,
+        "min_interval": 0.0,
+        "slack": 0.0,
+        "spend": "all",
     }
     return Settings(**(usual | changed))
 

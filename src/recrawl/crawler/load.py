@@ -287,6 +287,8 @@ def load_frontier(
         host_delay=settings.host_delay / SECONDS_A_DAY,
         host_budget=settings.host_budget or None,
         neighbours=settings.neighbours,
+        slack=settings.slack,
+        spend=settings.spend,
         catch_up=max(CATCH_UP, catch_up),
     )
     ids = FrontierIds()

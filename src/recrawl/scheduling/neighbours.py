@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from recrawl.estimation.gamma import hazard
+from recrawl.estimation.octaves import Weights, hazard
 from recrawl.kernels.jit import compiled, small_step, step
 from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 
@@ -195,8 +195,7 @@ def learn(
     section: int,
     since: float,
     now: float,
-    shape: float,
-    time: float,
+    weight: Weights,
     changed: bool,  # noqa: FBT001
     dated: float,
 ) -> None:
@@ -210,8 +209,7 @@ def learn(
         section: The page's section.
         since: Time of the previous visit.
         now: Time of this visit.
-        shape: The belief's, before this visit.
-        time: Likewise.
+        weight: What was believed before this visit.
         changed: Whether the page had changed.
         dated: When it last changed, if the server dates it; NaN if not. Nothing is known about the
             time before that date, and the page was quiet after it.
@@ -222,17 +220,18 @@ def learn(
     real = now - since
     if not active > 0.0 or not real > 0.0:
         return
-    real_hazard = hazard(shape, time, real)
+    rate = tables.shared["rate"][0]
+    real_hazard = hazard(weight, rate, real)
     bias = _bias(tables, host, real_hazard, changed)
-    active_hazard = bias * hazard(shape, time, active)
+    active_hazard = bias * hazard(weight, rate, active)
     _weigh(tables, host, active_hazard, bias * real_hazard, changed)
     known_since = since
     if changed and not math.isnan(dated):
         known_since = min(max(dated, since), now)
-    rate = active_hazard / active
-    _spread(tables, tables.sections, section, section, known_since, now, rate, changed, dated)
+    speed = active_hazard / active
+    _spread(tables, tables.sections, section, section, known_since, now, speed, changed, dated)
     if not has_one_section(tables, host):
-        _spread(tables, tables.hosts, host, section, known_since, now, rate, changed, dated)
+        _spread(tables, tables.hosts, host, section, known_since, now, speed, changed, dated)
 
 
 @step

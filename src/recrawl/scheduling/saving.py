@@ -23,7 +23,7 @@ from recrawl.scheduling.state import (
 )
 
 KIND = "frontier"
-VERSION = 4
+VERSION = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,5 +97,5 @@ def _check(tables: Tables, counters: Floats) -> None:
     for column, size in limits:
         if column.size and not UNLINKED <= column.min() <= column.max() < max(size, 1):
             raise ValueError(size)
-    if counters.shape != (5,) or tables.heads.size != LISTS or tables.shared.size != 1:
+    if counters.shape != (6,) or tables.heads.size != LISTS or tables.shared.size != 1:
         raise ValueError(counters.shape)
