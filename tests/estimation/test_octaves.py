@@ -12,6 +12,8 @@ from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import (
     OCTAVES,
     ONE,
+    Curves,
+    Likelihoods,
     Octaves,
     Weights,
     chance_and_value,
@@ -21,6 +23,7 @@ from recrawl.estimation.octaves import (
     gamma_of,
     gamma_weights,
     greatest_value,
+    make_curves,
     multiply_likelihood,
     shift_rows,
     with_evidence,
@@ -28,6 +31,7 @@ from recrawl.estimation.octaves import (
 )
 from recrawl.kernels.jit import Floats, compiled
 
+CURVES = make_curves()
 RATE = 2.0**-9
 RATES = RATE * 2.0 ** np.arange(OCTAVES)
 
@@ -42,42 +46,44 @@ def weights(shares: list[int]) -> Weights:
 
 
 @compiled
-def both(weight: Weights, rate: float, elapsed: float) -> tuple[float, float]:
-    return chance_and_value(weight, rate, elapsed)
+def both(curves: Curves, weight: Weights, rate: float, elapsed: float) -> tuple[float, float]:
+    return chance_and_value(curves, weight, rate, elapsed)
 
 
 @compiled
-def due(weight: Weights, rate: float, value: float) -> float:
-    return elapsed_worth(weight, rate, value)
+def due(curves: Curves, weight: Weights, rate: float, value: float) -> float:
+    return elapsed_worth(curves, weight, rate, value)
 
 
 @compiled
-def most(weight: Weights, rate: float) -> float:
-    return greatest_value(weight, rate)
+def most(curves: Curves, weight: Weights, rate: float) -> float:
+    return greatest_value(curves, weight, rate)
 
 
 @compiled
 def there_and_back(
-    weight: Weights, rate: float, elapsed: float, keep: float
+    curves: Curves, weight: Weights, rate: float, elapsed: float, keep: float
 ) -> tuple[float, float, float]:
-    older = with_evidence(weight, rate, elapsed, keep)
+    older = with_evidence(curves, weight, rate, elapsed, keep)
     return (
         older,
-        chance_of_change(weight, rate, older),
-        without_evidence(weight, rate, older, keep),
+        chance_of_change(curves, weight, rate, older),
+        without_evidence(curves, weight, rate, older, keep),
     )
 
 
 @compiled
-def after(weight: Weights, prior: Floats, rate: float, gap: float, changed: bool) -> None:
+def after(
+    curves: Curves, weight: Weights, prior: Likelihoods, rate: float, gap: float, changed: bool
+) -> None:
     likelihood = np.ones(OCTAVES, np.float32)
-    multiply_likelihood(likelihood, rate, gap, changed, 1.0)
+    multiply_likelihood(curves, likelihood, rate, gap, changed, 1.0)
     combine(likelihood, prior, 1.0, weight)
 
 
 @compiled
-def gamma_at(shape: float, time: float, rate: float) -> Floats:
-    found = np.empty(OCTAVES)
+def gamma_at(shape: float, time: float, rate: float) -> Likelihoods:
+    found = np.empty(OCTAVES, np.float32)
     gamma_weights(shape, time, rate, found)
     return found
 
@@ -87,20 +93,21 @@ def test_chance_and_value_are_those_of_the_mixture(shares: list[int], elapsed: f
     weight = weights(shares)
     x = RATES * elapsed
     gain = np.where(x < 1e-4, x * x * (1 / 2 - x / 3), -np.expm1(-x) - x * np.exp(-x))
-    chance, value = both(weight, RATE, elapsed)
-    assert chance == pytest.approx(float(weight @ -np.expm1(-x)) / ONE, rel=1e-9)
-    assert value == pytest.approx(float(weight @ (gain / RATES)) / ONE, rel=1e-5)
+    chance, value = both(CURVES, weight, RATE, elapsed)
+    # Between two rows of the table they are linear, and floats have 24 bits.
+    assert chance == pytest.approx(float(weight @ -np.expm1(-x)) / ONE, rel=1e-4)
+    assert value == pytest.approx(float(weight @ (gain / RATES)) / ONE, rel=1e-4)
 
 
 @given(weights_of_pages, times)
 def test_a_visit_is_worth_its_value_when_it_is_due(shares: list[int], elapsed: float) -> None:
     weight = weights(shares)
-    _, value = both(weight, RATE, elapsed)
-    found = due(weight, RATE, value)
+    _, value = both(CURVES, weight, RATE, elapsed)
+    found = due(CURVES, weight, RATE, value)
     if found < math.inf:
-        assert both(weight, RATE, found)[1] == pytest.approx(value, rel=2e-4)
+        assert both(CURVES, weight, RATE, found)[1] == pytest.approx(value, rel=1e-5)
     else:
-        assert value >= 0.999 * most(weight, RATE)
+        assert value >= 0.999 * most(CURVES, weight, RATE)
 
 
 @given(weights_of_pages, st.floats(1e-3, 1e3), st.floats(1e-3, 1.0))
@@ -108,8 +115,8 @@ def test_evidence_ages_a_page_and_can_be_taken_back(
     shares: list[int], elapsed: float, keep: float
 ) -> None:
     weight = weights(shares)
-    fresh = 1.0 - both(weight, RATE, elapsed)[0]
-    older, chance, back = there_and_back(weight, RATE, elapsed, keep)
+    fresh = 1.0 - both(CURVES, weight, RATE, elapsed)[0]
+    older, chance, back = there_and_back(CURVES, weight, RATE, elapsed, keep)
     assert older >= elapsed
     if older < 37.0 / RATE:
         assert 1.0 - chance == pytest.approx(keep * fresh, rel=1e-2, abs=1e-3)
@@ -118,9 +125,9 @@ def test_evidence_ages_a_page_and_can_be_taken_back(
 
 @pytest.mark.parametrize("changed", [False, True])
 def test_a_visit_multiplies_weights_by_the_chance_of_what_it_found(changed: bool) -> None:
-    prior = np.full(OCTAVES, 1.0 / OCTAVES)
+    prior = np.full(OCTAVES, 1.0 / OCTAVES, np.float32)
     weight = np.zeros(OCTAVES, np.uint16)
-    after(weight, prior, RATE, 3.0, changed)
+    after(CURVES, weight, prior, RATE, 3.0, changed)
     same = np.exp(-3.0 * RATES)
     exact = prior * (1.0 - same if changed else same)
     assert weight.sum(dtype=np.int64) == ONE
@@ -158,7 +165,8 @@ def test_what_visits_added_to_a_gamma_is_converted_and_a_prior_alone_says_nothin
     assert said[0].tolist() == [1.0] * OCTAVES
     rates = 2.0 ** (-14.0 + np.arange(OCTAVES))
     assert rates[said[1].argmax()] == pytest.approx(3.0 / 30.0, rel=0.5)
-    assert (np.diff(said[2]) < 0.0).all()
+    assert (np.diff(said[2][:12]) < 0.0).all()
+    assert said[2][12:].max() < 1e-4
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ class Session:
 
     def check_lists(self) -> None:
         """Each page is in the one list that its status says, and the counters are right."""
-        pages, hosts, _, shared, heads = tables_of(self.frontier)
+        pages, hosts, _, shared, heads, _ = tables_of(self.frontier)
         found: dict[int, int] = {}
         for where in range(LISTS):
             before, page = -2 - where, int(heads[where])

@@ -403,3 +403,21 @@ def test_it_knows_which_pages_it_has() -> None:
         False,
         False,
     ]
+
+
+def test_a_prior_is_replaced_and_not_added() -> None:
+    frontier = begun(4, 60.0)
+    frontier.report([0, 1], 1.0, changed=[False, False])
+    frontier.report([0, 1], 4.0, changed=[True, False])
+    before = np.array(frontier.belief([0, 1]).rate)
+    frontier.replace_prior([0, 1, 2, 3], Prior(0.5, 20.0))
+    once = np.array(frontier.belief([0, 1, 2, 3]).rate)
+    assert (once[:2] < before).all()
+    assert once[0] > once[1]
+    # Of pages that were not visited nothing is known but the prior.
+    assert once[2] == once[3] < 0.3
+    for _ in range(2):
+        frontier.replace_prior([0, 1, 2, 3], Prior(0.5, 20.0))
+    assert np.array(frontier.belief([0, 1, 2, 3]).rate).tolist() == once.tolist()
+    frontier.replace_prior([0, 1, 2, 3], None)
+    assert np.array(frontier.belief([0, 1]).rate) == pytest.approx(before, rel=0.2)

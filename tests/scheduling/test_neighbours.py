@@ -84,7 +84,7 @@ def test_activity_and_beliefs_are_those_of_the_plain_version(kind: str, seed: in
     replay(shadow, changes, importance, [0.1 * number for number in range(1, 401)])
     assert_activity_agrees(shadow, 40.37)
     weight = tables_of(shadow.frontier).pages["weight"][:60]
-    assert weight / ONE == pytest.approx(shadow.plain.beliefs.weight, abs=2e-3)
+    assert weight[:, :14] / ONE == pytest.approx(shadow.plain.beliefs.weight, abs=2e-3)
     # Where activity has just risen, a page can come up to a tick too late.
     assert shadow.same > 0.99 * shadow.taken
     assert shadow.value > 0.999 * shadow.best

@@ -60,7 +60,7 @@ class Settings:
     spend: str = setting(
         "worth",
         SPENDING,
-        "Whether visits that are worth next to nothing are made as well: worth for no, all for yes.",
+        "Whether visits worth next to nothing are made too: worth for no, all for yes.",
     )
     slack: float = setting(
         "3d",

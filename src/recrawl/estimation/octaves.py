@@ -1,10 +1,10 @@
 """The octave belief: weights on change rates an octave apart, updated exactly by every visit.
 
-The change rate is one of r_k = r_0·2^k, k = 0 … 13, and the belief is a weight p_k for each of
+The change rate is one of r_k = r_0·2^k, k = 0 … 15, and the belief is a weight p_k for each of
 them. A visit multiplies each weight by the chance of what it found at that rate. A Gamma cannot
-express "either hardly ever or every day"; weights can. With e_k = 1 − e^(−r_k t), the chance of a
-change within t days, e_(k+1) = e_k·(2 − e_k): the belief takes one exponential, whatever it is
-asked.
+express "either hardly ever or every day"; weights can. Whatever is asked of a belief is a sum of
+weights times a function of r_k·t, and as rates are an octave apart, such functions are read from a
+table where all that a sum needs is side by side: no exponential is computed.
 
 What a page's own visits say, the likelihood, is kept apart from the weights, which also contain a
 prior: so the prior can follow what is learned from other pages. Weights are whole numbers, in units
@@ -13,39 +13,48 @@ of 1/65535, so that sums of them over many pages are exact.
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
-from recrawl.kernels.jit import Floats, Floats2D, compiled, small_step, step
+from recrawl.kernels.jit import Floats, Floats2D, bare_step, compiled, small_bare_step, summing_step
+from recrawl.kernels.simd_math import EXPONENT_BIAS, MANTISSA, bits_float, float_bits
 
 Weights = NDArray[np.uint16]
 Likelihoods = NDArray[np.float32]
+Curves = Annotated[NDArray[np.float32], 3]
 
-#: The number of change rates.
-OCTAVES = 14
+#: The number of change rates; two SIMD registers full.
+OCTAVES = 16
 #: Octaves below one change in the mean time between visits; the others are above it.
 BELOW = 9
 #: Days; for pages visited more often than this the rates are not higher.
 MIN_GAP = 1.0 / 24.0
 #: Weights add up to this.
 ONE = 65_535
-#: Up to this r·t the value of a visit is computed as a series.
-SHORT = 1e-3
+#: Curves cover x = r·t from 2 to this, in octaves with so many steps...
+FIRST_COLUMN, LAST_COLUMN, STEPS = -30, 37, 64
+COLUMNS = LAST_COLUMN + OCTAVES
+#: ...for the lowest rate between these x. Below, changes are proportional to time; above, certain.
+LOWEST, LONGEST = 2.0**FIRST_COLUMN, 2.0 ** (FIRST_COLUMN + LAST_COLUMN) * (1.0 - 1e-9)
+#: Up to this x the value of a visit is computed as a series.
+SHORT = 1e-2
+#: Chances of a change are at most this, and those of none at least this: floats have few digits.
+MOST, LEAST_CHANCE = 1.0 - 1e-7, np.float32(1e-7)
 #: A likelihood is forgotten rather than kept if it contradicts the prior by more than this.
 LEAST = 1e-30
-#: The search for the time after which a visit is worth something ends this close, relatively.
+#: A visit that must be worth this close to the most it can ever be is never made.
 CLOSE = 1e-4
-MAX_STEPS = 60
 #: No page changes more often than this per day; and e to this is large, but a number.
 HIGHEST = 1e12
-MAX_EXPONENT = 300.0
+MAX_EXPONENT, MAX_SHARE = 60.0, 1e26
 #: e^(−37) is negligible beside 1.
 NEGLIGIBLE = 37.0
-#: A step of this search is at most this factor while there is no upper bound.
-MAX_FACTOR = 16.0
+#: The bits of a float's mantissa, and of 1.
+MANTISSA_BITS, ONE_BITS = np.int64(0xFFFFFFFFFFFFF), np.int64(0x3FF0000000000000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,158 +156,169 @@ def shift_rows(table: Floats2D, octaves: int) -> None:
             line[k] = max(line[k] / top, LEAST) if top > 0.0 else 1.0
 
 
-@small_step
-def chance_and_value(weight: Weights, rate: float, elapsed: float) -> tuple[float, float]:
+def make_curves() -> Curves:
+    """Return the chance of a change, and the value of a visit, over the logarithm of x = r·t.
+
+    ``curves[0, i, j]`` is 1 − e^(−x) and ``curves[1, i, j]`` is [1 − e^(−x)·(1 + x)] / 2^o, at
+    x = (1 + i/STEPS)·2^o with o = FIRST_COLUMN + j. As rates are an octave apart, all that a time
+    means to them is next to one another in a row; between two rows, both are linear in time.
+    """
+    octave = 2.0 ** (FIRST_COLUMN + np.arange(COLUMNS))
+    x = np.outer(1.0 + np.arange(STEPS + 1) / STEPS, octave)
+    chance = -np.expm1(-x)
+    gain = np.where(x < SHORT, x * x * (0.5 - x / 3.0 + x * x / 8.0), chance - x * np.exp(-x))
+    return np.stack([chance, gain / octave]).astype(np.float32)
+
+
+@small_bare_step
+def _two_to(exponent: int) -> float:
+    """Return 2^exponent."""
+    return bits_float((exponent + EXPONENT_BIAS) << MANTISSA)
+
+
+@small_bare_step
+def _cell(x: float) -> tuple[int, int, float]:
+    """Return row and column of the curves at x, and how far it is to the next row."""
+    bits = float_bits(x)
+    along = STEPS * (bits_float((bits & MANTISSA_BITS) | ONE_BITS) - 1.0)
+    row = int(along)
+    return row, int((bits >> MANTISSA) - EXPONENT_BIAS) - FIRST_COLUMN, along - row
+
+
+@summing_step
+def _mean(curves: Curves, what: int, row: int, column: int, weight: Weights) -> float:
+    """Return the sum of weights times a curve, at one row."""
+    line = curves[what, row, column : column + OCTAVES]
+    total = np.float32(0.0)
+    for k in range(OCTAVES):
+        total += np.float32(weight[k]) * line[k]
+    return float(total)
+
+
+@small_bare_step
+def chance_and_value(
+    curves: Curves, weight: Weights, rate: float, elapsed: float
+) -> tuple[float, float]:
     """Return the chance of a change within ``elapsed`` days, and the value of a visit then.
 
     Args:
+        curves: See `make_curves`.
         weight: The weights of the rates.
-        rate: The lowest rate.
+        rate: The lowest rate, a power of 2.
         elapsed: Days since the last visit.
     """
-    x, days = rate * elapsed, 1.0 / rate
-    change = -math.expm1(-x)
-    chance = value = 0.0
-    for k in range(OCTAVES):
-        share = float(weight[k])
-        gain = x * x * (0.5 - x / 3.0) if x < SHORT else change - x * (1.0 - change)
-        chance += share * change
-        value += share * gain * days
-        change *= 2.0 - change
-        x *= 2.0
-        days *= 0.5
-    return chance / ONE, value / ONE
+    x = min(max(rate * elapsed, LOWEST), LONGEST)
+    row, column, part = _cell(x)
+    chance = _mean(curves, 0, row, column, weight)
+    chance += part * (_mean(curves, 0, row + 1, column, weight) - chance)
+    value = _mean(curves, 1, row, column, weight)
+    value += part * (_mean(curves, 1, row + 1, column, weight) - value)
+    value *= _two_to(column + FIRST_COLUMN) / rate
+    if rate * elapsed < LOWEST:
+        less = max(rate * elapsed, 0.0) / LOWEST
+        return less * chance / ONE, less * less * value / ONE
+    return min(chance / ONE, 1.0), value / ONE
 
 
-@small_step
-def chance_of_change(weight: Weights, rate: float, elapsed: float) -> float:
+@small_bare_step
+def chance_of_change(curves: Curves, weight: Weights, rate: float, elapsed: float) -> float:
     """Return the chance of a change within ``elapsed`` days."""
-    change = -math.expm1(-rate * elapsed)
-    chance = 0.0
-    for k in range(OCTAVES):
-        chance += weight[k] * change
-        change *= 2.0 - change
-    return chance / ONE
+    x = min(max(rate * elapsed, LOWEST), LONGEST)
+    row, column, part = _cell(x)
+    chance = _mean(curves, 0, row, column, weight)
+    chance += part * (_mean(curves, 0, row + 1, column, weight) - chance)
+    return min(max(rate * elapsed / LOWEST, 0.0), 1.0) * min(chance / ONE, 1.0)
 
 
-@small_step
-def hazard(weight: Weights, rate: float, elapsed: float) -> float:
+@small_bare_step
+def hazard(curves: Curves, weight: Weights, rate: float, elapsed: float) -> float:
     """Return −ln of the chance of no change within ``elapsed`` days, which is above 0."""
-    return -math.log1p(-min(chance_of_change(weight, rate, elapsed), 1.0 - 1e-15))
+    return -math.log1p(-min(chance_of_change(curves, weight, rate, elapsed), MOST))
 
 
-@step
-def elapsed_worth(weight: Weights, rate: float, value: float) -> float:
-    """Return the days after which a visit is worth ``value`` days; infinity for never.
-
-    Newton's method on the logarithms of value and time, kept between bounds. It starts from the
-    time after which a visit would be worth so much if nothing had changed twice, a lower bound.
-    """
+@bare_step
+def elapsed_worth(curves: Curves, weight: Weights, rate: float, value: float) -> float:
+    """Return the days after which a visit is worth ``value`` days; infinity for never."""
     if not value > 0.0:
         return 0.0
-    if value >= (1.0 - CLOSE) * greatest_value(weight, rate):
+    # Also if the value is so large that its product with the rate is not a number.
+    if not value < (1.0 - CLOSE) * greatest_value(curves, weight, rate):
         return math.inf
-    mean, here = 0.0, rate
-    for k in range(OCTAVES):
-        mean += weight[k] * here
-        here *= 2.0
-    low, high = math.sqrt(2.0 * value * ONE / mean), math.inf
-    elapsed = low
-    for _ in range(MAX_STEPS):
-        worth, slope = _value_and_slope(weight, rate, elapsed)
-        if abs(worth - value) <= CLOSE * value:
-            break
-        if worth < value:
-            low = elapsed
-        else:
-            high = elapsed
-        further = elapsed * math.exp(math.log(value / worth) * worth / slope) if slope > 0.0 else 0
-        if not low < further < min(high, MAX_FACTOR * elapsed):
-            further = MAX_FACTOR * elapsed if high == math.inf else math.sqrt(low * high)
-        elapsed = further
-    return elapsed
+    return _when(curves, 1, weight, value * rate * ONE) / rate
 
 
-@small_step
-def greatest_value(weight: Weights, rate: float) -> float:
+@small_bare_step
+def greatest_value(curves: Curves, weight: Weights, rate: float) -> float:
     """Return what a visit is worth after a very long time: the mean of 1/r."""
-    total, days = 0.0, 1.0 / rate
-    for k in range(OCTAVES):
-        total += weight[k] * days
-        days *= 0.5
-    return total / ONE
+    return _level(curves, 1, weight, LAST_COLUMN) / (rate * ONE)
 
 
-@small_step
-def _value_and_slope(weight: Weights, rate: float, elapsed: float) -> tuple[float, float]:
-    """Return the value of a visit, and its derivative by the logarithm of the time."""
-    x, days = rate * elapsed, 1.0 / rate
-    change = -math.expm1(-x)
-    value = slope = 0.0
-    for k in range(OCTAVES):
-        share = weight[k] * days
-        same = 1.0 - change
-        value += share * (x * x * (0.5 - x / 3.0) if x < SHORT else change - x * same)
-        slope += share * x * x * same
-        change *= 2.0 - change
-        x *= 2.0
-        days *= 0.5
-    return value / ONE, slope / ONE
+@small_bare_step
+def _level(curves: Curves, what: int, weight: Weights, column: int) -> float:
+    """Return the sum of weights times a curve at the beginning of a column."""
+    total = _mean(curves, what, 0, column, weight)
+    return total * _two_to(column + FIRST_COLUMN) if what == 1 else total
 
 
-@small_step
-def value_at_rate(rate: float, elapsed: float) -> float:
-    """Return the value of a visit at one change rate; after an infinite time, 1/r."""
-    x = rate * elapsed
-    if x < SHORT:
-        return x * x * (0.5 - x / 3.0) / rate
-    return 1.0 / rate if x > NEGLIGIBLE else (-math.expm1(-x) - x * math.exp(-x)) / rate
+@small_bare_step
+def _when(curves: Curves, what: int, weight: Weights, level: float) -> float:
+    """Return the x at which the sum of weights times a curve reaches a level, by bisection."""
+    low, high = 0, LAST_COLUMN
+    first = _level(curves, what, weight, low)
+    if level <= first:
+        less = max(level / first, 0.0)
+        return LOWEST * (math.sqrt(less) if what == 1 else less)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _level(curves, what, weight, middle) < level:
+            low = middle
+        else:
+            high = middle
+    column, unit = low, _two_to(low + FIRST_COLUMN)
+    if what == 1:
+        level /= unit
+    low, high = 0, STEPS
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _mean(curves, what, middle, column, weight) < level:
+            low = middle
+        else:
+            high = middle
+    begin = _mean(curves, what, low, column, weight)
+    rise = _mean(curves, what, low + 1, column, weight) - begin
+    part = min(max((level - begin) / rise, 0.0), 1.0) if rise > 0.0 else 0.0
+    return unit * (1.0 + (low + part) / STEPS)
 
 
-@step
-def with_evidence(weight: Weights, rate: float, elapsed: float, keep: float) -> float:
+@bare_step
+def with_evidence(
+    curves: Curves, weight: Weights, rate: float, elapsed: float, keep: float
+) -> float:
     """Return the time after which a page would be as likely fresh as it is by the evidence.
 
     Args:
+        curves: See `make_curves`.
         weight: The weights of the rates.
         rate: The lowest rate.
         elapsed: Days since the last visit.
         keep: The share of the chance of no change that evidence has left.
     """
-    changed = 1.0 - keep * (1.0 - chance_of_change(weight, rate, elapsed))
-    return _elapsed_to_change(weight, rate, changed, elapsed, math.inf)
+    changed = 1.0 - keep * (1.0 - chance_of_change(curves, weight, rate, elapsed))
+    return max(_when(curves, 0, weight, changed * ONE) / rate, elapsed)
 
 
-@step
-def without_evidence(weight: Weights, rate: float, elapsed: float, keep: float) -> float:
-    """Return the time after which the evidence makes a page look ``elapsed`` days old."""
-    changed = 1.0 - (1.0 - chance_of_change(weight, rate, elapsed)) / keep
-    return _elapsed_to_change(weight, rate, changed, 0.0, elapsed) if changed > 0.0 else 0.0
-
-
-@step
-def _elapsed_to_change(
-    weight: Weights, rate: float, changed: float, low: float, high: float
+@bare_step
+def without_evidence(
+    curves: Curves, weight: Weights, rate: float, elapsed: float, keep: float
 ) -> float:
-    """Return the days after which a page has changed with a given chance, by bisection."""
-    least = 1.0 / (rate * 2.0**OCTAVES)
-    for _ in range(MAX_STEPS):
-        middle = math.sqrt(max(low, 1e-9 * min(high, least)) * high)
-        if high == math.inf:
-            middle = max(MAX_FACTOR * low, least)
-        if middle > NEGLIGIBLE / rate:
-            return middle
-        if chance_of_change(weight, rate, middle) < changed:
-            low = middle
-        else:
-            high = middle
-        if high <= (1.0 + CLOSE) * low:
-            break
-    return low
+    """Return the time after which the evidence makes a page look ``elapsed`` days old."""
+    changed = 1.0 - (1.0 - chance_of_change(curves, weight, rate, elapsed)) / keep
+    return min(_when(curves, 0, weight, changed * ONE) / rate, elapsed) if changed > 0.0 else 0.0
 
 
-@step
+@bare_step
 def multiply_likelihood(
+    curves: Curves,
     likelihood: Likelihoods,
     rate: float,
     elapsed: float,
@@ -308,33 +328,54 @@ def multiply_likelihood(
     """Multiply likelihoods by the chance of what a visit found.
 
     Args:
+        curves: See `make_curves`.
         likelihood: One per rate.
         rate: The lowest rate.
         elapsed: Days since the last visit.
         changed: Whether the page had changed.
         keep: The share of the chance of no change that other evidence had left.
     """
-    change = -math.expm1(-rate * elapsed)
+    row, column, part = _cell(min(max(rate * elapsed, LOWEST), LONGEST))
+    less = np.float32(min(max(rate * elapsed / LOWEST, 0.0), 1.0))
+    here = curves[0, row, column : column + OCTAVES]
+    next_ = curves[0, row + 1, column : column + OCTAVES]
+    # The chance is base + slope times that of a change.
+    base = np.float32(1.0 - keep) if changed else np.float32(1.0)
+    slope = np.float32(keep) if changed else np.float32(-1.0)
     for k in range(OCTAVES):
-        chance = 1.0 - keep * (1.0 - change) if changed and keep < 1.0 else change
-        likelihood[k] *= np.float32(chance if changed else 1.0 - change)
-        change *= 2.0 - change
+        change = less * (here[k] + np.float32(part) * (next_[k] - here[k]))
+        likelihood[k] *= max(base + slope * change, LEAST_CHANCE)
 
 
-@step
-def multiply_by_date(likelihood: Likelihoods, rate: float, quiet: float, dated: bool) -> None:  # noqa: FBT001
+@bare_step
+def multiply_by_date(
+    curves: Curves,
+    likelihood: Likelihoods,
+    rate: float,
+    quiet: float,
+    dated: bool,  # noqa: FBT001
+) -> None:
     """Multiply likelihoods by the chance of ``quiet`` days without a change, after one if dated."""
-    same = math.exp(-rate * quiet)
-    # Relative to the highest rate: only ratios matter.
-    density = 2.0 ** (1 - OCTAVES) if dated else 1.0
+    multiply_likelihood(curves, likelihood, rate, quiet, False, 1.0)  # noqa: FBT003
+    if dated:
+        # Relative to the highest rate: only ratios matter.
+        density = np.float32(2.0 ** (1 - OCTAVES))
+        for k in range(OCTAVES):
+            likelihood[k] *= density
+            density *= np.float32(2.0)
+
+
+@summing_step
+def _inner(likelihood: Likelihoods, prior: Likelihoods) -> float:
+    """Return the sum of products."""
+    total = np.float32(0.0)
     for k in range(OCTAVES):
-        likelihood[k] *= np.float32(density * same)
-        same *= same
-        density *= 2.0 if dated else 1.0
+        total += prior[k] * likelihood[k]
+    return float(total)
 
 
-@step
-def combine(likelihood: Likelihoods, prior: Floats, kept: float, weight: Weights) -> None:
+@bare_step
+def combine(likelihood: Likelihoods, prior: Likelihoods, kept: float, weight: Weights) -> None:
     """Forget some of what visits said, and set the weights that prior and likelihood lead to.
 
     Args:
@@ -343,26 +384,26 @@ def combine(likelihood: Likelihoods, prior: Floats, kept: float, weight: Weights
         kept: The share that is not forgotten.
         weight: Written.
     """
-    total = 0.0
-    for k in range(OCTAVES):
-        total += prior[k] * likelihood[k]
+    total = _inner(likelihood, prior)
     if not total > LEAST:
         for k in range(OCTAVES):
             likelihood[k] = np.float32(1.0)
         total = 1.0
+    scale, forgotten = np.float32(kept / total), np.float32(1.0 - kept)
+    unity, one, half = np.float32(1.0), np.float32(ONE), np.float32(0.5)
+    for k in range(OCTAVES):
+        likelihood[k] = scale * likelihood[k] + forgotten
+        weight[k] = np.uint16(min(prior[k] * likelihood[k], unity) * one + half)
     rest, best = ONE, 0
     for k in range(OCTAVES):
-        share = kept * likelihood[k] / total + (1.0 - kept)
-        likelihood[k] = np.float32(share)
-        weight[k] = np.uint16(prior[k] * share * ONE + 0.5)
         rest -= int(weight[k])
         if weight[k] > weight[best]:
             best = k
     weight[best] = np.uint16(int(weight[best]) + rest)
 
 
-@step
-def gamma_weights(shape: float, time: float, rate: float, weights: Floats) -> None:
+@bare_step
+def gamma_weights(shape: float, time: float, rate: float, weights: Likelihoods) -> None:
     """Write the weights of a Gamma belief at the rates, which add up to 1.
 
     The lowest and the highest rate stand for all octaves beyond them too. Below, the weights are a
@@ -371,20 +412,20 @@ def gamma_weights(shape: float, time: float, rate: float, weights: Floats) -> No
     top = -math.inf
     for k in range(OCTAVES):
         here = rate * 2.0**k
-        weights[k] = shape * math.log(here) - time * here
-        top = max(top, weights[k])
+        top = max(top, shape * math.log(here) - time * here)
     total = 0.0
     for k in range(OCTAVES):
-        weights[k] = math.exp(weights[k] - top)
-        total += weights[k]
-    more = weights[0] / math.expm1(shape * math.log(2.0))
-    weights[0] += more
-    total += more
+        here = rate * 2.0**k
+        share = math.exp(shape * math.log(here) - time * here - top)
+        if k == 0:
+            share += share / math.expm1(shape * math.log(2.0))
+        weights[k] = np.float32(min(share, MAX_SHARE))
+        total += min(share, MAX_SHARE)
     here = rate * 2.0**OCTAVES
     while time * here < NEGLIGIBLE and here < HIGHEST:
         more = math.exp(min(shape * math.log(here) - time * here - top, MAX_EXPONENT))
-        weights[OCTAVES - 1] += more
+        weights[OCTAVES - 1] += np.float32(more)
         total += more
         here *= 2.0
     for k in range(OCTAVES):
-        weights[k] /= total
+        weights[k] /= np.float32(total)

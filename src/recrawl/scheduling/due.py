@@ -13,7 +13,7 @@ from recrawl.estimation.octaves import (
     with_evidence,
     without_evidence,
 )
-from recrawl.kernels.jit import Floats, Ints, compiled, small_step, step
+from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, small_bare_step
 from recrawl.scheduling.neighbours import effective_since
 from recrawl.scheduling.pooling import value_of_prior
 from recrawl.scheduling.rhythm import timing, with_rhythm
@@ -54,7 +54,7 @@ PRICE_STEPS = 60
 PRICE_FACTOR = 1e6
 
 
-@step
+@bare_step
 def effective_elapsed(tables: Tables, page: int, now: float) -> float:
     """Return the effective time since the page's last visit."""
     since = tables.pages["last_visit"][page]
@@ -62,13 +62,13 @@ def effective_elapsed(tables: Tables, page: int, now: float) -> float:
     return with_rhythm(tables, active, since, now)
 
 
-@step
+@bare_step
 def worth(tables: Tables, page: int, now: float) -> float:
     """Return the value of a visit now: importance times days."""
     return worth_after(tables, page, now, effective_elapsed(tables, page, now))
 
 
-@small_step
+@small_bare_step
 def is_overdue(pages: Rows, page: int, now: float) -> bool:
     """Whether a page's copy is older than its maximum interval."""
     return bool(now - pages["last_visit"][page] >= pages["max_interval"][page]) and bool(
@@ -76,13 +76,13 @@ def is_overdue(pages: Rows, page: int, now: float) -> bool:
     )
 
 
-@small_step
+@small_bare_step
 def allowed_at(pages: Rows, page: int) -> float:
     """Return when a page may be visited by its minimum interval."""
     return float(pages["last_visit"][page] + pages["min_interval"][page])
 
 
-@step
+@bare_step
 def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
     """Return the value of a visit now, ``elapsed`` days of effective time after the last one."""
     pages, rate = tables.pages, tables.shared["rate"][0]
@@ -95,8 +95,8 @@ def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
         return float(pages["importance"][page] * first / (rate * 2.0**BELOW))
     weight = pages["weight"][page]
     if pages["keep"][page] < 1.0:
-        elapsed = with_evidence(weight, rate, elapsed, pages["keep"][page])
-    stale, value = chance_and_value(weight, rate, elapsed)
+        elapsed = with_evidence(tables.curves, weight, rate, elapsed, pages["keep"][page])
+    stale, value = chance_and_value(tables.curves, weight, rate, elapsed)
     if pages["needed"][page] == math.inf:
         # Time alone never makes a visit worth its price; forgetting may.
         forgotten = 1.0 - kept(tables, now - pages["last_visit"][page])
@@ -105,24 +105,26 @@ def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
     return float(pages["importance"][page] * max(timed, MIN_TIMED * value))
 
 
-@small_step
+@small_bare_step
 def kept(tables: Tables, elapsed: float) -> float:
     """Return the share of what visits said that is not forgotten after some days."""
     return math.exp(-math.log(2.0) * elapsed / tables.shared["half_life"][0])
 
 
-@step
+@bare_step
 def survival(tables: Tables, page: int, now: float) -> float:
     """Return the chance that the page's copy is fresh."""
     pages = tables.pages
     if pages["last_visit"][page] == -math.inf:
         return 0.0
     elapsed = effective_elapsed(tables, page, now)
-    changed = chance_of_change(pages["weight"][page], tables.shared["rate"][0], elapsed)
+    changed = chance_of_change(
+        tables.curves, pages["weight"][page], tables.shared["rate"][0], elapsed
+    )
     return float(pages["keep"][page] * (1.0 - changed))
 
 
-@step
+@bare_step
 def due_at(tables: Tables, page: int, now: float, price: float) -> tuple[float, float]:
     """Return the effective time after which a visit is worth a price, and when that will be."""
     pages, rate = tables.pages, tables.shared["rate"][0]
@@ -131,24 +133,24 @@ def due_at(tables: Tables, page: int, now: float, price: float) -> tuple[float, 
         return math.inf, math.inf
     if pages["last_visit"][page] == -math.inf:
         return 0.0, now
-    needed = elapsed_worth(weight, rate, price / importance)
+    needed = elapsed_worth(tables.curves, weight, rate, price / importance)
     if needed == math.inf:
         forgotten = _after_forgetting(tables, page, price / importance)
         return math.inf, within_interval(pages, page, forgotten)
     if pages["keep"][page] < 1.0:
-        needed = without_evidence(weight, rate, needed, pages["keep"][page])
+        needed = without_evidence(tables.curves, weight, rate, needed, pages["keep"][page])
     due = now + needed - effective_elapsed(tables, page, now)
     return needed, within_interval(pages, page, due)
 
 
-@small_step
+@small_bare_step
 def within_interval(pages: Rows, page: int, due: float) -> float:
     """Return when a page with a copy is due, moved into its interval."""
     latest = pages["last_visit"][page] + pages["max_interval"][page]
     return float(max(min(due, latest), allowed_at(pages, page)))
 
 
-@step
+@bare_step
 def _after_forgetting(tables: Tables, page: int, value: float) -> float:
     """Return when forgetting will have made a visit worth ``value``, which time cannot.
 
@@ -158,7 +160,7 @@ def _after_forgetting(tables: Tables, page: int, value: float) -> float:
     pages, half_life = tables.pages, tables.shared["half_life"][0]
     if half_life == math.inf:
         return math.inf
-    least = greatest_value(pages["weight"][page], tables.shared["rate"][0])
+    least = greatest_value(tables.curves, pages["weight"][page], tables.shared["rate"][0])
     most = value_of_prior(tables, page, math.inf)
     if not value < most:
         return math.inf
@@ -166,7 +168,7 @@ def _after_forgetting(tables: Tables, page: int, value: float) -> float:
     return float(pages["last_visit"][page] - half_life * math.log2(max(share, LEAST_KEPT)))
 
 
-@step
+@bare_step
 def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     """Schedule a page that is in no list for when a visit will be worth a price."""
     pages = tables.pages
@@ -187,7 +189,7 @@ def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     ready_or_enqueue(tables, page, now)
 
 
-@step
+@bare_step
 def ready_or_enqueue(tables: Tables, page: int, now: float) -> None:
     """Make a page that is in no list ready if it is due; enqueue it if not."""
     if tables.pages["due"][page] <= now:
@@ -196,7 +198,7 @@ def ready_or_enqueue(tables: Tables, page: int, now: float) -> None:
         enqueue(tables, page)
 
 
-@small_step
+@small_bare_step
 def make_ready(tables: Tables, page: int, value: float) -> None:
     """Add a page that is in no list to the ready pages, by the value of a visit."""
     bucket = 0
@@ -209,7 +211,7 @@ def make_ready(tables: Tables, page: int, value: float) -> None:
     tables.shared["top_bucket"][0] = max(tables.shared["top_bucket"][0], bucket)
 
 
-@small_step
+@small_bare_step
 def remove_ready(tables: Tables, page: int) -> None:
     """Remove a page from the ready pages."""
     unlink(tables, page)
@@ -239,7 +241,7 @@ def balanced_price(tables: Tables, sample: Ints, visits: float) -> float:
     return price
 
 
-@step
+@bare_step
 def _visits_at(tables: Tables, sample: Ints, price: float) -> float:
     """Return how many visits per day a sample of pages is due for at a price."""
     pages, visits = tables.pages, 0.0
@@ -247,6 +249,7 @@ def _visits_at(tables: Tables, sample: Ints, price: float) -> float:
         page = sample[row]
         if pages["importance"][page] > 0.0:
             visits += 1.0 / elapsed_worth(
+                tables.curves,
                 pages["weight"][page],
                 tables.shared["rate"][0],
                 price / pages["importance"][page],

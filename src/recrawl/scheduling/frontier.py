@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
-from recrawl.estimation.octaves import OCTAVES, Likelihoods, Octaves, gamma_of, lowest_octave
+from recrawl.estimation.octaves import Likelihoods, Octaves, gamma_of, lowest_octave
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.quantities import number as as_number
 from recrawl.scheduling import inputs, saving
@@ -213,18 +213,16 @@ class Frontier:
         if not self._known:
             self._tables.shared["rate"] = 2.0 ** lowest_octave(pages.size / self._settings.budget)
         self._known += pages.size
-        likelihood = self._likelihoods(belief, own, pages.size)
-        is_known = (likelihood != likelihood[:, :1]).any(1)
-        fill(self._tables, columns, before, likelihood, is_known)
+        fill(self._tables, columns, before)
+        if belief is not None:
+            likelihood = self._likelihoods(belief, own, pages.size)
+            self._tables.pages["likelihood"][pages] = likelihood
+            self._tables.pages["counts"][pages] = (likelihood != likelihood[:, :1]).any(1)
         weigh_pages(self._tables, pages)
         self._new.append(pages)
 
-    def _likelihoods(
-        self, belief: Prior | Octaves | None, prior: Prior | None, pages: int
-    ) -> Likelihoods:
+    def _likelihoods(self, belief: Prior | Octaves, prior: Prior | None, pages: int) -> Likelihoods:
         """Return what earlier visits said about new pages."""
-        if belief is None:
-            return np.ones((pages, OCTAVES), np.float32)
         if isinstance(belief, Octaves):
             return belief.shifted(self._first_octave).likelihood
         before = prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * self._mean_gap)

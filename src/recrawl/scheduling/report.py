@@ -3,7 +3,7 @@
 import math
 
 from recrawl.estimation.octaves import hazard, multiply_by_date, multiply_likelihood
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, prefetch, small_step, step
+from recrawl.kernels.jit import Bools, Floats, Ints, bare_step, compiled, prefetch, small_bare_step
 from recrawl.scheduling.due import (
     effective_elapsed,
     kept,
@@ -21,7 +21,7 @@ from recrawl.scheduling.neighbours import (
     note_schedule,
     refresh_section,
 )
-from recrawl.scheduling.pooling import count, weigh
+from recrawl.scheduling.pooling import uncount, weigh
 from recrawl.scheduling.rhythm import learn_rhythm, refit_rhythm
 from recrawl.scheduling.state import (
     ABSENT,
@@ -40,7 +40,7 @@ FIRST_RETRY = 1 / 32
 MAX_DOUBLINGS = 7
 
 
-@small_step
+@small_bare_step
 def dequeue(tables: Tables, page: int) -> None:
     """Remove a page from the list it is in, if any."""
     status = tables.pages["status"][page]
@@ -99,7 +99,7 @@ def report_visits(
     _reschedule_neighbours(tables, page[changed & ~failed], now)
 
 
-@step
+@bare_step
 def _record(
     tables: Tables,
     page: int,
@@ -127,7 +127,7 @@ def _record(
     pages["keep"][page] = 1.0
 
 
-@step
+@bare_step
 def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
     """Reschedule the hosts and sections of changed pages whose activity has run ahead."""
     last_host = NONE
@@ -140,7 +140,7 @@ def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
             _reschedule_section_if_ahead(tables, tables.pages["section"][page[row]], now)
 
 
-@step
+@bare_step
 def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001
     """Update a page's belief by a visit, in effective time, then the activity around it."""
     pages, section = tables.pages, tables.pages["section"][page]
@@ -150,34 +150,31 @@ def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> 
         changed = age < now - since
     if not ignores_neighbours(tables, pages["host"][page]):
         learn(tables, section, since, now, pages["weight"][page], changed, now - age)
-    expected = hazard(pages["weight"][page], rate, elapsed)
+    expected = hazard(tables.curves, pages["weight"][page], rate, elapsed)
     learn_rhythm(tables, since, now, elapsed, expected, changed)
-    if pages["counts"][page]:
-        count(tables, page, -1.0)
-    likelihood = pages["likelihood"][page]
+    likelihood, curves = pages["likelihood"][page], tables.curves
     if math.isnan(age):
-        multiply_likelihood(likelihood, rate, elapsed, changed, float(pages["keep"][page]))
+        keep = float(pages["keep"][page])
+        multiply_likelihood(curves, likelihood, rate, elapsed, changed, keep)
     else:
-        multiply_by_date(likelihood, rate, elapsed / (now - since) * min(age, now - since), changed)
-    weigh(tables, page, kept(tables, now - since))
-    count(tables, page, 1.0)
-    pages["counts"][page] = True
+        quiet = elapsed / (now - since) * min(age, now - since)
+        multiply_by_date(curves, likelihood, rate, quiet, changed)
+    weigh(tables, page, kept(tables, now - since), True)  # noqa: FBT003
 
 
-@step
+@bare_step
 def _learn_from_first(tables: Tables, page: int, age: float) -> None:
     """Believe by now what other pages say about a page, and what its first date says if any."""
     if tables.pages["counts"][page]:
         return
-    if not math.isnan(age):
-        multiply_by_date(tables.pages["likelihood"][page], tables.shared["rate"][0], age, True)  # noqa: FBT003
-    weigh(tables, page, 1.0)
-    if not math.isnan(age):
-        count(tables, page, 1.0)
-        tables.pages["counts"][page] = True
+    dated = not math.isnan(age)
+    if dated:
+        likelihood, rate = tables.pages["likelihood"][page], tables.shared["rate"][0]
+        multiply_by_date(tables.curves, likelihood, rate, age, True)  # noqa: FBT003
+    weigh(tables, page, 1.0, dated)
 
 
-@step
+@bare_step
 def _reschedule_host_if_ahead(tables: Tables, host: int, now: float) -> None:
     """Reschedule a host's pages if its activity has run ahead."""
     section, width = tables.hosts["first_section"][host], tables.shared["bin_width"][0]
@@ -193,7 +190,7 @@ def _reschedule_host_if_ahead(tables: Tables, host: int, now: float) -> None:
     note_schedule(tables.hosts, host, width, now)
 
 
-@step
+@bare_step
 def _reschedule_section_if_ahead(tables: Tables, section: int, now: float) -> None:
     """Reschedule a section's pages if its activity has run ahead."""
     refresh_section(tables, section, now)
@@ -202,7 +199,7 @@ def _reschedule_section_if_ahead(tables: Tables, section: int, now: float) -> No
         _reschedule_section(tables, section, now)
 
 
-@step
+@bare_step
 def _reschedule_section(tables: Tables, section: int, now: float) -> None:
     """Compute again when the pages of a section are due."""
     pages = tables.pages
@@ -227,12 +224,10 @@ def replace_priors(tables: Tables, page: Ints, shape: Floats, time: Floats) -> N
     pages = tables.pages
     for row in range(page.size):
         here = page[row]
-        if pages["counts"][here]:
-            count(tables, here, -1.0)
+        counts = bool(pages["counts"][here])
+        uncount(tables, here)
         pages["prior_shape"][here], pages["prior_time"][here] = shape[row], time[row]
-        weigh(tables, here, 1.0)
-        if pages["counts"][here]:
-            count(tables, here, 1.0)
+        weigh(tables, here, 1.0, counts)
 
 
 @compiled
@@ -248,6 +243,5 @@ def remove_pages(tables: Tables, page: Ints) -> None:
     """Remove pages. They stay in their section's list, whose users skip them."""
     for row in range(page.size):
         dequeue(tables, page[row])
-        if tables.pages["counts"][page[row]]:
-            count(tables, page[row], -1.0)
+        uncount(tables, page[row])
         tables.pages["status"][page[row]] = ABSENT

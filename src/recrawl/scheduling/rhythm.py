@@ -18,7 +18,7 @@ the crawl.
 
 import math
 
-from recrawl.kernels.jit import small_step, step
+from recrawl.kernels.jit import bare_step, small_bare_step
 from recrawl.scheduling.state import WEEK_BINS, Tables
 
 WEEK = 7.0
@@ -37,7 +37,7 @@ MIN_SHARE = 0.05
 MAX_HAZARD = 20.0
 
 
-@small_step
+@small_bare_step
 def lead(tables: Tables, time: float) -> float:
     """Return how many days the clock of the week is ahead at a time."""
     ahead = tables.shared["week_lead"][0]
@@ -46,7 +46,7 @@ def lead(tables: Tables, time: float) -> float:
     return float(ahead[index] + (position - index) * (ahead[index + 1] - ahead[index]))
 
 
-@small_step
+@small_bare_step
 def _area(tables: Tables, time: float) -> float:
     """Return the integral of the lead from the origin of time."""
     ahead, area = tables.shared["week_lead"][0], tables.shared["week_area"][0]
@@ -58,13 +58,13 @@ def _area(tables: Tables, time: float) -> float:
     return float(weeks * area[WEEK_BINS] + area[index] + here)
 
 
-@small_step
+@small_bare_step
 def is_off(tables: Tables) -> bool:
     """Whether the rhythm is switched off, or has nothing to say yet."""
     return bool(tables.shared["week_trust"][0] <= 0.0)
 
 
-@step
+@bare_step
 def with_rhythm(tables: Tables, elapsed: float, since: float, now: float) -> float:
     """Return an effective time since ``since`` with the week's rhythm, as far as it is trusted."""
     if is_off(tables) or since == -math.inf:
@@ -73,7 +73,7 @@ def with_rhythm(tables: Tables, elapsed: float, since: float, now: float) -> flo
     return float(max(elapsed + tables.shared["week_trust"][0] * ahead, MIN_SHARE * elapsed))
 
 
-@step
+@bare_step
 def timing(tables: Tables, now: float, elapsed: float) -> float:
     """Return how much better now is than the time to come, in days of a stale copy.
 
@@ -86,7 +86,7 @@ def timing(tables: Tables, now: float, elapsed: float) -> float:
     return float(tables.shared["week_trust"][0] * (lead(tables, now) - coming))
 
 
-@step
+@bare_step
 def learn_rhythm(
     tables: Tables,
     since: float,
@@ -125,7 +125,7 @@ def learn_rhythm(
         shared["week_found"][0, column] += density * speed * days
 
 
-@step
+@bare_step
 def refit_rhythm(tables: Tables, now: float) -> None:
     """Compute the speeds again, and how far they are trusted, if it is time."""
     shared = tables.shared

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ArgumentError
-from recrawl.estimation.octaves import OCTAVES
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, small_step
+from recrawl.estimation.octaves import OCTAVES, Curves, make_curves
+from recrawl.kernels.jit import Floats, Ints, compiled, small_bare_step
 from recrawl.scheduling.inputs import NewPages
 
 Rows = NDArray[np.void]
@@ -138,7 +138,8 @@ SHARED = np.dtype(
         ("bin_width", np.float64),  # days per bin of activity
         ("rate", np.float64),  # the lowest of the change rates that weights are for
         ("pooling", np.bool_),  # whether priors are learned from sections, hosts and the fleet
-        ("prior", np.float64, (OCTAVES,)),  # the prior of the page that is being looked at
+        ("prior", np.float32, (OCTAVES,)),  # the prior of the page that is being looked at
+        ("weight", np.uint16, (OCTAVES,)),  # the weights that it leads to
         *POOL,
         ("saving_price", np.float64),  # what a visit must be worth to be made with saved budget
         ("week_found", np.float64, (WEEK_BINS,)),  # changes found, by the hour of the week
@@ -182,6 +183,7 @@ class Tables(NamedTuple):
         sections: Rows of `SECTION`.
         shared: One row of `SHARED`.
         heads: The first page of each list.
+        curves: See `recrawl.estimation.octaves.make_curves`; always the same, and not saved.
     """
 
     pages: Annotated[Rows, PAGE]
@@ -189,9 +191,10 @@ class Tables(NamedTuple):
     sections: Annotated[Rows, SECTION]
     shared: Annotated[Rows, SHARED]
     heads: Small
+    curves: Curves
 
 
-@small_step
+@small_bare_step
 def link(tables: Tables, page: int, where: int) -> None:
     """Add a page at the front of a list."""
     pages, first = tables.pages, tables.heads[where]
@@ -202,7 +205,7 @@ def link(tables: Tables, page: int, where: int) -> None:
     tables.heads[where] = page
 
 
-@small_step
+@small_bare_step
 def unlink(tables: Tables, page: int) -> None:
     """Remove a page from its list."""
     pages = tables.pages
@@ -226,7 +229,9 @@ def empty_tables(settings: FrontierSettings) -> Tables:
     # Set when the first pages are taken; nothing is scheduled before.
     shared["slot_width"] = shared["bin_width"] = math.inf
     heads = np.full(LISTS, NONE, np.int32)
-    return Tables(np.zeros(0, PAGE), np.zeros(0, HOST), np.zeros(0, SECTION), shared, heads)
+    return Tables(
+        np.zeros(0, PAGE), np.zeros(0, HOST), np.zeros(0, SECTION), shared, heads, make_curves()
+    )
 
 
 def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float) -> Tables:
@@ -315,13 +320,11 @@ def fill(
     tables: Tables,
     new: NewPages,
     prior: tuple[Floats, Floats],
-    likelihood: NDArray[np.float32],
-    counts: Bools,
 ) -> None:
-    """Write new pages, without their weights, into tables that were extended for them."""
+    """Write new pages, about which no visit said anything, into tables extended for them."""
     pages, at = tables.pages, new.page
     pages["prior_shape"][at], pages["prior_time"][at] = prior
-    pages["likelihood"][at], pages["counts"][at] = likelihood, counts
+    pages["likelihood"][at], pages["counts"][at] = 1.0, False
     pages["importance"][at] = new.importance
     pages["last_visit"][at] = new.last_visit
     pages["keep"][at] = 1.0

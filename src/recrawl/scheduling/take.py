@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from recrawl.kernels.jit import Floats, Ints, compiled, prefetch, small_step, step
+from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, prefetch, small_bare_step, step
 from recrawl.scheduling.due import (
     allowed_at,
     effective_elapsed,
@@ -130,7 +130,7 @@ def take_pages(
     return taken[:size]
 
 
-@step
+@bare_step
 def _postpone_worthless(tables: Tables, page: int, now: float, value: float, least: float) -> bool:
     """Postpone a page whose visit is worth next to nothing until it is worth more."""
     pages = tables.pages
@@ -144,7 +144,7 @@ def _postpone_worthless(tables: Tables, page: int, now: float, value: float, lea
     return True
 
 
-@step
+@bare_step
 def _update_prices(tables: Tables, marginal: float, taken: int, known: int) -> None:
     """Move both prices towards the value of the least valuable visit taken."""
     shared = tables.shared
@@ -159,7 +159,7 @@ def _update_prices(tables: Tables, marginal: float, taken: int, known: int) -> N
     shared["highest_price"][0] = max(shared["highest_price"][0], shared["schedule_price"][0])
 
 
-@step
+@bare_step
 def _advance_to(tables: Tables, now: float) -> None:
     target = slot_of(tables, now)
     while tables.shared["slot"][0] < target:
@@ -168,7 +168,7 @@ def _advance_to(tables: Tables, now: float) -> None:
         _arrive_all(tables, empty_slot(tables, FIRST_WAITING), now)
 
 
-@step
+@bare_step
 def _arrive_all(tables: Tables, page: int, now: float) -> None:
     """Decide about a page that has reached its slot, and those it links to."""
     following = tables.pages["next"][page] if page != NONE else NONE
@@ -183,7 +183,7 @@ def _arrive_all(tables: Tables, page: int, now: float) -> None:
         page, following = following, after
 
 
-@step
+@bare_step
 def _arrive(tables: Tables, page: int, now: float) -> None:
     """Decide about a page that has reached its slot, by what is known now."""
     pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
@@ -208,7 +208,7 @@ def _arrive(tables: Tables, page: int, now: float) -> None:
     make_ready(tables, page, value)
 
 
-@step
+@bare_step
 def _postpone(tables: Tables, page: int, now: float, value: float) -> None:
     """Postpone a page until it is worth its host's price, or has at least gained on it."""
     price = min(
@@ -251,7 +251,7 @@ def _revalue_some(tables: Tables, now: float, candidates: int) -> None:
         make_ready(tables, again[index], values[index])
 
 
-@step
+@bare_step
 def _first_out(tables: Tables, where: int) -> int:
     """Remove the first page from a list of ready pages."""
     page = tables.heads[where]
@@ -272,7 +272,7 @@ def _values_of(tables: Tables, page: Ints, now: float) -> Floats:
     return values
 
 
-@step
+@bare_step
 def _revalue_next_bucket(tables: Tables) -> None:
     """Move the pages of the next bucket to the list of those to be revalued."""
     bucket = tables.shared["revalue_bucket"][0]
@@ -286,7 +286,7 @@ def _revalue_next_bucket(tables: Tables) -> None:
         tables.pages["before"][first] = -2 - REVALUE
 
 
-@step
+@bare_step
 def _move_best_to_end(values: Floats, ready: Ints, size: int) -> int:
     """Move the best page of a heap to just behind its end; return the heap's new size."""
     last = size - 1
@@ -296,7 +296,7 @@ def _move_best_to_end(values: Floats, ready: Ints, size: int) -> int:
     return last
 
 
-@small_step
+@small_bare_step
 def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
     """Sift a heap's page down to its position; of equal values the lower number is better."""
     value, page = values[index], ready[index]
@@ -315,7 +315,7 @@ def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
     values[index], ready[index] = value, page
 
 
-@step
+@bare_step
 def _take_one(
     tables: Tables, page: int, now: float, gap: float, value: float, pace: float, least: float
 ) -> bool:
@@ -349,7 +349,7 @@ def _take_one(
     return False
 
 
-@step
+@bare_step
 def _wait(tables: Tables, page: int, longer: float) -> None:
     """Let a page wait until its host may be visited, and for some days longer."""
     host = tables.pages["host"][page]
@@ -358,7 +358,7 @@ def _wait(tables: Tables, page: int, longer: float) -> None:
     tables.hosts["waiting"][host] += 1
 
 
-@step
+@bare_step
 def _pull(tables: Tables, now: float, wanted: int) -> int:
     """Make pages ready before they are due, the next ones first; return how many."""
     current, pulled = tables.shared["slot"][0], 0
@@ -375,7 +375,7 @@ def _pull(tables: Tables, now: float, wanted: int) -> int:
     return pulled + _pull_bucket(tables, now, OVERFLOW, wanted - pulled)
 
 
-@step
+@bare_step
 def _pull_bucket(tables: Tables, now: float, bucket: int, wanted: int) -> int:
     """Make those pages of a bucket ready that are only waiting to become due."""
     pages, pulled = tables.pages, 0
