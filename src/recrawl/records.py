@@ -310,6 +310,7 @@ class Visit:
         links: The addresses that the new copy links to, if links are followed.
         change: How the page differs from its copy, if it does.
         sketches: What the page has in its elements, for the template of its site.
+        octaves: What visits said about the change rate, packed; None if it is as it was.
     """
 
     page: Page
@@ -322,6 +323,7 @@ class Visit:
     links: tuple[str, ...] = ()
     change: Change | None = None
     sketches: "Mapping[bytes, tuple[int, ...]] | None" = None
+    octaves: bytes | None = None
 
     @property
     def is_refusal(self) -> bool:

@@ -67,6 +67,7 @@ class MemoryStore:
         self.known: dict[int, Page] = {}
         self.bodies: dict[bytes, bytes] = {}
         self.beliefs: dict[int, tuple[float, float]] = {}
+        self.octaves: dict[int, bytes] = {}
         self.log: list[Visit] = []
         self.spent: list[Spent] = []
         self.meta: dict[str, str] = {}
@@ -157,6 +158,7 @@ class MemoryStore:
             importance=np.array([page.importance for page in pages]),
             shape=beliefs.reshape(-1, 2)[:, 0],
             time=beliefs.reshape(-1, 2)[:, 1],
+            octaves=[self.octaves.get(page.number) for page in pages],
             last_visit=np.array(visits, np.int64),
             failures=np.array([page.failures for page in pages], np.int64),
         )
@@ -191,6 +193,8 @@ class MemoryStore:
             self.known[visit.page.number] = visit.page
             if visit.belief is not None:
                 self.beliefs[visit.page.number] = visit.belief
+            if visit.octaves is not None:
+                self.octaves[visit.page.number] = visit.octaves
             if visit.content is not None and visit.page.body is not None:
                 self.bodies[visit.page.body] = visit.content
         self.log += [visit for visit in visits if not visit.is_refusal]
@@ -419,6 +423,9 @@ def settings_of(**changed: Any) -> Settings:  # noqa: ANN401
         "host_delay": 0.0,
         "host_connections": 4,
         "connections": 8,
+        "min_interval": 0.0,
+        "slack": 0.0,
+        "spend": "all",
     }
     return Settings(**(usual | changed))
 

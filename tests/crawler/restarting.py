@@ -1,19 +1,16 @@
-"""A crawl of simulated pages that learns its priors as it goes, or when it is restarted."""
+"""A crawl of simulated pages that is restarted now and then, or not."""
 
-import asyncio
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from crawler.fakes import MemoryStore, VirtualExecutor, settings_of
+from crawler.fakes import MemoryStore, settings_of
 
+from recrawl.crawler.beliefs import pack_octaves
 from recrawl.crawler.build import load
 from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.prior_learning import PriorLearning
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.store_thread import StoreThread
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.store.rows import NewPage, Observed
+from recrawl.store.rows import NewPage
 
 DAY = 86_400_000_000
 #: Days between two looks at what is due.
@@ -54,36 +51,20 @@ class Fleet:
 
 
 @dataclass
-class Remembered(MemoryStore):
-    """A store that remembers what visits observed."""
-
-    observed: list[tuple[int, int, bool]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        super().__init__()
-
-    def observations(self, about: int) -> Observed:
-        del about
-        rows = np.array(sorted(self.observed, key=lambda row: row[0]), np.int64).reshape(-1, 3)
-        return Observed(rows[:, 0], rows[:, 1], rows[:, 2] != 0)
-
-
-@dataclass
 class Run:
     """One crawl of a fleet."""
 
     fleet: Fleet
     budget: float
     restart_every: float = math.inf
-    refits: bool = True
 
     def __post_init__(self) -> None:
-        self.store = Remembered()
+        self.store = MemoryStore()
         self.visits: list[list[float]] = [[] for _ in self.fleet.changes]
 
     def freshness(self) -> float:
         """Crawl, and return the share of the pages' time in which their copies were current."""
-        asyncio.run(self._crawl())
+        self._crawl()
         fresh = total = 0.0
         for changes, visits, arrival in zip(
             self.fleet.changes, self.visits, self.fleet.arrival, strict=True
@@ -95,9 +76,9 @@ class Run:
             total += self.fleet.days - arrival
         return fresh / total
 
-    async def _crawl(self) -> None:
+    def _crawl(self) -> None:
         settings = settings_of(budget=self.budget, neighbours=False)
-        frontier, learning = self._start(settings, 0.0)
+        frontier = load(self.store, settings, 0)
         added, started = 0, 0.0
         order = np.argsort(self.fleet.arrival, kind="stable")
         urls = self.fleet.urls()
@@ -106,18 +87,11 @@ class Run:
             if come > added:
                 self._add(frontier, [urls[page] for page in order[added:come]], now)
                 added = come
-            self._visit(frontier, learning, now)
-            if self.refits:
-                await learning.refit()
+            self._visit(frontier, now)
             # What is left of the budget is nothing to speak of now.
             if now - started >= self.restart_every:
-                frontier, learning = self._start(settings, now)
+                frontier = load(self.store, settings, round(now * DAY))
                 started = now
-
-    def _start(self, settings: Settings, now: float) -> tuple[CrawlFrontier, PriorLearning]:
-        frontier = load(self.store, settings, round(now * DAY))
-        thread = StoreThread(self.store, VirtualExecutor({}))
-        return frontier, PriorLearning(frontier, thread, cpu_time=lambda: 0.0)
 
     def _add(self, frontier: CrawlFrontier, urls: list[str], now: float) -> None:
         before = len(self.store.known)
@@ -125,7 +99,7 @@ class Run:
         new = [self.store.known[number] for number in range(before, len(self.store.known))]
         frontier.add(new, round(now * DAY))
 
-    def _visit(self, frontier: CrawlFrontier, learning: PriorLearning, now: float) -> None:
+    def _visit(self, frontier: CrawlFrontier, now: float) -> None:
         for number in frontier.take(round(now * DAY), 10_000):
             page = self.store.known[number]
             place = int(page.url.rpartition("/")[2])
@@ -133,10 +107,7 @@ class Run:
             if page.last_visit is not None:
                 last = page.last_visit / DAY
                 changed = bool(np.searchsorted(changes, now) > np.searchsorted(changes, last))
-                self.store.observed.append((number, round((now - last) * DAY), changed))
-                learning.observe(number, now - last, changed=changed)
             frontier.frontier.report([number], days(round(now * DAY)), [changed])
-            shape, time = frontier.frontier.belief([number]).columns(1)
-            self.store.beliefs[number] = (float(shape[0]), float(time[0]))
+            self.store.octaves[number] = pack_octaves(frontier.frontier.octaves([number]))[0]
             self.store.known[number] = replace(page, last_visit=round(now * DAY))
             self.visits[place].append(float(now))

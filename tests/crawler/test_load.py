@@ -2,35 +2,15 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from crawler.fakes import PER_SECOND, SECOND, MemoryStore, settings_of
 
 from recrawl.crawler.build import load
-from recrawl.crawler.load import MIN_OBSERVATIONS, Priors, learn_priors, load_frontier
-from recrawl.estimation import Prior
-from recrawl.store.rows import Observed
+from recrawl.crawler.load import load_frontier
 
 DAY = 86_400 * SECOND
 NOW = 1_000 * DAY
 A, B = "https://a.example", "https://b.example"
-
-
-class ObservedStore(MemoryStore):
-    """A store with observations: changes on one host, none on the other."""
-
-    def __init__(self, observed: int, pages: int = 40) -> None:
-        super().__init__(*(f"{host}/{page}" for host in (A, B) for page in range(pages)))
-        self._observed = observed
-        self._pages = pages
-
-    def observations(self, about: int) -> Observed:
-        assert about == 200_000
-        page = np.arange(self._observed) % (2 * self._pages)
-        order = np.argsort(page, kind="stable")
-        changed = page < self._pages
-        elapsed = np.full(self._observed, DAY)
-        return Observed(page[order], elapsed, changed[order])
 
 
 def test_beliefs_and_visits_come_from_the_store() -> None:
@@ -40,7 +20,8 @@ def test_beliefs_and_visits_come_from_the_store() -> None:
     store.beliefs = {0: (6.0, 3.0), 1: (1.0, 400.0)}
     frontier = load_frontier(store, settings_of(), NOW)
     shape, time = frontier.frontier.belief([0, 1]).columns(2)
-    assert (shape.tolist(), time.tolist()) == ([6.0, 1.0], [3.0, 400.0])
+    assert shape[0] / time[0] == pytest.approx(6.0 / 3.0, rel=0.3)
+    assert shape[1] / time[1] < 1.0 / 10.0
     frontier.frontier.spend(-3)
     # The page without a copy comes first, then the one that changes often.
     assert frontier.take(NOW, 2) == [2, 0]
@@ -60,44 +41,6 @@ def test_a_clock_that_was_put_back_does_no_harm() -> None:
     assert 0.0 <= frontier.frontier.expected_freshness(NOW / DAY) <= 0.5
     frontier.add([replace(store.known[0], number=7, last_visit=NOW + DAY)], NOW)
     assert len(frontier) == 3
-
-
-def test_priors_are_learned_by_host_where_there_is_enough_to_learn_from() -> None:
-    store = ObservedStore(800)
-    fleet = store.fleet()
-    prior, priors = learn_priors(store.observations(200_000), fleet, fleet.host)
-    assert prior is not None
-    assert priors.fleet is not None
-    by_host = {host: shape / time for host, (shape, time) in priors.by_host.items()}
-    assert by_host[0] > 3 * by_host[1]
-    few = ObservedStore(MIN_OBSERVATIONS - 1)
-    assert learn_priors(few.observations(200_000), few.fleet(), few.fleet().host) == (
-        None,
-        Priors(),
-    )
-    enough = ObservedStore(MIN_OBSERVATIONS)
-    assert (
-        learn_priors(enough.observations(200_000), enough.fleet(), enough.fleet().host)[0]
-        is not None
-    )
-
-
-def test_observations_of_pages_that_were_removed_are_left_out() -> None:
-    store = ObservedStore(MIN_OBSERVATIONS)
-    store.remove(f"{A}/0")
-    assert learn_priors(store.observations(200_000), store.fleet(), store.fleet().host) == (
-        None,
-        Priors(),
-    )
-
-
-def test_an_unknown_host_gets_the_prior_of_the_fleet() -> None:
-    priors = Priors(Prior(1.0, 5.0), {3: (2.0, 4.0)})
-    found = priors.of([3, 4])
-    assert found is not None
-    shape, time = found.columns(2)
-    assert (shape.tolist(), time.tolist()) == ([2.0, 1.0], [4.0, 5.0])
-    assert Priors().of([3]) is None
 
 
 def test_removing_a_page_that_is_not_there_does_nothing() -> None:

@@ -58,6 +58,10 @@ def settings_of_frontiers(draw: st.DrawFn) -> dict[str, Any]:
         "host_delay": draw(st.sampled_from([0.0, 0.03])),
         "host_budget": draw(st.sampled_from([None, 2.0, 50.0])),
         "neighbours": draw(st.booleans()),
+        "pooling": draw(st.booleans()),
+        "rhythm": draw(st.booleans()),
+        "slack": draw(st.sampled_from([0.0, 1.0])),
+        "spend": draw(st.sampled_from(["worth", "all"])),
         "catch_up": draw(st.sampled_from([0.01, 0.25, 2.0])),
     }
 
@@ -192,7 +196,8 @@ class Session:
     def check_budget(self) -> None:
         """In every window that ends now, no more than it and the budget kept pay for."""
         total = 0
-        max_credit = self.settings["budget"] * self.settings["catch_up"] + 1.0
+        kept = self.settings["catch_up"] + self.settings["slack"]
+        max_credit = self.settings["budget"] * kept + 1.0
         for begin, size in reversed(self.takes):
             total += size
             assert total <= self.settings["budget"] * (self.now - begin) + max_credit + CLOSE
@@ -221,7 +226,7 @@ class Session:
 
     def check_lists(self) -> None:
         """Each page is in the one list that its status says, and the counters are right."""
-        pages, hosts, _, shared, heads = tables_of(self.frontier)
+        pages, hosts, _, shared, heads, _ = tables_of(self.frontier)
         found: dict[int, int] = {}
         for where in range(LISTS):
             before, page = -2 - where, int(heads[where])

@@ -3,8 +3,9 @@
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -26,26 +27,66 @@ def tables_of(frontier: Frontier) -> Tables:
     return frontier._tables  # noqa: SLF001
 
 
-def value(shape: Floats, time: Floats, elapsed: Floats) -> Floats:
-    """Return ∫₀ᵗ S(s) ds − t·S(t) for S(t) = (b/(b+t))^a, one element per page."""
-    u = elapsed / time
-    log_time = np.log1p(u)
-    z = (1.0 - shape) * log_time
-    whole = np.where(z == 0.0, 1.0, np.expm1(z) / np.where(z == 0.0, 1.0, z))
-    direct = log_time * whole - u * np.exp(-shape * log_time)
-    next_ = (shape + 1.0) * u
-    series = shape * u * u * (1 / 2 - next_ / 3 + next_ * (shape + 2.0) * u / 8)
-    return time * np.where(next_ < 1e-3, series, direct)
+def value(weight: Floats, rate: Floats, elapsed: Floats) -> Floats:
+    """Return ∫₀ᵗ S(s) ds − t·S(t) for S(t) = Σ p e^(−rt), one element per page."""
+    x = elapsed[:, None] * rate
+    gain = np.where(x < 1e-4, x * x * (1 / 2 - x / 3), -np.expm1(-x) - x * np.exp(-x))
+    total: Floats = (weight * gain / rate).sum(1)
+    return total
 
 
-def after_change(shape: float, time: float, elapsed: float, keep: float) -> tuple[float, float]:
-    """Return the Gamma belief with the mean and variance of the posterior after a change."""
-    r = time / (time + elapsed)
-    c = keep * r**shape
-    mean = shape / time * (1.0 - c * r) / (1.0 - c)
-    square = shape * (shape + 1.0) / time**2 * (1.0 - c * r * r) / (1.0 - c)
-    variance = square - mean * mean
-    return mean * mean / variance, mean / variance
+def chance(weight: Floats, rate: Floats, elapsed: Floats) -> Floats:
+    """Return the chance of a change within some days, one element per page."""
+    total: Floats = (weight * -np.expm1(-elapsed[:, None] * rate)).sum(1)
+    return total
+
+
+def older(weight: Floats, rate: Floats, elapsed: Floats, keep: Floats) -> Floats:
+    """Return the time after which only ``keep`` of the chance of no change would be left."""
+    wanted = 1.0 - keep * (1.0 - chance(weight, rate, elapsed))
+    low, high = elapsed, np.maximum(elapsed, 1.0) * 1e9
+    for _ in range(200):
+        middle = np.sqrt(np.maximum(low, 1e-12) * high)
+        less = chance(weight, rate, middle) < wanted
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    return np.where(keep < 1.0, low, elapsed)
+
+
+class Beliefs:
+    """Weights on rates an octave apart, with a prior from the others of section, host and fleet.
+
+    Args:
+        gap: The mean time between two visits.
+        section: Each page's section.
+        host: Each section's host.
+        pooling: Whether the others say anything.
+    """
+
+    def __init__(self, gap: float, section: Ints, host: Sequence[int], *, pooling: bool) -> None:
+        self.rate: Floats = np.array([2.0 ** (round(-math.log2(gap)) - 9 + k) for k in range(14)])
+        self.section, self.pooling = section, pooling
+        self.host = np.array(host)[section]
+        self.likelihood = np.ones((section.size, 14))
+        self.weight = np.full((section.size, 14), 1 / 14)
+        self.seen = np.zeros(section.size, np.bool_)
+
+    def prior(self, here: int) -> Floats:
+        prior = np.full(14, 1 / 14)
+        if not self.pooling:
+            return prior
+        others = self.seen & (np.arange(self.seen.size) != here)
+        pools = (others, others & (self.host == self.host[here]))
+        alike = others & (self.section == self.section[here])
+        for strength, pool in zip((5.0, 5.0, 3.0), (*pools, alike), strict=True):
+            learned = (strength * prior + self.weight[pool].sum(0)) / (strength + pool.sum())
+            prior = 0.5 / 14 + 0.5 * learned
+        return prior
+
+    def learn(self, here: int, chances: Floats, kept: float) -> None:
+        prior, likelihood = self.prior(here), self.likelihood[here] * chances
+        likelihood = kept * likelihood / (prior @ likelihood) + 1.0 - kept
+        self.likelihood[here], self.weight[here] = likelihood, prior * likelihood
+        self.seen[here] = True
 
 
 class Activity:
@@ -113,14 +154,13 @@ class Activity:
         section: int,
         since: float,
         now: float,
-        belief: tuple[float, float],
+        hazard_of: Callable[[float], float],
         changed: bool,
         dated: float,
     ) -> None:
-        shape, time = belief
         shown, host = self.shown(section, since, now), self.host[section]
-        bias = self.bias(host, shape * math.log1p((now - since) / time), changed)
-        hazard, plain = (bias * shape * math.log1p(days / time) for days in (shown, now - since))
+        bias = self.bias(host, hazard_of(now - since), changed)
+        hazard, plain = (bias * hazard_of(days) for days in (shown, now - since))
         gain = plain - hazard
         if changed:
             gain = math.log((1.0 - math.exp(-hazard)) / (1.0 - math.exp(-plain)))
@@ -159,6 +199,7 @@ class PlainFrontier:
         host: Each section's host.
         half_life: Days in which half of what was learned is forgotten.
         catch_up: Days for which budget that is not spent is kept.
+        pooling: Whether priors come from other pages.
     """
 
     def __init__(
@@ -170,12 +211,13 @@ class PlainFrontier:
         host: Sequence[int] = (0,),
         half_life: float = math.inf,
         catch_up: float = 0.25,
+        pooling: bool = True,
     ) -> None:
         pages = importance.size
         self.budget, self.importance, self.section, self.host = budget, importance, section, host
         self.half_life, self.catch_up = half_life, catch_up
-        self.prior = (1.0, pages / budget)
-        self.shape, self.time = np.full(pages, 1.0), np.full(pages, pages / budget)
+        groups = np.zeros(pages, np.int64) if section is None else section
+        self.beliefs = Beliefs(pages / budget, groups, host, pooling=pooling)
         self.last, self.keep = np.zeros(pages), np.ones(pages)
         self.out = np.zeros(pages, np.bool_)
         self.activity: Activity | None = None
@@ -192,9 +234,11 @@ class PlainFrontier:
         )
 
     def values(self, now: float) -> Floats:
-        elapsed = self.elapsed(now)
-        seen = (self.time + elapsed) * self.keep ** (-1.0 / self.shape) - self.time
-        return self.importance * value(self.shape, self.time, seen)
+        weight, rate = self.beliefs.weight, self.beliefs.rate
+        seen = self.elapsed(now)
+        if (self.keep < 1.0).any():
+            seen = older(weight, rate, seen, self.keep)
+        return self.importance * value(weight, rate, seen)
 
     def take(self, now: float, limit: int) -> Ints:
         max_credit = self.budget * self.catch_up + 1.0
@@ -224,27 +268,31 @@ class PlainFrontier:
 
     def _learn(self, here: int, now: float, changed: bool, age: float) -> None:
         since = float(self.last[here])
-        kept = 2.0 ** (-(now - since) / self.half_life)
-        shape, time = (
-            prior + kept * (float(column[here]) - prior)
-            for prior, column in zip(self.prior, (self.shape, self.time), strict=True)
-        )
+        gap, rate = now - since, self.beliefs.rate
         section = 0 if self.section is None else int(self.section[here])
-        elapsed = now - since
+        elapsed = gap
         if self.activity is not None:
             elapsed = self.activity.elapsed(section, since, now)
+        chances = np.exp(-rate * elapsed)
         if not math.isnan(age):
-            changed = age < now - since
-            share = min(age / (now - since), 1.0)
-            self.shape[here], self.time[here] = shape + changed, time + elapsed * share
+            changed = age < gap
+            quiet = elapsed * min(age / gap, 1.0)
+            chances = np.exp(-rate * quiet) * (rate / rate[-1] if changed else 1.0)
         elif changed:
-            self.shape[here], self.time[here] = after_change(
-                shape, time, elapsed, float(self.keep[here])
-            )
-        else:
-            self.shape[here], self.time[here] = shape, time + elapsed
+            chances = 1.0 - self.keep[here] * chances
+            chances = -np.expm1(-rate * elapsed) if self.keep[here] == 1.0 else chances
+        weight = self.beliefs.weight[here].copy()
         if self.activity is not None:
-            self.activity.learn(section, since, now, (shape, time), changed, now - age)
+            self.activity.learn(
+                section, since, now, partial(hazard, weight, rate), changed, now - age
+            )
+        self.beliefs.learn(here, chances, 2.0 ** (-gap / self.half_life))
+
+
+def hazard(weight: Floats, rate: Floats, days: float) -> float:
+    """Return −ln of the chance of no change within some days."""
+    changed = float(weight @ -np.expm1(-rate * days))
+    return -math.log1p(-min(changed, 1.0 - 1e-15))
 
 
 class Taker(Protocol):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scheduling.plain import PlainFrontier, Shadow, poisson_changes, replay
+from scheduling.plain import PlainFrontier, Shadow, poisson_changes, replay, tables_of
 
 from recrawl import allocate
 from recrawl.estimation.belief import Prior
+from recrawl.estimation.octaves import ONE
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.scheduling.frontier import Frontier
 
@@ -19,7 +20,9 @@ def ticks(days: float, tick: float) -> list[float]:
 
 
 def begun(budget: float, importance: Floats, half_life: float | None) -> Frontier:
-    frontier = Frontier(budget, neighbours=False, half_life=half_life)
+    frontier = Frontier(
+        budget, neighbours=False, half_life=half_life, rhythm=False, slack=0.0, spend="all"
+    )
     page = np.arange(importance.size)
     frontier.add(page, now=0.0, importance=importance, last_visit=0.0)
     return frontier
@@ -30,6 +33,15 @@ def world(seed: int, pages: int, days: float) -> tuple[list[Floats], Floats]:
     rng = np.random.default_rng(seed)
     rate, importance = rng.lognormal(-1.5, 1.5, pages), rng.pareto(1.5, pages) + 0.1
     return poisson_changes(rng, rate, days), importance
+
+
+def assert_beliefs_agree(frontier: Frontier, plain: PlainFrontier) -> None:
+    """Weights are kept in units of 1/65535, and so are the priors made of them."""
+    pages = plain.beliefs.seen.size
+    weight = tables_of(frontier).pages["weight"][:pages]
+    assert (weight.sum(1, dtype=np.int64) == ONE).all()
+    assert weight[:, :14] / ONE == pytest.approx(plain.beliefs.weight, abs=2e-3)
+    assert not weight[:, 14:].any()
 
 
 #: Fleets that are looked at as a whole each time, and larger ones of which a part is.
@@ -48,11 +60,12 @@ def test_after_the_same_past_nearly_all_pages_taken_are_the_most_valuable(
     shadow = Shadow(begun(budget, importance, half_life), plain, since=pages / budget)
     replay(shadow, changes, importance, ticks(60.0, 0.1))
     same, value = (0.995, 0.999) if pages < 200 else (0.9, 0.99)
+    if half_life is None:
+        # Of a page that never changes, small weights decide, and those are rounded.
+        same, value = 0.9, min(value, 0.998)
     assert shadow.same > same * shadow.taken
     assert shadow.value > value * shadow.best
-    belief = shadow.frontier.belief(range(pages))
-    assert belief.shape == pytest.approx(plain.shape, rel=1e-9)
-    assert belief.time == pytest.approx(plain.time, rel=1e-9)
+    assert_beliefs_agree(shadow.frontier, plain)
 
 
 def test_each_in_its_own_past_both_keep_copies_as_fresh() -> None:
@@ -94,9 +107,7 @@ def test_evidence_and_ages_are_learned_from_as_in_the_plain_version() -> None:
         now += rng.exponential(0.1)
         frontier.report(page, now, changed, age=age)
         plain.report(page.tolist(), now, changed.tolist(), age)
-    belief = frontier.belief(range(30))
-    assert belief.shape == pytest.approx(plain.shape, rel=1e-9)
-    assert belief.time == pytest.approx(plain.time, rel=1e-9)
+    assert_beliefs_agree(frontier, plain)
 
 
 @dataclass
@@ -130,7 +141,9 @@ def test_known_rates_give_the_freshness_of_the_best_regular_visits(
     rng = np.random.default_rng(pages)
     rate, importance = rng.lognormal(-1.0, 1.2, pages), rng.uniform(0.5, 3.0, pages)
     sure, gap = 1e9, pages / budget
-    frontier = Frontier(budget, prior=Prior(np.full(pages, sure), sure / rate), neighbours=False)
+    frontier = Frontier(
+        budget, prior=Prior(np.full(pages, sure), sure / rate), neighbours=False, slack=0.0
+    )
     frontier.add(np.arange(pages), now=0.0, importance=importance, last_visit=0.0)
     expected = Expected(rate, importance, 10.0 * gap)
     for now in ticks(40.0 * gap, gap / 400):

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,8 +30,10 @@ def visits_from(
     return story
 
 
-def begun(pages: int, budget: float, **settings: float | None) -> Frontier:
-    frontier = Frontier(budget, neighbours=False, **settings)  # type: ignore[arg-type]
+def begun(pages: int, budget: float, **settings: Any) -> Frontier:  # noqa: ANN401
+    """Return a frontier that spends its budget evenly, unless told otherwise."""
+    usual: dict[str, Any] = {"neighbours": False, "slack": 0.0, "spend": "all"}
+    frontier = Frontier(budget, **(usual | settings))
     frontier.add(range(pages), now=0.0, last_visit=0.0)
     return frontier
 
@@ -41,7 +44,7 @@ def begun(pages: int, budget: float, **settings: float | None) -> Frontier:
 @pytest.mark.parametrize("neighbours", [False, True])
 @pytest.mark.parametrize(("pages", "budget"), [(50, 7.3), (300, 120.0), (300, 2_000.0)])
 def test_every_day_the_budget_is_spent(pages: int, budget: float, neighbours: bool) -> None:
-    frontier = Frontier(budget, neighbours=neighbours)
+    frontier = Frontier(budget, neighbours=neighbours, slack=0.0, spend="all")
     importance = np.random.default_rng(2).pareto(1.5, pages) + 0.1
     frontier.add(range(pages), now=0.0, importance=importance, last_visit=0.0)
     story = visits_from(frontier, 0.0, 12.0)
@@ -93,22 +96,23 @@ def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
     visits_from(old, 0.0, 5.0)
     page = np.arange(60)
     table = tables_of(old).pages
-    new = Frontier(40.0, neighbours=False)
+    new = Frontier(40.0, neighbours=False, slack=0.0, spend="all")
     new.add(
         page,
         now=5.0,
         last_visit=table["last_visit"][:60],
-        prior=Prior(table["prior_shape"][:60], table["prior_time"][:60]),
-        belief=old.belief(page),
+        belief=old.octaves(page),
     )
-    assert np.array_equal(new.belief(page).rate, old.belief(page).rate)
-    assert new.expected_freshness(5.0) == pytest.approx(old.expected_freshness(5.0), rel=1e-12)
+    # Priors have followed what was learned about other pages since.
+    assert new.belief(page).rate == pytest.approx(old.belief(page).rate, rel=0.25)
+    assert new.expected_freshness(5.0) == pytest.approx(old.expected_freshness(5.0), rel=0.02)
     ours, theirs = visits_from(new, 5.0, 9.0), visits_from(old, 5.0, 9.0)
     again, before = (
         np.bincount(np.concatenate([taken for _, taken in story]), minlength=60)
         for story in (ours, theirs)
     )
-    assert np.corrcoef(again, before)[0, 1] > 0.95
+    # Two or three visits to each page, which a small difference may move.
+    assert np.corrcoef(again, before)[0, 1] > 0.8
 
 
 def test_what_was_settled_is_taken_as_it_would_have_been() -> None:
@@ -213,9 +217,10 @@ def test_a_change_that_was_foretold_teaches_less() -> None:
         frontier.signal([7], 1.0, keep)
         frontier.report([7], 1.0, [True])
         rates.append(frontier.belief([7]).rate)
+        before = frontier.belief([8]).rate
     assert rates[0] > rates[1] > rates[2]
     # What was certain to change says nothing of how often it does.
-    assert rates[2] == pytest.approx(1.0 / 2.0, rel=1e-6)
+    assert rates[2] == pytest.approx(before, rel=1e-3)
 
 
 # Failures, pages without copies, and pages not worth a visit
@@ -372,7 +377,7 @@ def test_a_crowded_hosts_price_falls_when_it_is_crowded_no_more() -> None:
 
 
 def test_a_deferred_host_is_left_alone_until_then() -> None:
-    frontier = by_host(Frontier(100.0), 90, 3)
+    frontier = by_host(Frontier(100.0, slack=0.0, spend="all"), 90, 3)
     visits_from(frontier, 0.0, 2.0)
     frontier.defer([1, 1], [4.0, 3.0])
     frontier.defer(2, 1.0)
@@ -398,3 +403,21 @@ def test_it_knows_which_pages_it_has() -> None:
         False,
         False,
     ]
+
+
+def test_a_prior_is_replaced_and_not_added() -> None:
+    frontier = begun(4, 60.0)
+    frontier.report([0, 1], 1.0, changed=[False, False])
+    frontier.report([0, 1], 4.0, changed=[True, False])
+    before = np.array(frontier.belief([0, 1]).rate)
+    frontier.replace_prior([0, 1, 2, 3], Prior(0.5, 20.0))
+    once = np.array(frontier.belief([0, 1, 2, 3]).rate)
+    assert (once[:2] < before).all()
+    assert once[0] > once[1]
+    # Of pages that were not visited nothing is known but the prior.
+    assert once[2] == once[3] < 0.3
+    for _ in range(2):
+        frontier.replace_prior([0, 1, 2, 3], Prior(0.5, 20.0))
+    assert np.array(frontier.belief([0, 1, 2, 3]).rate).tolist() == once.tolist()
+    frontier.replace_prior([0, 1, 2, 3], None)
+    assert np.array(frontier.belief([0, 1]).rate) == pytest.approx(before, rel=0.2)

@@ -227,7 +227,7 @@ def test_a_table_that_does_not_fit_into_memory_is_refused(
 ) -> None:
     plain = np.zeros
 
-    def zeros(size: int, dtype: Any) -> Any:  # noqa: ANN401
+    def zeros(size: int, dtype: Any = np.float64) -> Any:  # noqa: ANN401
         if size > 1_000_000:
             raise MemoryError
         return plain(size, dtype)

@@ -67,7 +67,9 @@ def test_the_origin_of_time_hardly_matters(
 @pytest.mark.parametrize("seed", range(3))
 def test_long_stories_are_told_to_the_end(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    session = Session({"budget": 40.0, "host_delay": 0.01, "host_budget": 20.0, "catch_up": 0.25})
+    session = Session(
+        {"budget": 40.0, "host_delay": 0.01, "host_budget": 20.0, "catch_up": 0.25, "slack": 1.0}
+    )
     for _ in range(3_000):
         session.do((str(rng.choice(KINDS)), int(rng.integers(2**16)), float(rng.exponential(0.05))))
     session.check_lists()

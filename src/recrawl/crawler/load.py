@@ -1,29 +1,23 @@
 """The frontier of the pages in the store, and how it is made from what the store knows."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypedDict, final
 
 import numpy as np
 
+from recrawl.crawler.beliefs import said
 from recrawl.crawler.host_memory import FOLDER_CLOCK, HOST_CLOCK, pack_clocks, unpack_clocks
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
-from recrawl.estimation import Observations, Prior, fit_host_priors, fit_prior
-from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.estimation import Prior
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page, State, Visit
 from recrawl.scheduling.frontier import CATCH_UP, Frontier
-from recrawl.store.rows import Observed, PageTable
+from recrawl.store.rows import PageTable
 
-#: About how many observations the priors are learned from.
-MAX_OBSERVATIONS = 200_000
-#: With fewer observations than this the frontier's own prior is used.
-MIN_OBSERVATIONS = 50
 #: A page that is to be visited at once is overdue after this many days.
 HURRY = 1e-9
-#: A prior has moved if the logarithms of its shape and time have, by this much together.
-MIN_MOVE = 0.02
 
 
 @final
@@ -82,27 +76,6 @@ def days(at: float) -> float:
     return at / MICROSECONDS_A_DAY
 
 
-@dataclass(frozen=True)
-class Priors:
-    """What is believed about a page before its first visit, by host.
-
-    Attributes:
-        fleet: For unknown hosts; None while there is too little to learn from.
-        by_host: Shape and time for the others, by the host's number.
-    """
-
-    fleet: Prior | None = None
-    by_host: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-
-    def of(self, hosts: Sequence[int] | Ints) -> Prior | None:
-        """Return a prior with one element per host; None leaves it to the frontier."""
-        if self.fleet is None:
-            return None
-        usual = (float(self.fleet.shape), float(self.fleet.time))  # type: ignore[arg-type]
-        pairs = np.array([self.by_host.get(int(host), usual) for host in hosts]).reshape(-1, 2)
-        return Prior(pairs[:, 0], pairs[:, 1])
-
-
 @final
 class CrawlFrontier:
     """The frontier in the crawler's terms: hosts by name, times in microseconds, delays in seconds.
@@ -111,10 +84,8 @@ class CrawlFrontier:
         frontier: The frontier of the store's pages.
         settings: Delays and budgets of hosts, and intervals of pages.
         ids: The numbers by which it knows hosts and sections.
-        priors: For new pages.
         serial: What to ask the store with for edits made since.
         loaded_at: When its budget began to add up, in microseconds.
-        observed: What the priors were learned from, until somebody takes it.
     """
 
     def __init__(
@@ -122,17 +93,13 @@ class CrawlFrontier:
         frontier: Frontier,
         settings: Settings,
         ids: FrontierIds,
-        priors: "Priors",
         serial: int,
         loaded_at: int,
-        observed: Observed | None = None,
     ) -> None:
         self.frontier = frontier
         self.serial = serial
         self.loaded_at = loaded_at
-        self.observed = observed
         self._ids = ids
-        self._priors = priors
         self._settings = settings
         self._delays: dict[str, float] = {}
         self._hurried: dict[int, str] = {}
@@ -169,7 +136,6 @@ class CrawlFrontier:
                 else min(days(page.last_visit or 0), present)
                 for page in pages
             ],
-            prior=self._priors.of(hosts),
             **_intervals(self._settings, [page.url for page in pages]),
         )
         self.limit_hosts({page.host for page in pages})
@@ -177,23 +143,6 @@ class CrawlFrontier:
     def hosts_of(self, pages: Ints) -> Ints:
         """Return the numbers of the pages' hosts; -1 for pages that are not there."""
         return self.frontier.host(pages)
-
-    def use_priors(self, priors: "Priors", piece: int) -> Iterator[None]:
-        """Replace the priors of pages where they have moved, some pages at a time.
-
-        New pages get the new priors from the first piece on.
-        """
-        before, self._priors = self._priors, priors
-        hosts = np.arange(len(self._ids))
-        moved = hosts[_moved(before.of(hosts), priors.of(hosts))]
-        pages = self.frontier.pages_of(moved)
-        for start in range(0, pages.size, piece):
-            some = pages[start : start + piece]
-            on = self.hosts_of(some)
-            prior = priors.of(on[on >= 0])
-            if prior is not None:
-                self.frontier.replace_prior(some[on >= 0], prior)
-            yield
 
     def note_activity(self, visits: Iterable[Visit]) -> None:
         """Note which hosts and folders visits may have taught something about."""
@@ -310,16 +259,17 @@ def load_frontier(
         host_delay=settings.host_delay / SECONDS_A_DAY,
         host_budget=settings.host_budget or None,
         neighbours=settings.neighbours,
+        slack=settings.slack,
+        spend=settings.spend,
         catch_up=max(CATCH_UP, catch_up),
     )
     ids = FrontierIds()
     fleet = store.fleet()
     if not fleet.number.size:
-        return CrawlFrontier(frontier, settings, ids, Priors(), fleet.serial, now)
+        return CrawlFrontier(frontier, settings, ids, fleet.serial, now)
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
-    observed = store.observations(MAX_OBSERVATIONS)
-    prior, priors = learn_priors(observed, fleet, hosts)
+    gap = fleet.number.size / settings.budget
     frontier.add(
         fleet.number,
         now=days(now),
@@ -327,11 +277,10 @@ def load_frontier(
         host=hosts,
         section=sections,
         last_visit=_last_visits(fleet, now),
-        prior=prior,
-        belief=_beliefs(fleet, prior or Prior(1.0, fleet.number.size / settings.budget)),
+        belief=said(fleet, store.observations, hosts, gap),
         **_intervals(settings, fleet.url),
     )
-    loaded = CrawlFrontier(frontier, settings, ids, priors, fleet.serial, now, observed)
+    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
     loaded.limit_hosts(fleet.hosts)
     if settings.neighbours:
         loaded.restore_clocks(store.kept, now)
@@ -373,55 +322,6 @@ def warm_up(settings: Settings) -> None:
     frontier.due([0])
     frontier.expected_freshness(later)
     frontier.remove([0])
-
-
-def _moved(before: Prior | None, after: Prior | None) -> Bools:
-    """Return which hosts' priors are not what they were."""
-    if after is None:
-        return np.zeros(0, np.bool_)
-    now = np.log(np.stack([after.shape, after.time]))
-    if before is None:
-        return np.ones(now.shape[1], np.bool_)
-    was = np.log(np.stack([before.shape, before.time]))
-    return np.asarray(np.abs(now - was).sum(0) > MIN_MOVE)
-
-
-def learn_priors(log: Observed, fleet: PageTable, host: Ints) -> tuple[Prior | None, Priors]:
-    """Learn a prior for each host: with one element per page of the fleet, and by host.
-
-    Hosts with few pages get the prior of the whole fleet.
-    """
-    index = np.minimum(np.searchsorted(fleet.number, log.page), fleet.number.size - 1)
-    ours = (log.elapsed > 0) & (fleet.number[index] == log.page)
-    if int(ours.sum()) < MIN_OBSERVATIONS:
-        return None, Priors()
-    seen = Observations.of(
-        log.elapsed[ours] / MICROSECONDS_A_DAY,
-        log.changed[ours],
-        page=index[ours],
-        pages=fleet.number.size,
-    )
-    return fitted(seen, host)
-
-
-def fitted(seen: Observations, host: Ints) -> tuple[Prior, Priors]:
-    """Return the priors that observations lead to, given the host of each page.
-
-    With one element per page, and by host; hosts without observations get the fleet's.
-    """
-    prior = fit_host_priors(seen, host)
-    shape, time = prior.columns(host.size)
-    numbers, first = np.unique(host, return_index=True)
-    pairs = zip(shape[first].tolist(), time[first].tolist(), strict=True)
-    by_host = dict(zip(numbers.tolist(), pairs, strict=True))
-    return prior, Priors(fit_prior(seen), by_host)
-
-
-def _beliefs(fleet: PageTable, prior: Prior) -> Prior:
-    """Return what visits taught, and the prior where there were none."""
-    shape, time = prior.columns(fleet.number.size)
-    known = ~np.isnan(fleet.shape)
-    return Prior(np.where(known, fleet.shape, shape), np.where(known, fleet.time, time))
 
 
 def _last_visits(fleet: PageTable, now: int) -> Floats:

@@ -13,7 +13,6 @@ from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.explain import BUDGET, PRICE
 from recrawl.crawler.host_queues import FULL_PAUSE, MAX_WAIT, HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.prior_learning import PriorLearning
 from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
@@ -36,7 +35,7 @@ PREPARING_PER_CONNECTION = 64
 #: Real seconds that visits in flight are given to end when the crawl stops.
 GRACE = 3.0
 #: Seconds between two runs of each periodic task, by the clock of the crawl...
-EDITS_EVERY, SITEMAPS_EVERY, WAKING_EVERY, REFIT_EVERY = 1.0, 5.0, 60.0, 60.0
+EDITS_EVERY, SITEMAPS_EVERY, WAKING_EVERY = 1.0, 5.0, 60.0
 #: ...and real ones, of those that write, or that somebody looks at.
 KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY, WATCH_EVERY = 10.0, 5.0, 10.0, 0.5
 #: The share of the time that adding up the expected freshness of all pages may take.
@@ -71,7 +70,6 @@ class Crawl:
         Discovery.read_sitemaps  new pages, and dates as evidence                 event loop, parse
                                                                                   pool, store thread
         Waking.wake              pages that are gone or refused, to look at again store thread
-        PriorLearning.refit      what is believed about pages beforehand         store thread
         Storing.keep             trust in sitemaps, the activity of neighbours    store thread
         Storing.set_meta         the price of a visit, for `recrawl status`       store thread
 
@@ -128,7 +126,6 @@ class Crawl:
             clock.passing,
             visitor.templates,
         )
-        self._learning = PriorLearning(frontier, store)
         self._waking = Waking(frontier, store, settings.budget)
         self._queues = HostQueues(
             pacing,
@@ -187,7 +184,6 @@ class Crawl:
                 group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
                 group.create_task(self._every(SITEMAPS_EVERY, self._discovery.read_sitemaps))
                 group.create_task(self._every(WAKING_EVERY, self._waking.wake))
-                group.create_task(self._every(REFIT_EVERY, self._learning.refit))
                 group.create_task(self._every(clock.passing(TROUBLE_EVERY), self._count_trouble))
                 group.create_task(self._every(clock.passing(KEEP_EVERY), self._keep))
                 group.create_task(self._every(clock.passing(PRICE_EVERY), self._publish_price))
@@ -338,7 +334,6 @@ class Crawl:
         for visit in written:
             self.stats.count(visit)
         self._waking.settle(written)
-        self._learning.note(written)
         if self._settings.neighbours:
             self._frontier.note_activity(written)
         await self._discovery.learn(written)

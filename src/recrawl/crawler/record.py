@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from recrawl.crawler.beliefs import pack_octaves
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.retries import pause_after
 from recrawl.crawler.store_thread import StoreThread
@@ -123,11 +124,12 @@ class Recorder:
         # A visit is paid for when it is taken; robots.txt may have made it cost nothing.
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)
+        said = pack_octaves(self._frontier.octaves(pages))
         resting = pages[[visit.page.state in RESTING for visit in visits]]
         if resting.size:
             self._frontier.remove(resting)
         return [
-            replace(visit, belief=(float(shape[row]), float(time[row])))
+            replace(visit, belief=(float(shape[row]), float(time[row])), octaves=said[row])
             for row, visit in enumerate(visits)
         ]
 

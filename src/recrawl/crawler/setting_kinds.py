@@ -75,6 +75,7 @@ SIZE = Kind("a size", "10MB, 500kB", _bytes)
 NAMES = Kind("names", "example.org, example.net", _names)
 PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
 SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)
+SPENDING = Kind("worth or all", "worth, all", lambda text: {"worth": "worth", "all": "all"}[text])
 NUMBER = Kind("a number", "0.5, 2, 10", float)
 PROXY = Kind(
     "a proxy",

@@ -27,6 +27,7 @@ from recrawl.crawler.setting_kinds import (
     SELECTORS,
     SHARE,
     SIZE,
+    SPENDING,
     TEXT,
     parsed,
     setting,
@@ -55,6 +56,18 @@ class Settings:
         "Maximum rate of requests for pages: first fetches, revisits, redirects and retries.",
         minimum=1e-9,
         maximum="1000000M/day",
+    )
+    spend: str = setting(
+        "worth",
+        SPENDING,
+        "Whether visits worth next to nothing are made too: worth for no, all for yes.",
+    )
+    slack: float = setting(
+        "3d",
+        DURATION,
+        "Time for which budget may be saved for the hours in which most pages change, at most.",
+        minimum=0,
+        maximum="10000y",
     )
     contact: str = setting(
         "", TEXT, "URL or email address for site owners to write to; sent in the User-Agent."
@@ -228,7 +241,7 @@ class Settings:
         maximum="1000000",
     )
     half_life: float = setting(
-        "365d",
+        "1000d",
         DURATION,
         "Time after which half of what was learned about a page is forgotten.",
         minimum=1e-9,

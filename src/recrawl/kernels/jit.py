@@ -37,6 +37,8 @@ FUSED = {"contract"}
 ANY_ORDER = {"contract", "reassoc"}
 #: Without the wrappers for calls from Python and C.
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: The same, and without counting references to arrays.
+BARE = {**NO_WRAPPERS, "_nrt": False}
 #: With fewer rows, another core costs more than it saves.
 MIN_ROWS_PER_CORE = 200_000
 
@@ -95,6 +97,24 @@ def small_step(function: F) -> F:
     branches and loops.
     """
     return _part(function, nogil=True, forceinline=True, **NO_WRAPPERS)
+
+
+def bare_step(function: F) -> F:
+    """Compile a step that neither makes nor returns arrays, so that no references are counted.
+
+    Where steps pass on many arrays, that takes longer than what they do.
+    """
+    return _part(function, nogil=True, **BARE)
+
+
+def small_bare_step(function: F) -> F:
+    """Compile a bare step into each kernel that calls it."""
+    return _part(function, nogil=True, forceinline=True, **BARE)
+
+
+def summing_step(function: F) -> F:
+    """Compile a small bare step whose sums may be taken in any order, so that they use SIMD."""
+    return _part(function, nogil=True, forceinline=True, fastmath=ANY_ORDER, **BARE)
 
 
 def instruction(generator: Callable[..., Any]) -> Callable[[F], F]:

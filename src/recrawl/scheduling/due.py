@@ -4,9 +4,19 @@ import math
 
 import numpy as np
 
-from recrawl.estimation.gamma import forget, hazard
-from recrawl.kernels.jit import Floats, Ints, compiled, small_step, step
+from recrawl.estimation.octaves import (
+    BELOW,
+    chance_and_value,
+    chance_of_change,
+    elapsed_worth,
+    greatest_value,
+    with_evidence,
+    without_evidence,
+)
+from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, small_bare_step
 from recrawl.scheduling.neighbours import effective_since
+from recrawl.scheduling.pooling import value_of_prior
+from recrawl.scheduling.rhythm import timing, with_rhythm
 from recrawl.scheduling.state import (
     ABSENT,
     FIRST_VALUE,
@@ -20,20 +30,18 @@ from recrawl.scheduling.state import (
     unlink,
 )
 from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP, enqueue, slot_of
-from recrawl.scheduling.value import elapsed_worth_of_belief, value_of_belief
 
-#: The value of pages without a copy, in units of the belief's time: they come first.
+#: The value of pages without a copy, in units of the mean time between visits: they come first.
 WITHOUT_COPY = 1e12
 #: The same after a failed visit: a page that fails stands behind those that were not tried yet.
 FAILED_WITHOUT_COPY = 1e6
 #: The value of overdue pages, in units of importance and of their maximum interval: they come
 #: after pages without a copy, and before all others.
 OVERDUE = 1e9
-#: Evidence can make a page look older by this factor at most, e^60.
-MAX_EVIDENCE = 60.0
-#: Steps and factor of the search for the time when forgetting has made a visit worth its price.
-FORGETTING_STEPS = 200
-FORGETTING_FACTOR = 1.25
+#: However bad the hour of the week, a visit is worth this share of what it is without the rhythm.
+MIN_TIMED = 1e-3
+#: Pages are scheduled for when this share of what visits said is not forgotten, at the latest.
+LEAST_KEPT = 1e-9
 #: Ready pages are in buckets by value, with the value 1 in the middle; the buckets cover 64
 #: doublings up and down from there.
 BUCKETS_PER_DOUBLING = 8.0
@@ -46,29 +54,21 @@ PRICE_STEPS = 60
 PRICE_FACTOR = 1e6
 
 
-@step
+@bare_step
 def effective_elapsed(tables: Tables, page: int, now: float) -> float:
     """Return the effective time since the page's last visit."""
-    return effective_since(
-        tables, tables.pages["section"][page], tables.pages["last_visit"][page], now
-    )
+    since = tables.pages["last_visit"][page]
+    active = effective_since(tables, tables.pages["section"][page], since, now)
+    return with_rhythm(tables, active, since, now)
 
 
-@small_step
-def _evidence(pages: Rows, page: int) -> float:
-    """Return keep^(−1/a), the factor on b + t that turns S into keep·S."""
-    if pages["keep"][page] >= 1.0:
-        return 1.0
-    return math.exp(min(-math.log(pages["keep"][page]) / pages["shape"][page], MAX_EVIDENCE))
-
-
-@step
+@bare_step
 def worth(tables: Tables, page: int, now: float) -> float:
     """Return the value of a visit now: importance times days."""
-    return worth_after(tables.pages, page, now, effective_elapsed(tables, page, now))
+    return worth_after(tables, page, now, effective_elapsed(tables, page, now))
 
 
-@small_step
+@small_bare_step
 def is_overdue(pages: Rows, page: int, now: float) -> bool:
     """Whether a page's copy is older than its maximum interval."""
     return bool(now - pages["last_visit"][page] >= pages["max_interval"][page]) and bool(
@@ -76,99 +76,99 @@ def is_overdue(pages: Rows, page: int, now: float) -> bool:
     )
 
 
-@small_step
+@small_bare_step
 def allowed_at(pages: Rows, page: int) -> float:
     """Return when a page may be visited by its minimum interval."""
     return float(pages["last_visit"][page] + pages["min_interval"][page])
 
 
-@step
-def worth_after(pages: Rows, page: int, now: float, elapsed: float) -> float:
+@bare_step
+def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
     """Return the value of a visit now, ``elapsed`` days of effective time after the last one."""
-    time = pages["time"][page]
+    pages, rate = tables.pages, tables.shared["rate"][0]
     if is_overdue(pages, page, now):
         # The longer a page is overdue, by its own measure, the sooner it is visited.
         late = (now - pages["last_visit"][page]) / pages["max_interval"][page]
         return float(pages["importance"][page] * late * OVERDUE)
     if pages["last_visit"][page] == -math.inf:
         first = WITHOUT_COPY if pages["failures"][page] == 0 else FAILED_WITHOUT_COPY
-        return float(pages["importance"][page] * time * first)
-    seen = (time + elapsed) * _evidence(pages, page) - time
-    return float(pages["importance"][page] * value_of_belief(pages["shape"][page], time, seen))
+        return float(pages["importance"][page] * first / (rate * 2.0**BELOW))
+    weight = pages["weight"][page]
+    if pages["keep"][page] < 1.0:
+        elapsed = with_evidence(tables.curves, weight, rate, elapsed, pages["keep"][page])
+    stale, value = chance_and_value(tables.curves, weight, rate, elapsed)
+    if pages["needed"][page] == math.inf:
+        # Time alone never makes a visit worth its price; forgetting may.
+        forgotten = 1.0 - kept(tables, now - pages["last_visit"][page])
+        value += forgotten * (value_of_prior(tables, page, elapsed) - value)
+    timed = value + stale * timing(tables, now, elapsed)
+    return float(pages["importance"][page] * max(timed, MIN_TIMED * value))
 
 
-@step
+@small_bare_step
+def kept(tables: Tables, elapsed: float) -> float:
+    """Return the share of what visits said that is not forgotten after some days."""
+    return math.exp(-math.log(2.0) * elapsed / tables.shared["half_life"][0])
+
+
+@bare_step
 def survival(tables: Tables, page: int, now: float) -> float:
     """Return the chance that the page's copy is fresh."""
     pages = tables.pages
     if pages["last_visit"][page] == -math.inf:
         return 0.0
-    passed = hazard(pages["shape"][page], pages["time"][page], effective_elapsed(tables, page, now))
-    return float(pages["keep"][page] * math.exp(-passed))
-
-
-@small_step
-def apply_forgetting(tables: Tables, page: int, now: float) -> None:
-    """Apply the forgetting since it was last applied to a page's belief."""
-    tables.pages["shape"][page], tables.pages["time"][page] = _forgotten(tables, page, now)
-    tables.pages["forgotten_until"][page] = now
-
-
-@small_step
-def _forgotten(tables: Tables, page: int, now: float) -> tuple[float, float]:
-    """Return a page's belief at a time, if it is not visited before."""
-    pages = tables.pages
-    return forget(
-        pages["shape"][page],
-        pages["time"][page],
-        pages["prior_shape"][page],
-        pages["prior_time"][page],
-        max(now - pages["forgotten_until"][page], 0.0),
-        tables.shared["half_life"][0],
+    elapsed = effective_elapsed(tables, page, now)
+    changed = chance_of_change(
+        tables.curves, pages["weight"][page], tables.shared["rate"][0], elapsed
     )
+    return float(pages["keep"][page] * (1.0 - changed))
 
 
-@step
+@bare_step
 def due_at(tables: Tables, page: int, now: float, price: float) -> tuple[float, float]:
     """Return the effective time after which a visit is worth a price, and when that will be."""
-    pages = tables.pages
-    weight, time = pages["importance"][page], pages["time"][page]
-    if weight <= 0.0:
+    pages, rate = tables.pages, tables.shared["rate"][0]
+    importance, weight = pages["importance"][page], pages["weight"][page]
+    if importance <= 0.0:
         return math.inf, math.inf
     if pages["last_visit"][page] == -math.inf:
         return 0.0, now
-    seen = elapsed_worth_of_belief(pages["shape"][page], time, price / weight)
-    if seen == math.inf:
-        forgotten = _after_forgetting(tables, page, now, price / weight)
+    needed = elapsed_worth(tables.curves, weight, rate, price / importance)
+    if needed == math.inf:
+        forgotten = _after_forgetting(tables, page, price / importance)
         return math.inf, within_interval(pages, page, forgotten)
-    needed = max((time + seen) / _evidence(pages, page) - time, 0.0)
+    if pages["keep"][page] < 1.0:
+        needed = without_evidence(tables.curves, weight, rate, needed, pages["keep"][page])
     due = now + needed - effective_elapsed(tables, page, now)
     return needed, within_interval(pages, page, due)
 
 
-@small_step
+@small_bare_step
 def within_interval(pages: Rows, page: int, due: float) -> float:
     """Return when a page with a copy is due, moved into its interval."""
     latest = pages["last_visit"][page] + pages["max_interval"][page]
     return float(max(min(due, latest), allowed_at(pages, page)))
 
 
-@step
-def _after_forgetting(tables: Tables, page: int, now: float, value: float) -> float:
-    """Return roughly when forgetting will have made a visit worth ``value``, which time cannot."""
+@bare_step
+def _after_forgetting(tables: Tables, page: int, value: float) -> float:
+    """Return when forgetting will have made a visit worth ``value``, which time cannot.
+
+    By then the belief is a mixture of the present one and the prior, and each is worth almost as
+    much as it ever will be.
+    """
     pages, half_life = tables.pages, tables.shared["half_life"][0]
     if half_life == math.inf:
         return math.inf
-    ahead = half_life / 16.0
-    for _ in range(FORGETTING_STEPS):
-        shape, time = _forgotten(tables, page, now + ahead)
-        if value_of_belief(shape, time, now + ahead - pages["last_visit"][page]) >= value:
-            return float(now + ahead)
-        ahead *= FORGETTING_FACTOR
-    return math.inf
+    least = greatest_value(tables.curves, pages["weight"][page], tables.shared["rate"][0])
+    most = value_of_prior(tables, page, math.inf)
+    if not value < most:
+        return math.inf
+    share = min(max((most - value) / (most - least), 0.0), 1.0) if most > least else 0.0
+    return float(pages["last_visit"][page] - half_life * math.log2(max(share, LEAST_KEPT)))
 
 
-@step
+@bare_step
 def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     """Schedule a page that is in no list for when a visit will be worth a price."""
     pages = tables.pages
@@ -189,7 +189,7 @@ def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     ready_or_enqueue(tables, page, now)
 
 
-@step
+@bare_step
 def ready_or_enqueue(tables: Tables, page: int, now: float) -> None:
     """Make a page that is in no list ready if it is due; enqueue it if not."""
     if tables.pages["due"][page] <= now:
@@ -198,7 +198,7 @@ def ready_or_enqueue(tables: Tables, page: int, now: float) -> None:
         enqueue(tables, page)
 
 
-@small_step
+@small_bare_step
 def make_ready(tables: Tables, page: int, value: float) -> None:
     """Add a page that is in no list to the ready pages, by the value of a visit."""
     bucket = 0
@@ -211,7 +211,7 @@ def make_ready(tables: Tables, page: int, value: float) -> None:
     tables.shared["top_bucket"][0] = max(tables.shared["top_bucket"][0], bucket)
 
 
-@small_step
+@small_bare_step
 def remove_ready(tables: Tables, page: int) -> None:
     """Remove a page from the ready pages."""
     unlink(tables, page)
@@ -241,15 +241,18 @@ def balanced_price(tables: Tables, sample: Ints, visits: float) -> float:
     return price
 
 
-@step
+@bare_step
 def _visits_at(tables: Tables, sample: Ints, price: float) -> float:
     """Return how many visits per day a sample of pages is due for at a price."""
     pages, visits = tables.pages, 0.0
     for row in range(sample.size):
         page = sample[row]
         if pages["importance"][page] > 0.0:
-            visits += 1.0 / elapsed_worth_of_belief(
-                pages["shape"][page], pages["time"][page], price / pages["importance"][page]
+            visits += 1.0 / elapsed_worth(
+                tables.curves,
+                pages["weight"][page],
+                tables.shared["rate"][0],
+                price / pages["importance"][page],
             )
     return visits
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
+from recrawl.estimation.octaves import Likelihoods, Octaves, gamma_of, lowest_octave
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.quantities import number as as_number
 from recrawl.scheduling import inputs, saving
@@ -21,6 +22,7 @@ from recrawl.scheduling.due import (
     schedule_each,
 )
 from recrawl.scheduling.neighbours import BINS_PER_GAP
+from recrawl.scheduling.pooling import shift_octaves, weigh_pages
 from recrawl.scheduling.remembering import clocks_of, restore_bins, restore_hosts, set_width
 from recrawl.scheduling.report import (
     FIRST_RETRY,
@@ -45,12 +47,25 @@ from recrawl.scheduling.take import MIN_CANDIDATES, take_pages
 from recrawl.scheduling.take_from import hold_pages, take_from
 from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 
-#: Without a prior, a page is believed to change once in the mean time between two visits.
+#: A Gamma belief without a prior has grown from one change in the mean time between two visits.
 PRIOR_SHAPE = 1.0
 #: When the price has fallen by this share, all pages are rescheduled...
 PRICE_FALL = 0.2
 #: ...but not before this many visits per page, so that the cost per visit stays constant.
 MIN_VISITS = 0.0625
+#: A visit must be worth this share of importance times the days since the last one, by default.
+LEAST_WORTH = 1e-4
+#: This many days of budget may be saved by default, but never more than a share of the mean gap.
+SLACK = 3.0
+MAX_SLACK = 1 / 3
+#: With saved budget, this many times the budget of the time since the last take is spent at once.
+MAX_BURST = 8.0
+#: The price for saved budget follows spending over this many days at most, or half a mean gap; and
+#: it pulls what is saved back to half of what may be.
+LONGEST_MEMORY = 14.0
+CENTRING = 0.1
+#: Days in which half of what was learned is forgotten.
+HALF_LIFE = 1_000.0
 #: Days for which unspent budget is kept.
 CATCH_UP = 0.25
 #: Size of the sample of pages that the first price is computed from.
@@ -73,20 +88,29 @@ MAX_VISITS = 1e15
 class Frontier:
     """Chooses the pages to visit now, so that a budget of visits keeps copies as fresh as possible.
 
-    Each page has a belief about its change rate, Δ ~ Gamma, that every visit updates. The value of
+    Each page has a belief about its change rate (`recrawl.estimation.octaves`) that every visit
+    updates. The value of
     a visit is the freshness index (`recrawl.scheduling.value`); `take` returns the pages with the
     most valuable visits, as many as the budget has paid for since the last take. Pages, hosts and
     sections are numbered from 0; times are in days, from any origin.
 
     Args:
         budget: Visits per day.
-        prior: The belief about pages before their first visit; by default that they change once
-            in the mean time between two visits, pages / budget.
+        prior: The belief about pages before their first visit; by default it is learned from other
+            pages, and at first all rates around one change in pages / budget days are as likely.
         half_life: Days after which half of what was learned is forgotten; None for never.
         host_delay: Days between two visits to a host.
         host_budget: Maximum visits per day to a host.
         neighbours: Whether a change found on one page counts as evidence about the other pages of
             its section and host (`recrawl.scheduling.neighbours`). How much it counts is learned.
+        pooling: Whether pages without a prior of their own get it from what is believed about other
+            pages of their section, their host and the fleet (`recrawl.scheduling.pooling`).
+        rhythm: Whether visits follow the rhythm of the week in which pages change, as far as there
+            is one (`recrawl.scheduling.rhythm`).
+        slack: Days of budget that may be saved for times when visits are worth more, but never more
+            than a third of the mean time between two visits. 0 spends steadily.
+        spend: "worth" leaves budget unspent rather than make visits that are worth next to nothing;
+            "all" spends it.
         catch_up: Days for which unspent budget is kept; older budget is lost, so that no burst
             follows a pause.
 
@@ -104,10 +128,14 @@ class Frontier:
         budget: float,
         *,
         prior: Prior | None = None,
-        half_life: float | None = 365.0,
+        half_life: float | None = HALF_LIFE,
         host_delay: float = 0.0,
         host_budget: float | None = None,
         neighbours: bool = True,
+        pooling: bool = True,
+        rhythm: bool = True,
+        slack: float = SLACK,
+        spend: str = "worth",
         catch_up: float = CATCH_UP,
     ) -> None:
         self._settings = FrontierSettings(
@@ -116,13 +144,17 @@ class Frontier:
             host_delay=inputs.delay("host_delay", host_delay),
             host_spacing=inputs.spacing("host_budget", host_budget),
             neighbours=bool(neighbours),
+            pooling=bool(pooling),
+            rhythm=bool(rhythm),
+            slack=inputs.delay("slack", slack),
+            spend=inputs.one_of("spend", spend, ("worth", "all")),
             catch_up=inputs.duration("catch_up", catch_up),
         )
         self._prior = prior
         self._tables = empty_tables(self._settings)
         self._known = 0
         self._now = -math.inf
-        self._taken_at = -math.inf
+        self._taken_at = self._began = -math.inf
         self._credit = 0.0
         self._visits_since_rescheduling = 0
         self._new: list[Ints] = []
@@ -139,7 +171,7 @@ class Frontier:
         section: ArrayLike | None = None,
         last_visit: ArrayLike | None = None,
         prior: Prior | None = None,
-        belief: Prior | None = None,
+        belief: Prior | Octaves | None = None,
         min_interval: ArrayLike = 0.0,
         max_interval: ArrayLike = math.inf,
     ) -> None:
@@ -154,8 +186,11 @@ class Frontier:
                 hosts share a section; by default a host is one section.
             last_visit: When their copies were made; None for pages without a copy, which come
                 first. In an array, -inf means no copy.
-            prior: The belief that forgetting returns to; the frontier's by default.
-            belief: What earlier visits have taught about these pages; the prior by default.
+            prior: The belief that forgetting returns to; by default the frontier's, or what is
+                learned from other pages of the section, the host and the fleet.
+            belief: What earlier visits have taught about these pages; nothing by default. Octaves
+                that `octaves` returned, or a Gamma belief that grew from ``prior``, or from one
+                change in the mean time between two visits.
             min_interval: Days after a visit before which the page is not taken again; after a
                 visit that failed, its backoff decides.
             max_interval: Days after a visit from which the page is overdue, and goes before pages
@@ -170,14 +205,34 @@ class Frontier:
         there = known[self._tables.pages["status"][known] != ABSENT]
         if there.size:
             raise ArgumentError(f"page: {there[0]} is in the frontier already")
-        gap = max(self._known + pages.size, 1) / self._settings.budget
-        origin = prior or self._prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * gap)
-        before = inputs.belief("prior", origin, pages.size)
-        after = before if belief is None else inputs.belief("belief", belief, pages.size)
+        own = prior or self._prior
+        before = inputs.prior("prior", own, pages.size)
+        if isinstance(belief, Prior):
+            inputs.belief("belief", belief, pages.size)
+        elif belief is not None and belief.likelihood.shape[0] != pages.size:
+            raise ArgumentError(f"belief: expected {pages.size} rows, one per page")
         self._tables = extend(self._tables, columns, self._settings, self._now)
+        if not self._known:
+            self._tables.shared["rate"] = 2.0 ** lowest_octave(pages.size / self._settings.budget)
         self._known += pages.size
-        fill(self._tables, columns, before, after, self._now)
+        fill(self._tables, columns, before)
+        if belief is not None:
+            likelihood = self._likelihoods(belief, own, pages.size)
+            self._tables.pages["likelihood"][pages] = likelihood
+            self._tables.pages["counts"][pages] = (likelihood != likelihood[:, :1]).any(1)
+        weigh_pages(self._tables, pages)
         self._new.append(pages)
+
+    def _likelihoods(self, belief: Prior | Octaves, prior: Prior | None, pages: int) -> Likelihoods:
+        """Return what earlier visits said about new pages."""
+        if isinstance(belief, Octaves):
+            return belief.shifted(self._first_octave).likelihood
+        before = prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * self._mean_gap)
+        return Octaves.of_gamma(self._first_octave, belief, before, pages).likelihood
+
+    @property
+    def _first_octave(self) -> int:
+        return round(math.log2(self._tables.shared["rate"][0]))
 
     def remove(self, page: ArrayLike) -> None:
         """Remove pages; their numbers may be used again."""
@@ -211,15 +266,16 @@ class Frontier:
             self._tables.shared["schedule_price"][0] = 0.0
             self._reschedule_all(self._mean_gap / SLOTS_PER_GAP)
 
-    def replace_prior(self, page: ArrayLike, prior: Prior) -> None:
+    def replace_prior(self, page: ArrayLike, prior: Prior | None) -> None:
         """Believe something else about pages before their visits; what visits taught stays.
 
         Args:
             page: The pages.
-            prior: The new prior, with one element per page, or one for all.
+            prior: The new prior, with one element per page, or one for all; None for what is
+                learned from other pages.
         """
         pages = self._present("page", page)
-        replace_priors(self._tables, pages, *prior.columns(pages.size))
+        replace_priors(self._tables, pages, *inputs.prior("prior", prior, pages.size))
         reschedule(self._tables, pages, self._now)
 
     def settle(self, now: float) -> None:
@@ -244,20 +300,48 @@ class Frontier:
             host: Only pages of these hosts whose visit is worth the price; None for any host.
         """
         self._pass_time(now)
+        gap = min(self._now - self._taken_at, self._settings.catch_up)
+        saved = self._settings.budget * self._slack
         affordable = int(self._credit + 1e-9)
+        if saved > 0.0:
+            at_once = MAX_BURST * self._settings.budget * gap + 1.0
+            affordable = min(affordable, int(max(at_once, self._credit - saved)))
         wanted = min(inputs.whole("limit", limit), affordable, self._known)
         if wanted <= 0:
             return np.empty(0, np.int64)
         self._schedule_pages()
-        gap = min(self._now - self._taken_at, self._settings.catch_up)
         if host is None:
-            taken = take_pages(self._tables, self._now, wanted, gap, self._known)
+            must = min(max(int(self._credit - saved + 1e-9), 0), wanted)
+            least = LEAST_WORTH if self._settings.spend == "worth" else 0.0
+            taken = take_pages(self._tables, self._now, wanted, must, gap, self._known, least)
+            self._save_or_spend(taken.size, saved)
         else:
             taken = take_from(self._tables, self.pages_of(host), self._now, wanted, gap)
         self._credit -= taken.size
         self._visits_since_rescheduling += taken.size
         self._taken_at = self._now
         return taken
+
+    def _save_or_spend(self, taken: int, saved: float) -> None:
+        """Move the price for saved budget up if much was spent, and down if little was."""
+        price = self._tables.shared["saving_price"]
+        if saved <= 0.0 or self._now - self._began < self._mean_gap:
+            price[0] = 0.0
+            return
+        if price[0] == 0.0:
+            price[0] = self.price
+        budget, days = self._settings.budget, self._now - self._taken_at
+        memory = max(self._mean_gap / 2.0, min(LONGEST_MEMORY, 4.0 * self._mean_gap))
+        drift = (taken - budget * days) / (budget * memory)
+        centre = CENTRING * days / memory * (self._credit / saved - 0.5)
+        price[0] *= math.exp(min(max(drift - centre, -1.0), 1.0))
+
+    @property
+    def _slack(self) -> float:
+        """Days of budget that may be saved; none in the first round, where all is unknown."""
+        if self._now - self._began < self._mean_gap:
+            return 0.0
+        return min(self._settings.slack, MAX_SLACK * self._mean_gap)
 
     def report(
         self,
@@ -410,9 +494,14 @@ class Frontier:
         return self._tables.pages["importance"][self._present("page", page)].copy()
 
     def belief(self, page: ArrayLike) -> Prior:
-        """Return the beliefs about these pages' change rates."""
-        pages = self._present("page", page)
-        return Prior(self._tables.pages["shape"][pages], self._tables.pages["time"][pages])
+        """Return the Gammas with the mean and variance of what is believed about these pages."""
+        weight = self._tables.pages["weight"][self._present("page", page)]
+        return Prior(*gamma_of(self._first_octave, weight))
+
+    def octaves(self, page: ArrayLike) -> Octaves:
+        """Return what the visits to these pages said, for `add` in another frontier."""
+        rows = self._tables.pages["likelihood"][self._present("page", page)]
+        return Octaves(self._first_octave, rows)
 
     def calibration(self) -> tuple[float, float]:
         """Return the changes that recent visits found, and those that were expected of them.
@@ -457,7 +546,7 @@ class Frontier:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the frontier to a file, atomically."""
         self._schedule_new()
-        counters = [self._known, self._now, self._taken_at, self._credit]
+        counters = [self._known, self._now, self._taken_at, self._credit, self._began]
         saving.save(
             path,
             self._tables,
@@ -473,7 +562,8 @@ class Frontier:
         frontier = cls(saved.settings.budget, prior=saved.prior)
         frontier._settings = saved.settings
         frontier._tables = saved.tables
-        known, now, taken_at, credit, visits = saved.counters
+        known, now, taken_at, credit, began, visits = saved.counters
+        frontier._began = began
         frontier._known, frontier._visits_since_rescheduling = int(known), int(visits)
         frontier._now, frontier._taken_at, frontier._credit = now, taken_at, credit
         return frontier
@@ -490,10 +580,12 @@ class Frontier:
         if abs(time) * self._settings.budget > MAX_VISITS:
             raise ArgumentError(f"now: {time} is too far from 0 for the budget; move the origin")
         if self._now == -math.inf:
-            self._now = self._taken_at = time
+            self._now = self._taken_at = self._began = time
         budget, catch_up = self._settings.budget, self._settings.catch_up
         max_credit = budget * catch_up + 1.0
-        self._credit = min(self._credit + budget * max(time - self._now, 0.0), max_credit)
+        # A pause earns no more than that, whatever may be saved.
+        earned = min(budget * max(time - self._now, 0.0), max_credit)
+        self._credit = min(self._credit + earned, max_credit + budget * self._slack)
         self._now = max(self._now, time)
 
     def _present(self, name: str, page: ArrayLike) -> Ints:
@@ -555,6 +647,9 @@ class Frontier:
             tables.shared["slot_width"][0] = width
             bin_width = width * SLOTS_PER_GAP / BINS_PER_GAP
             tables.shared["bin_width"] = bin_width
+            octaves = lowest_octave(width * SLOTS_PER_GAP) - self._first_octave
+            if octaves:
+                shift_octaves(tables, octaves)
             reset_activity(tables.hosts, self._now, bin_width)
             reset_activity(tables.sections, self._now, bin_width)
 

@@ -71,6 +71,11 @@ def belief(name: str, given: Prior, size: int) -> tuple[Floats, Floats]:
     return shape, time
 
 
+def prior(name: str, given: Prior | None, size: int) -> tuple[Floats, Floats]:
+    """Return the columns of a prior; shapes of 0 if there is none."""
+    return (np.zeros(size), np.zeros(size)) if given is None else belief(name, given, size)
+
+
 def delay(name: str, value: float) -> float:
     """Return a finite number of days, at least 0."""
     number = as_duration(name, value)
@@ -82,6 +87,13 @@ def delay(name: str, value: float) -> float:
 def spacing(name: str, budget: float | None) -> float:
     """Return the days of a host's budget that one visit uses; 0 without a budget."""
     return 0.0 if budget is None else 1.0 / rate(name, budget)
+
+
+def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    """Return one of some words."""
+    if value not in known:
+        raise ArgumentError(f"{name}: '{value}' is not known; use {' or '.join(known)}")
+    return value
 
 
 def whole(name: str, value: float) -> int:

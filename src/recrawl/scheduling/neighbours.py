@@ -23,8 +23,8 @@ import math
 
 import numpy as np
 
-from recrawl.estimation.gamma import hazard
-from recrawl.kernels.jit import compiled, small_step, step
+from recrawl.estimation.octaves import Weights, hazard
+from recrawl.kernels.jit import bare_step, compiled, small_bare_step
 from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 
 #: Bins in the mean time between two visits of a page.
@@ -42,7 +42,7 @@ CALIBRATION_VISITS = 65_536.0
 MAX_AHEAD = 1.0
 
 
-@small_step
+@small_bare_step
 def ignores_neighbours(tables: Tables, host: int) -> bool:
     """Whether neighbours are switched off for a host, or nothing has been taken yet."""
     return bool(
@@ -50,7 +50,7 @@ def ignores_neighbours(tables: Tables, host: int) -> bool:
     )
 
 
-@step
+@bare_step
 def _advance(activity: Rows, row: int, bin_now: int) -> None:
     """Make the present bin a row's newest; reused columns start empty."""
     newest = activity["newest"][row]
@@ -65,7 +65,7 @@ def _advance(activity: Rows, row: int, bin_now: int) -> None:
     activity["refreshed"][row] = STALE
 
 
-@step
+@bare_step
 def _refresh_host(tables: Tables, host: int, bin_now: int) -> None:
     """Bring a host's cumulative time up to date."""
     activity = tables.hosts
@@ -75,7 +75,7 @@ def _refresh_host(tables: Tables, host: int, bin_now: int) -> None:
         activity["refreshed"][host] = activity["learned"][host]
 
 
-@step
+@bare_step
 def _refresh_only_section(tables: Tables, section: int, host: int, bin_now: int) -> None:
     """Bring the cumulative time of a host's only section up to date."""
     _advance(tables.sections, section, bin_now)
@@ -83,7 +83,7 @@ def _refresh_only_section(tables: Tables, section: int, host: int, bin_now: int)
     tables.sections["refreshed"][section] = tables.hosts["learned"][host]
 
 
-@step
+@bare_step
 def _refresh_around_real_time(
     tables: Tables, activity: Rows, row: int, bin_now: int, prior: np.float32
 ) -> None:
@@ -101,7 +101,7 @@ def _refresh_around_real_time(
     _add_up(cumulative)
 
 
-@small_step
+@small_bare_step
 def refresh_section(tables: Tables, section: int, now: float) -> None:
     """Bring a section's cumulative time up to date."""
     host = tables.sections["host"][section]
@@ -113,14 +113,14 @@ def refresh_section(tables: Tables, section: int, now: float) -> None:
         _refresh_section(tables, section, host, bin_now)
 
 
-@small_step
+@small_bare_step
 def has_one_section(tables: Tables, host: int) -> bool:
     """Whether a host has one section only, whose activity is the host's too."""
     first = tables.hosts["first_section"][host]
     return bool(tables.sections["next_section"][first] == NONE)
 
 
-@step
+@bare_step
 def _refresh_section(tables: Tables, section: int, host: int, bin_now: int) -> None:
     if has_one_section(tables, host):
         _refresh_only_section(tables, section, host, bin_now)
@@ -143,7 +143,7 @@ def _refresh_section(tables: Tables, section: int, host: int, bin_now: int) -> N
     activity["refreshed"][section] = tables.hosts["learned"][host]
 
 
-@small_step
+@small_bare_step
 def _add_up(cumulative: Singles) -> None:
     total = np.float32(0.0)
     cumulative[0] = total
@@ -152,7 +152,7 @@ def _add_up(cumulative: Singles) -> None:
         cumulative[index] = total
 
 
-@small_step
+@small_bare_step
 def effective(tables: Tables, section: int, since: float, now: float) -> float:
     """Return the effective time since ``since`` if activity is fully trusted.
 
@@ -168,7 +168,7 @@ def effective(tables: Tables, section: int, since: float, now: float) -> float:
     return max(end - _cumulative_at(cumulative, section, oldest, width, since), 0.0)
 
 
-@small_step
+@small_bare_step
 def _cumulative_at(cumulative: Singles, row: int, oldest: int, width: float, time: float) -> float:
     index = min(max(math.floor(time / width) - oldest, 0), BINS - 1)
     speed = (cumulative[row, index + 1] - cumulative[row, index]) / width
@@ -189,14 +189,13 @@ def effective_since(tables: Tables, section: int, since: float, now: float) -> f
     return float(max(believed, MIN_SPEED * real))
 
 
-@step
+@bare_step
 def learn(
     tables: Tables,
     section: int,
     since: float,
     now: float,
-    shape: float,
-    time: float,
+    weight: Weights,
     changed: bool,  # noqa: FBT001
     dated: float,
 ) -> None:
@@ -210,8 +209,7 @@ def learn(
         section: The page's section.
         since: Time of the previous visit.
         now: Time of this visit.
-        shape: The belief's, before this visit.
-        time: Likewise.
+        weight: What was believed before this visit.
         changed: Whether the page had changed.
         dated: When it last changed, if the server dates it; NaN if not. Nothing is known about the
             time before that date, and the page was quiet after it.
@@ -222,20 +220,21 @@ def learn(
     real = now - since
     if not active > 0.0 or not real > 0.0:
         return
-    real_hazard = hazard(shape, time, real)
+    rate = tables.shared["rate"][0]
+    real_hazard = hazard(tables.curves, weight, rate, real)
     bias = _bias(tables, host, real_hazard, changed)
-    active_hazard = bias * hazard(shape, time, active)
+    active_hazard = bias * hazard(tables.curves, weight, rate, active)
     _weigh(tables, host, active_hazard, bias * real_hazard, changed)
     known_since = since
     if changed and not math.isnan(dated):
         known_since = min(max(dated, since), now)
-    rate = active_hazard / active
-    _spread(tables, tables.sections, section, section, known_since, now, rate, changed, dated)
+    speed = active_hazard / active
+    _spread(tables, tables.sections, section, section, known_since, now, speed, changed, dated)
     if not has_one_section(tables, host):
-        _spread(tables, tables.hosts, host, section, known_since, now, rate, changed, dated)
+        _spread(tables, tables.hosts, host, section, known_since, now, speed, changed, dated)
 
 
-@step
+@bare_step
 def _bias(tables: Tables, host: int, expected: float, changed: bool) -> float:  # noqa: FBT001
     """Return a host's changes found per change expected, and count this visit.
 
@@ -250,7 +249,7 @@ def _bias(tables: Tables, host: int, expected: float, changed: bool) -> float:  
     return float(bias)
 
 
-@step
+@bare_step
 def _spread(
     tables: Tables,
     activity: Rows,
@@ -283,7 +282,7 @@ def _spread(
             found[number % BINS] += np.float32(density * days * max(overlap, 0.0) / width)
 
 
-@step
+@bare_step
 def _weigh(tables: Tables, host: int, active: float, real: float, changed: bool) -> None:  # noqa: FBT001
     """Move the odds by how much likelier activity made the outcome than real time did."""
     gain = real - active
@@ -294,7 +293,7 @@ def _weigh(tables: Tables, host: int, active: float, real: float, changed: bool)
     tables.hosts["trust"][host] = 1.0 / (1.0 + math.exp(-odds))
 
 
-@step
+@bare_step
 def is_ahead(activity: Rows, row: int, width: float, now: float, trust: float) -> bool:
     """Whether a page now looks older, by more than `MAX_AHEAD`, than when it was scheduled."""
     oldest = activity["newest"][row] - BINS + 1
@@ -311,7 +310,7 @@ def is_ahead(activity: Rows, row: int, width: float, now: float, trust: float) -
     return False
 
 
-@step
+@bare_step
 def note_schedule(activity: Rows, row: int, width: float, now: float) -> None:
     """Remember the cumulative time at which a row's pages were scheduled."""
     oldest = activity["newest"][row] - BINS + 1

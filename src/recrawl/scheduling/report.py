@@ -2,11 +2,11 @@
 
 import math
 
-from recrawl.estimation.gamma import after_visit
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, prefetch, small_step, step
+from recrawl.estimation.octaves import hazard, multiply_by_date, multiply_likelihood
+from recrawl.kernels.jit import Bools, Floats, Ints, bare_step, compiled, prefetch, small_bare_step
 from recrawl.scheduling.due import (
-    apply_forgetting,
     effective_elapsed,
+    kept,
     make_ready,
     ready_or_enqueue,
     remove_ready,
@@ -21,6 +21,8 @@ from recrawl.scheduling.neighbours import (
     note_schedule,
     refresh_section,
 )
+from recrawl.scheduling.pooling import uncount, weigh
+from recrawl.scheduling.rhythm import learn_rhythm, refit_rhythm
 from recrawl.scheduling.state import (
     ABSENT,
     NONE,
@@ -38,7 +40,7 @@ FIRST_RETRY = 1 / 32
 MAX_DOUBLINGS = 7
 
 
-@small_step
+@small_bare_step
 def dequeue(tables: Tables, page: int) -> None:
     """Remove a page from the list it is in, if any."""
     status = tables.pages["status"][page]
@@ -91,12 +93,13 @@ def report_visits(
     for row in range(page.size):
         if not failed[row]:
             tables.hosts["learned"][tables.pages["host"][page[row]]] += 1
+    refit_rhythm(tables, now)
     for row in range(page.size):
         schedule(tables, page[row], now, tables.shared["schedule_price"][0])
     _reschedule_neighbours(tables, page[changed & ~failed], now)
 
 
-@step
+@bare_step
 def _record(
     tables: Tables,
     page: int,
@@ -118,11 +121,13 @@ def _record(
     if pages["last_visit"][page] < now:
         if pages["last_visit"][page] > -math.inf:
             _learn(tables, page, now, changed, age)
+        else:
+            _learn_from_first(tables, page, age)
         pages["last_visit"][page] = now
     pages["keep"][page] = 1.0
 
 
-@step
+@bare_step
 def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
     """Reschedule the hosts and sections of changed pages whose activity has run ahead."""
     last_host = NONE
@@ -135,23 +140,41 @@ def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
             _reschedule_section_if_ahead(tables, tables.pages["section"][page[row]], now)
 
 
-@step
+@bare_step
 def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001
     """Update a page's belief by a visit, in effective time, then the activity around it."""
     pages, section = tables.pages, tables.pages["section"][page]
-    apply_forgetting(tables, page, now)
-    shape, time, since = pages["shape"][page], pages["time"][page], pages["last_visit"][page]
+    since, rate = pages["last_visit"][page], tables.shared["rate"][0]
     elapsed = effective_elapsed(tables, page, now)
-    pages["shape"][page], pages["time"][page] = after_visit(
-        shape, time, now - since, changed, age, elapsed, pages["keep"][page]
-    )
     if not math.isnan(age):
         changed = age < now - since
     if not ignores_neighbours(tables, pages["host"][page]):
-        learn(tables, section, since, now, shape, time, changed, now - age)
+        learn(tables, section, since, now, pages["weight"][page], changed, now - age)
+    expected = hazard(tables.curves, pages["weight"][page], rate, elapsed)
+    learn_rhythm(tables, since, now, elapsed, expected, changed)
+    likelihood, curves = pages["likelihood"][page], tables.curves
+    if math.isnan(age):
+        keep = float(pages["keep"][page])
+        multiply_likelihood(curves, likelihood, rate, elapsed, changed, keep)
+    else:
+        quiet = elapsed / (now - since) * min(age, now - since)
+        multiply_by_date(curves, likelihood, rate, quiet, changed)
+    weigh(tables, page, kept(tables, now - since), True)  # noqa: FBT003
 
 
-@step
+@bare_step
+def _learn_from_first(tables: Tables, page: int, age: float) -> None:
+    """Believe by now what other pages say about a page, and what its first date says if any."""
+    if tables.pages["counts"][page]:
+        return
+    dated = not math.isnan(age)
+    if dated:
+        likelihood, rate = tables.pages["likelihood"][page], tables.shared["rate"][0]
+        multiply_by_date(tables.curves, likelihood, rate, age, True)  # noqa: FBT003
+    weigh(tables, page, 1.0, dated)
+
+
+@bare_step
 def _reschedule_host_if_ahead(tables: Tables, host: int, now: float) -> None:
     """Reschedule a host's pages if its activity has run ahead."""
     section, width = tables.hosts["first_section"][host], tables.shared["bin_width"][0]
@@ -167,7 +190,7 @@ def _reschedule_host_if_ahead(tables: Tables, host: int, now: float) -> None:
     note_schedule(tables.hosts, host, width, now)
 
 
-@step
+@bare_step
 def _reschedule_section_if_ahead(tables: Tables, section: int, now: float) -> None:
     """Reschedule a section's pages if its activity has run ahead."""
     refresh_section(tables, section, now)
@@ -176,7 +199,7 @@ def _reschedule_section_if_ahead(tables: Tables, section: int, now: float) -> No
         _reschedule_section(tables, section, now)
 
 
-@step
+@bare_step
 def _reschedule_section(tables: Tables, section: int, now: float) -> None:
     """Compute again when the pages of a section are due."""
     pages = tables.pages
@@ -197,24 +220,14 @@ def _reschedule_section(tables: Tables, section: int, now: float) -> None:
 
 @compiled
 def replace_priors(tables: Tables, page: Ints, shape: Floats, time: Floats) -> None:
-    """Put new priors in the place of old ones in the beliefs about pages."""
+    """Put new priors in the place of old ones; a shape of 0 is for what other pages say."""
     pages = tables.pages
     for row in range(page.size):
         here = page[row]
-        pages["shape"][here] = _exchanged(
-            pages["shape"][here], pages["prior_shape"][here], shape[row]
-        )
-        pages["time"][here] = _exchanged(pages["time"][here], pages["prior_time"][here], time[row])
+        counts = bool(pages["counts"][here])
+        uncount(tables, here)
         pages["prior_shape"][here], pages["prior_time"][here] = shape[row], time[row]
-
-
-@small_step
-def _exchanged(belief: float, before: float, after: float) -> float:
-    """Return what visits added to one prior, on top of another.
-
-    A belief that is smaller than its prior, because the prior it grew from was, is scaled.
-    """
-    return belief - before + after if belief >= before else belief * (after / before)
+        weigh(tables, here, 1.0, counts)
 
 
 @compiled
@@ -230,4 +243,5 @@ def remove_pages(tables: Tables, page: Ints) -> None:
     """Remove pages. They stay in their section's list, whose users skip them."""
     for row in range(page.size):
         dequeue(tables, page[row])
+        uncount(tables, page[row])
         tables.pages["status"][page[row]] = ABSENT

@@ -9,6 +9,7 @@ import numpy as np
 
 from recrawl.errors import StateError
 from recrawl.estimation.belief import Prior
+from recrawl.estimation.octaves import make_curves
 from recrawl.estimation.saving import read_columns, write_columns
 from recrawl.kernels.jit import Floats
 from recrawl.scheduling.state import (
@@ -23,7 +24,7 @@ from recrawl.scheduling.state import (
 )
 
 KIND = "frontier"
-VERSION = 4
+VERSION = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ def save(
 ) -> None:
     """Write a frontier to a file."""
     columns: dict[str, Any] = tables._asdict()
+    del columns["curves"]
     columns["counters"] = np.array(counters, np.float64)
     if prior is not None:
         columns["prior"] = np.array(np.broadcast_arrays(prior.shape, prior.time), np.float64)
@@ -65,7 +67,8 @@ def load(path: str | os.PathLike[str]) -> Saved:
         )
     try:
         settings = FrontierSettings(**header["settings"])
-        tables = Tables(*(columns[name] for name in Tables._fields))
+        saved = {name: columns[name] for name in Tables._fields if name != "curves"}
+        tables = Tables(**saved, curves=make_curves())
         counters = columns["counters"]
         prior = Prior(*columns["prior"]) if "prior" in columns else None
         _check(tables, counters)
@@ -77,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> Saved:
 def _check(tables: Tables, counters: Floats) -> None:
     """Refuse tables that do not fit together: kernels do not check indices."""
     kinds = (PAGE, HOST, SECTION, SHARED, np.dtype(np.int32))
-    for part, kind in zip(tables, kinds, strict=True):
+    for part, kind in zip(tables[:-1], kinds, strict=True):
         if part.dtype != kind or part.ndim != 1:
             raise ValueError(part.dtype)
     limits = (
@@ -97,5 +100,5 @@ def _check(tables: Tables, counters: Floats) -> None:
     for column, size in limits:
         if column.size and not UNLINKED <= column.min() <= column.max() < max(size, 1):
             raise ValueError(size)
-    if counters.shape != (5,) or tables.heads.size != LISTS or tables.shared.size != 1:
+    if counters.shape != (6,) or tables.heads.size != LISTS or tables.shared.size != 1:
         raise ValueError(counters.shape)

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ArgumentError
-from recrawl.kernels.jit import Floats, Ints, compiled, small_step
+from recrawl.estimation.octaves import OCTAVES, Curves, make_curves
+from recrawl.kernels.jit import Floats, Ints, compiled, small_bare_step
 from recrawl.scheduling.inputs import NewPages
 
 Rows = NDArray[np.void]
@@ -40,6 +41,8 @@ LISTS = FIRST_WAITING + OVERFLOW + 1
 ROWS_AHEAD = 8
 #: Bins of a host's or section's activity.
 BINS = 64
+#: Bins of the week's rhythm.
+WEEK_BINS = 28
 #: The initial log-odds that neighbours predict the outcomes of a host's visits.
 FIRST_ODDS = 2.0
 #: The changes a host starts with, as found and as expected.
@@ -47,21 +50,18 @@ CALIBRATION_PRIOR = 8.0
 #: The cumulative time has to be computed again.
 STALE = -1
 
-#: One row per page. The belief is Gamma(shape, time); forgetting moves it back to the prior.
+#: One row per page; see `recrawl.estimation.octaves` for the belief.
 PAGE = np.dtype(
     [
-        ("shape", np.float64),
-        ("time", np.float64),
-        ("prior_shape", np.float64),
-        ("prior_time", np.float64),
         ("importance", np.float64),
         ("last_visit", np.float64),  # when the copy was made; −∞ if there is none yet
-        ("forgotten_until", np.float64),  # time up to which forgetting has been applied
-        ("keep", np.float64),  # share of the chance of being fresh that evidence has left
         ("needed", np.float64),  # effective time after which a visit is worth its price
         ("due", np.float64),  # when that will be; after a failure, when to retry
         ("min_interval", np.float64),  # days after a visit before which there is no other
         ("max_interval", np.float64),  # days after a visit from which the page is overdue
+        ("keep", np.float32),  # share of the chance of being fresh that evidence has left
+        ("prior_shape", np.float32),  # of the page's own prior; 0 if it has none
+        ("prior_time", np.float32),
         ("host", np.int32),
         ("section", np.int32),
         ("next", np.int32),  # next page in the list
@@ -69,9 +69,18 @@ PAGE = np.dtype(
         ("sibling", np.int32),  # next page of the section, in whatever list it is
         ("status", np.int8),
         ("failures", np.int8),  # failed visits in a row
+        ("counts", np.bool_),  # whether its weights are among those of section, host and fleet
+        ("weight", np.uint16, (OCTAVES,)),  # what is believed, prior included
+        ("likelihood", np.float32, (OCTAVES,)),  # what visits said, without the prior
     ],
     align=True,
 )
+
+#: See `recrawl.scheduling.pooling`.
+POOL = [
+    ("members", np.int64),  # pages whose weights are counted
+    ("pool", np.float64, (OCTAVES,)),  # the sum of their weights
+]
 
 #: See `recrawl.scheduling.neighbours`; a bin's column is its number modulo `BINS`.
 ACTIVITY = [
@@ -99,6 +108,7 @@ HOST = np.dtype(
         ("all_expected", np.float64),  # changes expected of the same visits
         ("waiting", np.int32),  # pages that wait for the host
         ("first_section", np.int32),
+        *POOL,
         *ACTIVITY,
     ],
     align=True,
@@ -110,6 +120,7 @@ SECTION = np.dtype(
         ("host", np.int32),
         ("next_section", np.int32),  # next section of the same host
         ("first_page", np.int32),
+        *POOL,
         *ACTIVITY,
     ],
     align=True,
@@ -125,6 +136,19 @@ SHARED = np.dtype(
         ("half_life", np.float64),  # days in which half of what was learned is forgotten
         ("slot_width", np.float64),  # days per slot of the timing wheel
         ("bin_width", np.float64),  # days per bin of activity
+        ("rate", np.float64),  # the lowest of the change rates that weights are for
+        ("pooling", np.bool_),  # whether priors are learned from sections, hosts and the fleet
+        ("prior", np.float32, (OCTAVES,)),  # the prior of the page that is being looked at
+        ("weight", np.uint16, (OCTAVES,)),  # the weights that it leads to
+        *POOL,
+        ("saving_price", np.float64),  # what a visit must be worth to be made with saved budget
+        ("week_found", np.float64, (WEEK_BINS,)),  # changes found, by the hour of the week
+        ("week_expected", np.float64, (WEEK_BINS,)),  # changes expected of the same visits
+        ("week_lead", np.float64, (WEEK_BINS + 1,)),  # see `recrawl.scheduling.rhythm`
+        ("week_area", np.float64, (WEEK_BINS + 1,)),  # its integral from the week's beginning
+        ("week_odds", np.float64),  # log-odds that it predicts outcomes better than plain time
+        ("week_trust", np.float64),  # their probability when speeds were computed last
+        ("week_refit_at", np.float64),  # when speeds are to be computed again
         ("slot", np.int64),  # the wheel's current slot
         ("ready", np.int64),  # number of ready pages
         ("top_bucket", np.int64),  # no ready page is in a bucket above this one
@@ -143,6 +167,10 @@ class FrontierSettings:
     host_delay: float
     host_spacing: float
     neighbours: bool
+    pooling: bool
+    rhythm: bool
+    slack: float
+    spend: str
     catch_up: float
 
 
@@ -155,6 +183,7 @@ class Tables(NamedTuple):
         sections: Rows of `SECTION`.
         shared: One row of `SHARED`.
         heads: The first page of each list.
+        curves: See `recrawl.estimation.octaves.make_curves`; always the same, and not saved.
     """
 
     pages: Annotated[Rows, PAGE]
@@ -162,9 +191,10 @@ class Tables(NamedTuple):
     sections: Annotated[Rows, SECTION]
     shared: Annotated[Rows, SHARED]
     heads: Small
+    curves: Curves
 
 
-@small_step
+@small_bare_step
 def link(tables: Tables, page: int, where: int) -> None:
     """Add a page at the front of a list."""
     pages, first = tables.pages, tables.heads[where]
@@ -175,7 +205,7 @@ def link(tables: Tables, page: int, where: int) -> None:
     tables.heads[where] = page
 
 
-@small_step
+@small_bare_step
 def unlink(tables: Tables, page: int) -> None:
     """Remove a page from its list."""
     pages = tables.pages
@@ -192,10 +222,16 @@ def empty_tables(settings: FrontierSettings) -> Tables:
     """Return the tables of a frontier without pages."""
     shared = np.zeros(1, SHARED)
     shared["half_life"] = settings.half_life
+    shared["pooling"] = settings.pooling
+    # Odds of −∞ never move: a rhythm that is switched off stays so.
+    shared["week_odds"] = 0.0 if settings.rhythm else -math.inf
+    shared["week_refit_at"] = -math.inf
     # Set when the first pages are taken; nothing is scheduled before.
     shared["slot_width"] = shared["bin_width"] = math.inf
     heads = np.full(LISTS, NONE, np.int32)
-    return Tables(np.zeros(0, PAGE), np.zeros(0, HOST), np.zeros(0, SECTION), shared, heads)
+    return Tables(
+        np.zeros(0, PAGE), np.zeros(0, HOST), np.zeros(0, SECTION), shared, heads, make_curves()
+    )
 
 
 def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float) -> Tables:
@@ -284,16 +320,13 @@ def fill(
     tables: Tables,
     new: NewPages,
     prior: tuple[Floats, Floats],
-    belief: tuple[Floats, Floats],
-    now: float,
 ) -> None:
-    """Write new pages into tables that were extended for them."""
+    """Write new pages, about which no visit said anything, into tables extended for them."""
     pages, at = tables.pages, new.page
     pages["prior_shape"][at], pages["prior_time"][at] = prior
-    pages["shape"][at], pages["time"][at] = belief
+    pages["likelihood"][at], pages["counts"][at] = 1.0, False
     pages["importance"][at] = new.importance
     pages["last_visit"][at] = new.last_visit
-    pages["forgotten_until"][at] = np.where(np.isfinite(new.last_visit), new.last_visit, now)
     pages["keep"][at] = 1.0
     pages["min_interval"][at], pages["max_interval"][at] = new.min_interval, new.max_interval
     pages["host"][at] = new.host

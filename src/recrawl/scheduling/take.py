@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
-from recrawl.kernels.jit import Floats, Ints, compiled, prefetch, small_step, step
+from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, prefetch, small_bare_step, step
 from recrawl.scheduling.due import (
     allowed_at,
-    apply_forgetting,
     effective_elapsed,
     is_overdue,
     make_ready,
@@ -52,6 +51,9 @@ SCHEDULE_PRICE_MEMORY = 1 / 2
 #: A page that comes up early, as its section was less active than expected, is not queued again if
 #: it lacks at most this share of the time it needs.
 NEAR = 1 / 32
+#: A page whose visit is worth next to nothing is looked at again after this share of the time since
+#: its last visit, at least.
+WORTHLESS_WAIT = 1 / 16
 #: How often a take may pull pages that are not due yet, twice as many each time.
 MAX_PULLS = 8
 #: Pages that may wait for a host: at least this many, and this many times what it takes at once.
@@ -69,7 +71,9 @@ IDLE_FACTOR = 0.9
 
 
 @compiled
-def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -> Ints:
+def take_pages(
+    tables: Tables, now: float, limit: int, must: int, gap: float, known: int, least: float
+) -> Ints:
     """Take the most valuable pages, the best first.
 
     Ready pages are in buckets by the value they had when it was last computed. Each take values the
@@ -80,8 +84,11 @@ def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -
         tables: The frontier's tables.
         now: The present.
         limit: How many pages to take at most.
+        must: How many to take, if there are as many, whatever they are worth; more are taken only
+            if they are worth the price for saved budget.
         gap: Days since the previous take.
         known: Number of pages in the frontier.
+        least: What a visit must be worth, per importance and day since the last one.
     """
     candidates = max(int(CANDIDATES_PER_VISIT * limit), MIN_CANDIDATES)
     _advance_to(tables, now)
@@ -89,6 +96,7 @@ def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -
     taken = np.empty(limit, np.int64)
     size = 0
     marginal = math.nan
+    saving_price = tables.shared["saving_price"][0]
     # Days that the budget takes to pay for a visit: no host is visited more often for long.
     pace = tables.shared["slot_width"][0] * SLOTS_PER_GAP / known
     for attempt in range(MAX_PULLS):
@@ -96,8 +104,10 @@ def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -
         values, ready = _best_ready(tables, now, candidates)
         rest = ready.size
         while rest > 0 and size < limit and values[0] > 0.0:
+            if size >= must and values[0] < saving_price:
+                break
             rest = _move_best_to_end(values, ready, rest)
-            if _take_one(tables, ready[rest], now, gap, values[rest], pace):
+            if _take_one(tables, ready[rest], now, gap, values[rest], pace, least):
                 taken[size] = ready[rest]
                 size += 1
                 if tables.pages["last_visit"][ready[rest]] > -math.inf and not is_overdue(
@@ -106,13 +116,13 @@ def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -
                     marginal = values[rest]
         for index in range(rest):
             make_ready(tables, ready[index], values[index])
-        if size == limit:
+        if size >= must:
             break
         # No more ready pages: pull those due next, as long as that yields any. It does not where
         # their hosts may not be visited yet.
         in_vain = attempt > 0 and size == before
         if ready.size < candidates and (
-            in_vain or _pull(tables, now, (limit - size) << attempt) == 0
+            in_vain or _pull(tables, now, (must - size) << attempt) == 0
         ):
             break
     if marginal > 0.0:
@@ -120,7 +130,21 @@ def take_pages(tables: Tables, now: float, limit: int, gap: float, known: int) -
     return taken[:size]
 
 
-@step
+@bare_step
+def _postpone_worthless(tables: Tables, page: int, now: float, value: float, least: float) -> bool:
+    """Postpone a page whose visit is worth next to nothing until it is worth more."""
+    pages = tables.pages
+    since = now - pages["last_visit"][page]
+    wanted = least * pages["importance"][page] * since
+    if not 0.0 < value < wanted < math.inf:
+        return False
+    # A value rises about as the square of the time.
+    pages["due"][page] = now + since * min(max(wanted / value - 1.0, WORTHLESS_WAIT), 1.0)
+    enqueue(tables, page)
+    return True
+
+
+@bare_step
 def _update_prices(tables: Tables, marginal: float, taken: int, known: int) -> None:
     """Move both prices towards the value of the least valuable visit taken."""
     shared = tables.shared
@@ -135,7 +159,7 @@ def _update_prices(tables: Tables, marginal: float, taken: int, known: int) -> N
     shared["highest_price"][0] = max(shared["highest_price"][0], shared["schedule_price"][0])
 
 
-@step
+@bare_step
 def _advance_to(tables: Tables, now: float) -> None:
     target = slot_of(tables, now)
     while tables.shared["slot"][0] < target:
@@ -144,7 +168,7 @@ def _advance_to(tables: Tables, now: float) -> None:
         _arrive_all(tables, empty_slot(tables, FIRST_WAITING), now)
 
 
-@step
+@bare_step
 def _arrive_all(tables: Tables, page: int, now: float) -> None:
     """Decide about a page that has reached its slot, and those it links to."""
     following = tables.pages["next"][page] if page != NONE else NONE
@@ -159,14 +183,13 @@ def _arrive_all(tables: Tables, page: int, now: float) -> None:
         page, following = following, after
 
 
-@step
+@bare_step
 def _arrive(tables: Tables, page: int, now: float) -> None:
     """Decide about a page that has reached its slot, by what is known now."""
     pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
     waited, failed = pages["status"][page] == WAITING, pages["failures"][page] > 0
     hosts["waiting"][host] -= waited
     if pages["needed"][page] == math.inf and not waited and not failed:
-        apply_forgetting(tables, page, now)
         schedule(tables, page, now, tables.shared["schedule_price"][0])
         return
     elapsed = effective_elapsed(tables, page, now)
@@ -176,7 +199,7 @@ def _arrive(tables: Tables, page: int, now: float) -> None:
         pages["due"][page] = within_interval(pages, page, now + ahead)
         enqueue(tables, page)
         return
-    value = worth_after(pages, page, now, elapsed)
+    value = worth_after(tables, page, now, elapsed)
     if hosts["waiting"][host] == 0:
         hosts["price"][host] *= IDLE_FACTOR
     elif value < hosts["price"][host] and not waited:
@@ -185,7 +208,7 @@ def _arrive(tables: Tables, page: int, now: float) -> None:
     make_ready(tables, page, value)
 
 
-@step
+@bare_step
 def _postpone(tables: Tables, page: int, now: float, value: float) -> None:
     """Postpone a page until it is worth its host's price, or has at least gained on it."""
     price = min(
@@ -228,7 +251,7 @@ def _revalue_some(tables: Tables, now: float, candidates: int) -> None:
         make_ready(tables, again[index], values[index])
 
 
-@step
+@bare_step
 def _first_out(tables: Tables, where: int) -> int:
     """Remove the first page from a list of ready pages."""
     page = tables.heads[where]
@@ -249,7 +272,7 @@ def _values_of(tables: Tables, page: Ints, now: float) -> Floats:
     return values
 
 
-@step
+@bare_step
 def _revalue_next_bucket(tables: Tables) -> None:
     """Move the pages of the next bucket to the list of those to be revalued."""
     bucket = tables.shared["revalue_bucket"][0]
@@ -263,7 +286,7 @@ def _revalue_next_bucket(tables: Tables) -> None:
         tables.pages["before"][first] = -2 - REVALUE
 
 
-@step
+@bare_step
 def _move_best_to_end(values: Floats, ready: Ints, size: int) -> int:
     """Move the best page of a heap to just behind its end; return the heap's new size."""
     last = size - 1
@@ -273,7 +296,7 @@ def _move_best_to_end(values: Floats, ready: Ints, size: int) -> int:
     return last
 
 
-@small_step
+@small_bare_step
 def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
     """Sift a heap's page down to its position; of equal values the lower number is better."""
     value, page = values[index], ready[index]
@@ -292,10 +315,14 @@ def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
     values[index], ready[index] = value, page
 
 
-@step
-def _take_one(tables: Tables, page: int, now: float, gap: float, value: float, pace: float) -> bool:
+@bare_step
+def _take_one(
+    tables: Tables, page: int, now: float, gap: float, value: float, pace: float, least: float
+) -> bool:
     """Take a page that is in no list, or queue it until it, and its host, may be visited."""
     pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
+    if _postpone_worthless(tables, page, now, value, least):
+        return False
     if allowed_at(pages, page) > now:
         pages["due"][page] = allowed_at(pages, page)
         enqueue(tables, page)
@@ -322,7 +349,7 @@ def _take_one(tables: Tables, page: int, now: float, gap: float, value: float, p
     return False
 
 
-@step
+@bare_step
 def _wait(tables: Tables, page: int, longer: float) -> None:
     """Let a page wait until its host may be visited, and for some days longer."""
     host = tables.pages["host"][page]
@@ -331,7 +358,7 @@ def _wait(tables: Tables, page: int, longer: float) -> None:
     tables.hosts["waiting"][host] += 1
 
 
-@step
+@bare_step
 def _pull(tables: Tables, now: float, wanted: int) -> int:
     """Make pages ready before they are due, the next ones first; return how many."""
     current, pulled = tables.shared["slot"][0], 0
@@ -348,7 +375,7 @@ def _pull(tables: Tables, now: float, wanted: int) -> int:
     return pulled + _pull_bucket(tables, now, OVERFLOW, wanted - pulled)
 
 
-@step
+@bare_step
 def _pull_bucket(tables: Tables, now: float, bucket: int, wanted: int) -> int:
     """Make those pages of a bucket ready that are only waiting to become due."""
     pages, pulled = tables.pages, 0

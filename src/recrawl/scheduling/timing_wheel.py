@@ -11,7 +11,7 @@ be visited early does not come across them: a host that is down may have million
 
 import math
 
-from recrawl.kernels.jit import small_step, step
+from recrawl.kernels.jit import bare_step, small_bare_step
 from recrawl.scheduling.state import (
     COARSE,
     FINE,
@@ -28,28 +28,28 @@ from recrawl.scheduling.state import (
 SLOTS_PER_GAP = 16_384
 
 
-@step
+@bare_step
 def enqueue(tables: Tables, page: int) -> None:
     """Add a page that is in no list to the slot it is due in, the next one at the earliest."""
     link(tables, page, _bucket(tables, tables.pages["due"][page]))
     tables.pages["status"][page] = QUEUED
 
 
-@step
+@bare_step
 def enqueue_waiting(tables: Tables, page: int) -> None:
     """Do the same with a page that waits for its host."""
     link(tables, page, FIRST_WAITING + _bucket(tables, tables.pages["due"][page]))
     tables.pages["status"][page] = WAITING
 
 
-@small_step
+@small_bare_step
 def slot_of(tables: Tables, time: float) -> int:
     """Return the slot that a time falls in."""
     width: float = tables.shared["slot_width"][0]
     return math.floor(time / width)
 
 
-@small_step
+@small_bare_step
 def _bucket(tables: Tables, due: float) -> int:
     current = tables.shared["slot"][0]
     if not due / tables.shared["slot_width"][0] < current + float(FINE) * COARSE:
@@ -61,7 +61,7 @@ def _bucket(tables: Tables, due: float) -> int:
     return FINE + slot // FINE % COARSE if laps < COARSE else OVERFLOW
 
 
-@step
+@bare_step
 def advance_slot(tables: Tables) -> None:
     """Advance to the next slot."""
     slot = tables.shared["slot"][0] + 1
@@ -71,13 +71,13 @@ def advance_slot(tables: Tables) -> None:
         _begin_lap(tables, FIRST_WAITING, slot)
 
 
-@small_step
+@small_bare_step
 def empty_slot(tables: Tables, lists: int) -> int:
     """Empty the current slot; return its first page, which links to the others."""
     return _emptied(tables, lists + tables.shared["slot"][0] % FINE)
 
 
-@step
+@bare_step
 def _begin_lap(tables: Tables, lists: int, slot: int) -> None:
     """Distribute the pages that are due in a lap over its slots."""
     lap = slot // FINE
@@ -86,14 +86,14 @@ def _begin_lap(tables: Tables, lists: int, slot: int) -> None:
     _distribute(tables, overflow, lists, slot)
 
 
-@small_step
+@small_bare_step
 def _emptied(tables: Tables, bucket: int) -> int:
     first = tables.heads[bucket]
     tables.heads[bucket] = NONE
     return int(first)
 
 
-@step
+@bare_step
 def _distribute(tables: Tables, page: int, lists: int, slot: int) -> None:
     """Move a page and those it links to into the buckets they belong in now."""
     pages = tables.pages

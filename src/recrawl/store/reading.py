@@ -28,9 +28,10 @@ def fleet(database: Database) -> PageTable:
         ints = np.empty((4, pages), np.int64)
         floats = np.empty((3, pages))
         url: list[str] = []
+        octaves: list[bytes | None] = []
         values = {"no_time": NO_TIME, **resting}
         for rows in database.batches("fleet", values, ROWS_PER_BATCH):
-            number, host, urls, importance, shape, time, last_visit, failures = zip(
+            number, host, urls, importance, shape, time, last_visit, failures, said = zip(
                 *rows, strict=True
             )
             here = slice(len(url), len(url) + len(rows))
@@ -40,6 +41,7 @@ def fleet(database: Database) -> PageTable:
                 # With an explicit float type, NumPy turns None into NaN.
                 floats[index, here] = np.array(column, np.float64)
             url.extend(urls)
+            octaves.extend(said)
         names: dict[int, str] = dict(database.rows("hosts"))
     known, codes = np.unique(ints[1], return_inverse=True)
     return PageTable(
@@ -51,6 +53,7 @@ def fleet(database: Database) -> PageTable:
         importance=floats[0],
         shape=floats[1],
         time=floats[2],
+        octaves=octaves,
         last_visit=ints[2],
         failures=ints[3],
     )

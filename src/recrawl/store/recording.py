@@ -6,7 +6,7 @@ from hashlib import sha1
 from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
-from recrawl.records import SIGNALS, Outcome, Page, Response, Visit, digest_of
+from recrawl.records import SIGNALS, Outcome, Response, Visit, digest_of
 from recrawl.store.changes import add_change, drop_old_changes, feed_state_after
 from recrawl.store.database import Database
 from recrawl.store.encoding import (
@@ -123,7 +123,7 @@ def _write(
     if visit.content is not None:
         size, stored = len(visit.content), len(prepared.deflated or b"")
         database.execute("add_body", page.body, size, stored, prepared.deflated)
-    database.execute("update_page", *_page_values(page, visit.belief, feed_state))
+    database.execute("update_page", *_page_values(visit, feed_state))
     is_kept = False
     if visit.outcome is not Outcome.UNCHANGED or known != feed_state:
         kind = add_change(database, visit, old, known, feed_state)
@@ -136,9 +136,8 @@ def _write(
         database.execute("drop_body", old)
 
 
-def _page_values(
-    page: Page, belief: tuple[float, float] | None, feed_state: int
-) -> tuple[Any, ...]:
+def _page_values(visit: Visit, feed_state: int) -> tuple[Any, ...]:
+    page = visit.page
     kind, digest = (
         (page.fingerprint.kind, page.fingerprint.digest) if page.fingerprint else (None, None)
     )
@@ -160,7 +159,8 @@ def _page_values(
         page.missing_since,
         page.retry_at,
         write_legible(page.reason),
-        *(belief or (None, None)),
+        *(visit.belief or (None, None)),
+        visit.octaves,
         feed_state,
         page.number,
     )

@@ -77,6 +77,7 @@ class PageTable:
         importance: How much its freshness counts.
         shape: The shape of the belief about its change rate; NaN where there is none.
         time: The time of that belief, in days; likewise.
+        octaves: What its visits said about that rate, packed; None where they said nothing yet.
         last_visit: When it was last found, in microseconds; ``NO_TIME`` if never.
         failures: How many of its latest visits failed in a row.
     """
@@ -89,6 +90,7 @@ class PageTable:
     importance: Floats
     shape: Floats
     time: Floats
+    octaves: list[bytes | None]
     last_visit: Ints
     failures: Ints
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from recrawl.errors import ArgumentError
 from recrawl.estimation import LLN, MLE, SA
 from recrawl.simulation.policies.adaptive import Nutch, StormCrawler
+from recrawl.simulation.policies.gamma_index import GammaIndex
 from recrawl.simulation.policies.index import Index
 from recrawl.simulation.policies.learning import gamma_learner, solving, updating
 from recrawl.simulation.policies.ncis import Ncis, NcisLearned, SignalsKeep
@@ -22,7 +23,7 @@ from recrawl.simulation.policy import Policy, Scaled
 #: How each policy is made, by name, in the order in which tables show them.
 POLICIES: dict[str, Callable[[], Policy]] = {
     "index": Index,
-    "index-gamma": lambda: Index("index-gamma", neighbours=False),
+    "index-gamma": GammaIndex,
     "uniform": Uniform,
     "proportional": Proportional,
     "age": Age,
@@ -38,6 +39,11 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "paper-gamma": lambda: Paper("paper-gamma", gamma_learner),
     "lambdacrawl": LambdaCrawl,
     "explore-commit": ExploreCommit,
+    "index-neighbours": lambda: Index("index-neighbours", rhythm=False, slack=0.0),
+    "index-sections": lambda: Index("index-sections", neighbours=False, rhythm=False, slack=0.0),
+    "index-octaves": lambda: Index(
+        "index-octaves", pooling=False, neighbours=False, rhythm=False, slack=0.0
+    ),
     "index-lln": lambda: PointIndex("index-lln", updating(LLN())),
     "index-mle": lambda: PointIndex("index-mle", solving(MLE())),
     "poisson-known": PoissonKnown,

@@ -7,7 +7,7 @@ import numpy as np
 
 from recrawl.estimation.gamma import hazard
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.scheduling.frontier import Frontier
+from recrawl.scheduling.frontier import HALF_LIFE, SLACK, Frontier
 from recrawl.simulation.policy import PageSet
 
 #: Unspent budget is kept for a quarter of a day, or for this many ticks if they are longer.
@@ -21,13 +21,21 @@ class Index:
 
     Attributes:
         name: Its name in tables.
+        pooling: Whether priors are learned from other pages.
+        rhythm: Whether visits follow the rhythm of the week.
+        slack: Days of budget that may be saved; see `Frontier`.
+        half_life: Days in which half of what was learned is forgotten.
         neighbours: Whether a change found on one page is evidence about its neighbours.
         host_delay: Minimum days between two visits to a host.
         host_budget: Maximum visits per day to a host.
     """
 
     name: str = "index"
+    pooling: bool = True
     neighbours: bool = True
+    rhythm: bool = True
+    slack: float = SLACK
+    half_life: float | None = HALF_LIFE
     host_delay: float = 0.0
     host_budget: float | None = None
     keeps_budget = True
@@ -40,7 +48,11 @@ class Index:
             budget,
             host_delay=self.host_delay,
             host_budget=self.host_budget,
+            pooling=self.pooling,
             neighbours=self.neighbours,
+            rhythm=self.rhythm,
+            slack=self.slack,
+            half_life=self.half_life,
             catch_up=max(0.25, TICKS_KEPT * tick),
         )
         frontier.add(

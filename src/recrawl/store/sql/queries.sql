@@ -232,7 +232,8 @@ UPDATE pages SET
     state = ?, last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
     ignored = ?, suspects = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
     failures = ?, missing_since = ?, retry_at = ?, reason = ?,
-    shape = coalesce(?, shape), time = coalesce(?, time), feed_state = ?
+    shape = coalesce(?, shape), time = coalesce(?, time), octaves = coalesce(?, octaves),
+    feed_state = ?
 WHERE number = ?;
 
 -- name: add_body
@@ -381,7 +382,8 @@ SELECT count(*) FROM pages WHERE state NOT IN (?, ?);
 
 -- name: fleet
 -- Read what a run needs to know of every page to visit.
-SELECT number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures
+SELECT
+    number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures, octaves
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: hosts

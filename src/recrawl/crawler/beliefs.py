@@ -1,0 +1,99 @@
+"""What visits said about pages, as bytes in the store, and Gamma beliefs of older stores."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from recrawl.estimation import Observations, Prior, fit_host_priors
+from recrawl.estimation.octaves import OCTAVES, Octaves, lowest_octave
+from recrawl.kernels.jit import Bools, Ints
+from recrawl.records import MICROSECONDS_A_DAY
+from recrawl.store.rows import Observed, PageTable
+
+#: About how many observations the priors of older stores are learned from.
+MAX_OBSERVATIONS = 200_000
+#: With fewer observations than this they are the frontier's own.
+MIN_OBSERVATIONS = 50
+#: The lowest rate's octave, and a half-precision likelihood per rate.
+ROW = np.dtype([("first", "<i2"), ("likelihood", "<f2", (OCTAVES,))])
+#: Half precision keeps nothing below this.
+SMALLEST = 2.0**-24
+
+
+def pack_octaves(octaves: Octaves) -> list[bytes]:
+    """Return what visits said about pages as bytes, one element per page.
+
+    >>> unpack_octaves(pack_octaves(Octaves(-9, np.ones((1, OCTAVES))))).first
+    -9
+    """
+    rows = np.empty(octaves.likelihood.shape[0], ROW)
+    rows["first"] = octaves.first
+    share = octaves.likelihood / octaves.likelihood.max(1, keepdims=True)
+    rows["likelihood"] = np.maximum(share, SMALLEST)
+    data = rows.tobytes()
+    return [data[at : at + ROW.itemsize] for at in range(0, len(data), ROW.itemsize)]
+
+
+def unpack_octaves(packed: Sequence[bytes | None], first: int | None = None) -> Octaves:
+    """Return what `pack_octaves` packed, on one grid of rates; nothing was said about None.
+
+    Args:
+        packed: One element per page.
+        first: The lowest octave of the grid; by default that of the first page.
+    """
+    nothing = np.zeros(1, ROW)
+    nothing["likelihood"] = 1.0
+    whole = [
+        one if one is not None and len(one) == ROW.itemsize else nothing.tobytes() for one in packed
+    ]
+    rows = np.frombuffer(b"".join(whole), ROW)
+    likelihood = rows["likelihood"].astype(np.float32)
+    damaged = ~(np.isfinite(likelihood) & (likelihood > 0.0)).all(1)
+    likelihood[damaged] = 1.0
+    wanted = int(rows["first"][0]) if first is None and rows.size else first or 0
+    for octave in np.unique(rows["first"]).tolist():
+        here = rows["first"] == octave
+        likelihood[here] = Octaves(octave, likelihood[here]).shifted(wanted).likelihood
+    return Octaves(wanted, likelihood)
+
+
+def said(
+    fleet: PageTable, observations: Callable[[int], Observed], host: Ints, gap: float
+) -> Octaves:
+    """Return what earlier visits said about every page of a fleet.
+
+    Older stores hold Gamma beliefs. They grew from priors that were learned from what was observed,
+    or from one change in the mean time between two visits.
+
+    Args:
+        fleet: The pages.
+        observations: Returns about so many observations to learn these priors from.
+        host: The host of each page.
+        gap: The mean time between two visits to a page, in days.
+    """
+    first = lowest_octave(gap)
+    octaves = unpack_octaves(fleet.octaves, first)
+    old = ~np.isnan(fleet.shape) & np.array([one is None for one in fleet.octaves], np.bool_)
+    if not old.any():
+        return octaves
+    shape, time = _former_prior(fleet, observations(MAX_OBSERVATIONS), host, gap).columns(
+        fleet.number.size
+    )
+    before, belief = Prior(shape[old], time[old]), Prior(fleet.shape[old], fleet.time[old])
+    octaves.likelihood[old] = Octaves.of_gamma(first, belief, before, int(old.sum())).likelihood
+    return octaves
+
+
+def _former_prior(fleet: PageTable, log: Observed, host: Ints, gap: float) -> Prior:
+    """Return the priors that Gamma beliefs grew from."""
+    index = np.minimum(np.searchsorted(fleet.number, log.page), fleet.number.size - 1)
+    ours: Bools = (log.elapsed > 0) & (fleet.number[index] == log.page)
+    if int(ours.sum()) < MIN_OBSERVATIONS:
+        return Prior(1.0, gap)
+    seen = Observations.of(
+        log.elapsed[ours] / MICROSECONDS_A_DAY,
+        log.changed[ours],
+        page=index[ours],
+        pages=fleet.number.size,
+    )
+    return fit_host_priors(seen, host)

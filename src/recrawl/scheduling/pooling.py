@@ -1,0 +1,180 @@
+"""Priors from other pages: what is believed about a section, its host and the whole fleet.
+
+Pages of one section change about as often as one another. So what is believed about a page before
+its own visits is the mean of what is believed about the others of its section, around the same for
+its host, around the same for the fleet. The page itself is left out: it would confirm itself. Half
+of what host and fleet say is that all rates are equally likely, on a logarithmic scale: however
+many pages never change, the next one may.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.estimation.octaves import (
+    OCTAVES,
+    ONE,
+    Likelihoods,
+    Weights,
+    chance_and_value,
+    combine,
+    gamma_weights,
+    shift_rows,
+)
+from recrawl.kernels.jit import Ints, bare_step, compiled, small_bare_step
+from recrawl.scheduling.state import ABSENT, Rows, Tables
+
+#: Pages after which the mean of a host's or the fleet's pages, or of a section's, counts half.
+FLEET_PRIOR = HOST_PRIOR = 5.0
+SECTION_PRIOR = 3.0
+#: The share of a host's and the fleet's prior that is learned; the rest is flat.
+LEARNED = 0.5
+#: Rates are equally likely up to 16 changes in the mean time between visits; only a prior that is
+#: given has weight on the two above that.
+FLAT = np.array([1 / (OCTAVES - 2)] * (OCTAVES - 2) + [0.0] * 2, np.float32)
+
+
+@bare_step
+def find_prior(tables: Tables, page: int) -> None:
+    """Write the prior of a page to the shared ``prior``."""
+    pages, shared = tables.pages, tables.shared
+    prior = shared["prior"][0]
+    if pages["prior_shape"][page] > 0.0:
+        shape, time = float(pages["prior_shape"][page]), float(pages["prior_time"][page])
+        gamma_weights(shape, time, shared["rate"][0], prior)
+        return
+    for k in range(OCTAVES):
+        prior[k] = FLAT[k]
+    if shared["pooling"][0]:
+        itself = int(pages["counts"][page])
+        own = pages["weight"][page]
+        _mix(prior, shared, 0, FLEET_PRIOR, own, itself)
+        _mix(prior, tables.hosts, pages["host"][page], HOST_PRIOR, own, itself)
+        _mix(prior, tables.sections, pages["section"][page], SECTION_PRIOR, own, itself)
+
+
+@small_bare_step
+def _mix(
+    prior: Likelihoods, pool: Rows, row: int, strength: float, own: Weights, itself: int
+) -> None:
+    """Mix the mean weights of a pool, but for the page itself, into a prior.
+
+    Args:
+        prior: Counts as ``strength`` pages.
+        pool: Sections, hosts, or the fleet.
+        row: Which of them.
+        strength: How many pages.
+        own: The page's own weights.
+        itself: 1 if they are part of the pool, 0 if not.
+    """
+    members = strength + pool["members"][row] - itself
+    before = np.float32(LEARNED * strength / members)
+    others = LEARNED / (members * ONE)
+    flat, total = np.float32(1.0 - LEARNED), pool["pool"][row]
+    for k in range(OCTAVES):
+        prior[k] = (
+            flat * FLAT[k]
+            + before * prior[k]
+            + np.float32(others * (total[k] - itself * float(own[k])))
+        )
+
+
+@bare_step
+def weigh(tables: Tables, page: int, kept: float, counts: bool) -> None:  # noqa: FBT001
+    """Set a page's weights from its prior and its likelihood.
+
+    Args:
+        tables: The frontier's tables.
+        page: The page.
+        kept: The share of the likelihood that is remembered.
+        counts: Whether its weights say something about other pages from now on.
+    """
+    find_prior(tables, page)
+    pages, shared = tables.pages, tables.shared
+    combine(pages["likelihood"][page], shared["prior"][0], kept, shared["weight"][0])
+    _recount(tables, page, counts)
+    weight, now = pages["weight"][page], shared["weight"][0]
+    for k in range(OCTAVES):
+        weight[k] = now[k]
+
+
+@bare_step
+def _recount(tables: Tables, page: int, counts: bool) -> None:  # noqa: FBT001
+    """Let a page's new weights take the place of the old ones in section, host and fleet."""
+    pages = tables.pages
+    before, after = int(pages["counts"][page]), int(counts)
+    pages["counts"][page] = counts
+    if pages["prior_shape"][page] > 0.0 or not tables.shared["pooling"][0] or not before + after:
+        return
+    old, new = pages["weight"][page], tables.shared["weight"][0]
+    _move(tables.shared, 0, old, before, new, after)
+    _move(tables.hosts, pages["host"][page], old, before, new, after)
+    _move(tables.sections, pages["section"][page], old, before, new, after)
+
+
+@small_bare_step
+def _move(pool: Rows, row: int, old: Weights, before: int, new: Weights, after: int) -> None:
+    pool["members"][row] += after - before
+    total = pool["pool"][row]
+    for k in range(OCTAVES):
+        total[k] += after * float(new[k]) - before * float(old[k])
+
+
+@bare_step
+def uncount(tables: Tables, page: int) -> None:
+    """Let a page's weights say nothing about other pages any more."""
+    _recount(tables, page, False)  # noqa: FBT003
+
+
+@bare_step
+def value_of_prior(tables: Tables, page: int, elapsed: float) -> float:
+    """Return the value of a visit by what is believed about a page without its own visits."""
+    find_prior(tables, page)
+    shared = tables.shared
+    _, value = chance_and_value(tables.curves, shared["prior"][0], shared["rate"][0], elapsed)
+    return ONE * value
+
+
+@compiled
+def weigh_pages(tables: Tables, page: Ints) -> None:
+    """Set the weights of new pages, and count those that were visited before."""
+    counts = tables.pages["counts"]
+    any_counts = False
+    for row in range(page.size):
+        visited = bool(counts[page[row]])
+        counts[page[row]] = False
+        weigh(tables, page[row], 1.0, visited)
+        any_counts |= visited
+    if any_counts:
+        # Again, now that all of them are there to go by.
+        for row in range(page.size):
+            weigh(tables, page[row], 1.0, bool(counts[page[row]]))
+
+
+def shift_octaves(tables: Tables, octaves: int) -> None:
+    """Move all beliefs to a grid of rates that begins some octaves higher, or lower."""
+    for table in (tables.pages, tables.hosts, tables.sections, tables.shared):
+        name = "weight" if "weight" in (table.dtype.names or ()) else "pool"
+        table[name] = _merged(table[name], octaves)
+    likelihood = tables.pages["likelihood"].astype(np.float64)
+    shift_rows(likelihood, octaves)
+    tables.pages["likelihood"] = likelihood
+    tables.shared["rate"] *= 2.0**octaves
+    _weigh_again(tables)
+
+
+def _merged(rows: NDArray[Any], octaves: int) -> NDArray[Any]:
+    """Return rows of weights moved by octaves; what falls off an end is added to it."""
+    moved = np.zeros_like(rows)
+    for k in range(OCTAVES):
+        moved[:, min(max(k - octaves, 0), OCTAVES - 1)] += rows[:, k]
+    return moved
+
+
+@compiled
+def _weigh_again(tables: Tables) -> None:
+    """Set the weights of all pages anew."""
+    for page in range(tables.pages.size):
+        if tables.pages["status"][page] != ABSENT:
+            weigh(tables, page, 1.0, bool(tables.pages["counts"][page]))
