@@ -21,7 +21,6 @@ from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.explain import BUDGET, PRICE
 from recrawl.crawler.host_queues import HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.prior_learning import PriorLearning
 from recrawl.crawler.record import Recorder
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
@@ -40,7 +39,7 @@ from recrawl.store.rows import Spent
 LOGGER = logging.getLogger("recrawl.service")
 
 #: Seconds between two runs of each periodic task, by the clock of the crawl...
-EDITS_EVERY, WAKING_EVERY, REFIT_EVERY = 1.0, 60.0, 60.0
+EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
 #: ...and real ones.
 LEASES_EVERY, KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 1.0, 10.0, 5.0, 10.0
 #: How often a request for a lease takes more pages from the frontier if hosts are not free.
@@ -165,7 +164,6 @@ class Scheduler:
             clock.passing,
             visitor.templates,
         )
-        self._learning = PriorLearning(frontier, store)
         self._waking = Waking(frontier, store, settings.budget)
         self._writing = asyncio.Lock()
         #: Pages that are in a queue, on a lease, or being reported.
@@ -459,7 +457,6 @@ class Scheduler:
         for visit in written:
             self.stats.count(visit)
         self._waking.settle(written)
-        self._learning.note(written)
         if self._settings.neighbours:
             self._frontier.note_activity(written)
         await self._discovery.learn(written)
@@ -504,7 +501,6 @@ class Scheduler:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
                 group.create_task(self._every(WAKING_EVERY, self._waking.wake))
-                group.create_task(self._every(REFIT_EVERY, self._learning.refit))
                 group.create_task(self._every(passing(LEASES_EVERY), self._keep_leases))
                 group.create_task(self._every(passing(KEEP_EVERY), self._keep))
                 group.create_task(self._every(passing(PRICE_EVERY), self._publish_price))
