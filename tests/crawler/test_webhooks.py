@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import socket
 import subprocess
 import threading
@@ -9,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -448,3 +450,40 @@ def test_nothing_listens(store: SqliteStore, receiver: Receiver) -> None:
     assert hook.error == "no connection: refused"
     assert hook.failing_since is not None
     assert receiver.received == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_fails_every_change_comes_in_order(
+    store: SqliteStore, receiver: Receiver, seed: int
+) -> None:
+    """Several at once, pages that fail for a while, messages given up and sent again."""
+    rng = random.Random(seed)  # noqa: S311 - a test
+    number = add(store, receiver)
+    limits = SendLimits(connections=3, timeout=600.0, attempts=2)
+    is_well = threading.Event()
+
+    def plan(_message: dict[str, Any]) -> int:
+        return 200 if is_well.is_set() else rng.choice([200, 200, 200, 422, 503])
+
+    receiver.plans["/a"] = plan
+    for hours in range(8):
+        change(store, hours)
+        enough = len(receiver.received) + rng.randrange(1, 8)
+        # With another sender each time, as after a restart.
+        send_until(
+            store,
+            lambda enough=enough: len(receiver.received) >= enough or all_are_sent(store)(),  # type: ignore[misc]
+            limits,
+        )
+        store.webhooks.resend(number)
+    is_well.set()
+
+    def done() -> bool:
+        store.webhooks.resend(number)
+        hook = known(store, number)
+        return all_are_sent(store)() and not hook.failed
+
+    send_until(store, done, limits)
+    accepted = receiver.accepted("/a")
+    assert {one.serial for one in accepted} == set(range(1, 33))
+    check_order(accepted)

@@ -282,13 +282,21 @@ async def _crawl(
         on_start(crawl)
         try:
             async with (
-                _change_hook(settings),
-                _webhooks(settings, access),
+                passing_on_changes(settings, access),
                 beside(crawl, frontier, thread, store),
             ):
                 return await crawl.run(seconds)
         finally:
             parse_pool.close()
+
+
+@asynccontextmanager
+async def passing_on_changes(
+    settings: Settings, access: Callable[[str], Access]
+) -> AsyncIterator[None]:
+    """Run the command for changes, and send them to webhooks, beside the block."""
+    async with _change_hook(settings), _webhooks(settings, access):
+        yield
 
 
 @asynccontextmanager

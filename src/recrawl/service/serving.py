@@ -14,6 +14,7 @@ from recrawl.crawler.build import (
     last_asked,
     load,
     loop_factory,
+    passing_on_changes,
     patience_of,
     retention_of,
     stop_on_signals,
@@ -23,6 +24,7 @@ from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.settings import Settings
+from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
@@ -92,7 +94,7 @@ def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) 
         RecrawlError: The address cannot be used.
     """
     clock = clock or Clock()
-    address = Address.parse(settings.listen)
+    access, address = site_access(settings), Address.parse(settings.listen)
     with (
         SqliteStore.open(settings.store, retention=retention_of(settings)) as store,
         store.lock(),
@@ -104,6 +106,7 @@ def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) 
 
         async def run() -> None:
             async with (
+                passing_on_changes(settings, access),
                 open_scheduler(frontier, store, settings, clock) as (scheduler, thread),
                 open_service(settings, clock, frontier, thread, store, scheduler) as service,
                 answering(service, listener, _names(settings)),

@@ -269,7 +269,7 @@ class Store(Protocol):
         """Write a copy of the store."""
 
     def compact(self) -> tuple[int, int]:
-        """Return unused space to the disk."""
+        """Write the store anew without unused space."""
 
     def unused(self) -> int:
         """Return how much space is not used."""
