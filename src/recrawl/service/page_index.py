@@ -90,6 +90,11 @@ class PageIndex:
             found, list(listed_rows(store, current, next_visits(current, price), every))
         )
 
+    def known_columns(self) -> PageColumns | None:
+        """Return the columns as they were a while ago; None, and not for long, if never read."""
+        self.warm_up()
+        return self._columns
+
     def columns(self, store: SqliteStore) -> PageColumns:
         """Return the columns as they were a while ago; only the first time are they waited for."""
         columns = self._columns

@@ -138,18 +138,19 @@ def _freshness(
 
 def host_freshness(columns: PageColumns, names: list[str], now: int) -> dict[str, float]:
     """Return the expected freshness of each of some hosts that has a copy."""
-    numbers = {name: number for number, name in columns.hosts.items()}
-    has_copy = (columns.last_visit != NO_TIME) & ~np.isnan(columns.shape)
-    fresh = np.zeros(columns.number.size)
-    elapsed = np.maximum(now - columns.last_visit[has_copy], 0) / MICROSECONDS_A_DAY
-    fresh[has_copy] = 1.0 - staleness(columns.shape[has_copy], columns.time[has_copy], elapsed)
-    visited = np.isin(columns.state, VISITED)
+    wanted = set(names)
+    numbers = {number: name for number, name in columns.hosts.items() if name in wanted}
+    rows = np.flatnonzero(np.isin(columns.host, list(numbers)) & np.isin(columns.state, VISITED))
+    shape, time, last = columns.shape[rows], columns.time[rows], columns.last_visit[rows]
+    fresh, has_copy = np.zeros(rows.size), (last != NO_TIME) & ~np.isnan(shape)
+    elapsed = np.maximum(now - last[has_copy], 0) / MICROSECONDS_A_DAY
+    fresh[has_copy] = 1.0 - staleness(shape[has_copy], time[has_copy], elapsed)
+    weight = columns.importance[rows]
     found = {}
-    for name in names:
-        own = visited & (columns.host == numbers.get(name, -1))
-        weight = float(columns.importance[own].sum())
-        if weight > 0.0 and has_copy[own].any():
-            found[name] = float((columns.importance[own] * fresh[own]).sum()) / weight
+    for number, name in numbers.items():
+        own = columns.host[rows] == number
+        if has_copy[own].any() and weight[own].any():
+            found[name] = float(np.average(fresh[own], weights=weight[own]))
     return found
 
 
