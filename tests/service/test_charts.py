@@ -1,5 +1,6 @@
 """The numbers behind charts and differences, against plain versions of them."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,10 @@ from recrawl.service.dashboard import page as page_module
 from recrawl.service.dashboard.charts import rate_bars
 from recrawl.service.dashboard.hosts import host_freshness
 from recrawl.service.dashboard.page import diff_lines
+from recrawl.service.page_index import MIN_AGE, PageIndex
 from recrawl.store.listing import PageColumns
+from recrawl.store.rows import NewPage
+from recrawl.store.sqlite import SqliteStore
 
 NOW = 1_800_000_000_000_000
 
@@ -130,3 +134,18 @@ def test_a_sample_of_pages_stands_for_all(tmp_path: Path, monkeypatch: pytest.Mo
             assert await on.service.plan(budgets) == pytest.approx(whole, rel=1e-6)
 
     run(main())
+
+
+def test_columns_are_read_again_when_they_are_old_and_that_is_cheap(tmp_path: Path) -> None:
+    now = [100.0]
+    with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
+        index = PageIndex(str(tmp_path / "recrawl.db"), now=lambda: now[0])
+        assert index.age == math.inf
+        assert index.columns(store).number.size == 0
+        store.add([NewPage("https://a.example/", "a.example")], at=0)
+        now[0] += MIN_AGE / 2
+        assert index.columns(store).number.size == 0
+        assert index.age == MIN_AGE / 2
+        now[0] += MIN_AGE
+        assert index.columns(store).number.size == 1
+        assert index.age == 0.0

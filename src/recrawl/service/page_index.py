@@ -23,6 +23,8 @@ from recrawl.store.sqlite import SqliteStore
 
 #: Seconds for which the columns are used at least, and how many times as long as reading them took.
 MIN_AGE, AGE_PER_COST = 2.0, 20.0
+#: Seconds that reading them may take for somebody to wait for it.
+CHEAP = 0.05
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class PageIndex:
         self._path = path
         self._now = now
         self._columns: PageColumns | None = None
-        self._until = -math.inf
+        self._until = self._read_at = -math.inf
+        self._cost = 0.0
         self._reading: threading.Thread | None = None
 
     def warm_up(self) -> None:
@@ -96,18 +99,28 @@ class PageIndex:
         return self._columns
 
     def columns(self, store: SqliteStore) -> PageColumns:
-        """Return the columns as they were a while ago; only the first time are they waited for."""
+        """Return the columns, not older than some seconds if that is cheap.
+
+        Where it is not, they are as they were a while ago, and read anew in the background; only
+        the first time are they waited for.
+        """
         columns = self._columns
-        if columns is None:
+        is_old = self._now() >= self._until
+        if columns is None or (is_old and self._cost <= CHEAP):
             columns = self._read(store)
         self.warm_up()
         return columns
 
+    @property
+    def age(self) -> float:
+        """Seconds since the columns were read; infinity if they never were."""
+        return self._now() - self._read_at
+
     def _read(self, store: SqliteStore) -> PageColumns:
         began = self._now()
         self._columns = columns = store.page_columns()
-        cost = self._now() - began
-        self._until = began + cost + max(MIN_AGE, AGE_PER_COST * cost)
+        self._read_at, self._cost = began, self._now() - began
+        self._until = began + self._cost + max(MIN_AGE, AGE_PER_COST * self._cost)
         return columns
 
     def _read_beside(self) -> None:

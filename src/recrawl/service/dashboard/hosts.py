@@ -133,7 +133,10 @@ def parts_of(host: HostCounts, fresh: float) -> list[tuple[str, str, int, float,
 def _freshness(
     store: SqliteStore, service: Service, names: list[str], now: int
 ) -> dict[str, float]:
-    return host_freshness(service.index.columns(store), names, now)
+    columns = service.index.columns(store)
+    # As of when they were read: since then, other copies have been made.
+    since = round(service.clock.passing(service.index.age) * 1e6)
+    return host_freshness(columns, names, now - since)
 
 
 def host_freshness(columns: PageColumns, names: list[str], now: int) -> dict[str, float]:
