@@ -25,6 +25,8 @@ router = APIRouter(
 
 PAGE_SIZE = 25
 MAX_SITEMAPS = 50
+#: Characters of a robots.txt that are shown.
+MAX_ROBOTS = 4_000
 MAX_TEXT, MAX_OFFSET = 1_000, 10**9
 
 
@@ -77,6 +79,7 @@ async def hosts(
         text=text,
         sitemaps=sitemaps[:MAX_SITEMAPS],
         more_sitemaps=max(len(sitemaps) - MAX_SITEMAPS, 0),
+        max_robots=MAX_ROBOTS,
         failing=sum(map(_is_failing, sitemaps)),
         now=now,
     )
