@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from benchmarks.page_server import PAGES as SERVED
 from benchmarks.page_server import page_server
 from benchmarks.report import Figure, best_time, markdown, write_section
 from recrawl.store.rows import NewPage
@@ -211,9 +212,8 @@ def cpu_of_crawls(folder: Path) -> tuple[float, float]:
 
 
 def _cpu_of_crawl(store: Path, address: str, *, serves: bool) -> float:
-    pages = VISITS_PER_SECOND * SECONDS
     with SqliteStore.open(store, create=True) as opened:
-        opened.add((NewPage(f"{address}/{n}", "127.0.0.1") for n in range(pages)), at=0)
+        opened.add((NewPage(f"{address}/{n}", "127.0.0.1") for n in range(SERVED)), at=0)
     settings = {
         "budget": f"{VISITS_PER_SECOND}/s",
         "host_delay": "0s",
@@ -221,31 +221,33 @@ def _cpu_of_crawl(store: Path, address: str, *, serves: bool) -> float:
         "allow_private": "true",
         "parse_processes": "1",
     }
-    command = f"run --for {SECONDS}s --format json"
-    if not serves:
-        environ = os.environ | {f"RECRAWL_{name.upper()}": one for name, one in settings.items()}
-        arguments = [*command.split(), "--store", str(store)]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "recrawl", *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environ,
-        )
-        used = _wait(process)
-    else:
+    command = "run --format json"
+    if serves:
         with started(store, f"{command} --serve", **settings) as server:
             looking = threading.Thread(target=_look, args=(server,), daemon=True)
             looking.start()
-            used = _wait(server.process)
+            return _cpu_per_visit(store, server.process.pid)
+    environ = os.environ | {f"RECRAWL_{name.upper()}": one for name, one in settings.items()}
+    with subprocess.Popen(
+        [sys.executable, "-m", "recrawl", *command.split(), "--store", str(store)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environ,
+    ) as process:
+        try:
+            return _cpu_per_visit(store, process.pid)
+        finally:
+            process.terminate()
+
+
+def _cpu_per_visit(store: Path, pid: int) -> float:
+    """Return the milliseconds of CPU a visit takes, once a crawl is under way."""
     with SqliteStore.open(store) as opened:
-        return 1e3 * used / opened.totals().visits
-
-
-def _wait(process: Any) -> float:  # noqa: ANN401 - of text or not
-    """Wait for a program; return the seconds of CPU that it used, with all it started."""
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return used.ru_utime + used.ru_stime
+        while (first := opened.totals().visits) < VISITS_PER_SECOND:
+            time.sleep(0.05)
+        before = _cpu(pid)
+        time.sleep(SECONDS)
+        return 1e3 * (_cpu(pid) - before) / (opened.totals().visits - first)
 
 
 def _look(server: Server) -> None:

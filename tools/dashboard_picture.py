@@ -19,7 +19,6 @@ ARGUMENTS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
     "--disable-background-networking --disable-component-update --disable-sync"
 ).split()
-COLOURS = 128
 
 
 def main() -> None:
@@ -31,7 +30,7 @@ def main() -> None:
     parser.add_argument("--path", default="/")
     parser.add_argument("--seconds", type=float, default=150.0, help="how long the demo has run")
     parser.add_argument("--width", type=int, default=1180)
-    parser.add_argument("--height", type=int, default=900)
+    parser.add_argument("--height", type=int, default=930)
     parser.add_argument("--dark", action="store_true")
     given = parser.parse_args()
     command = [sys.executable, "-m", "recrawl", "demo", "--serve"]
@@ -65,8 +64,7 @@ def _take(link: str, given: argparse.Namespace) -> None:
         page.screenshot(path=given.to)
         browser.close()
     with Image.open(given.to) as taken:
-        # A few colours are enough, and a third of the bytes.
-        small = taken.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        small = taken.convert("RGB")
     small.save(given.to, optimize=True)
 
 

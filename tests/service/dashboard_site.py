@@ -62,6 +62,7 @@ def fill(path: str, at: int) -> None:
         _end(store, BROKEN, at - HOUR, Outcome.FAILED, error=f"no answer {EVIL}")
         _end(store, REFUSED, at - HOUR, Outcome.FAILED, reason=f"refused {EVIL}")
         store.remember_robots(RobotsText("https://b.example", 500, "", at, at, f"bad {EVIL}"))
+        store.remember_robots(RobotsText("https://a.example", 200, f"User-agent: *\n{EVIL}", at))
         store.add_sitemap("https://a.example/sitemap.xml")
         store.note_sitemap(
             SitemapFile("https://a.example/sitemap.xml", at, error=f"not XML {EVIL}", failures=2)

@@ -331,6 +331,7 @@ def test_hosts_say_how_they_are(tmp_path: Path) -> None:
             assert "7 s" in page
             assert "probably fresh" in page
             assert "not XML" in page
+            assert "User-agent: *" in page
             only = await browser.show("/hosts?text=B.EXAMPLE")
             assert "a.example" not in only
             assert "1 host<" in only

@@ -140,6 +140,7 @@ def select_rows(
     *,
     among: Ints | None = None,
     offset: int = 0,
+    by_url: Ints | None = None,
 ) -> tuple[int, Ints]:
     """Return how many pages match, and the rows of those that were asked for, in order.
 
@@ -151,13 +152,18 @@ def select_rows(
         now: The present, in microseconds.
         among: Only pages with these numbers; None for all.
         offset: How many pages to leave out at the beginning.
+        by_url: The numbers of all pages in order of URL, where they are known already.
     """
     errors = _errors(store, pages) if wanted.error is not None or wanted.order == "error" else {}
     rows = np.flatnonzero(_matching(pages, wanted, due, errors, now))
     if among is not None:
         rows = rows[np.isin(pages.number[rows], among)]
     end = rows.size if wanted.limit is None else min(offset + wanted.limit, rows.size)
-    keys = _keys(store, pages, wanted.order, due, errors, rows)
+    if wanted.order == "url":
+        by_url = store.numbers_by_url() if by_url is None else by_url
+        keys: Floats | None = _ranks_in(by_url, pages.number[rows])
+    else:
+        keys = _keys(pages, wanted.order, due, errors, rows)
     return rows.size, _first(rows, keys, end, reverse=wanted.reverse)[offset:]
 
 
@@ -234,8 +240,14 @@ def _matching(
     return matches
 
 
+def _ranks_in(by_url: Ints, numbers: Ints) -> Floats:
+    """Return the ranks of pages in an order; NaN for those that are not in it."""
+    ranks = np.full(max(int(by_url.max(initial=-1)), int(numbers.max(initial=-1))) + 1, np.nan)
+    ranks[by_url] = np.arange(by_url.size)
+    return ranks[numbers]
+
+
 def _keys(
-    store: SqliteStore,
     pages: PageColumns,
     order: str,
     due: Floats,
@@ -245,13 +257,6 @@ def _keys(
     """Return what to sort rows by, NaN where it is unknown; None for as they were added."""
     if order == "added":
         return None
-    if order == "url":
-        rank_of = np.full(int(pages.number.max(initial=-1)) + 1, np.nan)
-        # Numbers of pages that were added since the columns were read are left out.
-        by_url = store.numbers_by_url()
-        by_url = by_url[by_url < rank_of.size]
-        rank_of[by_url] = np.arange(by_url.size)
-        return rank_of[pages.number[rows]]
     if order == "host":
         return _ranks(pages.hosts, pages.host[rows])
     if order == "error":

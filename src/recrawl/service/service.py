@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Concatenate, ParamSpec, TypeVar, final
 
+import numpy as np
+
 from recrawl.allocation.curve import freshness_curve
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
@@ -43,6 +45,8 @@ HOUR = 3_600_000_000
 DAY = 24 * HOUR
 #: Real seconds between two looks for new changes.
 POLL_SECONDS = 0.25
+#: Pages that a plan is made of; of more, a sample stands for all.
+MAX_PLANNED = 50_000
 #: Where a reader of changes begins that knows nothing.
 START = "start"
 #: Evidence leaves at least this share of the chance of being fresh.
@@ -118,6 +122,7 @@ class Service:
     Attributes:
         stats: Counts of the crawl, or of what others reported.
         crawls: Whether this process fetches pages itself.
+        began: When the process began, in microseconds.
         tokens: Who may use the service.
         sessions: Browsers that have logged in.
         failed: Failed logins.
@@ -150,7 +155,7 @@ class Service:
         self._writer = writer
         self._store = store
         self._reader = reader
-        self._began = clock.now()
+        self.began = clock.now()
         self._looked_at, self._newest_serial = float("-inf"), 0
         self._kept_up: KeepingUp | None = None
         self._keeping_up_cost = CostShare(MAX_COST_SHARE)
@@ -180,7 +185,7 @@ class Service:
         price = self.price
         return ServiceStatus(
             now=now,
-            began=self._began,
+            began=self.began,
             crawls=self.crawls,
             budget=self.stats.budget,
             pages=len(self.frontier),
@@ -297,7 +302,9 @@ class Service:
     async def plan(self, budgets: Sequence[float]) -> list[float]:
         """Return the freshness that budgets would lead to, by what is believed now.
 
-        Visits are at regular times, as far as that is worth it; limits of hosts are left out.
+        Visits are at regular times, as far as that is worth it; limits of hosts are left out. Of
+        very many pages, a sample stands for all: the freshness is right within some tenths of a
+        percent.
 
         Args:
             budgets: Requests per day.
@@ -306,13 +313,20 @@ class Service:
         pages = frontier.all_pages()
         if not pages.size:
             return [1.0] * len(budgets)
+        share = min(MAX_PLANNED / pages.size, 1.0)
+        if share < 1.0:
+            pages = np.random.default_rng(0).choice(pages, MAX_PLANNED, replace=False)
         shape, days_seen = frontier.belief(pages).columns(pages.size)
         rate, importance = shape / days_seen, frontier.importance(pages)
         importance[importance < MIN_IMPORTANCE] = 0.0
         if not importance.any():
             return [1.0] * len(budgets)
         curve = await asyncio.to_thread(
-            freshness_curve, rate, list(budgets), importance=importance, visits="periodic"
+            freshness_curve,
+            rate,
+            [share * budget for budget in budgets],
+            importance=importance,
+            visits="periodic",
         )
         return [float(fresh) for fresh in curve]
 

@@ -112,6 +112,7 @@ def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) 
                 answering(service, listener, _names(settings)),
             ):
                 stop_on_signals(scheduler)
+                service.index.warm_up()
                 on_start(_started(service, listener.getsockname()[1], address, token))
                 await scheduler.run()
 
@@ -134,6 +135,7 @@ def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None 
                 open_service(settings, clock, frontier, thread, store, crawl) as service,
                 answering(service, listener, _names(settings)),
             ):
+                service.index.warm_up()
                 on_start(_started(service, listener.getsockname()[1], address, token))
                 yield
 

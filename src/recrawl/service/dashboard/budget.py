@@ -27,7 +27,7 @@ MAX_TEXT = 40
 MULTIPLES = ((0.5, "Half the budget"), (2.0, "Twice the budget"), (10.0, "Ten times the budget"))
 QUESTION = "Your question"
 #: The curve spans a hundredth to thirty times the budget.
-BELOW, ABOVE, PER_DECADE = -2.0, 1.5, 6
+BELOW, ABOVE, PER_DECADE = -2.0, 1.5, 4
 DONE = "The budget is changed, until the process ends; the settings are as they were."
 
 

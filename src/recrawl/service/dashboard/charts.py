@@ -111,8 +111,10 @@ def marks(rates: Floats) -> list[tuple[float, str]]:
     return [(mark, format_rate(mark)) for mark in MARKS if rates[0] <= mark <= rates[-1]]
 
 
-def rate_bars(columns: PageColumns) -> dict[str, Any] | None:
-    """Return how many pages change how often, in ranges of rates; None if nothing is believed."""
+def rate_bars(columns: PageColumns | None) -> dict[str, Any] | None:
+    """Return how many pages change how often, in ranges of rates; None if nothing is known."""
+    if columns is None:
+        return None
     known = ~np.isnan(columns.shape) & np.isin(columns.state, VISITED)
     if not known.any():
         return None

@@ -25,6 +25,8 @@ router = APIRouter(
 
 PAGE_SIZE = 25
 MAX_SITEMAPS = 50
+#: Characters of a robots.txt that are shown.
+MAX_ROBOTS = 4_000
 MAX_TEXT, MAX_OFFSET = 1_000, 10**9
 
 
@@ -77,6 +79,7 @@ async def hosts(
         text=text,
         sitemaps=sitemaps[:MAX_SITEMAPS],
         more_sitemaps=max(len(sitemaps) - MAX_SITEMAPS, 0),
+        max_robots=MAX_ROBOTS,
         failing=sum(map(_is_failing, sitemaps)),
         now=now,
     )
@@ -133,23 +136,27 @@ def parts_of(host: HostCounts, fresh: float) -> list[tuple[str, str, int, float,
 def _freshness(
     store: SqliteStore, service: Service, names: list[str], now: int
 ) -> dict[str, float]:
-    return host_freshness(service.index.columns(store), names, now)
+    columns = service.index.columns(store)
+    # As of when they were read: since then, other copies have been made.
+    since = round(service.clock.passing(service.index.age) * 1e6)
+    return host_freshness(columns, names, now - since)
 
 
 def host_freshness(columns: PageColumns, names: list[str], now: int) -> dict[str, float]:
     """Return the expected freshness of each of some hosts that has a copy."""
-    numbers = {name: number for number, name in columns.hosts.items()}
-    has_copy = (columns.last_visit != NO_TIME) & ~np.isnan(columns.shape)
-    fresh = np.zeros(columns.number.size)
-    elapsed = np.maximum(now - columns.last_visit[has_copy], 0) / MICROSECONDS_A_DAY
-    fresh[has_copy] = 1.0 - staleness(columns.shape[has_copy], columns.time[has_copy], elapsed)
-    visited = np.isin(columns.state, VISITED)
+    wanted = set(names)
+    numbers = {number: name for number, name in columns.hosts.items() if name in wanted}
+    rows = np.flatnonzero(np.isin(columns.host, list(numbers)) & np.isin(columns.state, VISITED))
+    shape, time, last = columns.shape[rows], columns.time[rows], columns.last_visit[rows]
+    fresh, has_copy = np.zeros(rows.size), (last != NO_TIME) & ~np.isnan(shape)
+    elapsed = np.maximum(now - last[has_copy], 0) / MICROSECONDS_A_DAY
+    fresh[has_copy] = 1.0 - staleness(shape[has_copy], time[has_copy], elapsed)
+    weight = columns.importance[rows]
     found = {}
-    for name in names:
-        own = visited & (columns.host == numbers.get(name, -1))
-        weight = float(columns.importance[own].sum())
-        if weight > 0.0 and has_copy[own].any():
-            found[name] = float((columns.importance[own] * fresh[own]).sum()) / weight
+    for number, name in numbers.items():
+        own = columns.host[rows] == number
+        if has_copy[own].any() and weight[own].any():
+            found[name] = float(np.average(fresh[own], weights=weight[own]))
     return found
 
 

@@ -81,12 +81,13 @@ const Charts = (() => {
   // From counts so far to rates, each on top of those before it.
   const rates = (columns) => {
     const [at, , changed, unchanged, failed] = columns.columns;
-    const rows = [changed, unchanged, failed].map((count) =>
-      at.map((_, i) => (i ? Math.max(count[i] - count[i - 1], 0) / Math.max(at[i] - at[i - 1], 1e-6) : null)),
-    );
-    const onTop = rows.map((_, level) =>
-      at.map((_, i) => (i ? rows.slice(0, level + 1).reduce((sum, row) => sum + row[i], 0) : null)),
-    );
+    const rows = [changed, unchanged, failed].map((count) => {
+      const found = at.map((_, i) => Math.max(count[i] - count[i - 1], 0) / Math.max(at[i] - at[i - 1], 1e-6));
+      // Before the first sample nothing is known; a bar ends where its sample was taken.
+      found[0] = found[1] ?? 0;
+      return found;
+    });
+    const onTop = rows.map((_, level) => at.map((_, i) => rows.slice(0, level + 1).reduce((sum, row) => sum + row[i], 0)));
     return { at, onTop };
   };
 

@@ -132,6 +132,9 @@ if (isLive) {
       if (text !== undefined && place.textContent !== text) place.textContent = text;
       if (place.dataset.liveKey) place.dataset.key = texts[place.dataset.liveKey];
     }
+    for (const bar of document.querySelectorAll("[data-live-width]")) {
+      bar.setAttribute("width", texts[bar.dataset.liveWidth]);
+    }
     Charts.add(sample);
   });
   source.addEventListener("changes", (event) => {

@@ -1,0 +1,104 @@
+"""One process that serves: where it listens, and a crawl that answers while it runs."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acceptance import program
+from service.served import settings_in
+from site_server import Site, page_about, serving
+
+from recrawl.errors import ArgumentError, RecrawlError, SettingsError
+from recrawl.service.auth import Access, add_token
+from recrawl.service.listening import Address, bound, names_of
+from recrawl.service.serving import first_token
+from recrawl.store.sqlite import SqliteStore
+
+
+@pytest.mark.parametrize("text", ["8321", "localhost", ":8321", "a:b", "a:70000", "a:-1", ""])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentError, match="is not an address and a port"):
+        Address.parse(text)
+
+
+def test_which_addresses_only_this_machine_can_reach() -> None:
+    loopback = ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"]
+    others = ["0.0.0.0:1", "[::]:1", "192.168.1.1:1", "crawl.example:1"]
+    assert all(Address.parse(text).is_loopback for text in loopback)
+    assert not any(Address.parse(text).is_loopback for text in others)
+    assert "[::]" in names_of(Address.parse("[::]:1"), [])
+
+
+def test_an_address_in_use_is_a_sentence() -> None:
+    with bound(Address("127.0.0.1", 0)) as first:
+        port = first.getsockname()[1]
+        with (
+            pytest.raises(RecrawlError, match="--listen sets another"),
+            bound(Address("127.0.0.1", port)),
+        ):
+            pass
+
+
+def test_others_can_reach_it_only_once_there_is_a_token(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, listen="0.0.0.0:8321")
+    with SqliteStore.open(settings.store, create=True) as store:
+        with pytest.raises(SettingsError, match="there is no token"):
+            first_token(settings, 0)
+        assert store.service.tokens() == []
+        add_token(store.service, "mine", Access.READ, 0)
+        assert first_token(settings, 0) is None
+
+
+def test_the_first_start_makes_a_token(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    with SqliteStore.open(settings.store, create=True) as store:
+        made = first_token(settings, 0)
+        assert made is not None
+        assert [token.access for token in store.service.tokens()] == ["admin"]
+        assert first_token(settings, 0) is None
+
+
+def test_a_crawl_answers_while_it_runs(tmp_path: Path) -> None:
+    store = tmp_path / "recrawl.db"
+    site = Site({f"/{n}": page_about(f"This is page {n}.") for n in range(5)})
+    settings = {"allow_private": "true", "budget": "100/s", "host_delay": "0s"}
+    settings |= {"listen": "127.0.0.1:0", "contact": "https://example.org/bot"}
+    with serving(site):
+        program.add(store, [f"{site.url}/{n}" for n in range(5)])
+        command = ("run", "--serve", "--store", str(store), "--format", "json")
+        with program.start(*command, settings=settings) as process:
+            assert process.stdout is not None
+            shown = "".join(process.stdout.readline() for _ in range(2))
+            url, token = re.search(r"http://\S+", shown), re.search(r"rcrl_\S+", shown)
+            assert url is not None, shown
+            assert token is not None, shown
+
+            def ask(path: str, body: object = None) -> Any:  # noqa: ANN401 - as JSON has it
+                headers = {"Authorization": f"Bearer {token[0]}"}
+                headers |= {"Content-Type": "application/json"}
+                sent = None if body is None else json.dumps(body).encode()
+                asked = urllib.request.Request(url[0] + path, sent, headers)  # noqa: S310
+                with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: S310
+                    return json.load(answer)
+
+            found, cursor = [], "0"
+            while len(found) < 5:
+                changes = ask(f"/api/v1/changes?since={cursor}&wait=30")
+                cursor = changes["cursor"]
+                found += [change["kind"] for change in changes["changes"]]
+            assert found == ["new"] * 5
+            assert ask("/api/v1/status")["crawls"] is True
+            added = ask("/api/v1/pages", {"pages": [{"url": f"{site.url}/0?again"}]})
+            assert added["new"] == 1
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                ask("/api/v1/leases", {})
+            assert refused.value.code == 409
+            refused.value.close()
+            process.terminate()
+            process.communicate(timeout=program.HANGS)
+    assert process.returncode == 0
+    program.check(store)
