@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.content import html
 from recrawl.content.html import MAX_BYTES, in_utf8, is_parsable
 from recrawl.content.masking import is_random, steady_text
 from recrawl.content.reader import Reader
@@ -45,14 +46,14 @@ def test_the_modes() -> None:
         *("Pea soup", "Bean soup", "Send", "© Soups"),
         *("\x02/", "\x02/a", "\x02/b", "\x02/how Boiling", "\x02/x", "\x02/y"),
     ]
-    assert read["main/3"] == [
+    assert read["main/4"] == [
         "Leek soup",
         "Leeks are cut and boiled, as described here.",
         "\x02/how Boiling",
     ]
-    assert len(read["bytes/3"]) == 1
-    assert read["selector/3:p, a"][:3] == ["Home", "A", "B"]
-    assert "Leeks are cut and boiled, as described here." in read["selector/3:p, a"]
+    assert len(read["bytes/4"]) == 1
+    assert read["selector/4:p, a"][:3] == ["Home", "A", "B"]
+    assert "Leeks are cut and boiled, as described here." in read["selector/4:p, a"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_a_selector_reads_inline_elements_once_each() -> None:
     )
     assert Reader("selector", ".price").read(page.encode()).texts == ("12 €", "a b")
     several = Reader("selector", ["h1", ".price"])
-    assert several.kind == "selector/3:h1, .price"
+    assert several.kind == "selector/4:h1, .price"
     assert several.read(f"<h1>T</h1>{page}".encode()).texts == ("T", "12 €", "a b")
     assert Reader("selector", "#none").read(page.encode()).texts == ()
 
@@ -375,3 +376,18 @@ def test_a_short_body_is_its_own_beginning() -> None:
         body = bytes([0x80]) * size
         assert Reader().beginning(body, "text/html") == body
     assert len(Reader().beginning(bytes([0x80]) * 2 * MAX_BYTES, "text/html")) <= MAX_BYTES + 4
+
+
+@given(st.text(alphabet="<>/ab =\"'\n!-", max_size=120))
+def test_no_tag_with_many_attributes_escapes_the_quick_check(text: str) -> None:
+    """A plain search through all tags finds none that the search for doubtful ones does not."""
+    page = text.encode()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"_LONG": 8, "_MAX_ATTRIBUTES": 2, "_LARGE": 0}.items():
+            patch.setattr(html, name, value)
+        tags = [tag for tag in html._WHOLE_TAG.findall(page) if tag[1:2] != b"!"]  # noqa: SLF001
+        has_huge = any(
+            len(tag) > 8 and len(html._ATTRIBUTE.findall(tag)) > 2  # noqa: SLF001
+            for tag in tags
+        )
+        assert not (has_huge and is_parsable(page))

@@ -243,15 +243,16 @@ def _nests_deeply(tags: list[bytes]) -> bool:
     An end tag closes an element of its own name only: one that closes nothing must not hide an
     element that stays open.
     """
-    still_open = dict[bytes, int]()
+    steps = {
+        tag: (name.lstrip(b"/"), -1 if name[:1] == b"/" else 1)
+        for tag in set(tags)
+        if (name := tag.lower()) not in _FLAT
+    }
+    still_open = dict.fromkeys((name for name, _ in steps.values()), 0)
     depth = reopened = 0
     max_reopened = _MAX_REOPENED // (len(tags) + 1)
-    for tag in map(bytes.lower, tags):
-        if tag in _FLAT:
-            continue
-        name = tag.lstrip(b"/")
-        already = still_open.get(name, 0)
-        step = -1 if tag[:1] == b"/" else 1
+    for name, step in [steps[tag] for tag in tags if tag in steps]:
+        already = still_open[name]
         if already + step < 0:
             continue
         still_open[name] = already + step

@@ -33,7 +33,7 @@ _LINK = "\x02"
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
 #: Tags and lines that are remembered, each of at most so many characters.
-_REMEMBERED, _MAX_LENGTH = 8_192, 300
+_REMEMBERED, _MAX_LENGTH = 16_384, 300
 
 _Value = TypeVar("_Value")
 
@@ -213,7 +213,10 @@ def _read_tag(raw: str) -> _Tag:
     role = _attribute(raw, ' role="')
     name = tag if not id_ or _HAS_DIGIT(id_) else f"{tag}#{id_}"
     if classes:
-        name += "".join(sorted(f".{one}" for one in classes.split() if not _HAS_DIGIT(one)))
+        steady = classes.split()
+        if _HAS_DIGIT(classes):
+            steady = [one for one in steady if not _HAS_DIGIT(one)]
+        name += "".join(sorted(f".{one}" for one in steady))
     if role:
         name += f"@{role}"
     if WATCHED in raw:
