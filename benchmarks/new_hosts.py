@@ -84,7 +84,11 @@ def _crawl_here(delay: float, connections: int, seconds: float) -> list[tuple[fl
         samples.append(((stats.now - stats.began) / 1e6, stats.visits))
 
     with tempfile.TemporaryDirectory() as folder:
-        settings: dict[str, Any] = {"host_delay": f"{delay}s", "connections": connections}
+        settings: dict[str, Any] = {
+            "host_delay": f"{delay}s",
+            "connections": connections,
+            "min_interval": "0s",
+        }
         path = Path(folder) / "recrawl.db"
         with Crawler(path, budget="10000M/day", allow_private=True, **settings) as crawler:
             crawler.add(

@@ -32,6 +32,7 @@ budget = "5/s"
 host_delay = "0s"
 sitemap_interval = "2s"
 allow_private = true
+min_interval = "0s"
 """
 OF_ITS_OWN = """
 [host."HOST"]

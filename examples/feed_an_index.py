@@ -80,6 +80,7 @@ settings: dict[str, Any] = {
     "budget": "50/s",
     "host_delay": "0s",
     "allow_private": True,
+    "min_interval": "0s",
     "gone_after": 1,
     "gone_after_time": "0s",
 }

@@ -31,9 +31,10 @@ _OFTEN = (
 
 
 def environ(settings: dict[str, str]) -> dict[str, str]:
-    """Return an environment with these settings, and none from outside."""
+    """Return an environment with these settings, in which pages may be visited often."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith("RECRAWL_")}
-    return usual | {f"RECRAWL_{name.upper()}": value for name, value in settings.items()}
+    often = {"RECRAWL_MIN_INTERVAL": "0s", "RECRAWL_SPEND": "all"}
+    return usual | often | {f"RECRAWL_{name.upper()}": value for name, value in settings.items()}
 
 
 def start(

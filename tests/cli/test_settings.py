@@ -91,7 +91,7 @@ def test_what_applies_to_a_url_is_shown_with_where_it_was_set_and_without_secret
         "auth": ("••••", f"recrawl.toml, {host}"),
         "proxy": ("http://••••@proxy.example:3128", "recrawl.toml"),
         "importance": ("1", "default"),
-        "min_interval": ("0s", "default"),
+        "min_interval": ("10m", "default"),
         "max_interval": ("50ms", f"recrawl.toml, {pattern}"),
     }
     monkeypatch.setenv("RECRAWL_MAX_INTERVAL", "7d")

@@ -34,6 +34,8 @@ def crawler_of(folder: Path, **settings: Any) -> Crawler:  # noqa: ANN401
         "host_delay": "0s",
         "host_connections": 4,
         "allow_private": True,
+        "min_interval": "0s",
+        "spend": "all",
     }
     return Crawler(folder / "recrawl.db", **(usual | settings))
 

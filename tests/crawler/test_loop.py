@@ -27,6 +27,7 @@ from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import GRACE
+from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.hosts import host_of
@@ -482,6 +483,25 @@ def test_new_hosts_are_prepared_without_connections() -> None:
     crawl(web, store, settings_of(budget=1_000 * PER_SECOND), seconds=10.0)
     assert len({visit.page.url for visit in store.log}) == len(urls)
     assert web.max_in_flight.total() > 0
+
+
+def test_unchanged_pages_are_visited_once_in_ten_minutes_however_large_the_budget() -> None:
+    store = MemoryStore(*urls(A, 2))
+    web = FakeWeb(dict.fromkeys(urls(A, 2), TEXT))
+    usual = Settings()
+    settings = settings_of(
+        budget=1_000 * PER_SECOND,
+        min_interval=usual.min_interval,
+        slack=usual.slack,
+        spend=usual.spend,
+    )
+    stats = crawl(web, store, settings, seconds=3_660.0, speed=60.0)
+    for url in urls(A, 2):
+        times = web.times(url)
+        assert 2 <= len(times) <= 7
+        # A second of the loop is a minute.
+        assert all(later - before >= 10.0 for before, later in itertools.pairwise(times))
+    assert stats.budget_used < 1e-3
 
 
 # What goes on between visits, and between runs

@@ -9,7 +9,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ class Settings:
         "", PROXY, "Proxy for all requests: its URL, or env:NAME or file:PATH, which hold it."
     )
     min_interval: float = setting(
-        "0s", DURATION, "Minimum time between two visits to a page.", minimum=0, maximum="10000y"
+        "10m", DURATION, "Minimum time between two visits to a page.", minimum=0, maximum="10000y"
     )
     max_interval: float = setting(
         "0s",
@@ -459,6 +459,9 @@ def _consistent(settings: Settings) -> Settings:
         raise SettingsError(
             f"on_change: a quotation mark is missing in {quoted(settings.on_change)}"
         ) from None
+    if 0.0 < settings.max_interval < settings.min_interval == Settings.min_interval:
+        # The default gives way to what is set.
+        return replace(settings, min_interval=settings.max_interval)
     check_intervals(settings.min_interval, settings.max_interval, "")
     return settings
 

@@ -205,6 +205,9 @@ def _merged(sections: list[Section], settings: "Settings", overridden: frozenset
         values |= own
         set_by |= dict.fromkeys(own, section.title)
     low, high = values["min_interval"], values["max_interval"]
+    if "min_interval" not in set_by and low == type(settings).min_interval and high > 0.0:
+        # The default gives way to what is set.
+        low = values["min_interval"] = min(low, high)
     # Of two that do not fit together, from different tables, the lower limit on visits stands.
     values["max_interval"] = max(low, high) if high > 0.0 else 0.0
     return Site(**values, set_by=set_by)

@@ -176,6 +176,7 @@ def _settings(store: str | os.PathLike[str], visits_per_second: float) -> Settin
         host_delay=0.0,
         host_connections=HOST_CONNECTIONS,
         allow_private=True,
+        min_interval=0.0,
     )
 
 
