@@ -85,7 +85,8 @@ def test_a_crawl_answers_while_it_runs(tmp_path: Path) -> None:
                 with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: S310
                     return json.load(answer)
 
-            found, cursor = [], "0"
+            found: list[str] = []
+            cursor = "0"
             while len(found) < 5:
                 changes = ask(f"/api/v1/changes?since={cursor}&wait=30")
                 cursor = changes["cursor"]
