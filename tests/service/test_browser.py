@@ -184,6 +184,7 @@ def test_changes_stream_pause_and_show_what_changed(chromium: Any, demo: Demo) -
         first = page.text_content(".change .url")
         until(page, "waiting.length > 0")
         assert page.text_content(".change .url") == first
+        until(page, "document.querySelector('.changes').textContent.includes(' s ago')")
         details = page.locator("details.more").first
         details.locator("summary").press("Enter")
         details.locator(".diff").wait_for()

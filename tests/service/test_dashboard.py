@@ -275,8 +275,8 @@ def test_a_page_shows_its_visits_what_is_believed_and_what_changed(tmp_path: Pat
             # The most likely logarithm of a Gamma rate is that of its mean.
             peak = believed["x"][believed["density"].index(1.0)]
             assert peak == pytest.approx(2.0, rel=0.05)
-            assert "<mark>3</mark>" in page
-            assert "<mark>2</mark>" in page
+            assert "<mark>3 </mark>" in page
+            assert "<mark>2 </mark>" in page
             assert "current" in page
             never = await browser.show(f"/page?url={NEW}")
             assert "Not visited yet." in never
@@ -293,9 +293,9 @@ def test_changes_come_with_their_differences(tmp_path: Path) -> None:
             assert len(links) == 3
             fragment = await browser.show(links[0].replace("/page?", "/diff?"))
             assert "<html" not in fragment
-            assert "<mark>3</mark>" in fragment
+            assert "<mark>3 </mark>" in fragment
             whole = await browser.show(links[0])
-            assert "<mark>3</mark>" in whole
+            assert "<mark>3 </mark>" in whole
             old = re.sub("before=[0-9a-f]+", "before=" + "0" * 32, links[0])
             assert "no longer kept" in await browser.show(old)
             kinds = re.findall(r"badge kind-(\w+)", page)

@@ -141,7 +141,7 @@ def _found(page: Page, response: Response, report: Report) -> Visit:
         outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
     validators = _validators(response)
     after = visited_page(page, response, outcome, validators, 0, page.body)
-    if now is not None:
+    if now is not None and now != known:
         after = replace(after, fingerprint=now)
     return _visit(page, after, outcome, response, validators)
 

@@ -53,8 +53,8 @@ START = "start"
 MIN_KEEP = 1e-12
 #: Pages that count less than this do not count in a plan.
 MIN_IMPORTANCE = 1e-100
-#: The share of the time that adding up what is due may take.
-MAX_COST_SHARE = 0.01
+#: The share of the time that adding up what is due, and counting what there is, may take each.
+MAX_COST_SHARE = 0.002
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,8 @@ class Service:
         self._looked_at, self._newest_serial = float("-inf"), 0
         self._kept_up: KeepingUp | None = None
         self._keeping_up_cost = CostShare(MAX_COST_SHARE)
+        self._totals: tuple[Totals, Trouble] | None = None
+        self._totals_cost = CostShare(MAX_COST_SHARE)
 
     # Reading
 
@@ -177,11 +179,8 @@ class Service:
         """Return what there is, what is being done, and whether it keeps up."""
         self.refresh_stats()
         now = self.clock.now()
-
-        def read(store: SqliteStore) -> tuple[Totals, Trouble, Spending]:
-            return store.totals(), store.trouble(), store.spent(now - DAY + HOUR)
-
-        totals, trouble, last_day = await self._reader.call(read)
+        last_day = await self._reader.call(SqliteStore.spent, now - DAY + HOUR)
+        totals, trouble = await self._counted()
         price = self.price
         return ServiceStatus(
             now=now,
@@ -196,6 +195,19 @@ class Service:
             last_day=last_day,
             stats=self.stats,
         )
+
+    async def _counted(self) -> tuple[Totals, Trouble]:
+        """Return what the store holds; with millions of pages, as of a while ago."""
+        began = time.monotonic()
+        if self._totals is None or self._totals_cost.is_due(began):
+
+            def read(store: SqliteStore) -> tuple[Totals, Trouble]:
+                return store.totals(), store.trouble()
+
+            self._totals = await self._reader.call(read)
+            ended = time.monotonic()
+            self._totals_cost.spend(ended, ended - began)
+        return self._totals
 
     def keeping_up(self) -> KeepingUp:
         """Return whether visits come when they are due; with millions of pages, a while ago."""

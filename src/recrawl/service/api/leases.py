@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Response
 
 from recrawl.service.api.needs import TheService, TheUser, needs
 from recrawl.service.auth import Access
@@ -35,17 +35,24 @@ async def list_leases(service: TheService) -> LeasesOut:
     return LeasesOut.of(service.leases)
 
 
-@router.post("/leases", dependencies=[needs(Access.CRAWL)], responses=responses(409))
+@router.post(
+    "/leases",
+    dependencies=[needs(Access.CRAWL)],
+    response_model=LeaseOut,
+    responses=responses(409),
+)
 async def lease_pages(
     service: TheService, user: TheUser, wish: LeaseIn, idempotency_key: Key = None
-) -> LeaseOut:
+) -> Response:
     """Lease pages that are due, as many as are wanted and may be visited now.
 
     Visit a page only before the deadline, and leave its delay between two requests to a host. No
     pages are no error: none is due, none is paid for, or their hosts may not be asked yet.
     """
     key = None if idempotency_key is None else f"{user.name}\n{idempotency_key}"
-    return LeaseOut.of(await service.lease(wish.wish(key)))
+    leased = LeaseOut.of(await service.lease(wish.wish(key)))
+    # As text at once: the framework would check every page again.
+    return Response(leased.model_dump_json(), media_type="application/json")
 
 
 @router.delete("/leases/{lease}", dependencies=[needs(Access.CRAWL)], responses=responses(409))

@@ -33,11 +33,12 @@ VISITS, LISTED = 200, 25
 MAX_LINES, MAX_CHARACTERS = 400, 2_000
 #: Lines around a difference; lines that are compared word by word, at once, and how many words of
 #: two lines; and how alike they must be.
-CONTEXT, MAX_PAIRS, MAX_WORDS, ALIKE = 2, 20, 1_000, 0.4
+CONTEXT, MAX_PAIRS, MAX_WORDS, ALIKE = 2, 20, 1_000, 0.5
 #: Bytes of a copy, and lines of it, that are compared: with more, somebody would have to wait.
 MAX_BYTES, MAX_COMPARED = 2_000_000, 1_000
 
-_WORD = re.compile(r"\s+|\w+|.")
+#: A word or a mark with the space after it: space alone does not make lines alike.
+_WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 TheUrl = Annotated[str, Query(min_length=1, max_length=MAX_URL)]
 Digest = Annotated[str, Query(max_length=64, pattern="^[0-9a-f]*$")]
@@ -242,7 +243,7 @@ def _marked(
     """Return two lines in parts, the words marked that only one of them has.
 
     >>> _marked("Price: 5 euros", "Price: 6 euros")[1]
-    (('Price: ', False), ('6', True), (' euros', False))
+    (('Price: ', False), ('6 ', True), ('euros', False))
     """
     words = [_WORD.findall(line) for line in (old, new)]
     matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)

@@ -77,7 +77,7 @@ const changeItem = (change) => {
   if (change.diff) {
     const details = element("details", "more");
     details.dataset.diff = change.diff;
-    details.append(element("summary", "", "What changed"), element("div", "fragment soft", "…"));
+    details.append(element("summary", "", "What changed"), element("div", "fragment", "…"));
     item.append(details);
   }
   return item;
@@ -114,6 +114,21 @@ if (pause) {
   });
 }
 
+// How long ago changes were found, by the clock of the service.
+const ago = (seconds) => {
+  if (seconds < 1.5) return "just now";
+  const units = [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"]];
+  const [size, name] = units.find(([one]) => seconds >= one) || [1, "s"];
+  const number = seconds / size;
+  const written = number < 10 && size > 1 ? number.toPrecision(2) : Math.round(number);
+  return `${written} ${name === "days" && Number(written) === 1 ? "day" : name} ago`;
+};
+const showAges = (now) => {
+  for (const time of document.querySelectorAll(".change > time")) {
+    time.textContent = ago(now - Date.parse(time.dateTime) / 1e3);
+  }
+};
+
 const isLive = document.querySelector("[data-live], [data-changes]");
 if (isLive) {
   const connection = document.getElementById("connection");
@@ -135,6 +150,7 @@ if (isLive) {
     for (const bar of document.querySelectorAll("[data-live-width]")) {
       bar.setAttribute("width", texts[bar.dataset.liveWidth]);
     }
+    showAges(sample[0]);
     Charts.add(sample);
   });
   source.addEventListener("changes", (event) => {
