@@ -40,7 +40,7 @@ def test_examples_keep_their_lines() -> None:
 @pytest.mark.parametrize(
     ("typed", "word", "found"),
     [
-        ("recrawl s", 1, {"status", "show", "settings", "simulate"}),
+        ("recrawl s", 1, {"serve", "status", "show", "settings", "simulate"}),
         ("recrawl export ", 2, {"log", "copies"}),
         ("recrawl run --fo", 2, {"--for", "--follow", "--follow-hosts", "--format"}),
     ],
