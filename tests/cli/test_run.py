@@ -20,7 +20,7 @@ from recrawl.cli.app import app
 from recrawl.records import State
 from recrawl.store.sqlite import SqliteStore
 
-QUICKLY = ["--budget=50/s", "--allow-private", "--host-delay=0s", "--min-interval=0s"]
+QUICKLY = ["--budget", "50/s", "--allow-private", "--host-delay", "0s"]
 #: What is said where there is no terminal, so that nobody waits in silence.
 LOADING = "recrawl: loading recrawl.db\n"
 
