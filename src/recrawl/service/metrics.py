@@ -3,7 +3,7 @@
 import math
 import resource
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import final
 
@@ -11,6 +11,7 @@ from recrawl.crawler.stats import TIMES
 from recrawl.records import SECONDS_A_DAY, Outcome
 from recrawl.service.scheduler import Answer
 from recrawl.service.service import Service
+from recrawl.store.webhooks import Webhook
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -79,8 +80,8 @@ def _number(value: float) -> str:
     return f"{value:.10g}"
 
 
-def metrics_of(service: Service) -> str:
-    """Return the metrics of a service."""
+def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
+    """Return the metrics of a service, and of who is sent changes."""
     text = Exposition()
     for name, kind, meaning, value in (*_gauges(service), *_counters(service)):
         text.add(name, kind, meaning, value)
@@ -114,6 +115,17 @@ def metrics_of(service: Service) -> str:
             "Reports of other crawlers, by what became of them.",
             stats.reports[answer],
             answer=answer.value,
+        )
+    for state, waiting in (
+        ("waiting", sum(hook.waiting for hook in webhooks)),
+        ("failed", sum(hook.failed for hook in webhooks)),
+    ):
+        text.add(
+            "recrawl_webhook_messages",
+            "gauge",
+            "Messages that receivers have not accepted.",
+            waiting,
+            state=state,
         )
     text.add_histogram(
         "recrawl_fetch_duration_seconds",

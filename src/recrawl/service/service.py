@@ -35,6 +35,7 @@ from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.listing import HostCounts
 from recrawl.store.rows import Added, LoggedVisit, NewPage, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore
+from recrawl.store.webhooks import Webhook
 from recrawl.urls import canonical
 
 P = ParamSpec("P")
@@ -261,6 +262,10 @@ class Service:
     def leases(self) -> list[Lease]:
         """The leases that have not ended, in the order in which they were granted."""
         return [] if isinstance(self._work, Crawl) else list(self._work.leases)
+
+    async def webhooks(self) -> list[Webhook]:
+        """Return who is sent every change, with how many messages wait or failed."""
+        return await self._reader.call(lambda store: store.webhooks.all())
 
     async def sitemaps(self) -> list[SitemapFile]:
         """Return sitemaps and feeds, those that cannot be read first."""

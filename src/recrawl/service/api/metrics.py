@@ -18,4 +18,4 @@ router = APIRouter(tags=["status"])
 )
 async def show_metrics(service: TheService) -> PlainTextResponse:
     """Show metrics in Prometheus's text format."""
-    return PlainTextResponse(metrics_of(service), media_type=CONTENT_TYPE)
+    return PlainTextResponse(metrics_of(service, await service.webhooks()), media_type=CONTENT_TYPE)
