@@ -127,8 +127,8 @@ def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901 - one pass, an
         return []
     lines, links = list[tuple[str, Element, float]](), list[Block]()
     pending = list[tuple[str, Element]]()
-    page = element, inside = Element(), dict[str, _Node]()
-    stack = list[_Node]()
+    page: _Node = (Element(), {})
+    node, element, stack = page, page[0], list[_Node]()
     line, linked, in_link = list[str](), 0, False
     parts = iter(_TAG.split(html))
     for text, raw in zip(parts, parts, strict=False):
@@ -152,14 +152,16 @@ def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901 - one pass, an
             links += [Block(href, around, _IS_LINK, share) for href, around in pending]
             pending = []
         if opens:
-            stack.append((element, inside))
+            stack.append(node)
             if len(stack) <= _MAX_DEPTH:
-                node = inside.get(name)
-                if node is None:
-                    node = inside[name] = Element(opens, element, name, hint), {}
-                element, inside = node
+                inside = node[1]
+                if name not in inside:
+                    inside[name] = (Element(opens, element, name, hint), {})
+                node = inside[name]
+                element = node[0]
         elif closes == element.tag or len(stack) > _MAX_DEPTH:
-            element, inside = stack.pop() if stack else page
+            node = stack.pop() if stack else page
+            element = node[0]
     return _blocks(lines) + links
 
 
