@@ -55,10 +55,10 @@ PAGE = np.dtype(
     [
         ("importance", np.float64),
         ("last_visit", np.float64),  # when the copy was made; −∞ if there is none yet
-        ("needed", np.float64),  # effective time after which a visit is worth its price
-        ("due", np.float64),  # when that will be; after a failure, when to retry
-        ("min_interval", np.float64),  # days after a visit before which there is no other
-        ("max_interval", np.float64),  # days after a visit from which the page is overdue
+        ("due", np.float64),  # when a visit is worth its price; after a failure, when to retry
+        ("needed", np.float32),  # effective time since the last visit after which it is
+        ("min_interval", np.float32),  # days after a visit before which there is no other
+        ("max_interval", np.float32),  # days after a visit from which the page is overdue
         ("keep", np.float32),  # share of the chance of being fresh that evidence has left
         ("prior_shape", np.float32),  # of the page's own prior; 0 if it has none
         ("prior_time", np.float32),
@@ -328,11 +328,19 @@ def fill(
     pages["importance"][at] = new.importance
     pages["last_visit"][at] = new.last_visit
     pages["keep"][at] = 1.0
-    pages["min_interval"][at], pages["max_interval"][at] = new.min_interval, new.max_interval
+    pages["min_interval"][at] = _rounded_up(new.min_interval)
+    pages["max_interval"][at] = _rounded_up(new.max_interval)
     pages["host"][at] = new.host
     pages["status"][at] = NEW
     pages["failures"][at] = 0
     _link_to_sections(tables, at, new.section)
+
+
+def _rounded_up(days: Floats) -> Singles:
+    """Return the next number of single precision: no page may be visited too early."""
+    with np.errstate(over="ignore"):
+        rounded = days.astype(np.float32)
+    return np.where(rounded < days, np.nextafter(rounded, np.float32(np.inf)), rounded)
 
 
 def _link_to_sections(tables: Tables, page: Ints, section: Ints) -> None:
