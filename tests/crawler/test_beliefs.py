@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from site_server import page_about
 
-from recrawl.crawler.beliefs import MIN_OBSERVATIONS, ROW, pack_octaves, said, unpack_octaves
+from recrawl.crawler.beliefs import (
+    MIN_OBSERVATIONS,
+    ROW,
+    pack_octaves,
+    stored_octaves,
+    unpack_octaves,
+)
 from recrawl.crawler.load import CrawlFrontier, load_frontier
 from recrawl.estimation.octaves import OCTAVES, Octaves
 from recrawl.records import Page
@@ -71,7 +77,7 @@ def test_gamma_beliefs_of_older_stores_are_converted_and_not_forgotten() -> None
     store = ObservedStore(800)
     store.beliefs = {0: (5.0, 5.0), 1: (0.3, 90.0)}
     fleet = store.fleet()
-    likelihood = said(fleet, store.observations, fleet.host, 1.0).likelihood
+    likelihood = stored_octaves(fleet, store.observations, fleet.host, 1.0).likelihood
     rates = 2.0 ** (np.arange(OCTAVES) - 9.0)
     assert rates[likelihood[0].argmax()] == pytest.approx(1.0, rel=0.5)
     assert likelihood[1].argmax() == 0
@@ -81,7 +87,9 @@ def test_gamma_beliefs_of_older_stores_are_converted_and_not_forgotten() -> None
     few = ObservedStore(MIN_OBSERVATIONS - 1)
     few.beliefs = {0: (1.0, 1.0)}
     fleet = few.fleet()
-    assert said(fleet, few.observations, fleet.host, 1.0).likelihood[0].tolist() == NOTHING
+    assert (
+        stored_octaves(fleet, few.observations, fleet.host, 1.0).likelihood[0].tolist() == NOTHING
+    )
 
 
 def test_a_restarted_run_believes_what_it_did_before() -> None:

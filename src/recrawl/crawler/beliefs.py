@@ -57,7 +57,7 @@ def unpack_octaves(packed: Sequence[bytes | None], first: int | None = None) -> 
     return Octaves(wanted, likelihood)
 
 
-def said(
+def stored_octaves(
     fleet: PageTable, observations: Callable[[int], Observed], host: Ints, gap: float
 ) -> Octaves:
     """Return what earlier visits said about every page of a fleet.

@@ -6,7 +6,7 @@ from typing import TypedDict, final
 
 import numpy as np
 
-from recrawl.crawler.beliefs import said
+from recrawl.crawler.beliefs import stored_octaves
 from recrawl.crawler.host_memory import FOLDER_CLOCK, HOST_CLOCK, pack_clocks, unpack_clocks
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
@@ -277,7 +277,7 @@ def load_frontier(
         host=hosts,
         section=sections,
         last_visit=_last_visits(fleet, now),
-        belief=said(fleet, store.observations, hosts, gap),
+        belief=stored_octaves(fleet, store.observations, hosts, gap),
         **_intervals(settings, fleet.url),
     )
     loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)

@@ -124,12 +124,12 @@ class Recorder:
         # A visit is paid for when it is taken; robots.txt may have made it cost nothing.
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)
-        said = pack_octaves(self._frontier.octaves(pages))
+        octaves = pack_octaves(self._frontier.octaves(pages))
         resting = pages[[visit.page.state in RESTING for visit in visits]]
         if resting.size:
             self._frontier.remove(resting)
         return [
-            replace(visit, belief=(float(shape[row]), float(time[row])), octaves=said[row])
+            replace(visit, belief=(float(shape[row]), float(time[row])), octaves=octaves[row])
             for row, visit in enumerate(visits)
         ]
 

@@ -31,7 +31,7 @@ def fleet(database: Database) -> PageTable:
         octaves: list[bytes | None] = []
         values = {"no_time": NO_TIME, **resting}
         for rows in database.batches("fleet", values, ROWS_PER_BATCH):
-            number, host, urls, importance, shape, time, last_visit, failures, said = zip(
+            number, host, urls, importance, shape, time, last_visit, failures, packed = zip(
                 *rows, strict=True
             )
             here = slice(len(url), len(url) + len(rows))
@@ -41,7 +41,7 @@ def fleet(database: Database) -> PageTable:
                 # With an explicit float type, NumPy turns None into NaN.
                 floats[index, here] = np.array(column, np.float64)
             url.extend(urls)
-            octaves.extend(said)
+            octaves.extend(packed)
         names: dict[int, str] = dict(database.rows("hosts"))
     known, codes = np.unique(ints[1], return_inverse=True)
     return PageTable(
