@@ -87,7 +87,8 @@ def test_gamma_beliefs_of_older_stores_are_converted_and_not_forgotten() -> None
     few = ObservedStore(MIN_OBSERVATIONS - 1)
     few.beliefs = {0: (1.0, 1.0)}
     fleet = few.fleet()
-    assert (
+    octaves = stored_octaves(fleet, few.observations, fleet.host, 1.0)
+    assert octaves.likelihood[0].tolist() == NOTHING
         stored_octaves(fleet, few.observations, fleet.host, 1.0).likelihood[0].tolist() == NOTHING
     )
 
