@@ -89,8 +89,6 @@ def test_gamma_beliefs_of_older_stores_are_converted_and_not_forgotten() -> None
     fleet = few.fleet()
     octaves = stored_octaves(fleet, few.observations, fleet.host, 1.0)
     assert octaves.likelihood[0].tolist() == NOTHING
-        stored_octaves(fleet, few.observations, fleet.host, 1.0).likelihood[0].tolist() == NOTHING
-    )
 
 
 def test_a_restarted_run_believes_what_it_did_before() -> None:
