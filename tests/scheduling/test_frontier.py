@@ -421,3 +421,13 @@ def test_a_prior_is_replaced_and_not_added() -> None:
     assert np.array(frontier.belief([0, 1, 2, 3]).rate).tolist() == once.tolist()
     frontier.replace_prior([0, 1, 2, 3], None)
     assert np.array(frontier.belief([0, 1]).rate) == pytest.approx(before, rel=0.2)
+
+
+def test_pages_that_changed_at_each_of_many_visits_have_a_belief() -> None:
+    frontier = begun(2, 60.0)
+    for visit in range(1, 401):
+        frontier.report([0, 1], 1e-4 * visit, changed=[True, False])
+    likelihood = frontier.octaves([0, 1]).likelihood
+    assert np.isfinite(likelihood).all()
+    assert likelihood[0].argmax() >= 13
+    assert frontier.belief([0]).rate > 100.0 * frontier.belief([1]).rate

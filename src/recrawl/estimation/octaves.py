@@ -394,6 +394,12 @@ def combine(likelihood: Likelihoods, prior: Likelihoods, kept: float, weight: We
     for k in range(OCTAVES):
         likelihood[k] = scale * likelihood[k] + forgotten
         weight[k] = np.uint16(min(prior[k] * likelihood[k], unity) * one + half)
+    # Where there is no prior nothing keeps a likelihood within bounds.
+    top = np.float32(0.0)
+    for k in range(OCTAVES):
+        top = max(top, likelihood[k] if prior[k] > 0.0 else np.float32(0.0))
+    for k in range(OCTAVES):
+        likelihood[k] = min(likelihood[k], top)
     rest, best = ONE, 0
     for k in range(OCTAVES):
         rest -= int(weight[k])
