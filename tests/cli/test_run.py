@@ -177,7 +177,9 @@ def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
 def test_without_a_terminal_a_hangup_reads_the_settings_again() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
-        Path("recrawl.toml").write_text("contact = 'before'")
+        # Pages are to be visited again at once after the restart.
+        often = "min_interval = '0s'\nspend = 'all'\n"
+        Path("recrawl.toml").write_text(f"{often}contact = 'before'")
         command = [*PATIENT, "run", *QUICKLY, "--log-format", "json", "--quiet"]
         with subprocess.Popen(
             command,
@@ -189,12 +191,12 @@ def test_without_a_terminal_a_hangup_reads_the_settings_again() -> None:
             assert process.stderr is not None
             assert _started(process) == 3
             wait_for_copies(3)
-            Path("recrawl.toml").write_text("contact = 'after")
+            Path("recrawl.toml").write_text(f"{often}contact = 'after")
             process.send_signal(signal.SIGHUP)
             line = json.loads(process.stderr.readline())
             assert "the settings stay as they are: recrawl.toml: invalid TOML" in line["message"]
             assert line["level"] == "warning"
-            Path("recrawl.toml").write_text("contact = 'after'")
+            Path("recrawl.toml").write_text(f"{often}contact = 'after'")
             process.send_signal(signal.SIGHUP)
             assert json.loads(process.stderr.readline())["event"] == "stopped"
             known = len(site.requests)
