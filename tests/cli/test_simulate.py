@@ -154,10 +154,10 @@ def test_several_seeds_show_means_and_their_errors() -> None:
 
 
 def test_calibration_is_shown_for_policies_that_expect_changes() -> None:
-    options = [*SMALL[:-1], "index-gamma,uniform"]
+    options = [*SMALL[:-1], "index-octaves,uniform"]
     lines = run(*options).stdout.splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("Share of visits"))
-    assert lines[first + 1].split() == ["expected", "index-gamma"]
+    assert lines[first + 1].split() == ["expected", "index-octaves"]
     visits = [
         int(line.rsplit("(", 1)[1].rstrip(")").replace(",", "")) for line in lines[first + 2 :]
     ]

@@ -265,7 +265,7 @@ def test_processes_are_small_and_import_nothing_heavy() -> None:
 
 def heavy_modules() -> set[str]:
     """Return what is loaded in this process that parsing does not need."""
-    heavy = {"numpy", "numba", "matplotlib", "aiohttp", "pyarrow", "scipy", "asyncio"}
+    heavy = {"numba", "matplotlib", "aiohttp", "pyarrow", "scipy", "asyncio"}
     # This module itself, which is not part of the pool, imports asyncio.
     return (heavy - {"asyncio"}) & sys.modules.keys()
 
