@@ -225,8 +225,9 @@ def compare(
 
 
 def _is_expected(line: str) -> bool:
-    """Whether a line is one that a run writes about itself, or about a sitemap that is broken."""
-    return line.startswith(("recrawl: loading ", "cannot read the sitemap ", "cannot use all of "))
+    """Whether a line is one that a run writes about itself, or about a file that is broken."""
+    files = "cannot read the sitemap ", "cannot use all of ", "robots.txt of "
+    return line.startswith(("recrawl: loading ", *files))
 
 
 def stop_at(folder: Path, hostile: Hosts, sitemaps: Sequence[str], seconds: float) -> float:

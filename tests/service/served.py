@@ -130,7 +130,9 @@ async def asgi(
 
 
 def settings_in(folder: Path, **settings: str) -> Settings:
-    given = {"store": str(folder / "recrawl.db"), "parse_processes": "1", **settings}
+    # Pages that have just been visited may be leased again.
+    often = {"min_interval": "0s", "spend": "all"}
+    given = {"store": str(folder / "recrawl.db"), "parse_processes": "1", **often, **settings}
     return load_settings(given, environ={}, file="/dev/null")
 
 

@@ -120,7 +120,7 @@ class Frontier:
     array([1])
     >>> frontier.report([1], now=0.5, changed=[True])
     >>> frontier.take(now=1.0, limit=10)
-    array([0])
+    array([1])
     """
 
     def __init__(
@@ -232,7 +232,9 @@ class Frontier:
 
     @property
     def _first_octave(self) -> int:
-        return round(math.log2(self._tables.shared["rate"][0]))
+        rate = float(self._tables.shared["rate"][0])
+        # Before the first page is added there is no rate yet.
+        return round(math.log2(rate)) if rate > 0.0 else lowest_octave(1.0)
 
     def remove(self, page: ArrayLike) -> None:
         """Remove pages; their numbers may be used again."""
