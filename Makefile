@@ -56,7 +56,7 @@ bench-quick: $(DEV_READY) $(KERNELS) ## See whether a part has become slower tha
 	$(BIN)/python -m benchmarks quick
 
 .PHONY: mutants
-mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (about an hour)
+mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (goes on where it was)
 	$(BIN)/python -m tools.mutants --seed $(SEED)
 
 .PHONY: docs

@@ -27,7 +27,6 @@ from benchmarks.report import Figure
 from recrawl.errors import RecrawlError
 
 INPUTS = 1_000_000
-PROCESSES = 2
 MAX_SECONDS = 5.0
 #: What takes longer than this is run again.
 MAY_COMPILE = 1.0
@@ -190,16 +189,17 @@ class _Worker:
         self._process.kill()
         what = "the process hangs" if hangs else f"the process ended ({self._process.exitcode})"
         self._results.failures.append((at, target_of(at, self._seed)[0], what))
-        self._cases = range(max(at, self._cases.start - 1) + self._cases.step, self._cases.stop, 2)
+        step = self._cases.step
+        self._cases = range(max(at, self._cases.start - step) + step, self._cases.stop, step)
         self._start()
         return False
 
 
-def fuzz(inputs: int, seed: int, seconds: float = float("inf")) -> Results:
-    """Run cases 0 to ``inputs`` on two processes, or as many as the seconds allow."""
+def fuzz(cases: range, seed: int, processes: int = 2, seconds: float = float("inf")) -> Results:
+    """Run cases on some processes, or as many as the seconds allow."""
     results = Results()
     until = time.monotonic() + seconds
-    shares = [range(first, inputs, PROCESSES) for first in range(PROCESSES)]
+    shares = [cases[first::processes] for first in range(processes)]
     workers = [_Worker(share, seed, until, results) for share in shares]
     with Console(stderr=True).status("") as status:
         while not all([worker.is_done() for worker in workers]):  # noqa: C419 - ask each
@@ -245,6 +245,8 @@ def run(arguments: list[str] | None = None) -> list[Figure]:
     """Fuzz as the arguments say, and print what was found."""
     parser = argparse.ArgumentParser("python -m benchmarks fuzz", description=__doc__)
     parser.add_argument("--inputs", type=int, default=INPUTS, help="how many inputs")
+    parser.add_argument("--first", type=int, default=0, help="the first case, for a run in parts")
+    parser.add_argument("--processes", type=int, default=2, help="how many at a time")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this")
     parser.add_argument("--seed", type=int, default=0, help="other inputs")
     parser.add_argument("--case", type=int, help="run this case only, and show its traceback")
@@ -254,6 +256,7 @@ def run(arguments: list[str] | None = None) -> list[Figure]:
         print(f"case {given.case}: {name}", file=sys.stderr)
         print(list(TARGETS[name][0](rng)))
         return []
-    results = fuzz(given.inputs, given.seed, given.seconds)
+    cases = range(given.first, given.first + given.inputs)
+    results = fuzz(cases, given.seed, given.processes, given.seconds)
     print_results(results)
     return figures(results)

@@ -21,7 +21,8 @@ from pyarrow import parquet
 from rich.progress import track
 
 from benchmarks.report import Figure, markdown, write_section
-from recrawl.content.compare import Patience, compare
+from recrawl.content.absence import Patience
+from recrawl.content.compare import compare
 from recrawl.content.reader import Reader
 from recrawl.content.reading import read_response
 from recrawl.content.template import SiteTemplate
@@ -69,7 +70,7 @@ class Measured:
     Attributes:
         pairs: How many pairs there were.
         found: How many were taken for changes.
-        visible: How many differ in any text or link, furniture included.
+        visible: How many differ in any text, link or layout, furniture included.
         seconds: Of the processor, to compare a pair.
         site_bytes: Of the largest template.
         page_bytes: Of what is kept per page for its slow noise, at most and on average.
@@ -87,7 +88,7 @@ class Measured:
         return self.found[Judged(days, is_new)] / (self.pairs[Judged(days, is_new)] or 1)
 
     def ceiling(self) -> list[str]:
-        """Return what would be found by whoever takes every text and link for content."""
+        """Return what would be found by whoever takes everything that is read for content."""
         return [
             " / ".join(
                 f"{self.visible[judged] / (self.pairs[judged] or 1):.2f}"
@@ -189,8 +190,8 @@ def _is_change(
 
 
 def _is_visible(one: bytes, other: bytes, reader: Reader) -> bool:
-    """Whether two bodies differ in any text or link."""
-    return set(reader.read(one).texts) != set(reader.read(other).texts)
+    """Whether two bodies differ in any text or link, or in how a text is set."""
+    return reader.read(one).fingerprint() != reader.read(other).fingerprint()
 
 
 def measure(path: Path) -> dict[str, Measured]:
@@ -215,7 +216,7 @@ def run() -> list[Figure]:
         return []
     measured = measure(path)
     rows = [[name, *one.cells()] for name, one in measured.items()]
-    rows.append(["any text or link differs", *measured[DEFAULT].ceiling()])
+    rows.append(["any text, link or layout differs", *measured[DEFAULT].ceiling()])
     names = ["comparison", *(f"up to {days:g} days" for days in DAYS)]
     write_section(PAGE, "page-histories", markdown(names, rows))
     ours = measured[DEFAULT]

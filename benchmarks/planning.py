@@ -2,8 +2,9 @@
 
 ``python -m benchmarks planning --rows 100000000`` plans from a log of that many rows, and compares
 the plan with the one made in memory; ``--integers`` has numbers for pages; ``--alone`` skips the
-comparison. Each run adds to `benchmarks/planning.csv`, which the table and the picture in the
-documentation are made of: nobody plans from a billion rows for a picture alone.
+comparison; ``--folder`` keeps the log there for the next run. Each run adds to
+`benchmarks/planning.csv`, which the table and the picture in the documentation are made of: nobody
+plans from a billion rows for a picture alone.
 """
 
 import argparse
@@ -33,6 +34,8 @@ VISITS, CHUNK = 10, 1 << 21
 #: Memory that visits may take in the runs out of core.
 MEMORY = "1GB"
 GB = 1e9
+#: The rows of the run that longer ones are compared with.
+BASE_ROWS = 10**8
 
 
 class Run(NamedTuple):
@@ -106,11 +109,8 @@ def pass_over(rows: int) -> float:
     return min(times) * rows / ROWS
 
 
-def measure(rows: int, *, integers: bool, alone: bool, folder: Path) -> list[Figure]:
+def measure(log: Path, rows: int, *, integers: bool, alone: bool, folder: Path) -> list[Figure]:
     """Plan from a log of so many rows; compare with the plan made in memory unless alone."""
-    log = folder / "log.parquet"
-    with Console(stderr=True).status(f"writing {rows:,} rows"):
-        write_log(log, rows, integers=integers)
     kind = "whole numbers" if integers else "URLs"
     name = f"{rows:.0e} rows of {rows // VISITS:.0e} {kind}".replace("e+0", "·10^").replace(
         "1·", ""
@@ -125,6 +125,10 @@ def measure(rows: int, *, integers: bool, alone: bool, folder: Path) -> list[Fig
         Figure(f"{name}: CPU µs a row", 1e6 * spilled.cpu / rows, 1.5, unit=" µs"),
         Figure(f"{name}: CPU / one pass over memory", spilled.cpu / one_pass, 1500.0),
     ]
+    before = _measured().get((BASE_ROWS, kind, "out of core"))
+    if rows > BASE_ROWS and before is not None:
+        times = spilled.cpu / rows / (before[0] / BASE_ROWS)
+        figures.append(Figure(f"{name}: CPU a row / with 10^8 rows", times, 1.3))
     if not alone:
         held = planned(log, folder / "held.parquet", "--memory", "1000GB")
         print(f"{name} in memory: {held}", file=sys.stderr)
@@ -216,9 +220,14 @@ def run(options: Sequence[str] = ()) -> list[Figure]:
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args(list(options))
-    with tempfile.TemporaryDirectory(dir=given.folder, prefix="recrawl-bench-") as folder:
+    with tempfile.TemporaryDirectory(dir=given.folder, prefix="recrawl-bench-") as name:
+        folder = Path(name)
+        log = (given.folder or folder) / f"{given.rows}{'-integers' * given.integers}.parquet"
+        if not log.exists():
+            with Console(stderr=True).status(f"writing {given.rows:,} rows"):
+                write_log(log, given.rows, integers=given.integers)
         figures = measure(
-            given.rows, integers=given.integers, alone=given.alone, folder=Path(folder)
+            log, given.rows, integers=given.integers, alone=given.alone, folder=folder
         )
     write_docs()
     return figures

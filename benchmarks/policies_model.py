@@ -34,7 +34,7 @@ class Certain:
         prior = Prior(CERTAIN, CERTAIN / pages.true_rate)
         frontier = Frontier(budget, prior=prior, half_life=None, neighbours=False)
         frontier.add(np.arange(pages.count), now=0.0, importance=pages.importance, last_visit=0.0)
-        return FrontierRun(frontier, pages.count)
+        return FrontierRun(frontier)
 
 
 class Expected(NamedTuple):

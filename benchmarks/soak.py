@@ -11,7 +11,7 @@ from benchmarks.report import Figure
 
 HOSTS, PAGES, DAYS = 400, 250, 365
 #: Requests per day; each holds for a quarter of the year.
-BUDGETS = (8_000.0, 12_000.0, 4_000.0, 8_000.0)
+BUDGETS = (2_000.0, 3_000.0, 1_000.0, 2_000.0)
 SEED = 12
 TESTS = Path(__file__).parent.parent / "tests"
 
@@ -19,7 +19,7 @@ TESTS = Path(__file__).parent.parent / "tests"
 def run(
     hosts: int = HOSTS, pages: int = PAGES, days: float = DAYS, scale: float = 1.0
 ) -> list[Figure]:
-    """Crawl for a year, and count what went wrong; some 40 minutes."""
+    """Crawl for a year, and count what went wrong; some 20 minutes."""
     # The tests do the same with fewer pages.
     sys.path.insert(0, str(TESTS))
     from crawler.soak_web import SoakWeb

@@ -1,33 +1,21 @@
 """What is in `deploy/`, as far as it can be tried without a server of one's own."""
 
 import re
-import shutil
 import socket
-import ssl
 import subprocess
 import threading
-import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from http.client import HTTPSConnection
+from http.client import HTTPResponse, HTTPSConnection
 from pathlib import Path
 
 import pytest
 import typer
+from acceptance import program
+from proxies import DEPLOY, PROXIES, ROOT, free_port, nginx_configuration, running, tool
 
 from recrawl.cli.app import app
-
-ROOT = Path(__file__).parents[1]
-DEPLOY = ROOT / "deploy"
-
-
-def tool(name: str) -> str:
-    """Return a program, or skip the test."""
-    found = shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin:/sbin:/bin")
-    if found is None:
-        pytest.skip(f"there is no {name}")
-    return found
 
 
 def options_of(command: str) -> set[str]:
@@ -114,13 +102,6 @@ def test_distributions_have_it_all() -> None:
     assert "/deploy" in settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
 @contextmanager
 def streaming() -> Iterator[tuple[int, threading.Event]]:
     """Serve one stream of two events, the second of which waits to be allowed."""
@@ -147,33 +128,6 @@ def streaming() -> Iterator[tuple[int, threading.Event]]:
         listener.close()
 
 
-def nginx_configuration(folder: Path, listens: int, upstream: int) -> Path:
-    """Write the configuration with ports and a certificate of a test."""
-    certificate, key = folder / "cert.pem", folder / "cert.key"
-    command = [tool("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
-    command += ["-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, capture_output=True, check=True)
-    server = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-    for old, new in (
-        ("listen 443 ssl", f"listen 127.0.0.1:{listens} ssl"),
-        ("/etc/ssl/recrawl.example.org.pem", str(certificate)),
-        ("/etc/ssl/recrawl.example.org.key", str(key)),
-        ("127.0.0.1:8321", f"127.0.0.1:{upstream}"),
-    ):
-        assert server.count(old) == 1
-        server = server.replace(old, new)
-    paths = " ".join(
-        f"{name}_temp_path {folder / name};"
-        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    written = folder / "nginx.conf"
-    written.write_text(
-        f"pid {folder / 'pid'}; error_log {folder / 'error.log'}; daemon off; "
-        f"master_process off; events {{}} http {{ access_log off; {paths}\n{server} }}"
-    )
-    return written
-
-
 def test_nginx_takes_the_configuration(tmp_path: Path) -> None:
     nginx = tool("nginx")
     configuration = nginx_configuration(tmp_path, free_port(), free_port())
@@ -186,42 +140,72 @@ def test_nginx_takes_the_configuration(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stderr
 
 
-def test_nginx_passes_events_on_as_they_happen(tmp_path: Path) -> None:
-    nginx = tool("nginx")
-    port = free_port()
-    with streaming() as (upstream, allowed):
-        configuration = nginx_configuration(tmp_path, port, upstream)
-        with subprocess.Popen(
-            [nginx, "-p", str(tmp_path), "-c", str(configuration)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            try:
-                with closing(_connected(port, process)) as connection:
-                    connection.request("GET", "/events")
-                    response = connection.getresponse()
-                    # Nothing more is sent before this has arrived.
-                    assert response.readline() == b"data: first\n"
-                    allowed.set()
-                    assert response.read() == b"\ndata: second\n\n"
-                    response.close()
-            finally:
-                process.terminate()
+@pytest.mark.parametrize("proxy", PROXIES)
+def test_a_proxy_passes_events_on_as_they_happen(tmp_path: Path, proxy: str) -> None:
+    with (
+        streaming() as (upstream, allowed),
+        running(proxy, tmp_path, upstream) as connect,
+        closing(connect()) as connection,
+    ):
+        connection.request("GET", "/events")
+        response = connection.getresponse()
+        # Nothing more is sent before this has arrived.
+        assert response.readline() == b"data: first\n"
+        allowed.set()
+        assert response.read() == b"\ndata: second\n\n"
+        response.close()
 
 
-def _connected(port: int, process: "subprocess.Popen[bytes]") -> HTTPSConnection:
-    trusting = ssl.create_default_context()
-    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    while process.poll() is None:
-        connection = HTTPSConnection("127.0.0.1", port, context=trusting, timeout=600)
+@pytest.mark.parametrize("proxy", PROXIES)
+def test_the_service_works_behind_a_proxy(tmp_path: Path, proxy: str) -> None:
+    """A browser logs in over TLS, looks, and hears what is new; another name is refused."""
+    store = tmp_path / "recrawl.db"
+    program.add(store, ["https://example.org/"])
+    command = ("serve", "--store", str(store), "--listen", "127.0.0.1:0")
+    with program.start(*command) as process:
         try:
-            connection.connect()
-        except ConnectionRefusedError:
-            # It is still starting.
-            time.sleep(0.02)
-        else:
-            return connection
-    pytest.fail("nginx ended")
+            assert process.stdout is not None
+            shown = "".join(process.stdout.readline() for _ in range(2))
+            port, token = re.search(r"http://[^:]+:(\d+)", shown), re.search(r"rcrl_\S+", shown)
+            assert port is not None
+            assert token is not None
+            with running(proxy, tmp_path, int(port[1])) as connect:
+                _look_as_a_browser(connect, token[0])
+        finally:
+            process.terminate()
+            process.communicate(timeout=program.HANGS)
+
+
+def _look_as_a_browser(connect: Callable[[], HTTPSConnection], token: str) -> None:
+    with closing(connect()) as connection:
+
+        def ask(method: str, path: str, body: str = "", **headers: str) -> HTTPResponse:
+            kind = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, kind | named)
+            return connection.getresponse()
+
+        own = f"https://localhost:{connection.port}"
+        foreign = ask("POST", "/login", f"token={token}", Origin="https://evil.example")
+        assert (foreign.status, foreign.read()[:1]) == (403, b"{")
+        answer = ask("POST", "/login", f"token={token}", Origin=own)
+        assert (answer.status, answer.read()) == (303, b"")
+        cookie = answer.headers["Set-Cookie"]
+        assert "; Secure" in cookie
+        session = {"Cookie": cookie.partition(";")[0]}
+        page = ask("GET", "/", **session)
+        assert b"Expected freshness" in page.read()
+        assert page.status == 200
+        unknown = ask("GET", "/health", Host="evil.example")
+        # A proxy may know better than to pass it on.
+        assert unknown.status in {200, 421}
+        assert b'"ok"' not in unknown.read()
+        live = ask("GET", "/live", **session)
+        assert live.headers["Content-Type"].startswith("text/event-stream")
+        heard = b""
+        while b"event: sample" not in heard:
+            heard += live.readline()
+        live.close()
 
 
 def test_caddy_takes_the_configuration() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow.interchange import from_dataframe
 
 import recrawl
 from recrawl import allocate, estimate
@@ -147,6 +148,7 @@ def test_results_are_tables_of_every_library(tmp_path: Path) -> None:
         assert table.num_rows == 2
         assert table.column_names == list(result.columns())
         assert pa.table(result).equals(table)
+        assert from_dataframe(result).column_names == table.column_names
         for name in ("pandas", "polars"):
             pytest.importorskip(name)
             frame = getattr(result, f"to_{name}")()
@@ -170,6 +172,13 @@ def test_results_are_short_in_a_line_and_safe_in_a_notebook(tmp_path: Path) -> N
     empty = estimate([], [], [])
     assert "<svg" not in empty._repr_html_()
     assert repr(empty) == "Estimates(0 pages, 0 visits, changes per day: none)"
+
+
+def test_logs_and_what_is_believed_of_them_are_short_in_a_line(tmp_path: Path) -> None:
+    *_, plan = results(tmp_path)
+    log = recrawl.read_log(tmp_path / "log.csv")
+    assert repr(log) == f"CrawlLog('{tmp_path / 'log.csv'}': 18 visits to 2 pages)"
+    assert repr(plan.beliefs).startswith("Beliefs(2 pages, changes per day: ")
 
 
 @pytest.mark.parametrize("function", [estimate, allocate])

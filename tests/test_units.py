@@ -12,6 +12,7 @@ from recrawl.units import (
     format_rate,
     parse_duration,
     parse_rate,
+    parse_size,
     parse_time,
     quoted,
 )
@@ -61,6 +62,14 @@ def test_a_rate_without_a_unit_asks_for_one(text: str) -> None:
 def test_what_is_not_a_rate_is_rejected(text: str) -> None:
     with pytest.raises(ArgumentError, match="is not a rate; write for example 500/h"):
         parse_rate(text)
+
+
+def test_a_long_number_is_refused_as_quickly_as_a_short_one() -> None:
+    # Each of these took minutes while a number could be matched in many ways.
+    for parse in (parse_rate, parse_duration, parse_size):
+        with pytest.raises(ArgumentError):
+            parse(100_000 * "1" + "?")
+    assert (parse_rate("1.5/day"), parse_rate("1./day"), parse_rate(".5/day")) == (1.5, 1.0, 0.5)
 
 
 def test_a_rate_too_large_for_a_float_is_rejected() -> None:

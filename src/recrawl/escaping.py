@@ -2,11 +2,13 @@ r"""Text from outside, escaped so that it cannot act on whoever reads it.
 
 A URL, a header or a file name may hold control characters, which drive a terminal, and characters
 that reverse the direction of writing, which make a line read as another. Whatever is printed goes
-through one of these functions: `printable` for lines, and `json_printable` for JSON.
+through one of these functions: `printable` for lines, `json_printable` for JSON, `cell` for CSV.
 """
 
 #: Characters that are printed as they are although Python does not call them printable.
 _LAYOUT = frozenset("\n\t")
+#: What formulas begin with; spreadsheets pass over tabs and returns before them.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 #: The first character that takes two units of UTF-16, as JSON's escapes do.
 _ASTRAL = 0x10000
 
@@ -29,6 +31,15 @@ def printable(text: str, *, lines: bool = False) -> str:
     return "".join(
         char if char.isprintable() or char in kept else ascii(char)[1:-1] for char in text
     )
+
+
+def cell(text: str) -> str:
+    """Mark text that a spreadsheet would take for a formula, and run, as text.
+
+    >>> cell("=1+1"), cell("timed out")
+    ("'=1+1", 'timed out')
+    """
+    return f"'{text}" if text.startswith(FORMULAS) else text
 
 
 def json_printable(written: str) -> str:

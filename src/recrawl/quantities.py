@@ -59,6 +59,8 @@ _UNITS_A_DAY = {
 }
 #: NumPy's kinds of numbers: booleans, whole numbers and floats.
 _PLAIN = "biuf"
+#: Whole numbers up to here are floats as they are.
+_EXACT = 2**53
 
 
 def numbers(name: str, values: ArrayLike) -> Floats:
@@ -156,8 +158,11 @@ def is_missing(value: object) -> bool:
 
 
 def _one(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401
+    # Most arguments are plain; what a request costs should not go into looking at them.
     if type(value) is float:
         return value
+    if type(value) is int and -_EXACT <= value <= _EXACT:
+        return float(value)
     array = _floats(name, value, kind)
     if array.ndim:
         raise ArgumentError(f"{name}: has shape {array.shape}; expected {kind.expected}")
@@ -165,6 +170,8 @@ def _one(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401
 
 
 def _floats(name: str, values: Any, kind: _Kind) -> Floats:  # noqa: ANN401
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+        return values
     if isinstance(values, np.ma.MaskedArray):
         values = (
             values.filled(np.timedelta64("NaT")) if values.dtype.kind == "m" else _unmasked(values)

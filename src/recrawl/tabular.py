@@ -5,7 +5,7 @@ None of these libraries is imported before it is asked for.
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from recrawl.errors import ArgumentError
@@ -49,6 +49,9 @@ class Tabular:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object:  # noqa: FBT001, FBT002
+        return self.to_arrow().__dataframe__(nan_as_null, allow_copy)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.summary()})"
 
@@ -68,12 +71,12 @@ class Tabular:
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
         )
 
-    def _charted(self) -> tuple[str, Sequence[float]]:
+    def _charted(self) -> tuple[str, Any]:
         """Return the name and the values of the column that a chart shows."""
         raise NotImplementedError
 
 
-def histogram(values: Sequence[float], title: str) -> str:
+def histogram(values: Any, title: str) -> str:  # noqa: ANN401 - an array
     """Return a picture of how positive values are spread, on a logarithmic scale, as SVG."""
     import numpy as np
 

@@ -54,10 +54,10 @@ class Lag:
 def main(file: Path) -> None:
     """Run the program, and measure while it crawls."""
     from recrawl.cli.app import main as program
-    from recrawl.crawler import build, loop, parse_process
+    from recrawl.crawler import loop, parse_process, stopping
 
     if STOP_SECONDS in os.environ:
-        build.STOP_SECONDS = parse_process.MAX_WAIT = float(os.environ[STOP_SECONDS])
+        stopping.STOP_SECONDS = parse_process.MAX_WAIT = float(os.environ[STOP_SECONDS])
     usual = loop.Crawl.run
 
     async def run(crawl: loop.Crawl, seconds: float | None = None) -> object:

@@ -88,8 +88,8 @@ def _wait_for(condition: Any) -> None:  # noqa: ANN401 - a function that may fai
         try:
             if condition():
                 return
-        except OSError:
-            pass
+        except (OSError, ValueError):
+            pass  # It does not listen yet, or says in plain text that it is not ready.
         assert time.monotonic() < end, "Prometheus has not read our metrics"
         time.sleep(0.1)
 

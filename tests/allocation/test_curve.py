@@ -108,6 +108,14 @@ def test_a_freshness_that_costs_nothing() -> None:
     assert budget_for(1.0, [5.0, 0.0], importance=[0.0, 1.0]) == 0.0
 
 
+def test_a_budget_beside_which_changes_are_few_is_found_or_refused() -> None:
+    # One visit more to the second page is lost in rounding beside what the first one needs.
+    lowest = [1e20, 0.0]
+    found = budget_for(0.75, [0.0, 1.0], min_rate=lowest)
+    assert found == pytest.approx(1e20)
+    assert allocate([0.0, 1.0], found, min_rate=lowest).freshness >= 0.75
+
+
 @pytest.mark.parametrize("visits", VISITS)
 def test_a_freshness_that_lowest_rates_reach_costs_no_more(visits: str) -> None:
     """No smaller budget is possible at all, whatever is asked for."""

@@ -27,6 +27,8 @@ def importance(url: str, store: str = "recrawl.db") -> float:
 def test_pages_are_added_to_a_new_store() -> None:
     printed = run("add", "HTTPS://A.example", "https://b.example/x#y").stdout
     assert printed == "recrawl.db: 2 new pages. `recrawl run` keeps them fresh.\n"
+    printed = run("add", "https://c.example/").stdout
+    assert printed == "recrawl.db: 1 new page. `recrawl run` keeps it fresh.\n"
     assert importance("https://a.example/") == importance("https://b.example/x") == 1.0
 
 

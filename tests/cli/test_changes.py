@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance import program
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
 from store.made_up import HOUR, NOON, address, failed, found, gone, new_pages, unchanged
@@ -90,6 +91,19 @@ def test_a_table_has_the_latest_changes() -> None:
             store.record([found(page, b"%d" % hours, NOON + hours * HOUR)])
     assert len(run("changes").stdout.splitlines()) == 20
     assert len(run("changes", "--limit", "99").stdout.splitlines()) == 42
+
+
+def test_following_ends_when_nobody_reads_any_more() -> None:
+    """As in ``recrawl changes --follow | head -1``, though nothing changes after that."""
+    fill()
+    arguments = ("changes", "--follow", "--format", "json")
+    with program.start(*arguments) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["cursor"] == "1"
+        process.stdout.close()
+        assert process.wait(program.HANGS) == 1
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
 
 
 def test_following_ends_at_the_limit() -> None:

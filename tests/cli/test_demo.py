@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,15 @@ def test_the_picture_fits_a_terminal() -> None:
     assert len(lines) < 20
     assert max(map(len, lines)) <= 80
     assert any("1,800" in line for line in lines)
+
+
+def test_the_number_beside_a_curve_is_the_mean_that_its_column_names() -> None:
+    falling = Curve(60.0, np.linspace(1.0, 0.2, 100))
+    sight = replace(a_sight(60.0), ours=falling, uniform=falling, best=falling)
+    header, *rows = [line for line in printed(picture(sight)) if line.endswith(("mean", " %"))]
+    assert header.endswith("mean")
+    assert len(rows) == 3
+    assert all(row.endswith(" 60.0 %") for row in rows)
 
 
 def test_curves_are_drawn_as_far_as_they_have_come() -> None:

@@ -38,6 +38,7 @@ NO_UTF8 = "this is not UTF-8"
 EMPTY = "the cell is empty"
 OUTSIDE = "is outside the years 1 to 9999"
 SEEN_ONCE = "no page was seen twice, so nothing can be learned"
+NOTHING_SAID = "no visit says whether its page had changed since the one before"
 CUT_SHORT = "the compressed file is truncated or damaged"
 ALL_COLUMNS = (
     "known columns are page, time, changed, outcome, digest, status, crawl_rate, last_modified, "
@@ -64,8 +65,8 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     ),
     "spaces": (
         "page time changed\na 1 0\n",
-        "",
-        "there is no column 'page'; the columns are 'page time changed'; say which it is: ",
+        ", row 1",
+        "the columns are separated by spaces; write commas or tabs: tr ' ' '\\t'",
     ),
     "very many columns": (
         "x," * 999 + "y",
@@ -188,7 +189,7 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     ),
     "no UTF-8": (GOOD + "\xff\xfe,1,1\n", ", row 4, column 'page'", NO_UTF8),
     "no UTF-8 in the header": ("p\xe4ge,time,changed\na,1,\n", ", row 1", NO_UTF8),
-    "UTF-16": (GOOD.encode("utf-16"), ", row 1", NO_UTF8),
+    "UTF-16": (GOOD.encode("utf-16"), "", "this is UTF-16 text; convert it: iconv"),
     "picture": ("\x89PNG\r\n\x1a\n\0\0\0", ", row 1", NO_UTF8),
     "old Macintosh": (
         GOOD.replace("\n", "\r"),
@@ -213,7 +214,8 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
         r"the page '\x1b[2J' has the same time",
     ),
     "no page twice": (HEAD + "a,1,\nb,1,\n", "", SEEN_ONCE),
-    "only failures": ("page,time,outcome\na,1,failed\na,2,gone\n", "", SEEN_ONCE),
+    "only failures": ("page,time,outcome\na,1,failed\na,2,gone\n", "", NOTHING_SAID),
+    "only gaps": (HEAD + "a,1,\na,2,\n", "", NOTHING_SAID),
     "cut gzip": (gzip.compress(GOOD.encode(), mtime=0)[:-12], "", CUT_SHORT),
     "damaged gzip": (b"\x1f\x8b\x08" + bytes(100), "", CUT_SHORT),
     "cut Parquet": ("PAR1" + "\0" * 100, "", "the Parquet file is truncated or damaged"),

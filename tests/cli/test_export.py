@@ -49,6 +49,22 @@ def test_a_log_as_csv_has_the_same_content() -> None:
         ]
 
 
+@pytest.mark.parametrize("formula", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])
+def test_no_spreadsheet_runs_what_a_server_sent(formula: str) -> None:
+    with closing(sqlite3.connect("recrawl.db")) as store, store:
+        store.execute("UPDATE visits SET mime = ?1, error = ?1", [formula])
+        store.execute("UPDATE pages SET failures = 1")
+    run("export", "log", "log.csv")
+    table = csv.read_csv("log.csv", parse_options=csv.ParseOptions(newlines_in_values=True))
+    for name in ("content_mime_type", "error"):
+        assert {cell for cell in table[name].to_pylist() if cell} == {f"'{formula}"}
+    run("export", "log", "log.parquet")
+    assert formula in parquet.read_table("log.parquet")["error"].to_pylist()
+    listed = run("pages", "--format", "csv").stdout
+    assert f"'{formula}" in listed
+    assert not any(f"{mark}{formula}" in listed for mark in ',"')
+
+
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
 def test_the_log_says_which_pages_are_refused_and_why(name: str) -> None:
     reason = "disallowed by robots.txt"

@@ -131,7 +131,7 @@ def test_help_shows_examples_and_every_option() -> None:
 
 def test_signals_are_drawn_as_asked() -> None:
     drawn = synthetic_world("poisson", 50, 40.0, 0.2, 5.0, "pareto", 7)
-    names = ("--policies", "ncis,signals", "--seed", "7", "--signals")
+    names = ("--policies", "ncis,index", "--seed", "7", "--signals")
     for text, quality in (("0.8,0.5", ((0.8, 0.5),)), ("mixed", MIXED)):
         world = add_signals(drawn, quality, 7)
         for row in found(*SMALL[:-2], *names, text):

@@ -137,5 +137,7 @@ def test_refusals() -> None:
     assert "no webhook 7" in refused("webhook", "remove", "7")
     assert "neither a number nor a URL" in refused("webhook", "test", "seven")
     assert "ftp is not supported" in refused("webhook", "add", "ftp://example.org/")
+    beyond = refused("webhook", "add", "https://example.org/", "--since", "9999")
+    assert "the last change of recrawl.db is" in beyond
     run("webhook", "add", "https://example.org/")
     assert "is a webhook already" in refused("webhook", "add", "https://example.org")

@@ -5,8 +5,11 @@ from random import Random
 
 import pytest
 
-from recrawl.content.compare import compare, compare_twice, wants_second_fetch
+from recrawl.content import noise as noise_module
+from recrawl.content.compare import compare
+from recrawl.content.outline import Element
 from recrawl.content.reader import Reader
+from recrawl.content.second_fetch import compare_twice, wants_second_fetch
 from recrawl.records import Outcome, Page, Response
 
 URL = "http://example.org/soups"
@@ -171,6 +174,26 @@ def test_the_main_part_is_never_ignored_as_a_whole() -> None:
     ignored = one.noise(other)
     longer = Reader().read(b"<main><p>D d</p><h2>E e</h2><h2>F f</h2><p>x<p>Y y</p></main>")
     assert longer.fingerprint(ignored) != other.fingerprint(ignored)
+
+
+def test_a_page_whose_elements_are_never_closed_is_compared_in_little_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hashed = 0
+    usual = noise_module.box_key
+
+    def box_key(element: Element) -> bytes:
+        nonlocal hashed
+        hashed += 1
+        return usual(element)
+
+    monkeypatch.setattr(noise_module, "box_key", box_key)
+    open_elements = "".join(f"<div><ul><li>{item}<svg><a href=q>s</a>" for item in ITEMS)
+    one, other = (Reader().read(text.encode()) for text in (open_elements, "<p>Nothing</p>"))
+    ignored = one.noise(other)
+    assert one.fingerprint(ignored) == other.fingerprint(ignored)
+    # Each of some 100 blocks is in up to 200 elements.
+    assert hashed < 40_000
 
 
 def test_ids_and_classes_drawn_by_lot_do_not_hide_an_element() -> None:

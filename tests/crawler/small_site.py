@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
-from recrawl.content.compare import Patience
+from recrawl.content.absence import Patience
 from recrawl.content.reader import Reader
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor

@@ -29,7 +29,9 @@ BEGIN = round(19_500 * MICROSECONDS_A_DAY)
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder that is made there has a name of its own
 #: The loop looks around this many times less often, as months pass in minutes...
 PERIODIC = 600.0
-#: ...and writes visits this many at a time.
+#: ...takes pages this many times a day, or one by one if there are fewer visits than that...
+TAKES_PER_DAY = 250.0
+#: ...and writes the visits of this many times together.
 BATCH = 4.0
 HOST_DELAY = 5.0
 CONNECTIONS = 16
@@ -149,10 +151,10 @@ def resident() -> int:
 
 @contextmanager
 def looking_seldom(between: float) -> Iterator[None]:
-    """Let the loop look around about as often as there is a visit, every so many seconds."""
+    """Let the loop take pages once in some seconds, and do everything else less often still."""
     periodic = [name for name in vars(loop) if name.isupper() and name.endswith("_EVERY")]
     seldom = {name: max(PERIODIC * getattr(loop, name), BATCH * between) for name in periodic}
-    seldom |= {"MAX_NAP": between, "BATCH_SECONDS": BATCH * between}
+    seldom |= {"MIN_NAP": between, "MAX_NAP": between, "BATCH_SECONDS": BATCH * between}
     usual = {name: getattr(loop, name) for name in seldom}
     try:
         for name, value in seldom.items():
@@ -174,7 +176,8 @@ def folder_in_memory() -> Iterator[Path]:
 def soak(path: Path, web: SoakWeb, budgets: Sequence[float]) -> Soaked:
     """Crawl a web to its last day; the budget changes with each run, and runs are equally long."""
     result = Soaked()
-    length, between = web.days / len(budgets), SECONDS_A_DAY / max(budgets)
+    length = web.days / len(budgets)
+    between = SECONDS_A_DAY / min(max(budgets), TAKES_PER_DAY)
     gc.freeze()  # What is there already would only slow down the samples.
     web.begin, web.host_delay = BEGIN, HOST_DELAY
     with SqliteStore.open(path, create=True) as store, looking_seldom(between):

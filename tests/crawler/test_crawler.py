@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from site_server import Site, page_about, serving
 
-from recrawl.crawler.build import STOP_SECONDS, Crawler
+from recrawl.crawler.build import Crawler
 from recrawl.crawler.stats import Stats
+from recrawl.crawler.stopping import STOP_SECONDS
 from recrawl.errors import AddressError, ArgumentError, SettingsError, StoreError
 from recrawl.records import DISALLOWED, Outcome, State
 

@@ -1,6 +1,8 @@
 """Pages and evidence that come from links and sitemaps, in virtual time."""
 
 import logging
+import math
+import struct
 
 import pytest
 from crawler.fakes import (
@@ -16,6 +18,7 @@ from crawler.fakes import (
 from site_server import page_about
 
 from recrawl.crawler.sitemap_limits import MAX_DEPTH, MAX_OTHER_HOSTS
+from recrawl.estimation.signals import precision
 from recrawl.records import Outcome, Response
 
 A = "https://a.example"
@@ -373,7 +376,8 @@ def test_a_host_whose_sitemaps_lie_is_known_after_a_restart() -> None:
     kept: list[float] = []
 
     def look(running: Running) -> None:
-        kept.append(running.discovery._trust.keep("a.example"))  # noqa: SLF001
+        trust = running.frontier.frontier.signal_trust([0])
+        kept.append(float(precision(trust["right"][0, 0], trust["seen"][0, 0])))
 
     crawl(web, store, settings, begin=DAY, during=look)
     store.add_sitemap(MAP)
@@ -385,5 +389,20 @@ def test_a_host_whose_sitemaps_lie_is_known_after_a_restart() -> None:
     crawl(web, store, settings, begin=4 * DAY, seconds=20.0, during=look)
     crawl(web, store, settings, begin=5 * DAY, seconds=1.0, during=look)
     assert kept[:2] == [0.5, 0.5]
-    assert kept[2] >= 5 / 7
-    assert set(store.learned) == {"sitemap trust", "host clock", "folder clock"}
+    assert kept[2] <= 2 / 7
+    assert set(store.learned) == {"signal trust", "rhythm", "host clock", "folder clock"}
+
+
+def test_what_earlier_versions_counted_of_sitemaps_is_used() -> None:
+    store = MemoryStore(f"{A}/", "https://b.example/", "https://c.example/")
+    counts = {"a.example": (30.0, 0.0), "b.example": (0.0, 3_000.0), "c.example": (math.nan, 1.0)}
+    packed = {host: struct.pack("<2d", *pair) for host, pair in counts.items()}
+    store.keep("sitemap trust", packed | {"d.example": b"damaged"})
+    shares = []
+
+    def look(running: Running) -> None:
+        trust = running.frontier.frontier.signal_trust([0, 1, 2])
+        shares.extend((trust["right"][:, 0] / trust["seen"][:, 0]).tolist())
+
+    crawl(FakeWeb(lambda _url: page_about("It is.")), store, settings_of(), during=look)
+    assert shares == pytest.approx([31 / 32, 1 / 34, 0.5], rel=1e-6)

@@ -162,6 +162,9 @@ def test_the_limits_of_the_settings_move_the_next_visit_and_are_named() -> None:
     later = explain(page(), belief, PRICE, NOW, (50.0, math.inf))
     assert later.due == NOW + 47 * DAY
     assert "By min_interval, there is no visit within 50 days of the last one." in later.why()
+    held_back = explain(page(), belief, Price(1e-6, is_now=True), NOW, (50.0, math.inf))
+    assert "it is worth that already. By min_interval" in held_back.why()
+    assert "due now" in explain(page(), belief, Price(1e-6, is_now=True), NOW).why()
     sooner = explain(page(), (1.0, 4000.0), PRICE, NOW, (0.0, 4.0))
     assert sooner.due == NOW + DAY
     assert sooner.crawl_rate == pytest.approx(0.25)

@@ -18,7 +18,9 @@ from crawler.fakes import (
 )
 from site_server import page_about
 
-from recrawl.content.compare import MAX_REST, MIN_REST, Comparison, compare
+from recrawl.content.absence import MAX_REST, MIN_REST
+from recrawl.content.compare import compare
+from recrawl.content.comparison import Comparison
 from recrawl.content.reader import Reader
 from recrawl.crawler.outages import MAX_GROUPS, RECENT, Outages
 from recrawl.crawler.retries import MAX_PAUSE, pause_after

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from recrawl.crawler.setting_kinds import COUNT, NUMBER, SHARE
 from recrawl.crawler.settings import FIELDS, OLD_NAMES, Settings, agent_of, load_settings
 from recrawl.errors import SettingsError
 
@@ -85,6 +86,17 @@ def test_invalid_values_are_named(environ: dict[str, str], sentence: str) -> Non
     with pytest.raises(SettingsError) as caught:
         load_settings(environ=environ)
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("typed", ["inf", "-inf", "nan", "1e999"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in FIELDS if FIELDS[name].metadata["kind"] in (COUNT, NUMBER, SHARE)],
+)
+def test_a_number_that_is_none_or_without_end_is_refused(name: str, typed: str) -> None:
+    variable = f"RECRAWL_{name.upper()}"
+    with pytest.raises(SettingsError, match=f"^{variable}: '{typed}' is "):
+        load_settings(environ={variable: typed})
 
 
 @pytest.mark.parametrize(

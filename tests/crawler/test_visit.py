@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 import pytest
 from site_server import page_about
 
-from recrawl.content.compare import Patience
+from recrawl.content.absence import Patience
 from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
 from recrawl.content.reading import Reading

@@ -97,6 +97,7 @@ def test_memory_is_at_most_three_times_the_columns() -> None:
         (([0], ["x"], [1]), "elapsed: 'x' is not a duration"),
         (([0], [1.0], [2]), "changed: row 0 is 2"),
         (([0], [1.0], ["yes"]), "changed: not a column"),
+        (([0], [1.0], [10**400]), "changed: not a column"),
         (([0, 1], [1.0], [1]), "elapsed: has 1 rows; page has 2"),
         (([0], [1.0], [1, 0]), "changed: has shape"),
         (([0], [[1.0]], [1]), "elapsed: has shape"),

@@ -9,23 +9,34 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from recrawl.estimation import signals
-from recrawl.kernels.jit import Floats
+from recrawl.estimation.octaves import OCTAVES, ONE, Weights, make_curves
 
-OCTAVES = 14
-LOWEST = 2.0**-9 / 3.0
+CURVES = make_curves()
+LOWEST = 2.0**-11
 RATES = LOWEST * 2.0 ** np.arange(OCTAVES)
-WHOLE = 65_535
 
 
-def random_weights(seed: int) -> Floats:
-    return np.random.default_rng(seed).dirichlet(np.full(OCTAVES, 0.3))
+def random_weights(seed: int) -> Weights:
+    """Return weights that add up to one, in whole parts."""
+    share = np.random.default_rng(seed).dirichlet(np.full(OCTAVES, 0.3))
+    weight = np.floor(share * ONE).astype(np.uint16)
+    weight[weight.argmax()] += ONE - weight.sum(dtype=np.int64)
+    return weight
 
 
-def plain_value(weight: Floats, per_day: float, share: float, fresh: float) -> float:
+def same_after(weight: Weights, elapsed: float) -> float:
+    return float(weight / ONE @ np.exp(-RATES * elapsed))
+
+
+def value_of(weight: Weights, per_day: float, share: float, fresh: float) -> float:
+    return signals.value_with_signals(CURVES, weight, LOWEST, per_day, share, fresh)
+
+
+def plain_value(weight: Weights, per_day: float, share: float, fresh: float) -> float:
     """Sum the area between the chance after a visit and the present one on a fine grid."""
     times = np.concatenate([[0.0], np.geomspace(1e-4, 40.0 / LOWEST, 4_000)])
     count = np.arange(150)
-    same = np.exp(-np.outer(times, RATES)) @ weight
+    same = np.exp(-np.outer(times, RATES)) @ (weight / ONE)
     above = np.maximum(np.outer(same, (1.0 - share) ** count) - fresh, 0.0)
     chance = stats.poisson.pmf(count, per_day * times[:, None])
     return float(np.trapezoid((chance * above).sum(1), times))
@@ -49,10 +60,8 @@ def test_the_value_is_the_area_above_the_present_chance(seed: int) -> None:
     rng = np.random.default_rng(seed)
     weight, share = random_weights(seed), float(rng.choice([0.3, 0.5, 0.8, 0.95]))
     per_day, elapsed = 10.0 ** rng.uniform(-2.5, 0.0), 10.0 ** rng.uniform(-0.5, 1.5)
-    same = signals.chance_same(weight, 1.0, LOWEST, elapsed)
-    assert same == pytest.approx(float(weight @ np.exp(-RATES * elapsed)))
-    fresh = signals.chance_fresh(same, share, float(rng.integers(0, 3)))
-    value = signals.value_with_signals(weight, 1.0, LOWEST, per_day, share, fresh)
+    fresh = signals.chance_fresh(same_after(weight, elapsed), share, float(rng.integers(0, 3)))
+    value = value_of(weight, per_day, share, fresh)
     assert value == pytest.approx(plain_value(weight, per_day, share, fresh), rel=0.02)
 
 
@@ -63,10 +72,10 @@ def test_the_value_is_the_area_above_the_present_chance(seed: int) -> None:
 def test_at_a_known_rate_the_value_is_that_of_greedy_ncis(
     per_day: float, share: float, elapsed: float, n: int
 ) -> None:
-    weight = np.zeros(OCTAVES)
-    weight[5] = 1.0
+    weight = np.zeros(OCTAVES, np.uint16)
+    weight[5] = ONE
     fresh = math.exp(-RATES[5] * elapsed) * (1.0 - share) ** n
-    value = signals.value_with_signals(weight, 1.0, LOWEST, per_day, share, fresh)
+    value = value_of(weight, per_day, share, fresh)
     expected = greedy_ncis(float(RATES[5]), per_day, share, elapsed, n)
     assert value == pytest.approx(expected, rel=0.01)
 
@@ -75,9 +84,8 @@ def test_at_a_known_rate_the_value_is_that_of_greedy_ncis(
 def test_without_signals_it_is_the_freshness_index(seed: int, elapsed: float) -> None:
     weight = random_weights(seed)
     x = RATES * elapsed
-    index = float(weight @ ((1.0 - np.exp(-x) * (1.0 + x)) / RATES))
-    fresh = signals.chance_same(weight, 1.0, LOWEST, elapsed)
-    value = signals.value_with_signals(weight, 1.0, LOWEST, 0.0, 0.5, fresh)
+    index = float(weight / ONE @ ((1.0 - np.exp(-x) * (1.0 + x)) / RATES))
+    value = value_of(weight, 0.0, 0.5, same_after(weight, elapsed))
     assert value == pytest.approx(index, rel=0.03, abs=1e-9)
 
 
@@ -92,39 +100,59 @@ def test_the_value_rises_as_the_page_gets_less_likely_fresh(
     seed: int, per_day: float, share: float, fresh: float, less: float
 ) -> None:
     weight = random_weights(seed)
-    now, later = (
-        signals.value_with_signals(weight, 1.0, LOWEST, per_day, share, chance)
-        for chance in (fresh, fresh * less)
-    )
+    now, later = (value_of(weight, per_day, share, chance) for chance in (fresh, fresh * less))
     # Each is an integral by a few nodes, within some 3 % as the tests above show.
     assert later >= now * (1.0 - 0.06) - 1e-9
     assert now >= 0.0
 
 
-def test_whole_weights_give_the_same_as_shares() -> None:
-    share = random_weights(3)
-    whole = np.round(share * WHOLE)
-    total = float(whole.sum())
-    values = (
-        signals.value_with_signals(share, 1.0, LOWEST, 0.1, 0.5, 0.4),
-        signals.value_with_signals(whole, total, LOWEST, 0.1, 0.5, 0.4),
-    )
-    assert values[0] == pytest.approx(values[1], rel=1e-3)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_visit_is_worth_its_price_after_the_time_it_needs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight, share = random_weights(seed), float(rng.choice([0.3, 0.8, 0.95]))
+    per_day, wanted = 10.0 ** rng.uniform(-2.0, 0.0), 10.0 ** rng.uniform(-1.0, 1.0)
+    value = plain_value(weight, per_day, share, same_after(weight, wanted))
+    needed = signals.elapsed_worth_with_signals(CURVES, weight, LOWEST, per_day, share, value)
+    worth = plain_value(weight, per_day, share, same_after(weight, needed))
+    assert worth == pytest.approx(value, rel=0.06)
+
+
+def test_no_time_makes_a_visit_worth_more_than_signals_leave() -> None:
+    weight = random_weights(1)
+    most = float((weight / ONE / (RATES + 0.5 * 0.9)).sum())
+    for value, is_ever in ((0.8 * most, True), (1.2 * most, False)):
+        needed = signals.elapsed_worth_with_signals(CURVES, weight, LOWEST, 0.5, 0.9, value)
+        assert (needed < math.inf) == is_ever
+
+
+@pytest.mark.parametrize("number", [1, 3, 30, 300, 3_000])
+def test_signals_are_counted_in_steps_that_grow(number: int) -> None:
+    """To within four standard errors of 200 counts (Morris 1978: (b − 1)/2 relative variance)."""
+    rng = np.random.default_rng(number)
+    counts = []
+    for _ in range(200):
+        steps = 0.0
+        for drawn in rng.random(number):
+            steps += signals.is_step(steps, float(drawn))
+        counts.append(signals.signals_counted(steps))
+    error = number * math.sqrt((signals.COUNT_STEP - 1.0) / 2.0 / 200)
+    assert np.mean(counts) == pytest.approx(number, abs=4.0 * error)
 
 
 def test_a_certainly_fresh_page_is_worth_nothing() -> None:
-    assert signals.value_with_signals(random_weights(0), 1.0, LOWEST, 0.1, 0.5, 1.0) == 0.0
+    assert value_of(random_weights(0), 0.1, 0.5, 1.0) == 0.0
 
 
 def test_likely_weights_are_those_of_so_many_changes() -> None:
-    weight, likely, strength = random_weights(5), 0.07, 3.0
+    likely, strength = 0.07, 3.0
+    weight = (random_weights(5) / ONE).astype(np.float32)
     expected = weight * RATES**strength * np.exp(-strength * RATES / likely)
     signals.likely_weights(LOWEST, likely, strength, weight)
-    assert weight == pytest.approx(expected / expected.sum())
+    assert weight == pytest.approx(expected / expected.sum(), rel=1e-4, abs=1e-7)
 
 
 def test_likely_weights_far_from_all_rates_stay_weights() -> None:
-    weight = np.zeros(OCTAVES)
+    weight = np.zeros(OCTAVES, np.float32)
     weight[-1] = 1.0
     signals.likely_weights(LOWEST, LOWEST / 1e6, 4.0, weight)
     assert weight == pytest.approx(np.full(OCTAVES, 1.0 / OCTAVES))
@@ -152,9 +180,6 @@ def test_odds_follow_the_better_prediction_within_limits() -> None:
     assert signals.next_odds(-7.9, 0.1, 0.9) == -signals.MAX_ODDS
     assert signals.next_odds(1.5, 0.0, 0.9) == 1.5
     assert signals.trust(0.0) == 0.5
-    usual, likely = np.array([0.5, 0.5]), np.array([1.0, 0.0])
-    signals.mix(usual, likely, 0.5)
-    assert usual.tolist() == [0.75, 0.25]
 
 
 class Host:

@@ -281,6 +281,17 @@ def test_parquet_changed_of_every_type(tmp_path: Path, kind: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()])
+def test_parquet_outcomes_of_every_type(tmp_path: Path, kind: pa.DataType) -> None:
+    outcomes = pa.array(["first", "refused", "failed"]).cast(kind)
+    for column in (outcomes, outcomes.dictionary_encode()):
+        table = pa.table({"page": ["a"] * 3, "time": [1, 2, 3], "outcome": column})
+        parquet.write_table(table, tmp_path / "log.parquet")
+        found = read_log(tmp_path / "log.parquet")
+        # A refusal is no visit.
+        assert found.outcome.tolist() == [Outcome.FIRST, Outcome.FAILED]
+
+
 PAGES: dict[str, pa.Array] = {
     "text": pa.array(["b", "a", "b"]),
     "large text": pa.array(["b", "a", "b"], pa.large_string()),

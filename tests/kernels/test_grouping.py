@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.kernels import jit
-from recrawl.kernels.grouping import group_rows, stable_order, starts_if_grouped
+from recrawl.kernels.grouping import group_rows, sort_groups, stable_order, starts_if_grouped
 from recrawl.kernels.jit import Ints
 
 
@@ -55,3 +55,15 @@ def test_spans_cover_every_item_once(items: int, rows: int, cores: int) -> None:
         for spans in (jit.cut(items, rows), jit.cut(items, rows, starts)):
             covered = [item for first, last in spans for item in range(first, last)]
             assert covered == list(range(items))
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=150), max_size=6))
+def test_rows_of_groups_are_sorted_as_by_a_stable_sort(groups: list[list[int]]) -> None:
+    value = np.array([number for group in groups for number in group], np.int64)
+    group = np.repeat(np.arange(len(groups)), [len(one) for one in groups])
+    expected = np.lexsort((value, group))
+    starts = np.cumsum([0, *map(len, groups)])
+    found, order = value.copy(), np.arange(value.size)
+    sort_groups(starts, found, order)
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(found, value[expected])

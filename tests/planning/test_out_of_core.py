@@ -107,6 +107,9 @@ def test_pages_that_are_numbers_and_priors_from_a_sample(
     dealt = recrawl.plan(path, budget=100.0, memory="1kB")
     assert_same(dealt, held)
     assert pa.types.is_integer(dealt.page.type)
+    # A log that is expected to be long is dealt to more files.
+    monkeypatch.setattr(spill, "PART_ROWS", 1)
+    assert_same(recrawl.plan(path, budget=100.0, memory="1kB"), held)
 
 
 ROW = st.tuples(
@@ -183,6 +186,9 @@ def test_a_log_that_teaches_nothing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("page,time,changed\na,1,\nb,2,\n")
     with pytest.raises(CrawlLogError, match="no page was seen twice"):
+        recrawl.plan(path, budget=1.0, memory=LITTLE)
+    path.write_text("page,time,changed\na,1,\na,2,\n")
+    with pytest.raises(CrawlLogError, match="no visit says whether its page had changed"):
         recrawl.plan(path, budget=1.0, memory=LITTLE)
 
 

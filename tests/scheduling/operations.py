@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scheduling.plain import tables_of
 
+from recrawl.estimation.signals import PRECISION
 from recrawl.kernels.jit import Ints
 from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.state import (
@@ -17,6 +18,7 @@ from recrawl.scheduling.state import (
     LISTS,
     NEW,
     NONE,
+    PARKED,
     QUEUED,
     READY,
     TAKEN,
@@ -42,11 +44,11 @@ steps = st.lists(
 )
 
 
-def kind_of(where: int) -> int:
-    """Return the status of the pages in a list."""
+def kinds_of(where: int) -> tuple[int, ...]:
+    """Return the status that the pages in a list may have."""
     if where >= FIRST_WAITING:
-        return WAITING
-    return READY if where >= FIRST_VALUE else QUEUED
+        return WAITING, PARKED
+    return (READY,) if where >= FIRST_VALUE else (QUEUED,)
 
 
 @st.composite
@@ -123,7 +125,8 @@ class Session:
         elif kind == "signal":
             self.pass_time(now)
             keep = rng.choice([1.0, 0.5, 1e-9, 0.0], page.size)
-            self.frontier.signal(page, now, keep)
+            self.frontier.evidence(page, now, keep)
+            self.frontier.signal(rng.choice(page, 3), now, str(rng.choice(list(PRECISION))))
         elif kind == "importance":
             importance = rng.choice([0.0, 1.0, 1.0, 1e6, 1e-6], page.size)
             self.frontier.set_importance(page, importance)
@@ -242,8 +245,9 @@ class Session:
         assert {page for page in there if status[page] == TAKEN} == self.out
         assert set(found) == listed
         for page, where in found.items():
-            assert status[page] == kind_of(where)
-        assert shared["ready"][0] == sum(kind_of(where) == READY for where in found.values())
-        waiting = [page for page in found if status[page] == WAITING]
-        counts = np.bincount(pages["host"][waiting], minlength=hosts.size)
-        assert hosts["waiting"].tolist() == counts.tolist()
+            assert status[page] in kinds_of(where)
+        assert shared["ready"][0] == sum(kinds_of(where) == (READY,) for where in found.values())
+        for name, kind in (("waiting", WAITING), ("parked", PARKED)):
+            those = [page for page in found if status[page] == kind]
+            counts = np.bincount(pages["host"][those], minlength=hosts.size)
+            assert hosts[name].tolist() == counts.tolist()

@@ -254,7 +254,7 @@ class PlainFrontier:
         self.out[taken] = True
         return taken
 
-    def signal(self, page: Ints, keep: float) -> None:
+    def evidence(self, page: Ints, keep: float) -> None:
         self.keep[page] *= keep
 
     def report(

@@ -99,8 +99,8 @@ def test_evidence_and_ages_are_learned_from_as_in_the_plain_version() -> None:
         now += rng.exponential(0.4)
         chosen = rng.choice(30, 4, replace=False)
         keep = float(rng.choice([1.0, 0.9, 0.5, 0.01, 1e-6]))
-        frontier.signal(chosen, now, keep)
-        plain.signal(chosen, keep)
+        frontier.evidence(chosen, now, keep)
+        plain.evidence(chosen, keep)
         page = rng.choice(30, 5, replace=False)
         changed = rng.random(5) < 0.5
         age = float(rng.choice([math.nan, math.nan, 0.0, 0.7, 100.0]))

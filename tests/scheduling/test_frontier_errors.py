@@ -53,7 +53,8 @@ TAKES_PAGES: list[Callable[[Frontier, Any], object]] = [
     lambda frontier, page: frontier.remove(page),
     lambda frontier, page: frontier.set_importance(page, 1.0),
     lambda frontier, page: frontier.report(page, 1.0, changed=False),
-    lambda frontier, page: frontier.signal(page, 1.0, 0.5),
+    lambda frontier, page: frontier.evidence(page, 1.0, 0.5),
+    lambda frontier, page: frontier.chance_fresh(page, 1.0),
     lambda frontier, page: frontier.due(page),
     lambda frontier, page: frontier.belief(page),
 ]
@@ -89,7 +90,8 @@ TAKES_TIME: list[Callable[[Frontier, float], object]] = [
     lambda frontier, now: frontier.add([9], now=now),
     lambda frontier, now: frontier.take(now, 3),
     lambda frontier, now: frontier.report([0], now, changed=False),
-    lambda frontier, now: frontier.signal([0], now, 0.5),
+    lambda frontier, now: frontier.signal([0], now),
+    lambda frontier, now: frontier.evidence([0], now, 0.5),
     lambda frontier, now: frontier.expected_freshness(now),
 ]
 
@@ -145,7 +147,13 @@ def test_ages_are_one_a_page(bad: Any) -> None:  # noqa: ANN401
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, [0.5, 0.5, 0.5], "a"])
 def test_what_evidence_leaves_is_a_share(bad: Any) -> None:  # noqa: ANN401
-    refused("keep", lambda frontier: frontier.signal([0, 1], 0.0, bad))
+    refused("keep", lambda frontier: frontier.evidence([0, 1], 0.0, bad))
+
+
+def test_signals_are_of_known_kinds_and_about_known_pages() -> None:
+    refused("kind", lambda frontier: frontier.signal([0], 0.0, "rumour"))
+    refused("page", lambda frontier: frontier.signal([0, 99], 0.0))
+    refused("page", lambda frontier: frontier.signal([0.5], 0.0))
 
 
 @pytest.mark.parametrize("bad", [-1, 3, [0, 5], 0.0, [[0]], "a"])
@@ -185,7 +193,8 @@ def test_nothing_is_something_that_can_be_done() -> None:
     frontier.add([], now=0.0)
     frontier.remove([])
     frontier.report([], 0.1, [])
-    frontier.signal([], 0.1, [])
+    frontier.signal(np.empty(0, np.int64), 0.1)
+    frontier.evidence([], 0.1, [])
     frontier.set_importance([], [])
     frontier.defer([], [])
     assert frontier.due([]).size == 0

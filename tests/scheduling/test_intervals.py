@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from recrawl.errors import ArgumentError
-from recrawl.scheduling.frontier import ALWAYS_READY, Frontier
+from recrawl.scheduling.frontier import Frontier
+from recrawl.scheduling.rescheduling import ALWAYS_READY
 
 MANY = 2 * ALWAYS_READY
 
@@ -42,7 +43,7 @@ def test_a_page_is_never_visited_before_its_minimum_interval(pages: int) -> None
 def test_evidence_does_not_bring_a_visit_before_the_minimum_interval() -> None:
     frontier = Frontier(budget=100.0)
     frontier.add([0, 1], now=0.0, last_visit=0.0, min_interval=[3.0, 0.0])
-    frontier.signal([0], 0.5, keep=0.0)
+    frontier.evidence([0], 0.5, keep=0.0)
     assert 0 not in frontier.take(1.0, 10)
     assert frontier.due([0])[0] == 3.0
     assert 0 in frontier.take(3.01, 10)

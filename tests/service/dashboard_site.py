@@ -27,8 +27,8 @@ from recrawl.records import (
     digest_of,
 )
 from recrawl.service.auth import Access, User
+from recrawl.service.cookies import COOKIE
 from recrawl.service.dashboard.forms import form_token
-from recrawl.service.guard import COOKIE
 from recrawl.store.rows import NewPage, SitemapFile
 from recrawl.store.sqlite import SqliteStore
 
@@ -47,6 +47,8 @@ NEWS, ABOUT, BROKEN, REFUSED, NEW = (
 )
 #: As no page is added by a user; a link or a sitemap may be read by a version with other rules.
 ODD = f"https://c.example/{EVIL}"
+#: Where the service is, and what its cookie is called there.
+HOST, NAME = "127.0.0.1:8321", f"{COOKIE}_8321"
 PAGES = ("/", "/pages", f"/page?url={NEWS}", "/changes", "/hosts", "/budget", "/settings")
 
 
@@ -124,7 +126,7 @@ class Browser:
     @property
     def form_token(self) -> str:
         """What forms of this session carry."""
-        headers = [(b"cookie", f"{COOKIE}={self.cookie}".encode())]
+        headers = [(b"cookie", f"{NAME}={self.cookie}".encode()), (b"host", HOST.encode())]
         return form_token(Request({"type": "http", "headers": headers}))
 
     async def get(self, path: str, **headers: str) -> Answered:
@@ -152,7 +154,7 @@ class Browser:
     ) -> Answered:
         sent = {"accept": "text/html"} | headers
         if self.cookie is not None:
-            sent |= {"cookie": f"{COOKIE}={self.cookie}"}
+            sent |= {"cookie": f"{NAME}={self.cookie}"}
         asked = dict(parse_qsl(query, keep_blank_values=True))
         return await self.on.ask(method, path, token=None, headers=sent, raw=body, **asked)
 

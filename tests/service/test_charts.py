@@ -16,7 +16,7 @@ from service.served import served, settings_in
 from virtual_time import run
 
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
-from recrawl.service import service as service_module
+from recrawl.service import planning
 from recrawl.service.dashboard import page as page_module
 from recrawl.service.dashboard.charts import rate_bars
 from recrawl.service.dashboard.hosts import host_freshness
@@ -129,7 +129,7 @@ def test_a_sample_of_pages_stands_for_all(tmp_path: Path, monkeypatch: pytest.Mo
         async with served(settings_in(tmp_path, budget="100/day"), urls) as on:
             budgets = [10.0, 100.0, 1_000.0]
             whole = await on.service.plan(budgets)
-            monkeypatch.setattr(service_module, "MAX_PLANNED", 40)
+            monkeypatch.setattr(planning, "MAX_PLANNED", 40)
             # Nothing is known of any page, so that all are alike.
             assert await on.service.plan(budgets) == pytest.approx(whole, rel=1e-6)
 

@@ -27,7 +27,9 @@ from service.dashboard_site import (
 )
 from virtual_time import run
 
+from recrawl.crawler.page_list import ORDERS
 from recrawl.service.auth import Access
+from recrawl.service.dashboard.pages import TITLES
 from recrawl.service.dashboard.rendering import HERE
 from recrawl.service.dashboard.routes import FILES
 
@@ -379,5 +381,16 @@ def test_every_page_names_files_by_their_content(tmp_path: Path) -> None:
             assert "//" not in "".join(
                 re.findall(r'<(?:script|link)[^>]*(?:src|href)="([^"]*)"', page)
             )
+
+    run(main())
+
+
+def test_filtering_keeps_the_order(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with browsing(tmp_path) as browser:
+            page = await browser.show("/pages?order=rate&reverse=true&text=example")
+            assert '<option value="rate" selected>' in page
+            assert '<input type="hidden" name="reverse" value="true">' in page
+            assert set(TITLES) == set(ORDERS)
 
     run(main())

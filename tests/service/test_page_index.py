@@ -1,13 +1,21 @@
 """Lists from columns that are kept for a while."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from service.served import fill
-from store.made_up import found
+from store.made_up import failed, found
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.page_list import ORDERS, Wanted, list_pages
+from recrawl.records import State
 from recrawl.service.page_index import MIN_AGE, PageIndex
+from recrawl.service.url_text import UrlText
+from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
 PRICE = Price(0.5, is_now=True)
@@ -32,6 +40,47 @@ def test_lists_are_those_of_the_command_line(tmp_path: Path) -> None:
                     assert listed.rows == expected[offset : offset + limit], order
 
 
+FILTERS: tuple[dict[str, Any], ...] = (
+    {"states": (State.ALIVE,)},
+    {"states": (State.GONE, State.MISSING)},
+    {"hosts": ("h1.example", "nowhere.example")},
+    {"failing": True},
+    {"error": "TIMED"},
+    {"min_rate": 0.2},
+    {"max_rate": 0.3},
+    {"due_within": 2.0},
+    {"hosts": ("h0.example",), "min_rate": 0.1, "failing": False},
+)
+
+
+@pytest.mark.parametrize("text", ["", "/2", "h1", "nowhere", "%", "."])
+def test_filters_are_those_of_the_command_line(tmp_path: Path, text: str) -> None:
+    path, now = tmp_path / "recrawl.db", [0.0]
+    with SqliteStore.open(path, create=True) as store:
+        fill(store, [f"https://h{n % 3}.example/{n}" for n in range(30)])
+        pages = list(store.pages(range(30)).values())
+        store.record([found(page, b"one", HOUR * (1 + page.number)) for page in pages[:20]])
+        store.record([failed(page, HOUR * 40) for page in pages[5:9]])
+        index = PageIndex(str(path), now=lambda: now[0])
+        for asked in ({}, *FILTERS):
+            for order in ("added", "url", "rate", "error", "next-visit"):
+                _compare(store, index, Wanted(order=order, **asked), text)
+        # Pages come and go.
+        store.remove([pages[3].url, pages[29].url])
+        fill(store, ["https://h1.example/222", "https://h0.example/1"])
+        now[0] += 1e6
+        _compare(store, PageIndex(str(path), now=lambda: now[0]), Wanted(order="url"), text)
+        index._read(store, PRICE)  # noqa: SLF001 - as it does in the background
+        _compare(store, index, Wanted(order="url"), text)
+
+
+def _compare(store: SqliteStore, index: PageIndex, wanted: Wanted, text: str) -> None:
+    rows = [row for row in list_pages(store, wanted, PRICE, 99 * HOUR).rows if text in row.url]
+    listed = index.list(store, wanted, PRICE, 99 * HOUR, text=text)
+    assert listed.rows == rows, wanted
+    assert listed.found == len(rows)
+
+
 def test_what_is_shown_is_current_though_the_order_may_be_old(tmp_path: Path) -> None:
     path, now = tmp_path / "recrawl.db", [0.0]
     with SqliteStore.open(path, create=True) as store:
@@ -51,3 +100,23 @@ def test_what_is_shown_is_current_though_the_order_may_be_old(tmp_path: Path) ->
         if reading is not None:
             reading.join()
         assert index.list(store, wanted, PRICE, 0).found == 5
+
+
+@given(
+    urls=st.lists(st.text("ab/é.", min_size=1, max_size=12), max_size=12),
+    wanted=st.text("ab/é.", min_size=1, max_size=4),
+    removed=st.sets(st.integers(0, 11)),
+)
+def test_a_part_of_a_url_is_found(urls: list[str], wanted: str, removed: set[int]) -> None:
+    with SqliteStore.open(":memory:") as store:
+        distinct = list(dict.fromkeys(f"https://a.example/{url}" for url in urls))
+        store.add((NewPage(url, "a.example") for url in distinct), at=0)
+        numbers = np.arange(len(distinct))
+        text = UrlText().of(store, numbers)
+        assert text.contain(wanted, numbers).tolist() == [wanted in url for url in distinct]
+        store.remove([distinct[number] for number in removed if number < len(distinct)])
+        store.add([NewPage("https://b.example/ab", "b.example")], at=0)
+        left = store.page_columns().number
+        found = text.of(store, left).contain(wanted, left)
+        pages = store.pages(left.tolist())
+        assert found.tolist() == [wanted in pages[number].url for number in left.tolist()]

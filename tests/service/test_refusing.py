@@ -10,7 +10,8 @@ from service.served import Served, served, settings_in
 from virtual_time import run
 
 from recrawl.service.auth import MAX_FAILURES, MAX_WRONG_TOKENS, Access, User
-from recrawl.service.guard import COOKIE, MAX_BYTES
+from recrawl.service.cookies import COOKIE
+from recrawl.service.guard import MAX_BYTES
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 OWN = {"origin": "http://127.0.0.1:8321"}
@@ -31,9 +32,9 @@ def paths(on: Served) -> list[tuple[str, str]]:
 
 
 def cookie_in(headers: dict[str, str]) -> str:
-    found = re.match(rf"{COOKIE}=([^;]+)", headers["set-cookie"])
+    found = re.match(rf"{COOKIE}_8321=[^;]+", headers["set-cookie"])
     assert found is not None
-    return f"{COOKIE}={found[1]}"
+    return found[0]
 
 
 async def logged_in(on: Served) -> str:

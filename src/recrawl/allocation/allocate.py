@@ -18,8 +18,6 @@ from recrawl.kernels.jit import compiled
 from recrawl.tabular import Tabular, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike
 
     from recrawl.kernels.jit import Bools, Floats, Ints
@@ -55,8 +53,8 @@ class Allocation(Tabular):
         fresh = f"freshness {self.freshness:.4g}, budget used {self.budget_used:.4g}"
         return f"{self.crawl_rate.size:,} pages, {fresh}, visits per day: {spread(self.crawl_rate)}"
 
-    def _charted(self) -> tuple[str, Sequence[float]]:
-        return "visits per day", self.crawl_rate.tolist()
+    def _charted(self) -> tuple[str, Any]:
+        return "visits per day", self.crawl_rate
 
 
 def allocate(

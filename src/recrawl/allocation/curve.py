@@ -76,14 +76,17 @@ def _bracket(
     freshness: float, plan_for: Callable[[float], Allocation], min_budget: float, scale: float
 ) -> tuple[float, float]:
     """Return a budget that is too small for the freshness, and one that reaches it."""
-    low, high = min_budget, min_budget + scale
+    # Beside a large budget, a small one more is nothing: the sum would stay as it is.
+    more = max(scale, PRECISION * min_budget)
+    low, high = min_budget, min_budget + more
     while (plan := plan_for(high)).freshness < freshness or freshness == 1.0:
         if plan.price == 0.0 or high > MAX_BUDGET or freshness == 1.0:
             raise ArgumentError(
                 f"freshness: {freshness:g} cannot be reached; {plan.budget_used:.4g} per day "
                 f"gives {plan.freshness:.6g}"
             )
-        low, high = high, min_budget + 8.0 * (high - min_budget)
+        more *= 8.0
+        low, high = high, min_budget + more
     # What the plan does not use is not needed.
     high = min(high, plan.budget_used)
     while low == min_budget and plan_for(low + (high - low) / 8.0).freshness >= freshness:

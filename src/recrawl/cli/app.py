@@ -206,7 +206,8 @@ def main() -> None:
         sys.stdout.flush()
     except OSError as error:
         discard_output()
-        if not isinstance(error, BrokenPipeError):
+        # A command that failed has said why.
+        if not code and not isinstance(error, BrokenPipeError):
             complain(output_problem(error))
         code = code or (FAILED if isinstance(error, BrokenPipeError) else USAGE_ERROR)
     with suppress(OSError, ValueError):

@@ -3,9 +3,10 @@
 1. The text of a page is the innermost element with nearly all of its prose: long lines that are not
    links. Dialogs that ask for consent are prose too, but not the page's.
 2. In the text, elements made for furniture (navigation, asides, dialogs, buttons) are furniture,
-   and so are boxes of links with telling ids and classes. Outside it, so are forms, all elements
-   with such ids and classes, and those that the site's template has. So are boxes of links that
-   vary on one page of the site after the other.
+   and so are boxes of links with telling ids and classes, where the site's template confirms it.
+   Outside the text, elements made for furniture are, and forms; lines of links with telling ids
+   and classes; and whatever the site's template has. So are boxes of links that vary on one page
+   of the site after the other.
 3. The title of the page and its table of contents are its own wherever they stand.
 4. Whatever else is outside the text is the page's own too, but dates and counts of views do not
    count there, nor where a link leads that has a text.
@@ -25,6 +26,8 @@ from recrawl.content.outline import Block, Element
 from recrawl.content.template import PATH_BYTES, PROSE, Sketches, sketch_of
 
 _TAGS = frozenset({"nav", "aside", "dialog", "select", "menu"})
+#: Of these, those that lead through a text, where they are in it.
+_LEADING = frozenset({"nav", "navigation", "tablist"})
 _LISTS = frozenset({"ol", "ul"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"})
 #: Furniture of a page, unless they are an article's or a section's.
@@ -36,14 +39,17 @@ _ROLES = frozenset(
 )
 #: Words in ids and classes: of dialogs that ask for consent...
 _CONSENT = frozenset(["cookie", "cookies", "cookiebot", "consent", "gdpr", "onetrust"])
+#: ...of what comes and goes by itself...
+_PASSING = _CONSENT | frozenset(
+    "widget announcement alert carousel placeholder ad ads advert advertisement banner share "
+    "sharing social newsletter subscribe subscription promo promotion related recommended "
+    "recommendations similar popup modal overlay toast".split()
+)
 #: ...and of what else stands around texts.
-_AROUND = _CONSENT | frozenset(
+_AROUND = _PASSING | frozenset(
     "nav navbar navigation menu menus megamenu submenu footer header topbar sidebar search "
-    "login signin signup widget announcement alert carousel lang language languages locale "
-    "masthead dropdown drawer hamburger logo copyright placeholder ad ads advert "
-    "advertisement banner breadcrumb breadcrumbs share sharing social newsletter subscribe "
-    "subscription promo promotion related recommended recommendations similar popup modal "
-    "overlay toast skip toolbar".split()
+    "login signin signup lang language languages locale masthead dropdown drawer hamburger logo "
+    "copyright breadcrumb breadcrumbs skip toolbar".split()
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -97,6 +103,8 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
     kinds = list[Kind]()
     for block in blocks:
         kind = marks.kind(block.element)
+        if kind is Kind.FURNITURE and marks.leaves(block, template):
+            kind = Kind.BESIDE
         if kind is Kind.FURNITURE or (kind is Kind.BESIDE and _is_named_link(block, saying)):
             is_about = _is_about_page(block, template, consent)
             kind = Kind.BESIDE if is_about else Kind.FURNITURE
@@ -226,6 +234,21 @@ class _Marks:
             return Kind.FURNITURE if self.hides_inside(element) else Kind.OWN
         return Kind.FURNITURE if self._hides_outside(element) else Kind.BESIDE
 
+    def leaves(self, block: Block, template: frozenset[bytes]) -> bool:
+        """Whether a line counts although its element is marked, as the marks are weak.
+
+        In the text of the page, marks of what leads through it are: a list of languages there may
+        be the page's own. Outside, ids and classes are, unless the line is one of links. They need
+        to be confirmed by the site's template. Names of what comes and goes by itself are strong.
+        """
+        element = block.element
+        if block.is_link or element.path[:PATH_BYTES] in template:
+            return False
+        is_inside = self._text is None or self._in_text(element)[0]
+        if not is_inside and block.linked >= _MAX_LINKED:
+            return False
+        return not self._is_surely_marked(element, is_inside=is_inside)
+
     def hides_inside(self, element: Element) -> bool:
         """Whether an element in the text, or around it in there, is made for furniture."""
         return self.believed and self._in_text(element)[1]
@@ -244,6 +267,17 @@ class _Marks:
 
     def _is_marked_inside(self, element: Element) -> bool:
         return _is_made_for_it(element) or (element in self._of_links and _is_named_around(element))
+
+    def _is_surely_marked(self, element: Element, *, is_inside: bool) -> bool:
+        """Whether an element, or one around it up to the text, has marks that need no proof."""
+        for around in element.ancestors():
+            if is_inside and around is self._text:
+                return False
+            if around.tag == "form" or not _words(around.hint).isdisjoint(_PASSING):
+                return True
+            if _is_made_for_it(around) and not (is_inside and _leads(around)):
+                return True
+        return False
 
     def _hides_outside(self, element: Element) -> bool:
         found = self._outside.get(element)
@@ -265,6 +299,11 @@ def _is_made_for_it(element: Element) -> bool:
         # Headings that open and close what is below them are buttons too.
         return not any(around.tag in _HEADINGS for around in element.ancestors())
     return element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
+
+
+def _leads(element: Element) -> bool:
+    """Whether an element that is made for furniture leads through a text."""
+    return element.tag in _LEADING or not _LEADING.isdisjoint(element.hint.split())
 
 
 def _is_named_around(element: Element) -> bool:

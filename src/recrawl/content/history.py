@@ -17,7 +17,7 @@ from recrawl.content.outline import Block
 
 #: How often a difference of dates or counts must be the only one, and how often a page must return
 #: to what it said before.
-DATED, TO_AND_FRO = 2, 2
+DATED, TO_AND_FRO = 2, 4
 _MAX_SUSPECTS, _DIGESTS, _DIGEST_BYTES = 18, 4, 4
 _SUSPECT = struct.Struct("<8sB")
 

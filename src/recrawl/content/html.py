@@ -127,6 +127,8 @@ def _converted(body: bytes, encoding: str) -> bytes:
 
 
 def _is_utf8(body: bytes) -> bool:
+    if body.isascii():
+        return True
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -172,12 +174,9 @@ def is_parsable(page: bytes) -> bool:
     >>> is_parsable(b"<div>" * 10_000)
     False
     """
-    # Arrays, as loops over all tags would take as long as parsing.
-    codes = np.frombuffer(page + b"<__", np.uint8)
-    at = np.flatnonzero(codes == ord("<"))[:-1]
-    if _has_huge_tag(page, codes, at):
+    if _has_huge_tag(page):
         return False
-    if np.count_nonzero(codes[at + 1] != ord("/")) <= _MAX_DEPTH:
+    if page.count(b"<") - page.count(b"</") <= _MAX_DEPTH:
         return True
     return not _nests_deeply(_TAG.findall(page))
 
@@ -192,15 +191,19 @@ def crude_lines(page: bytes) -> list[str]:
     ]
 
 
-def _has_huge_tag(page: bytes, codes: _Bytes, at: _Positions) -> bool:
-    """Whether a tag has many attributes; ``at`` is where each "<" is."""
+def _has_huge_tag(page: bytes) -> bool:
+    """Whether a tag has many attributes."""
+    # Arrays, as loops over all tags would take as long as parsing.
+    codes = np.frombuffer(page, np.uint8)
+    at = np.flatnonzero(codes == ord("<"))
     ends = np.append(at[1:], len(page))
     long = np.flatnonzero(ends - at > _LONG).tolist()
     parts = (page[at[number] + 1 : ends[number]] for number in long)
     may_be = any(map(_may_be_huge_tag, parts))
     if not may_be and len(page) <= _LARGE:
         return False
-    doubtful = _doubtful_tags(codes, at).tolist()
+    # What follows a "<" at the very end is no letter.
+    doubtful = _doubtful_tags(np.frombuffer(page + b"_", np.uint8), at).tolist()
     tags = (
         _WHOLE_TAG.findall(page)
         if may_be or len(doubtful) > _FEW

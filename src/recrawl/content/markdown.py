@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urljoin
 
 from recrawl.content.html import beginning, in_utf8, parse
+from recrawl.content.media_type import is_binary
 from recrawl.content.outline import Block, outline
-from recrawl.content.reader import is_binary
 
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 #: What begins a line of Markdown in an element, the innermost first.

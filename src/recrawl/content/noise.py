@@ -93,15 +93,16 @@ def noise(one: Sequence[Block], other: Sequence[Block]) -> frozenset[bytes]:
     unmatched = [*((one, number) for number in new), *((other, number) for number in old)]
     differing = [(side, n) for side, n in unmatched if text_key(side[n]) not in shared]
     boxes = _boxes(one, other, {id(one): set(new), id(other): set(old)}, differing)
+    inside = {box_key(box) for box in boxes}
     positions = {id(one): position_keys(one), id(other): position_keys(other)}
     keys = frozenset(
-        {box_key(box) for box in boxes}
+        inside
         | shared
         | {
             positions[id(side)][number]
             for side, number in differing
             if not _is_running_text(side[number])
-            and not any(box_key(around) in map(box_key, boxes) for around in _around(side[number]))
+            and not any(box_key(around) in inside for around in _around(side[number]))
         }
     )
     left = [

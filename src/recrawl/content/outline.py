@@ -30,6 +30,14 @@ _VOID = frozenset(
 _MAX_DEPTH = 200
 #: Begins a block that is a link.
 _LINK = "\x02"
+#: Begin and end what is set in bold, and in italics.
+_STRESS = {"b": "\x03\x04", "strong": "\x03\x04", "i": "\x05\x06", "em": "\x05\x06"}
+_STRESSED = re.compile("[\x03-\x06]")
+_NOT_STRESSED = re.compile("(?:^|(?<=[\x04\x06]))[^\x03-\x06]+")
+#: Marks between which there is nothing.
+_NOTHING = re.compile("\x03\x04|\x04\x03|\x05\x06|\x06\x05")
+#: Elements that look like nothing else.
+_SET_APART = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "li"})
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
 #: Tags and lines that are remembered, each of at most so many characters.
@@ -89,17 +97,25 @@ class Block(NamedTuple):
         element: The element it is in.
         is_link: Whether it is a link.
         linked: The share of the line's letters that are in links.
+        stressed: What is set in bold or italics, between marks.
     """
 
     text: str
     element: Element
     is_link: bool = False
     linked: float = 0.0
+    stressed: str = ""
 
     @property
     def key(self) -> str:
         """The text; of a link, with a mark that no text begins with."""
         return _LINK + self.text if self.is_link else self.text
+
+    @property
+    def look(self) -> str:
+        """How the line is set: as a heading of some level or an item, and what is stressed."""
+        tag = self.element.tag
+        return tag + self.stressed if tag in _SET_APART else self.stressed
 
 
 class _Tag(NamedTuple):
@@ -111,6 +127,7 @@ class _Tag(NamedTuple):
     hint: str = ""
     href: str | None = None
     is_inline: bool = False
+    stress: str = ""
 
 
 #: An element with those inside it, by name.
@@ -120,7 +137,7 @@ _IS_LINK, _NO_LINK = True, False
 _COMMENT, _LINE_BREAK = _Tag(is_inline=True), _Tag()
 
 
-def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901 - one pass, and every call costs
+def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls cost
     """Return the blocks of a page in document order: its lines of text, then its links."""
     body = tree.body
     if body is None or not (html := body.html):
@@ -136,8 +153,10 @@ def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901 - one pass, an
             line.append(text)
             if in_link:
                 linked += len(text) - text.count(" ")
-        opens, closes, name, hint, href, is_inline = _TAGS[raw]
+        opens, closes, name, hint, href, is_inline, stress = _TAGS[raw]
         if is_inline:
+            if stress:
+                line.append(stress)
             if href is not None:
                 pending.append((href, element))
             in_link = opens == "a" or (in_link and closes != "a")
@@ -168,9 +187,9 @@ def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901 - one pass, an
 def _blocks(lines: list[tuple[str, Element, float]]) -> list[Block]:
     """Return the lines that have text, without what is never content."""
     return [
-        Block(line, element, _NO_LINK, share)
+        Block(line[0], element, _NO_LINK, share, line[1])
         for text, element, share in lines
-        if (line := _LINES[text])
+        if (line := _LINES[text])[0]
     ]
 
 
@@ -192,23 +211,32 @@ class _Remembered(dict[str, _Value], Generic[_Value]):
         return value
 
 
-def _line(text: str) -> str:
-    """Return a line without what is never content, and without needless whitespace."""
+def _line(text: str) -> tuple[str, str]:
+    r"""Return a line without what is never content or needless whitespace, and what it stresses.
+
+    >>> _line("Of \x03the \x04 \x03day\x04")
+    ('Of the day', '\x03theday\x04')
+    """
     text = steady_text(text) if _HAS_DIGIT(text) else text
-    return " ".join((unescape(text) if "&" in text else text).split())
+    text = unescape(text) if "&" in text else text
+    if not _STRESSED.search(text):
+        return " ".join(text.split()), ""
+    stressed = _NOTHING.sub("", _NOTHING.sub("", "".join(text.split())))
+    return " ".join(_STRESSED.sub("", text).split()), _NOT_STRESSED.sub("", stressed)
 
 
 def _read_tag(raw: str) -> _Tag:
     """Read a tag as the parser writes it."""
     if raw.startswith("</"):
         tag = raw[2:-1]
-        return _Tag(closes=tag, is_inline=tag in _INLINE)
+        return _Tag(closes=tag, is_inline=tag in _INLINE, stress=_STRESS.get(tag, "")[1:])
     if raw.startswith("<!"):
         return _COMMENT
     tag = raw[1:-1].partition(" ")[0]
     if tag in _INLINE:
         href = _attribute(raw, ' href="') if tag == "a" else ""
-        return _Tag(opens=tag, is_inline=True, href=_link(raw, href) if href else None)
+        stress = _STRESS.get(tag, "")[:1]
+        return _Tag(tag, is_inline=True, href=_link(raw, href) if href else None, stress=stress)
     if tag in _VOID:
         return _LINE_BREAK
     id_, classes = _attribute(raw, ' id="'), _attribute(raw, ' class="')

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from recrawl.content.html import beginning, in_utf8, parse
+from recrawl.content.media_type import is_binary
 from recrawl.content.outline import Block
-from recrawl.content.reader import Reader, is_binary
+from recrawl.content.reader import Reader
 from recrawl.content.template import SiteTemplate
 
 

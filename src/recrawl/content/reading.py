@@ -8,9 +8,13 @@ and what it returns is small: bodies are not sent back.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from recrawl.content.compare import Comparison, Patience, compare, compare_twice
+from recrawl.content.absence import Patience
+from recrawl.content.compare import compare
+from recrawl.content.comparison import Comparison
 from recrawl.content.links import links
-from recrawl.content.reader import Content, Reader
+from recrawl.content.page_content import Content
+from recrawl.content.reader import Reader
+from recrawl.content.second_fetch import compare_twice
 from recrawl.content.template import SiteTemplate, Sketches
 from recrawl.records import Page, Response, digest_of
 
@@ -195,7 +199,8 @@ def is_harmless(*bodies: bytes | None) -> bool:
     (True, False)
     """
     given = [body for body in bodies if body]
+    if sum(map(len, given)) > HARMLESS_BYTES:
+        return False
     ends = sum(body.count(b"</") for body in given)
     starts = sum(body.count(b"<") for body in given) - ends
-    is_short = sum(map(len, given)) <= HARMLESS_BYTES
-    return is_short and starts <= HARMLESS_STARTS and ends <= HARMLESS_ENDS
+    return starts <= HARMLESS_STARTS and ends <= HARMLESS_ENDS

@@ -3,22 +3,20 @@
 import asyncio
 import gc
 import logging
-import math
 import os
-import signal
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import Any, Protocol, Self, final
+from typing import Any, Self, final
 
 from recrawl.clock import Clock
-from recrawl.content.compare import Patience
+from recrawl.content.absence import Patience
 from recrawl.content.plain_text import as_text
 from recrawl.content.reader import Reader
 from recrawl.crawler.change_hook import ChangeHook
 from recrawl.crawler.discovery import Discovery
+from recrawl.crawler.fetching import fetcher_of
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_text import TextReader
@@ -32,6 +30,7 @@ from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.site_tables import TABLES, read_sites
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import Status, read_status
+from recrawl.crawler.stopping import stop_on_signals
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
@@ -39,20 +38,12 @@ from recrawl.crawler.webhook_receiver import SendLimits
 from recrawl.crawler.webhook_sender import WebhookSender
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.http.access import Access
-from recrawl.http.fetch import Fetcher
-from recrawl.http.gate import Gate
-from recrawl.http.host_pacing import HostPacing
-from recrawl.http.limits import Limits
-from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY, RobotsText
+from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY
 from recrawl.store.rows import Added, Retention
 from recrawl.store.sqlite import SqliteStore
 from recrawl.urls import canonical
 
 LOGGER = logging.getLogger("recrawl.crawler")
-
-#: Seconds after a signal at which the process ends, whatever it is doing: supervisors kill after
-#: some ten. Visits in flight are given `recrawl.crawler.loop.GRACE` of them.
-STOP_SECONDS = 5.5
 
 #: Options of glibc: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX.
 _MALLOC = (-3, 131_072), (-1, 1_048_576), (-8, 2)
@@ -62,17 +53,6 @@ _MALLOC = (-3, 131_072), (-1, 1_048_576), (-8, 2)
 CATCH_UP = 1.0
 
 Watch = Callable[[Stats], object]
-
-
-class Stopping(Protocol):
-    """What a signal stops."""
-
-    @property
-    def stopping(self) -> bool:
-        """Whether `stop` was called."""
-
-    def stop(self) -> None:
-        """Stop soon."""
 
 
 #: What runs beside a crawl.
@@ -255,7 +235,7 @@ async def _crawl(
 ) -> Stats:
     thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)
     visits = settings.full_fetch_every, patience_of(settings)
-    async with _fetcher(settings, clock, thread, reader, access) as fetcher:
+    async with fetcher_of(settings, clock, thread, reader, access) as fetcher:
         crawl = Crawl(
             frontier,
             Visitor(
@@ -294,14 +274,14 @@ async def _crawl(
 async def passing_on_changes(
     settings: Settings, access: Callable[[str], Access]
 ) -> AsyncIterator[None]:
-    """Run the command for changes, and send them to webhooks, beside the block."""
+    """Run the command for changes and send them to webhooks while the block runs."""
     async with _change_hook(settings), _webhooks(settings, access):
         yield
 
 
 @asynccontextmanager
 async def _change_hook(settings: Settings) -> AsyncIterator[None]:
-    """Run the command for changes beside the block, if there is one."""
+    """Run the command for changes, if there is one, while the block runs."""
     if not settings.on_change.strip():
         yield
         return
@@ -313,7 +293,7 @@ async def _change_hook(settings: Settings) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _webhooks(settings: Settings, access: Callable[[str], Access]) -> AsyncIterator[None]:
-    """Send changes to webhooks beside the block."""
+    """Send changes to webhooks while the block runs."""
     with SqliteStore.open(settings.store) as store:
         store.narrow_cache()
         sender = WebhookSender(
@@ -372,83 +352,6 @@ def send_limits_of(settings: Settings) -> SendLimits:
     )
 
 
-def _fetcher(
-    settings: Settings,
-    clock: Clock,
-    store: StoreThread,
-    reader: SqliteStore,
-    access: Callable[[str], Access],
-) -> Fetcher:
-    """Make the HTTP client that the settings describe."""
-    remember = _RobotsWriter(store)
-    started = clock.now()
-
-    def recall(origin: str) -> RobotsText | None:
-        # What an earlier run could not read is tried again when a run starts.
-        found = reader.robots(origin)
-        if found is None or found.failing_since is None or found.fetched_at >= started:
-            return found
-        return replace(found, fetched_at=0)
-
-    pacing = HostPacing(
-        settings.delay_of,
-        settings.host_connections,
-        connections=settings.connections,
-        asked_at=last_asked(settings, clock, reader),
-    )
-    return Fetcher(
-        agent_of(settings),
-        Gate(pacing, clock=clock),
-        limits=Limits(
-            connections=settings.connections,
-            connect_timeout=settings.connect_timeout,
-            read_timeout=settings.read_timeout,
-            total_timeout=settings.total_timeout,
-            max_bytes=settings.max_bytes,
-            max_redirects=settings.max_redirects,
-        ),
-        allow_private=settings.allow_private,
-        access=access,
-        max_delay=settings.max_crawl_delay,
-        recall=recall,
-        remember=remember,
-    )
-
-
-class _RobotsWriter:
-    """Writes robots.txt files together, as each transaction waits for the disk.
-
-    Args:
-        store: Where they are written.
-    """
-
-    def __init__(self, store: StoreThread) -> None:
-        self._store = store
-        self._waiting: list[RobotsText] = []
-
-    def __call__(self, _origin: str, found: RobotsText) -> None:
-        self._waiting.append(found)
-        if len(self._waiting) == 1:
-            self._store.call_later(self._write)
-
-    def _write(self) -> None:
-        # In the store's thread. What is added when nothing is left calls for another round.
-        while files := self._waiting[:]:
-            self._store.store.remember_robots(*files)
-            del self._waiting[: len(files)]
-
-
-def last_asked(settings: Settings, clock: Clock, reader: SqliteStore) -> float:
-    """Return when an earlier run may have asked any host: just now, if that could matter.
-
-    A run that was killed had asked hosts that the store does not know about.
-    """
-    newest = reader.newest_visit()
-    delays = settings.host_delay, *settings.sites.values("delay")
-    longest = max(settings.max_crawl_delay, *delays) * 1e6
-    return -math.inf if newest is None or clock.now() - newest > longest else clock.seconds()
-
-
 def _return_memory() -> None:
     """Have glibc return the memory of long bodies to the system as soon as they are released.
 
@@ -470,48 +373,3 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     import uvloop
 
     return uvloop.new_event_loop
-
-
-def stop_on_signals(crawl: Stopping, reload: Reload | None = None) -> None:
-    """Stop at the first signal, at the latest when the time for that is over."""
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
-
-    def hang_up() -> None:
-        if reload is None:
-            stop()
-        elif not crawl.stopping and reload():
-            crawl.stop()
-
-    def stop() -> None:
-        # A crawl that was to start anew is to end instead.
-        is_reloading = reload is not None and reload.take() is not None
-        if crawl.stopping and not is_reloading:
-            if task is not None:
-                task.cancel()
-        else:
-            _end_in_time(task)
-            crawl.stop()
-
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if sys.platform != "win32" and in_main_thread:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # Under nohup, a terminal that is closed is to be ignored, and stays so.
-            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, hang_up if number is signal.SIGHUP else stop)
-
-
-def _end_in_time(task: "asyncio.Task[Any] | None") -> None:
-    """End the process if a task is not done in time."""
-    timer = threading.Timer(STOP_SECONDS, _end_at_once)
-    timer.daemon = True
-    timer.start()
-    if task is not None:
-        task.add_done_callback(lambda _: timer.cancel())
-
-
-def _end_at_once() -> None:
-    """End the process: a write or a server's name takes too long. The store survives it."""
-    LOGGER.error("stopping took more than %g s; what was in flight is lost", STOP_SECONDS)
-    logging.shutdown()
-    os._exit(1)

@@ -1,4 +1,4 @@
-"""A command of the user's that is run for every change, beside the crawl and never in its way."""
+"""A user's command that runs for every change, alongside the crawl and never in its way."""
 
 import asyncio
 import json
@@ -79,7 +79,7 @@ class ChangeHook:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the command beside the block, and for a moment after it."""
+        """Run the command while the block runs, and for a moment after it."""
         task = asyncio.create_task(self.run())
         try:
             yield
@@ -97,7 +97,7 @@ class ChangeHook:
                 await self._idle.wait()
 
     def _begin(self) -> Cursor:
-        """Return where to go on; where nothing is known, or it was dropped, with what is there."""
+        """Return the cursor to continue from: the one that was kept, or the end of the feed."""
         kept, oldest = self._store.meta(CURSOR), self._store.feed.oldest()
         if kept is None:
             cursor = self._store.feed.end()

@@ -8,7 +8,6 @@ from typing import final
 
 from recrawl.content.packed_sitemaps import read_packed
 from recrawl.content.sitemaps import Sitemap
-from recrawl.crawler.host_memory import SITEMAP_TRUST, pack_counts, unpack_counts
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.protocols import Fetching, Parsing
@@ -22,7 +21,6 @@ from recrawl.crawler.sitemap_limits import (
     SitemapLimits,
     next_read,
 )
-from recrawl.crawler.sitemap_trust import Trust
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.hosts import host_of
 from recrawl.records import (
@@ -47,6 +45,8 @@ MAX_DUE, PER_ROUND, SIDE_BY_SIDE = 10_000, 5, 4
 PIECE = 1_000
 #: Sitemaps that are used of one robots.txt.
 MAX_NAMED = 100
+#: What dates in sitemaps, and in feeds, are called as signals.
+SITEMAP, FEED = "sitemap", "feed"
 
 
 @final
@@ -80,7 +80,7 @@ class Discovery:
         self._parse_pool = parse_pool
         self._serial = frontier.serial
         self._removed: set[int] = set()
-        self._trust = Trust(_known_trust(store.store.kept(SITEMAP_TRUST)))
+        self._signalled: dict[int, int] = {}
         self._scope = Scope(settings.include, settings.exclude)
         self._interval = round(settings.sitemap_interval * MICROSECONDS_A_DAY)
         self._limits: SitemapLimits | None = None
@@ -96,7 +96,7 @@ class Discovery:
         return page in self._removed
 
     async def apply_edits(self, now: int) -> None:
-        """Take over what other processes changed in the store."""
+        """Apply what other processes changed in the store."""
         edits = await self._thread.call(self._store.changes_since, self._serial)
         self._serial = edits.serial
         self._frontier.remove(edits.removed)
@@ -137,7 +137,7 @@ class Discovery:
         self._limits = SitemapLimits(self._settings.sitemap_budget, spent)
 
     async def _read_robots_sitemaps(self) -> None:
-        """Add the sitemaps that robots.txt of hosts names that were visited for the first time."""
+        """Add the sitemaps that the robots.txt of newly visited hosts names."""
         while self._visited_origins:
             origin = self._visited_origins.pop()
             named = await self._fetcher.named_sitemaps(f"{origin}/")
@@ -224,7 +224,7 @@ class Discovery:
         pages = await vet(self._fetcher, known, response.url, [url for url, _ in sitemap.entries])
         problems = [
             *await self._name_children(known, children, is_all=sitemap.is_whole),
-            *await self._add_listed(pages.urls, dict(sitemap.entries), now),
+            *await self._add_listed(pages.urls, dict(sitemap.entries), sitemap.kind, now),
         ]
         skipped = children.skipped + pages.skipped
         unread = children.unread or pages.unread
@@ -267,7 +267,7 @@ class Discovery:
         return [f"{left_out:,} sitemaps of this index are too many"] if left_out else []
 
     async def _add_listed(
-        self, urls: Sequence[str], dates: Mapping[str, int | None], now: int
+        self, urls: Sequence[str], dates: Mapping[str, int | None], kind: str, now: int
     ) -> list[str]:
         """Add the pages that a sitemap lists, and use their dates; return what is wrong."""
         limit, left_out = max(self._settings.max_sitemap_pages - len(self._frontier), 0), 0
@@ -289,40 +289,37 @@ class Discovery:
             left_out += len(wanted[limit:])
             limit -= len(wanted[:limit])
             dated = [(known[url], dates[url]) for url in piece if url in known]
-            self.signal([(page, at) for page, at in dated if at is not None], now)
+            self.signal([(page, at) for page, at in dated if at is not None], kind, now)
         return [f"{left_out:,} pages are more than max_sitemap_pages"] if left_out else []
 
-    def signal(self, modified: Iterable[tuple[Page, int]], now: int) -> None:
-        """Use the dates on which pages are said to have changed, as far as the host is trusted.
+    def signal(self, modified: Iterable[tuple[Page, int]], kind: str, now: int) -> None:
+        """Signal pages that a sitemap or a feed says have changed since their last visit.
 
-        A sitemap that is read again before the page was visited is not evidence twice.
+        A date that is read again before the page was visited is no news.
         """
+        news = []
         for page, at in modified:
             is_newer = page.last_visit is not None and page.last_visit < min(at, now)
-            is_scheduled = is_newer and page.number in self._frontier
-            if is_scheduled and self._trust.expect(page.number, page.host):
-                keep = self._trust.keep(page.host)
-                self._frontier.frontier.signal([page.number], days(now), keep)
+            is_news = is_newer and self._signalled.get(page.number, at - 1) < at
+            if is_news and page.number in self._frontier:
+                self._signalled[page.number] = at
+                news.append(page.number)
+        if news:
+            named = FEED if kind == FEED else SITEMAP
+            self._frontier.frontier.signal(news, days(now), named)
 
     async def learn(self, visits: Sequence[Visit]) -> None:
-        """Learn whether sitemaps were right, and add what changed pages link to."""
+        """Add what changed pages link to."""
         new: list[NewPage] = []
         for visit in visits:
             if visit.outcome in (Outcome.CHANGED, Outcome.UNCHANGED):
-                self._trust.found(visit.page.number, changed=visit.outcome is Outcome.CHANGED)
+                self._signalled.pop(visit.page.number, None)
             if self._settings.robots_sitemaps:
                 self._note_origin(visit.page.url)
             if self._settings.follow:
                 new += self._linked(visit)
         if new:
             await self._add_linked(new, visits[-1].response.at)
-
-    async def keep_trust(self) -> None:
-        """Keep how far sitemaps are trusted, where visits have told."""
-        news = self._trust.take_news()
-        packed = {host: pack_counts(*counts) for host, counts in news.items()}
-        if packed:
-            await self._thread.call(self._store.keep, SITEMAP_TRUST, packed)
 
     def _note_origin(self, url: str) -> None:
         origin = origin_of(url)
@@ -354,11 +351,6 @@ class Discovery:
             for url in visit.links
             if host_of(url) in self._hosts
         ]
-
-
-def _known_trust(kept: Mapping[str, bytes]) -> dict[str, tuple[float, float]]:
-    read = {host: unpack_counts(value) for host, value in kept.items()}
-    return {host: counts for host, counts in read.items() if counts is not None}
 
 
 def _is_unvisited(page: Page | None, modified: int | None) -> bool:

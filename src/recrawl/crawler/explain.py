@@ -193,8 +193,9 @@ class Explanation:
         ahead = self.visit_after - (self.elapsed or 0.0)
         if ahead > 0.0:
             return f"{worth}, and {price}; it will be worth that in {format_duration(ahead)}."
-        when = "now" if self.price.is_now else "as soon as `recrawl run` runs"
-        return f"{worth}, and {price}: it is due {when}."
+        when = "due now" if self.price.is_now else "due as soon as `recrawl run` runs"
+        is_held_back = self._within(self.visit_after) > (self.elapsed or 0.0)
+        return f"{worth}, and {price}: it is {'worth that already' if is_held_back else when}."
 
 
 def explain(

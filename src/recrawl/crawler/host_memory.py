@@ -1,57 +1,66 @@
 """What is learned about hosts and folders, from one run to the next: kept in the store as bytes."""
 
-import struct
 import zlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from recrawl.estimation.signals import KINDS, MEMORY
 from recrawl.kernels.jit import Ints
-from recrawl.scheduling.remembering import CLOCK
+from recrawl.scheduling.remembering import untold
 from recrawl.scheduling.state import Rows
 
-#: What is kept: how far the sitemaps of a host are trusted, and the activity of hosts and folders.
-SITEMAP_TRUST, HOST_CLOCK, FOLDER_CLOCK = "sitemap trust", "host clock", "folder clock"
+#: What is kept: the activity of hosts and folders, how far the signals of a host are trusted, and
+#: the rhythm of the week.
+HOST_CLOCK, FOLDER_CLOCK = "host clock", "folder clock"
+SIGNAL_TRUST, RHYTHM = "signal trust", "rhythm"
+#: What earlier versions kept of sitemaps: how often they were right, and wrong.
+SITEMAP_TRUST = "sitemap trust"
+COUNTS = np.dtype([("right", "<f8"), ("wrong", "<f8")])
+#: What all pages together are called.
+THE_FLEET = ""
 
-_COUNTS = struct.Struct("<2d")
+
+def pack_rows(names: Iterable[str], rows: Rows) -> dict[str, bytes]:
+    """Write what was learned about hosts or folders, by name."""
+    pairs = zip(names, rows, strict=True)
+    return {name: zlib.compress(row.tobytes(), 1) for name, row in pairs}
 
 
-def pack_counts(right: float, wrong: float) -> bytes:
-    """Write how often a host's sitemaps were right and wrong.
+def unpack_rows(
+    kept: Mapping[str, bytes], names: Mapping[str, int], kind: np.dtype[np.void]
+) -> tuple[Ints, Rows]:
+    """Read what `pack_rows` wrote: the numbers of those that are known, and what was learned.
 
-    >>> unpack_counts(pack_counts(3.0, 1.5)), unpack_counts(b"damaged")
-    ((3.0, 1.5), None)
+    >>> rows = np.array([(3.0, 1.5)], COUNTS)
+    >>> numbers, read = unpack_rows({**pack_rows(["a"], rows), "b": b"damaged"}, {"a": 7}, COUNTS)
+    >>> numbers.tolist(), read.tolist()
+    ([7], [(3.0, 1.5)])
     """
-    return _COUNTS.pack(right, wrong)
-
-
-def unpack_counts(value: bytes) -> tuple[float, float] | None:
-    """Read what `pack_counts` wrote; None if it is something else."""
-    if len(value) != _COUNTS.size:
-        return None
-    right, wrong = _COUNTS.unpack(value)
-    return (right, wrong) if min(right, wrong) >= 0.0 else None
-
-
-def pack_clocks(names: Iterable[str], clocks: Rows) -> dict[str, bytes]:
-    """Write the activity of hosts or folders, by name."""
-    rows = zip(names, clocks, strict=True)
-    return {name: zlib.compress(row.tobytes(), 1) for name, row in rows}
-
-
-def unpack_clocks(kept: Mapping[str, bytes], names: Mapping[str, int]) -> tuple[Ints, Rows]:
-    """Read what `pack_clocks` wrote: the numbers of those that are known, and their activity."""
     numbers, rows = [], []
     for name, value in kept.items():
-        row = _inflated(value) if name in names else b""
-        if len(row) == CLOCK.itemsize:
+        row = _inflated(value, kind.itemsize) if name in names else b""
+        if len(row) == kind.itemsize:
             numbers.append(names[name])
             rows.append(row)
-    return np.array(numbers, np.int64), np.frombuffer(b"".join(rows), CLOCK)
+    return np.array(numbers, np.int64), np.frombuffer(b"".join(rows), kind)
 
 
-def _inflated(value: bytes) -> bytes:
+def _inflated(value: bytes, size: int) -> bytes:
+    if len(value) == size:
+        return value  # Counts of sitemaps were not compressed.
     try:
         return zlib.decompress(value)
     except zlib.error:
         return b""
+
+
+def trust_in_sitemaps(counts: Rows) -> Rows:
+    """Return what an earlier version's counts of right and wrong sitemaps say about signals."""
+    rows, kind = untold(counts.size), KINDS.index("sitemap")
+    right, wrong = np.maximum(counts["right"], 0.0), np.maximum(counts["wrong"], 0.0)
+    # What is older has faded.
+    share = np.minimum(MEMORY / np.maximum(right + wrong, MEMORY), 1.0)
+    rows["right"][:, kind] += share * right
+    rows["seen"][:, kind] += share * (right + wrong)
+    return rows

@@ -28,7 +28,7 @@ class HostQueues:
 
     Args:
         pacing: Decides how many pages of a host, and of suspects, may be in flight.
-        connections: Pages in flight in all.
+        connections: Pages in flight, of all hosts together.
         host_connections: Pages in flight per host. A host that hangs keeps that many connections
             and no more.
         max_wait: Seconds that a page waits here for its host's delay to pass.
@@ -73,14 +73,19 @@ class HostQueues:
         self._now = now
         self.waiting = 0
 
+    @property
+    def wants_more(self) -> bool:
+        """Whether so few pages wait that more should be added."""
+        return 2 * self.waiting <= self._max_waiting
+
     def wanted(self, in_flight: int) -> int:
         """Return how many pages to add; many at once, as that is quicker."""
-        refill = self._max_waiting - self.waiting if 2 * self.waiting <= self._max_waiting else 0
+        refill = self._max_waiting - self.waiting if self.wants_more else 0
         # All that wait may be pages of hosts that hang: free connections need others.
         return max(refill, self._connections - in_flight)
 
     def is_full(self, host: str) -> bool:
-        """Whether as many pages of a host wait as may."""
+        """Whether the queue of a host is full."""
         return len(self._queues.get(host, ())) >= self._max_queued
 
     def queued(self, host: str) -> int:
@@ -107,7 +112,7 @@ class HostQueues:
 
     @property
     def opens_at(self) -> float:
-        """When the next host may be asked whose delay a page waits for; infinity for none."""
+        """When the first host whose delay a page waits for may be asked; infinity for none."""
         return self._opening[0][0] if self._opening else math.inf
 
     def next(self) -> Page | None:

@@ -7,13 +7,26 @@ from typing import TypedDict, final
 import numpy as np
 
 from recrawl.crawler.beliefs import stored_octaves
-from recrawl.crawler.host_memory import FOLDER_CLOCK, HOST_CLOCK, pack_clocks, unpack_clocks
+from recrawl.crawler.host_memory import (
+    COUNTS,
+    FOLDER_CLOCK,
+    HOST_CLOCK,
+    RHYTHM,
+    SIGNAL_TRUST,
+    SITEMAP_TRUST,
+    THE_FLEET,
+    pack_rows,
+    trust_in_sitemaps,
+    unpack_rows,
+)
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page, State, Visit
-from recrawl.scheduling.frontier import CATCH_UP, Frontier
+from recrawl.scheduling.budget import CATCH_UP
+from recrawl.scheduling.frontier import Frontier
+from recrawl.scheduling.remembering import CLOCK, SIGNALS, WEEK
 from recrawl.store.rows import PageTable
 
 #: A page that is to be visited at once is overdue after this many days.
@@ -150,28 +163,45 @@ class CrawlFrontier:
             self._active_hosts.add(visit.page.host)
             self._active_folders.add(folder_of(visit.page.url))
 
-    def take_clocks(self) -> dict[str, dict[str, bytes]]:
-        """Return how active hosts and folders have been, of those visited since the last call."""
+    def take_learned(self) -> dict[str, dict[str, bytes]]:
+        """Return what was learned beside beliefs about pages, for the next run.
+
+        Of hosts and folders visited since the last call: how active they have been, and how far
+        signals are trusted; and the rhythm of the week.
+        """
         hosts = [name for name in self._active_hosts if name in self._ids.hosts]
         folders = [name for name in self._active_folders if name in self._ids.sections]
         self._active_hosts, self._active_folders = set(), set()
+        numbers = [self._ids.hosts[name] for name in hosts]
         of_hosts, of_folders = self.frontier.clocks(
-            host=[self._ids.hosts[name] for name in hosts],
-            section=[self._ids.sections[name] for name in folders],
+            host=numbers, section=[self._ids.sections[name] for name in folders]
         )
         return {
-            HOST_CLOCK: pack_clocks(hosts, of_hosts),
-            FOLDER_CLOCK: pack_clocks(folders, of_folders),
+            HOST_CLOCK: pack_rows(hosts, of_hosts),
+            FOLDER_CLOCK: pack_rows(folders, of_folders),
+            SIGNAL_TRUST: pack_rows(hosts, self.frontier.signal_trust(numbers)),
+            RHYTHM: pack_rows([THE_FLEET], self.frontier.rhythm()) if hosts else {},
         }
 
     def restore_clocks(self, kept: Callable[[str], dict[str, bytes]], now: int) -> None:
         """Continue with the activity of hosts and folders that an earlier run kept."""
-        of_hosts = unpack_clocks(kept(HOST_CLOCK), self._ids.hosts)
-        of_folders = unpack_clocks(kept(FOLDER_CLOCK), self._ids.sections)
+        of_hosts = unpack_rows(kept(HOST_CLOCK), self._ids.hosts, CLOCK)
+        of_folders = unpack_rows(kept(FOLDER_CLOCK), self._ids.sections, CLOCK)
         self.frontier.set_clocks(days(now), *of_hosts, *of_folders)
 
+    def restore_trust(self, kept: Callable[[str], dict[str, bytes]]) -> None:
+        """Trust signals as far as an earlier run did, and keep to the rhythm that it found."""
+        # Of older versions first: what newer ones have learned of the same hosts counts.
+        hosts, counts = unpack_rows(kept(SITEMAP_TRUST), self._ids.hosts, COUNTS)
+        self.frontier.set_signal_trust(hosts, trust_in_sitemaps(counts))
+        learned = unpack_rows(kept(SIGNAL_TRUST), self._ids.hosts, SIGNALS)
+        self.frontier.set_signal_trust(*learned)
+        _, rhythm = unpack_rows(kept(RHYTHM), {THE_FLEET: 0}, WEEK)
+        if rhythm.size:
+            self.frontier.set_rhythm(rhythm)
+
     def remove(self, pages: Iterable[int]) -> None:
-        """Remove those of the pages that are there."""
+        """Remove pages; those that are not there are passed over."""
         present = [page for page in pages if page in self.frontier]
         if present:
             self.frontier.remove(present)
@@ -201,7 +231,7 @@ class CrawlFrontier:
             self.frontier.set_intervals([page.number], 0.0, HURRY)
 
     def hurried(self, pages: Iterable[int]) -> None:
-        """Note that pages were visited: they are in no more hurry than others."""
+        """Note that pages were visited: they are no longer urgent."""
         for page in pages if self._hurried else ():
             url = self._hurried.pop(page, None)
             if url is not None and page in self.frontier:
@@ -284,6 +314,7 @@ def load_frontier(
     loaded.limit_hosts(fleet.hosts)
     if settings.neighbours:
         loaded.restore_clocks(store.kept, now)
+    loaded.restore_trust(store.kept)
     frontier.settle(days(now))
     return loaded
 
@@ -314,7 +345,8 @@ def warm_up(settings: Settings) -> None:
     frontier.report(taken, later, changed=True, age=0.5 * later)
     frontier.put_back(taken, later)
     frontier.release(frontier.take(2 * later, 1, host=[0]), 2 * later)
-    frontier.signal([0], later, 0.5)
+    frontier.signal([0], later)
+    frontier.evidence([0], later, 0.5)
     frontier.limit_host([0], delay=0.0)
     frontier.defer([0], later)
     frontier.set_importance([0], 2.0)

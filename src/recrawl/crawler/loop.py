@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import final
+from typing import Any, final
 
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
@@ -63,14 +63,14 @@ class Crawl:
         Recorder.learn           visits teach the frontier -> beliefs             event loop
         Storing.record           log, beliefs, copies and templates in one        store thread
                                  transaction
-        Discovery.learn          links of changed pages, trust in sitemaps        store thread
+        Discovery.learn          links of changed pages                           store thread
 
         and from time to time
         Discovery.apply_edits    what other processes changed in the store        store thread
         Discovery.read_sitemaps  new pages, and dates as evidence                 event loop, parse
                                                                                   pool, store thread
         Waking.wake              pages that are gone or refused, to look at again store thread
-        Storing.keep             trust in sitemaps, the activity of neighbours    store thread
+        Storing.keep             trust in signals, the activity of neighbours     store thread
         Storing.set_meta         the price of a visit, for `recrawl status`       store thread
 
     Visits run side by side; what they found is written in order, by one thread. Killed at any
@@ -250,16 +250,31 @@ class Crawl:
 
     def _start_visits(self) -> None:
         """Visit queued pages while there are connections."""
-        while len(self._tasks) < self._settings.connections and not self._recorder.is_full:
-            page = self._queues.next()
+        while len(self._tasks) < self._settings.connections:
+            page = self._next_page()
             if page is None:
                 return
+            self._start(self._visit(page), self._tasks)
+
+    def _start(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        task = asyncio.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(self._finish)
+
+    def _next_page(self) -> Page | None:
+        """Return the next page to visit now; others are prepared on the way. None if there is none.
+
+        Nothing is visited while too much waits to be written.
+        """
+        while not self.stopping and not self._recorder.is_full:
+            page = self._queues.next()
+            if page is None:
+                return None
             ahead = None if self._is_prepared(page) else self._ahead(page.url)
-            tasks = self._tasks if ahead is None else self._preparing
-            work = self._visit(page) if ahead is None else self._prepare(page, ahead)
-            task = asyncio.create_task(work)
-            tasks.add(task)
-            task.add_done_callback(self._finish)
+            if ahead is None:
+                return page
+            self._start(self._prepare(page, ahead), self._preparing)
+        return None
 
     def _is_prepared(self, page: Page) -> bool:
         """Whether a page need not be prepared: it has been, or too many others are."""
@@ -285,14 +300,21 @@ class Crawl:
             self._failed = self._failed or task.exception()
             self.stop()
 
-    async def _visit(self, page: Page) -> None:
-        try:
-            visit = await self._visitor.visit(page)
-        finally:
-            self._queues.done(page.host)
-            self._wake.set()
-        self._recorder.add(visit)
-        self._pace(page.host, visit)
+    async def _visit(self, first: Page) -> None:
+        """Visit a page, and then others, as long as there are some: a task for each costs more."""
+        page: Page | None = first
+        while page is not None:
+            try:
+                visit = await self._visitor.visit(page)
+            finally:
+                self._queues.done(page.host)
+                # While all connections are in use and pages wait, nobody else has anything to do.
+                if self._queues.wants_more or len(self._tasks) < self._settings.connections:
+                    self._wake.set()
+            self._recorder.add(visit)
+            self._pace(page.host, visit)
+            page = self._next_page()
+        self._wake.set()
 
     def _pace(self, host: str, visit: Visit) -> None:
         """Pass on to the frontier when, and how fast, a host may be visited."""
@@ -369,10 +391,9 @@ class Crawl:
 
     async def _keep(self, _now: int) -> None:
         """Keep what was learned about hosts and folders for the next run."""
-        await self._discovery.keep_trust()
-        for what, clocks in self._frontier.take_clocks().items():
-            if clocks:
-                await self._store.call(self._store.store.keep, what, clocks)
+        for what, learned in self._frontier.take_learned().items():
+            if learned:
+                await self._store.call(self._store.store.keep, what, learned)
 
     async def _publish_price(self, _now: int) -> None:
         """Let other processes know what a visit must be worth."""

@@ -61,7 +61,7 @@ class Outages:
         return next((name for name in _names(page) if self._missing(name, now)), None)
 
     def current(self, now: int) -> dict[str, int]:
-        """Return the folders and hosts that are away, and how many of their pages lately."""
+        """Return the folders and hosts that are away, and how many of their pages are."""
         found = {name: self._missing(name, now) for name in self._groups}
         return {name: missing for name, missing in found.items() if missing}
 

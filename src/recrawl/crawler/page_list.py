@@ -132,15 +132,7 @@ def list_pages(store: SqliteStore, wanted: Wanted, price: Price | None, now: int
 
 
 def select_rows(
-    store: SqliteStore,
-    pages: PageColumns,
-    wanted: Wanted,
-    due: Floats,
-    now: int,
-    *,
-    among: Ints | None = None,
-    offset: int = 0,
-    by_url: Ints | None = None,
+    store: SqliteStore, pages: PageColumns, wanted: Wanted, due: Floats, now: int
 ) -> tuple[int, Ints]:
     """Return how many pages match, and the rows of those that were asked for, in order.
 
@@ -150,21 +142,16 @@ def select_rows(
         wanted: Which pages.
         due: As `next_visits` returns it.
         now: The present, in microseconds.
-        among: Only pages with these numbers; None for all.
-        offset: How many pages to leave out at the beginning.
-        by_url: The numbers of all pages in order of URL, where they are known already.
     """
-    errors = _errors(store, pages) if wanted.error is not None or wanted.order == "error" else {}
-    rows = np.flatnonzero(_matching(pages, wanted, due, errors, now))
-    if among is not None:
-        rows = rows[np.isin(pages.number[rows], among)]
-    end = rows.size if wanted.limit is None else min(offset + wanted.limit, rows.size)
-    if wanted.order == "url":
-        by_url = store.numbers_by_url() if by_url is None else by_url
-        keys: Floats | None = _ranks_in(by_url, pages.number[rows])
-    else:
-        keys = _keys(pages, wanted.order, due, errors, rows)
-    return rows.size, _first(rows, keys, end, reverse=wanted.reverse)[offset:]
+    needs_errors = wanted.error is not None or wanted.order == "error"
+    errors = last_errors(store, pages) if needs_errors else {}
+    by_url = store.numbers_by_url() if wanted.order == "url" else np.empty(0, np.int64)
+    matches = matching(pages, wanted, due, errors, now)
+    rows = np.arange(pages.number.size) if matches is None else np.flatnonzero(matches)
+    end = rows.size if wanted.limit is None else min(wanted.limit, rows.size)
+    keys = sort_keys(pages, wanted.order, due, errors, by_url)
+    chosen = None if keys is None else keys[rows]
+    return rows.size, _first(rows, chosen, end, reverse=wanted.reverse)
 
 
 def _first(rows: Ints, keys: Floats | None, end: int, *, reverse: bool) -> Ints:
@@ -203,7 +190,7 @@ def _rates(pages: PageColumns) -> Floats:
     return rates
 
 
-def _errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
+def last_errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
     """Return the errors of pages whose last visit failed, by page number."""
     failed = pages.number[pages.failures > 0]
     # Few errors are distinct: each is held once.
@@ -215,9 +202,12 @@ def _errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
     }
 
 
-def _matching(
+def matching(
     pages: PageColumns, wanted: Wanted, due: Floats, errors: dict[int, str], now: int
-) -> Bools:
+) -> Bools | None:
+    """Return which pages match; None if all of them do, as nothing is asked for."""
+    if wanted == Wanted(order=wanted.order, reverse=wanted.reverse, limit=wanted.limit):
+        return None
     matches = np.ones(pages.number.size, np.bool_)
     if wanted.states:
         matches &= np.isin(pages.state, list(wanted.states))
@@ -247,24 +237,30 @@ def _ranks_in(by_url: Ints, numbers: Ints) -> Floats:
     return ranks[numbers]
 
 
-def _keys(
-    pages: PageColumns,
-    order: str,
-    due: Floats,
-    errors: dict[int, str],
-    rows: Ints,
+def sort_keys(
+    pages: PageColumns, order: str, due: Floats, errors: dict[int, str], by_url: Ints
 ) -> Floats | None:
-    """Return what to sort rows by, NaN where it is unknown; None for as they were added."""
+    """Return what to sort pages by, NaN where it is unknown; None for as they were added.
+
+    Args:
+        pages: All pages.
+        order: One of `ORDERS`.
+        due: As `next_visits` returns it.
+        errors: As `last_errors` returns them, if that is what to sort by.
+        by_url: The numbers of all pages in order of URL, if that is what to sort by.
+    """
     if order == "added":
         return None
+    if order == "url":
+        return _ranks_in(by_url, pages.number)
     if order == "host":
-        return _ranks(pages.hosts, pages.host[rows])
+        return _ranks(pages.hosts, pages.host)
     if order == "error":
-        return _ranks(errors, pages.number[rows])
-    return _sort_keys(pages, order, due)[rows]
+        return _ranks(errors, pages.number)
+    return _number_keys(pages, order, due)
 
 
-def _sort_keys(pages: PageColumns, order: str, due: Floats) -> Floats:
+def _number_keys(pages: PageColumns, order: str, due: Floats) -> Floats:
     """Return numbers to sort pages by; NaN, for what is not known, is sorted last."""
     if order == "next-visit":
         return due

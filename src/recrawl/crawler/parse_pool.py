@@ -25,8 +25,8 @@ QUICK_MEMORY, SLOW_MEMORY = 56_000_000, 140_000_000
 MAX_SLOW = 4
 #: Calls that are given to a process at once; fewer, once they have this many bytes together.
 MAX_BATCH, MAX_BATCH_BYTES = 16, 2_000_000
-#: How much the processes leave the processors to the crawl itself, which is late for every host
-#: when it has to wait for one. More, and a busy machine would leave them too little.
+#: How far the processes give way to the crawl itself: when that has to wait, every host does. With
+#: more, a busy machine would leave them too little.
 NICENESS = 10
 
 _WATCH_SECONDS = 1.0
@@ -272,6 +272,6 @@ def _ask(process: ParseProcess, left: list[_Job], calls: list[bytes], seconds: f
 
 
 def _blame(job: _Job, then: _Queue | None) -> None:
-    """Try a call again that ended its process, in the other queue, or give it up."""
+    """Retry a call that ended its process, in the other queue, or give it up."""
     if then is None or not then.put(job, MAX_SLOW):
         job.future.set_exception(TooExpensiveError("too expensive to parse"))

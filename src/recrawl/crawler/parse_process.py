@@ -102,7 +102,7 @@ class ParseProcess:
         self.deadline = float("inf")
 
     def is_to_blame(self) -> bool:
-        """Whether the process ended because of what it read; to be asked after its end."""
+        """Whether the process, which has ended, did so because of what it read."""
         return self._process.wait() not in _FROM_OUTSIDE
 
     def kill(self) -> None:

@@ -1,7 +1,7 @@
 """The program of a parse process: it answers calls, within limits of time and memory.
 
-It is run by its path and imports nothing of recrawl by itself, so that it starts quickly and stays
-small; which modules it needs is the first thing it is told. Frames are a length and a pickle.
+It is run by its path and imports nothing of recrawl on its own, so that it starts quickly and stays
+small; the first message says which modules it needs. Messages are a length and a pickle.
 """
 
 import importlib

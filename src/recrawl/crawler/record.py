@@ -108,15 +108,13 @@ class Recorder:
             return []
         pages = np.array([visit.page.number for visit in visits], np.int64)
         now = days(max(visit.response.at for visit in visits))
-        failed = np.array([visit.outcome in (Outcome.FAILED, Outcome.GONE) for visit in visits])
-        changed = np.array([visit.outcome is Outcome.CHANGED for visit in visits])
-        age = np.array(
-            [
-                credible_age(visit, self._passing(JUST_NOW + visit.response.seconds))
-                for visit in visits
-            ]
-        )
-        pause = np.array([pause_after(visit, self._gone_time) for visit in visits])
+        outcome = np.array([visit.outcome for visit in visits])
+        failed = (outcome == Outcome.FAILED) | (outcome == Outcome.GONE)
+        changed = outcome == Outcome.CHANGED
+        age = np.array([self._age(visit) for visit in visits])
+        pause = np.zeros(len(visits))
+        for row in np.flatnonzero(failed).tolist():
+            pause[row] = pause_after(visits[row], self._gone_time)
         self._frontier.report(
             pages, now, changed, failed=failed, age=age, pause=pause / MICROSECONDS_A_DAY
         )
@@ -125,13 +123,16 @@ class Recorder:
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)
         octaves = pack_octaves(self._frontier.octaves(pages))
-        resting = pages[[visit.page.state in RESTING for visit in visits]]
-        if resting.size:
+        resting = [visit.page.number for visit in visits if visit.page.state in RESTING]
+        if resting:
             self._frontier.remove(resting)
-        return [
-            replace(visit, belief=(float(shape[row]), float(time[row])), octaves=octaves[row])
-            for row, visit in enumerate(visits)
-        ]
+        believed = zip(shape.tolist(), time.tolist(), strict=True)
+        return list(map(Visit.with_belief, visits, believed, octaves))
+
+    def _age(self, visit: Visit) -> float:
+        if visit.previous is None or visit.last_modified is None:
+            return math.nan
+        return credible_age(visit, self._passing(JUST_NOW + visit.response.seconds))
 
     def _hold(self, size: int) -> None:
         self._unwritten += size

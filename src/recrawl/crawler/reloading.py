@@ -51,6 +51,6 @@ class Reload:
         return settings
 
     def take(self) -> Settings | None:
-        """Return what to go on with, and forget it."""
+        """Return the settings to continue with, and forget them."""
         settings, self.settings = self.settings, None
         return settings

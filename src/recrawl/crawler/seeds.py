@@ -5,7 +5,6 @@ import io
 import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import TextIO
 
@@ -46,7 +45,7 @@ def with_importance(pages: Iterable[NewPage], importance: float | None) -> Itera
     """
     for page in pages:
         has_own = page.importance is not None or importance is None
-        yield page if has_own else replace(page, importance=importance)
+        yield page if has_own else page._replace(importance=importance)
 
 
 def with_initial_importance(pages: Iterable[NewPage], settings: Settings) -> Iterator[NewPage]:
@@ -56,7 +55,7 @@ def with_initial_importance(pages: Iterable[NewPage], settings: Settings) -> Ite
         return
     for page in pages:
         own = settings.site_of(page.url).importance
-        yield page if own is None else replace(page, initial_importance=own)
+        yield page if own is None else page._replace(initial_importance=own)
 
 
 def checked_importance(importance: float) -> float:

@@ -65,7 +65,7 @@ class Settings:
     slack: float = setting(
         "3d",
         DURATION,
-        "Time for which budget may be saved for the hours in which most pages change, at most.",
+        "Maximum time for which budget is saved for the hours in which most pages change.",
         minimum=0,
         maximum="10000y",
     )
@@ -307,7 +307,7 @@ class Settings:
     server_names: tuple[str, ...] = setting(
         "",
         NAMES,
-        "Host names by which the service is reached, beside its address and localhost.",
+        "Host names by which the service is reached, besides its address and localhost.",
     )
     lease_time: float = setting(
         "2min",

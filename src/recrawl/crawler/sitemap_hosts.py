@@ -67,7 +67,7 @@ async def vet(
 
 
 def _is_own(sitemap: SitemapFile, final_url: str, host: str) -> bool:
-    """Whether a host is the sitemap's own, or that to which one that a user named is redirected."""
+    """Whether a host is the sitemap's own, or the one that a user's sitemap redirects to."""
     own = [host_of(sitemap.url)]
     if sitemap.depth == 0:
         own.append(host_of(final_url))
@@ -75,7 +75,7 @@ def _is_own(sitemap: SitemapFile, final_url: str, host: str) -> bool:
 
 
 def canonical_urls(written: Sequence[str]) -> list[str]:
-    """Return URLs in their canonical form, without those that are none."""
+    """Return URLs in their canonical form, leaving out invalid ones."""
     found = []
     for url in written:
         with suppress(AddressError, ValueError):

@@ -68,7 +68,7 @@ class DailyLimit:
             self._total += amount
 
     def left(self, now: int) -> float:
-        """Return how much may still be spent; less than nothing if more was spent than that."""
+        """Return how much may still be spent; negative if too much was."""
         while self._spent and self._spent[0][0] <= now - MICROSECONDS_A_DAY:
             self._total -= self._spent.popleft()[1]
         return self._limit - self._total

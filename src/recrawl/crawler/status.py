@@ -1,7 +1,8 @@
 """The status of a crawl, from the store alone: during a run and after it."""
 
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import due_after, value_of_belief
 from recrawl.store.locking import runner_of
-from recrawl.store.rows import PageTable, SitemapFile, Spending, Totals, Trouble
+from recrawl.store.rows import Outlook, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore
 
 #: Pages and hosts that are listed.
@@ -124,7 +125,7 @@ def read_status(
         budget: Requests per day to measure by, if there was no run yet.
         now: The present, in microseconds.
     """
-    fleet = store.fleet()
+    fleet = store.outlook()
     stale = stale_chances(fleet, now)
     runner = runner_of(path)
     price = price_of(store, is_now=runner is not None)
@@ -141,7 +142,7 @@ def read_status(
         trouble=store.trouble(),
         reasons=store.reasons(SHOWN),
         price=price,
-        due=list(next_due(fleet, stale, price, now)),
+        due=next_due(store, fleet, stale, price, now),
         hosts=largest_hosts(fleet, stale, store.resting()),
         other_hosts=max(len(fleet.hosts) - SHOWN, 0),
         sitemaps=store.sitemaps(),
@@ -158,7 +159,7 @@ def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
 
 
 def largest_hosts(
-    fleet: PageTable, stale: Floats, resting: Mapping[str, tuple[int, int]]
+    fleet: Outlook, stale: Floats, resting: Mapping[str, tuple[int, int]]
 ) -> list[HostPages]:
     """Return the hosts with the most pages, then those whose pages are all gone or refused.
 
@@ -191,7 +192,7 @@ def largest_hosts(
     return found[:SHOWN]
 
 
-def stale_chances(fleet: PageTable, now: int) -> Floats:
+def stale_chances(fleet: Outlook, now: int) -> Floats:
     """Return the chance that each page's copy is stale: 1 − (b/(b+t))^a, and 1 without a copy."""
     known = has_belief(fleet)
     stale = np.ones(fleet.number.size)
@@ -199,7 +200,9 @@ def stale_chances(fleet: PageTable, now: int) -> Floats:
     return stale
 
 
-def next_due(fleet: PageTable, stale: Floats, price: Price | None, now: int) -> Iterator[Due]:
+def next_due(
+    store: SqliteStore, fleet: Outlook, stale: Floats, price: Price | None, now: int
+) -> list[Due]:
     """Return the pages to visit next: without a copy, then due, then the others in order.
 
     Pages that failed are retried at times that only a run knows.
@@ -207,31 +210,38 @@ def next_due(fleet: PageTable, stale: Floats, price: Price | None, now: int) -> 
     well = fleet.failures == 0
     without = np.flatnonzero(well & (fleet.last_visit == NO_TIME))
     order = np.argsort(-fleet.importance[without], kind="stable")
-    for page in without[order[:SHOWN]].tolist():
-        yield Due(fleet.url[page], None, float("nan"), 1.0, float("nan"))
-    left = SHOWN - min(without.size, SHOWN)
-    if price is None or left <= 0:
-        return
-    known = np.flatnonzero(well & has_belief(fleet))
-    due = _due_times(fleet, known, price.value)
-    ahead = due - now / MICROSECONDS_A_DAY
-    for row in _in_order(fleet, known, ahead, now)[:left].tolist():
-        yield _due(fleet, int(known[row]), float(due[row]), stale, now)
+    rows = without[order[:SHOWN]]
+    due = np.full(rows.size, np.nan)
+    left = SHOWN - rows.size
+    if price is not None and left > 0:
+        known = np.flatnonzero(well & has_belief(fleet))
+        at = _due_times(fleet, known, price.value)
+        first = _in_order(fleet, known, at - now / MICROSECONDS_A_DAY, now)[:left]
+        rows, due = np.concatenate([rows, known[first]]), np.concatenate([due, at[first]])
+    urls = {number: url for number, url, _ in store.page_texts(fleet.number[rows])}
+    return [
+        _due(fleet, row, urls[number], at, stale, now)
+        for row, number, at in zip(
+            rows.tolist(), fleet.number[rows].tolist(), due.tolist(), strict=True
+        )
+        # A page may have been removed since.
+        if number in urls
+    ]
 
 
-def has_belief(fleet: PageTable) -> Bools:
+def has_belief(fleet: Outlook) -> Bools:
     """Whether each page has a copy and a belief."""
     found: Bools = (fleet.last_visit != NO_TIME) & ~np.isnan(fleet.shape)
     return found
 
 
-def _due_times(fleet: PageTable, pages: Ints, price: float) -> Floats:
+def _due_times(fleet: Outlook, pages: Ints, price: float) -> Floats:
     """Return when visits are worth the price, in days since 1970."""
     after = due_after(fleet.importance[pages], fleet.shape[pages], fleet.time[pages], price)
     return fleet.last_visit[pages] / MICROSECONDS_A_DAY + after
 
 
-def _in_order(fleet: PageTable, pages: Ints, ahead: Floats, now: int) -> Ints:
+def _in_order(fleet: Outlook, pages: Ints, ahead: Floats, now: int) -> Ints:
     """Order pages that are due by what a visit is worth, then the others by time."""
     late = np.flatnonzero(ahead <= 0.0)
     # So few are listed that only the longest overdue of very many are compared.
@@ -242,9 +252,11 @@ def _in_order(fleet: PageTable, pages: Ints, ahead: Floats, now: int) -> Ints:
     return np.concatenate([late[np.argsort(-value, kind="stable")], soon])
 
 
-def _due(fleet: PageTable, page: int, due: float, stale: Floats, now: int) -> Due:
+def _due(fleet: Outlook, page: int, url: str, due: float, stale: Floats, now: int) -> Due:
+    if math.isnan(due):
+        return Due(url, None, math.nan, 1.0, math.nan)
     return Due(
-        fleet.url[page],
+        url,
         round(due * MICROSECONDS_A_DAY),
         float(fleet.shape[page] / fleet.time[page]),
         float(stale[page]),
@@ -252,13 +264,13 @@ def _due(fleet: PageTable, page: int, due: float, stale: Floats, now: int) -> Du
     )
 
 
-def _value(fleet: PageTable, page: int, now: int) -> float:
+def _value(fleet: Outlook, page: int, now: int) -> float:
     elapsed = max(now - int(fleet.last_visit[page]), 0) / MICROSECONDS_A_DAY
     shape, time = float(fleet.shape[page]), float(fleet.time[page])
     return float(fleet.importance[page]) * value_of_belief(shape, time, elapsed)
 
 
-def _elapsed(fleet: PageTable, now: int) -> Floats:
+def _elapsed(fleet: Outlook, now: int) -> Floats:
     # As floats first: NO_TIME is too far from the present for an integer.
     return np.maximum(now - fleet.last_visit.astype(np.float64), 0.0) / MICROSECONDS_A_DAY
 

@@ -39,6 +39,8 @@ class Templates:
         self._changed: set[str] = set()
         # Visits since the last lesson that found nothing new.
         self._calm = Counter[str]()
+        # Hosts in memory that are known not to be young any more.
+        self._grown: set[str] = set()
 
     def __len__(self) -> int:
         """How many hosts are in memory."""
@@ -51,6 +53,15 @@ class Templates:
             packed = self._load(host) or b""
         self._remember(host, packed)
         return SiteTemplate.from_bytes(packed)
+
+    def is_young(self, host: str) -> bool:
+        """Whether every page of a host should be learned from; it is asked at every first visit."""
+        if host in self._grown:
+            return False
+        is_young = self.of(host).is_young
+        if not is_young:
+            self._grown.add(host)
+        return is_young
 
     def learn(self, visit: Visit) -> None:
         """Learn what a page has in its elements, if the visit has found out."""
@@ -71,7 +82,7 @@ class Templates:
         return learned
 
     def _remember(self, host: str, packed: bytes) -> None:
-        """Keep what is known of a host, and forget others whose lessons are with the store."""
+        """Keep what is known of a host, and forget others that have been saved."""
         self._packed[host] = packed
         self._packed.move_to_end(host)
         excess = len(self._packed) - self._max_hosts
@@ -81,3 +92,4 @@ class Templates:
             for name in list(islice(written, excess)):
                 del self._packed[name]
                 self._calm.pop(name, None)
+                self._grown.discard(name)

@@ -5,24 +5,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from recrawl.content.compare import (
-    Patience,
-    compare,
-    is_not_found,
-    wants_copy,
-    wants_full,
-    wants_second_fetch,
-)
+from recrawl.content.absence import Patience, is_not_found
+from recrawl.content.compare import compare, wants_full
 from recrawl.content.reader import Reader
 from recrawl.content.reading import (
     Reading,
     beginnings,
     is_harmless,
-    is_parsed,
     read_response,
     read_twice,
 )
-from recrawl.content.template import SiteTemplate
+from recrawl.content.second_fetch import wants_second_fetch
 from recrawl.crawler.outages import Outages
 from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.protocols import Fetching, Parsing
@@ -79,18 +72,42 @@ class Visitor:
             response: The response.
             again: Whether the page may be fetched a second time.
         """
+        body = response.body
+        digest = None if body is None or response.error is not None else digest_of(body)
+        if digest is None or not self._is_read(page, digest):
+            return self._unread_visit(page, response, digest)
+        is_new = page.body is not None
         try:
             reading = await self._read(
-                page,
-                (response,),
-                self._copy(page) if wants_copy(page, response) else None,
+                page, (response,), (digest,), self._copy(page) if is_new else None
             )
         except TooExpensiveError:
             return self._too_expensive(page, response)
         is_change = reading.found.outcome is Outcome.CHANGED
         if again and is_change and self._wants_second_fetch(page, reading):
             return await self._fetch_again(page, response, reading)
-        return _visit(page, response, reading, response.body)
+        return _visit(page, response, reading, body, digest)
+
+    def _is_read(self, page: Page, digest: bytes) -> bool:
+        """Whether a body is parsed: it is not the copy, nor a first one that has nothing to tell.
+
+        First bodies are parsed for their links, and while little is known of their site.
+        """
+        if page.body is not None:
+            return digest != page.body
+        return page.depth < self.follow_depth or self.templates.is_young(page.host)
+
+    def _unread_visit(self, page: Page, response: Response, digest: bytes | None) -> Visit:
+        """Return what a response says that need not be parsed: most do."""
+        found = compare(
+            page,
+            response,
+            self._reader_of(page),
+            patience=self.patience,
+            outage=self._outage(page, response),
+            digest=digest,
+        )
+        return _visit(page, response, Reading(found, None if found.content is None else 0))
 
     def _wants_second_fetch(self, page: Page, reading: Reading) -> bool:
         """Whether to fetch a page again: others like it taught something, or it is suspicious."""
@@ -112,15 +129,21 @@ class Visitor:
         if second.error is not None or second.body is None:
             return _visit(page, replace(first, requests=both.requests), reading, first.body)
         try:
-            again = await self._read(page, (first, second), self._copy(page))
+            digests = digest_of(first.body or b""), digest_of(second.body)
+            again = await self._read(page, (first, second), digests, self._copy(page))
         except TooExpensiveError:
             return self._too_expensive(page, both)
         taught = bool(again.found.page.ignored - reading.found.page.ignored)
         self.second_fetches.note(page.host, taught=taught)
-        return _visit(page, both, again, first.body if again.copy == 0 else second.body)
+        kept = 0 if again.copy == 0 else 1
+        return _visit(page, both, again, (first, second)[kept].body, digests[kept])
 
     async def _read(
-        self, page: Page, responses: tuple[Response, ...], previous: bytes | None
+        self,
+        page: Page,
+        responses: tuple[Response, ...],
+        digests: tuple[bytes, ...],
+        previous: bytes | None,
     ) -> Reading:
         """Compare one or two responses with the copy; in the pool, if that could take long.
 
@@ -130,19 +153,18 @@ class Visitor:
         function: Callable[..., Reading] = read_response if len(responses) == 1 else read_twice
         follow = page.depth < self.follow_depth
         reader = self._reader_of(page)
-        rules: dict[str, Any] = {"patience": self.patience, "follow": follow}
+        rules: dict[str, Any] = {
+            "patience": self.patience,
+            "follow": follow,
+            "digests": digests,
+            "template": self.templates.of(page.host),
+        }
         if len(responses) == 1:
             rules["outage"] = self._outage(page, responses[0])
-        template = self._template(page, responses, follow=follow)
-        if template is None:
-            return function(page, *responses, reader, previous, **rules)
-        rules["template"] = template
-        bodies = [previous, *(response.body for response in responses)]
-        if is_harmless(*bodies):
+        if is_harmless(previous, *(response.body for response in responses)):
             return function(page, *responses, reader, previous, **rules)
         # The rest of the copy is not needed any more.
-        del bodies
-        short, previous, rules["digests"] = beginnings(responses, reader, previous)
+        short, previous, _ = beginnings(responses, reader, previous)
         try:
             with self._held(_size(responses, short, previous)):
                 return await self.parse_pool.run(function, page, *short, reader, previous, **rules)
@@ -151,19 +173,6 @@ class Visitor:
                 raise
             # It was to be read only for the template of its site, and is a copy all the same.
             return function(page, *short, reader, previous, **rules | {"template": None})
-
-    def _template(
-        self, page: Page, responses: tuple[Response, ...], *, follow: bool
-    ) -> SiteTemplate | None:
-        """Return the template of a page's site if a response is to be parsed, else None.
-
-        The first bodies of pages are parsed for links, and while little is known of the site.
-        """
-        if not any(is_parsed(page, response, follow=True) for response in responses):
-            return None
-        template = self.templates.of(page.host)
-        is_first = page.body is None
-        return None if is_first and not (follow or template.is_young) else template
 
     @contextmanager
     def _held(self, size: int, *, waits: bool = False) -> Iterator[None]:
@@ -208,15 +217,29 @@ def _size(
     return sum(len(body) for body in bodies if body)
 
 
-def _visit(before: Page, response: Response, reading: Reading, body: bytes | None = None) -> Visit:
+def _visit(
+    before: Page,
+    response: Response,
+    reading: Reading,
+    body: bytes | None = None,
+    digest: bytes | None = None,
+) -> Visit:
     """Return the visit; the body is the new copy.
 
     It is so even if it says the same: what is not taken for a change may be one all the same, and
     the copy is to be what was fetched last.
+
+    Args:
+        before: The page before the visit.
+        response: The response.
+        reading: What was found in it.
+        body: The body that was read, if it was; else the response's is the copy if there is one.
+        digest: The digest of that body.
     """
     found, page, is_copy = reading.found, reading.found.page, reading.copy is not None
-    if found.outcome is Outcome.UNCHANGED and not is_copy and body is not None:
-        digest = digest_of(body)
+    if body is None:
+        body = response.body
+    elif found.outcome is Outcome.UNCHANGED and not is_copy:
         is_copy = digest != before.body
         page = replace(page, body=digest)
     return Visit(

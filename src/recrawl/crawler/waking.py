@@ -17,7 +17,7 @@ AGAIN = 86_400_000_000
 
 @final
 class Waking:
-    """Brings pages back to the frontier whose time to be looked at has come.
+    """Brings pages back to the frontier when it is time to look at them again.
 
     Args:
         frontier: Where they are scheduled.
@@ -34,7 +34,7 @@ class Waking:
         self._woken: set[int] = set()
 
     def set_budget(self, budget: float) -> None:
-        """Change the requests per day of which a share is for this."""
+        """Change the requests per day, a share of which pays for this."""
         self._budget = WAKING_SHARE * budget
 
     async def wake(self, now: int) -> None:
@@ -53,7 +53,7 @@ class Waking:
             self._frontier.add(pages, now, first=True)
 
     def settle(self, visits: Iterable[Visit]) -> None:
-        """Take back what looks did not cost: what robots.txt refuses is not requested."""
+        """Refund what was not spent: what robots.txt refuses is not requested."""
         for visit in visits:
             if visit.page.number in self._woken:
                 self._woken.discard(visit.page.number)

@@ -1,4 +1,4 @@
-"""The way of messages to one receiver: in order for each page, again after failures."""
+"""Delivery of messages to one receiver: in order for each page, again after failures."""
 
 import logging
 import time

@@ -36,7 +36,7 @@ class Backoff(NamedTuple):
     maximum: float
 
     def seconds(self, failures: int, jitter: float) -> float:
-        """Return how long to wait after so many failures.
+        """Return how long to wait after a number of failures.
 
         Args:
             failures: Failures in a row.

@@ -98,7 +98,7 @@ class Outbox:
         return hook, self._new_steps(hook, limit) or due
 
     def _new_steps(self, hook: Webhook, limit: int) -> list[Step]:
-        """Return messages about what follows in the feed, so many to send.
+        """Return messages about what follows in the feed, up to a number.
 
         Where messages about a page were not delivered, those after them are held back.
         """
@@ -116,7 +116,7 @@ class Outbox:
 
 
 def groups(steps: Sequence[Step], size: int) -> Iterator[list[Step]]:
-    """Yield messages to send at once: at most so many, and each about another page."""
+    """Yield messages to send at once: up to a number, each about a different page."""
     group: list[Step] = []
     urls: set[str] = set()
     for step in steps:
@@ -131,5 +131,5 @@ def groups(steps: Sequence[Step], size: int) -> Iterator[list[Step]]:
 
 
 def present() -> int:
-    """Return the system's time in microseconds: receivers do not live by the clock of a crawl."""
+    """Return the system's time in microseconds: receivers do not follow the crawl's clock."""
     return time.time_ns() // 1_000

@@ -8,10 +8,11 @@ from recrawl.crawler.webhook_messages import signed
 from recrawl.hosts import host_of
 from recrawl.http.access import Proxy, is_private_name
 from recrawl.http.connector import Connector
+from recrawl.http.failures import DROPPED, DroppedError, FetchError
 from recrawl.http.headers import retry_after
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.http.request import DROPPED, DroppedError, FetchError, HttpClient
+from recrawl.http.request import HttpClient
 from recrawl.store.webhooks import Message, Webhook
 
 _SUCCESS = range(200, 300)

@@ -1,4 +1,4 @@
-"""Sends every change to webhooks, beside the crawl and never in its way."""
+"""Sends every change to webhooks, alongside the crawl and never in its way."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ class WebhookSender:
 
     ::
 
-        for each webhook, by itself
+        for each webhook, independently
           what is to be tried again, then what the feed has after the cursor
           a page with a message that was not delivered: hold further ones back
           send, some at a time, each about another page
@@ -72,7 +72,7 @@ class WebhookSender:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Send beside the block, and for a moment after it."""
+        """Send while the block runs, and for a moment after it."""
         task = asyncio.create_task(self._run())
         try:
             yield

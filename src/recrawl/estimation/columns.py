@@ -17,8 +17,6 @@ from recrawl.quantities import as_array, durations
 from recrawl.tabular import Tabular, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
     from recrawl.estimation.estimator import Estimator
@@ -69,7 +67,7 @@ class Estimates(Tabular):
         pages = f"{self.rate.size:,} pages, {int(self.visits.sum()):,} visits"
         return f"{pages}, changes per day: {spread(self.rate)}"
 
-    def _charted(self) -> tuple[str, Sequence[float]]:
+    def _charted(self) -> tuple[str, Any]:
         return "changes per day", self.rate.tolist()
 
     @cached_property

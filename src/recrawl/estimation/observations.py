@@ -1,7 +1,8 @@
 """Observations as columns: each row says whether a page had changed since its previous visit."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from recrawl.kernels.grouping import group_rows, starts_if_grouped
 from recrawl.kernels.jit import Bools, Floats, Ints, extremes, read_only
 from recrawl.quantities import LARGEST, SMALLEST, as_array, durations, is_missing, rates
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, CrawlLog
+
+#: Visits that are turned into observations at a time.
+PART_ROWS = 1 << 22
 
 
 class Grouped(NamedTuple):
@@ -145,21 +149,40 @@ def observe(log: CrawlLog) -> Observations:
     A visit that found the page changed or unchanged is an observation of the gap since the page's
     last successful visit.
     """
+    # Some pages after another: the steps from visits to gaps take many times the memory of both.
+    parts = [_observed(part) for part in _parts(log)]
+    found = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
+    return Observations.of(found.pop("elapsed"), found.pop("changed"), pages=log.pages, **found)
+
+
+def _parts(log: CrawlLog) -> Iterator[CrawlLog]:
+    """Yield the visits of some pages after another, at least once."""
+    first, last = 0, -1
+    while last < log.page.size:
+        last = min(first + PART_ROWS, log.page.size)
+        if first < last < log.page.size:
+            # To the end of the page.
+            last = int(np.searchsorted(log.page, log.page[last - 1], "right"))
+        columns: dict[str, Any] = {
+            name: None if getattr(log, name) is None else getattr(log, name)[first:last]
+            for name in ("page", "time", "outcome", "crawl_rate", "last_modified")
+        }
+        yield replace(log, **columns)
+        first = last
+
+
+def _observed(log: CrawlLog) -> dict[str, NDArray[Any]]:
+    """Return the columns of the observations in a log."""
     elapsed = log.elapsed
     rows = np.flatnonzero(~np.isnan(elapsed))
-    rate, modified = log.crawl_rate, log.last_modified
-    age = None
-    if modified is not None:
-        dated = modified[rows]
-        age = np.where(dated == NO_TIME, np.nan, (log.time[rows] - dated) / MICROSECONDS_A_DAY)
-    return Observations.of(
-        elapsed[rows],
-        log.changed[rows],
-        page=log.page[rows],
-        pages=log.pages,
-        crawl_rate=None if rate is None else rate[rows],
-        age=age,
-    )
+    found = {"elapsed": elapsed[rows], "changed": log.changed[rows], "page": log.page[rows]}
+    if log.crawl_rate is not None:
+        found["crawl_rate"] = log.crawl_rate[rows]
+    if log.last_modified is not None:
+        dated = log.last_modified[rows]
+        age = (log.time[rows] - dated) / MICROSECONDS_A_DAY
+        found["age"] = np.where(dated == NO_TIME, np.nan, age)
+    return found
 
 
 def _column(name: str, column: Floats, rows: int | None = None) -> Floats:
@@ -212,7 +235,10 @@ def _unboxed(raw: NDArray[Any], known: Bools | None) -> NDArray[Any]:
     values = [math.nan if is_missing(value) else value for value in raw]
     if not all(isinstance(value, bool | int | float | np.generic) for value in values):
         raise ArgumentError("changed: not a column of yes or no")
-    found = np.array(values, np.float64)
+    try:
+        found = np.array(values, np.float64)
+    except OverflowError:
+        raise ArgumentError("changed: not a column of yes or no") from None
     empty = np.isnan(found) if known is None else np.isnan(found) & known
     if empty.any():
         row = int(np.argmax(empty))

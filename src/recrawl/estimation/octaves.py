@@ -291,6 +291,12 @@ def _when(curves: Curves, what: int, weight: Weights, level: float) -> float:
 
 
 @bare_step
+def elapsed_until(curves: Curves, weight: Weights, rate: float, chance: float) -> float:
+    """Return the days within which a page has changed with a chance."""
+    return _when(curves, 0, weight, chance * ONE) / rate
+
+
+@bare_step
 def with_evidence(
     curves: Curves, weight: Weights, rate: float, elapsed: float, keep: float
 ) -> float:
@@ -366,7 +372,7 @@ def multiply_by_date(
 
 
 @summing_step
-def _inner(likelihood: Likelihoods, prior: Likelihoods) -> float:
+def inner(likelihood: Likelihoods, prior: Likelihoods) -> float:
     """Return the sum of products."""
     total = np.float32(0.0)
     for k in range(OCTAVES):
@@ -384,7 +390,7 @@ def combine(likelihood: Likelihoods, prior: Likelihoods, kept: float, weight: We
         kept: The share that is not forgotten.
         weight: Written.
     """
-    total = _inner(likelihood, prior)
+    total = inner(likelihood, prior)
     if not total > LEAST:
         for k in range(OCTAVES):
             likelihood[k] = np.float32(1.0)

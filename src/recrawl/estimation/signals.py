@@ -10,21 +10,35 @@ as in Busa-Fekete et al. (WWW 2025), where α, γ and π are known. Here they ar
 - π by expectation and maximisation: a visit after n signals that found a change counts as
   n·π/P(changed) right ones. What was learned fades, so that a host that turns honest is trusted
   again, and one that begins to lie is not trusted for long.
+- Whether a host's signals of a kind say anything at all is learned apart from that, as the odds
+  that they predicted the outcomes of visits better than time alone did: signals that come whatever
+  changes could hardly be told from time by π itself.
 - γ by counting, from the host's mean.
-- α like any change rate, as weights on rates an octave apart, from visits without a signal only:
-  after one, a π set too low raises α, which lowers π further. But visits to pages with signals are
-  mostly made because of one. What tells more is that pages with many
-  signals have many changes without one as well: as a prior, α is near θ·γ with one θ per host,
-  learned from visits without a signal. Where pages are not like that, the odds say so, and this
-  prior is not used.
+- α like any change rate, as weights on rates an octave apart. After signals a visit says less
+  about it, the more so the more they are trusted: a π set too low would raise α, which would lower
+  π further. But visits to pages with good signals are mostly made because of one. What tells more
+  is that pages with many signals have many changes without one as well: as a prior, α is near θ·γ
+  with one θ per host, learned from visits without a signal. Where pages are not like that, the
+  odds say so, and this prior is not used.
 """
 
 import math
 
-from recrawl.kernels.jit import Floats, compiled
+import numpy as np
+
+from recrawl.estimation.octaves import (
+    Curves,
+    Likelihoods,
+    Weights,
+    chance_of_change,
+    elapsed_until,
+    elapsed_worth,
+)
+from recrawl.kernels.jit import bare_step, compiled, small_bare_step
 
 #: The kinds of signals, and how many of a new host's are expected to be right.
 PRECISION = {"sitemap": 0.5, "feed": 0.7, "push": 0.9, "neighbour": 0.2}
+KINDS = tuple(PRECISION)
 #: The expected precision counts as much as this many signals.
 PRIOR_SIGNALS = 2.0
 #: The prior of θ, as changes and as signals: one change without a signal per signal.
@@ -35,8 +49,13 @@ MEMORY = 32.0
 MAX_PRECISION = 0.999
 #: Signals of a page count up to this many as evidence of its α.
 MAX_STRENGTH = 4.0
-#: Log-odds of a host's θ are kept within these limits, so that they can turn.
+#: The likely rate of a page is not below this share of the lowest rate.
+LOWEST_LIKELY = 0.25
+#: Log-odds are kept within these limits, so that they can turn.
 MAX_ODDS = 8.0
+#: Each step of a page's count of signals stands for this many times as many as the one before.
+COUNT_STEP = 1.03
+MAX_COUNT = 255
 #: Nodes and weights of Gauss and Legendre on (0, 1).
 NODES = (
     0.019855071751231856, 0.10166676129318664, 0.2372337950418355, 0.4082826787521751,
@@ -48,9 +67,13 @@ SHARES = (
 )  # fmt: skip
 #: The integrals end where what is left is negligible: after this many mean times between signals.
 NEGLIGIBLE = 7.0
-#: Steps of the search for the time after which a page is as likely fresh as now.
-STEPS = 14
 MAX_SIGNALS = 60
+#: Fewer right signals than this since a visit make no difference to the value of the next one.
+FEW = 1e-3
+#: A chance of being fresh that is as good as none.
+HARDLY_FRESH = 1e-6
+#: The time after which a visit is worth its price is found to within this factor.
+CLOSE = 1.01
 
 
 # Learning, per host and kind
@@ -118,6 +141,25 @@ def signal_rate(signals: float, days: float, host_rate: float, gap: float) -> fl
     return (signals + gap * host_rate) / (days + gap)
 
 
+@compiled
+def signals_counted(steps: float) -> float:
+    """Return about how many signals a count of so many steps stands for (Morris 1978).
+
+    A step is counted with a probability that falls as steps get larger, so that a byte can count
+    tens of thousands; the first few are counted one by one.
+
+    >>> [round(signals_counted(steps), 2) for steps in (0.0, 1.0, 2.0, 255.0)]
+    [0.0, 1.0, 2.03, 62537.37]
+    """
+    return (math.pow(COUNT_STEP, steps) - 1.0) / (COUNT_STEP - 1.0)
+
+
+@compiled
+def is_step(steps: float, drawn: float) -> bool:
+    """Whether one more signal is a step of a count, given a number drawn between 0 and 1."""
+    return drawn * math.pow(COUNT_STEP, steps) < 1.0
+
+
 # Belief
 
 
@@ -132,7 +174,7 @@ def chance_fresh(same: float, share: float, signals: float) -> float:
 
 
 @compiled
-def likely_weights(rate: float, likely: float, strength: float, weights: Floats) -> None:
+def likely_weights(rate: float, likely: float, strength: float, weights: Likelihoods) -> None:
     """Multiply weights on the rates ``rate``·2ᵏ by how well they agree with a likely rate.
 
     The factor is that of ``strength`` changes in the time they would take at that rate; the weights
@@ -141,21 +183,21 @@ def likely_weights(rate: float, likely: float, strength: float, weights: Floats)
     ratio = rate / likely
     total = 0.0
     for k in range(weights.size):
-        weights[k] *= math.exp(strength * (math.log(ratio) - ratio + 1.0))
+        weights[k] *= np.float32(math.exp(strength * (math.log(ratio) - ratio + 1.0)))
         total += weights[k]
         ratio *= 2.0
     for k in range(weights.size):
-        weights[k] = weights[k] / total if total > 0.0 else 1.0 / weights.size
+        weights[k] = weights[k] / np.float32(total) if total > 0.0 else 1.0 / weights.size
 
 
 @compiled
 def next_odds(odds: float, with_signals: float, without: float) -> float:
-    """Return the log-odds that θ helps, after a visit whose outcome had these two chances.
+    """Return log-odds that signals help, after a visit whose outcome had these two chances.
 
     Args:
         odds: The log-odds before.
-        with_signals: The chance of what was found, by the prior around θ·γ.
-        without: The chance of it by the usual prior.
+        with_signals: The chance of what was found, by what signals say.
+        without: The chance of it without them.
     """
     if with_signals <= 0.0 or without <= 0.0:
         return odds
@@ -168,31 +210,13 @@ def trust(odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-odds))
 
 
-@compiled
-def mix(usual: Floats, likely: Floats, share: float) -> None:
-    """Write the mean of two priors to the first, the second of which has this share."""
-    for k in range(usual.size):
-        usual[k] = (1.0 - share) * usual[k] + share * likely[k]
-
-
 # Value
 
 
-@compiled
-def chance_same(weight: Floats, total: float, rate: float, elapsed: float) -> float:
-    """Return S(t) of weights on the rates ``rate``·2ᵏ that add up to ``total``."""
-    same = math.exp(-rate * elapsed)
-    chance = 0.0
-    for k in range(weight.size):
-        chance += weight[k] * same
-        same *= same
-    return chance / total
-
-
-@compiled
+@bare_step
 def value_with_signals(
-    weight: Floats,
-    total: float,
+    curves: Curves,
+    weight: Weights,
     rate: float,
     signals_per_day: float,
     share: float,
@@ -209,8 +233,8 @@ def value_with_signals(
     integral is taken at eight points, which gives it to within two percent.
 
     Args:
+        curves: See `recrawl.estimation.octaves.make_curves`.
         weight: The weights of α being ``rate``·2ᵏ.
-        total: What they add up to.
         rate: The lowest rate.
         signals_per_day: γ.
         share: The precision π.
@@ -218,38 +242,20 @@ def value_with_signals(
     """
     if fresh >= 1.0:
         return 0.0
-    end = _same_until(weight, total, rate, fresh)
+    end = elapsed_until(curves, weight, rate, 1.0 - fresh)
     if signals_per_day * share > 0.0:
         end = min(end, NEGLIGIBLE / (signals_per_day * share))
     value = 0.0
     for node in range(len(NODES)):
         # Squared, as the area is largest at small times.
         time = end * NODES[node] * NODES[node]
-        above = _mean_above(
-            chance_same(weight, total, rate, time), signals_per_day * time, 1.0 - share, fresh
-        )
+        same = 1.0 - chance_of_change(curves, weight, rate, time)
+        above = _mean_above(same, signals_per_day * time, 1.0 - share, fresh)
         value += 2.0 * NODES[node] * SHARES[node] * end * above
     return value
 
 
-@compiled
-def _same_until(weight: Floats, total: float, rate: float, fresh: float) -> float:
-    """Return the time at which S falls to a chance, from above; 40/rate if that is too far off."""
-    longest = 40.0 / rate
-    high = longest / 2.0**weight.size
-    while high < longest and chance_same(weight, total, rate, high) > fresh:
-        high *= 2.0
-    low = 0.0 if high == longest / 2.0**weight.size else 0.5 * high
-    for _ in range(STEPS):
-        middle = 0.5 * (low + high)
-        if chance_same(weight, total, rate, middle) > fresh:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@compiled
+@small_bare_step
 def _mean_above(same: float, expected: float, keep: float, fresh: float) -> float:
     """Return E[max(S·keepⁿ − F, 0)] for n ~ Poisson(expected)."""
     chance = math.exp(-expected)
@@ -261,3 +267,40 @@ def _mean_above(same: float, expected: float, keep: float, fresh: float) -> floa
         same *= keep
         chance *= expected / (signals + 1.0)
     return mean
+
+
+@bare_step
+def elapsed_worth_with_signals(
+    curves: Curves, weight: Weights, rate: float, signals_per_day: float, share: float, value: float
+) -> float:
+    """Return the days after which a visit is worth ``value`` days if no signal comes before it.
+
+    Signals to come make a visit worth less, so that this is later than `elapsed_worth`; infinity
+    for never.
+    """
+    low = elapsed_worth(curves, weight, rate, value)
+    if low == math.inf or low * signals_per_day * share < FEW:
+        return low
+    most = value_with_signals(curves, weight, rate, signals_per_day, share, HARDLY_FRESH)
+    if not value < most:
+        return math.inf
+    factor = 2.0
+    high = low * factor
+    while _worth_at(curves, weight, rate, signals_per_day, share, high) < value:
+        low = high
+        high *= factor
+        if chance_of_change(curves, weight, rate, low) >= 1.0 - HARDLY_FRESH:
+            return low
+    while factor > CLOSE:
+        factor = math.sqrt(factor)
+        if _worth_at(curves, weight, rate, signals_per_day, share, low * factor) < value:
+            low *= factor
+    return low * factor
+
+
+@bare_step
+def _worth_at(
+    curves: Curves, weight: Weights, rate: float, signals_per_day: float, share: float, time: float
+) -> float:
+    fresh = 1.0 - chance_of_change(curves, weight, rate, time)
+    return value_with_signals(curves, weight, rate, signals_per_day, share, fresh)

@@ -13,6 +13,7 @@ from pyarrow import ipc, parquet
 from pyarrow import json as arrow_json
 
 from recrawl.errors import InputError
+from recrawl.formats.foreign import refuse_lines
 from recrawl.formats.source import Source
 
 #: The longest row of a CSV file, in bytes, so that memory stays bounded whatever a file contains.
@@ -28,6 +29,7 @@ PARQUET_BATCH_ROWS = 2**18
 #: any memory.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
 
+_NO_HEADER = "the names of the columns are missing; write them above, such as page,time,changed"
 _TOO_LONG = f"the row is longer than {MAX_ROW_BYTES >> 20} MB (is a quotation mark left open?)"
 
 
@@ -47,14 +49,19 @@ def read_header(source: Source) -> tuple[list[str], str]:
     lines = list[str]()
     try:
         header = next(csv.reader(_kept(lines, _header_lines(source))), [])
+        refuse_lines(source, lines[0] if lines else "")
         delimiter = ","
         if len(header) == 1:
             delimiter = max(DELIMITERS, key=header[0].count)
             header = next(csv.reader(lines, delimiter=delimiter))
     except UnicodeDecodeError:
-        raise source.error("this is not UTF-8 text", row=1) from None
+        raise source.error(
+            "this is not UTF-8 text; convert it with iconv -t UTF-8", row=1
+        ) from None
     except csv.Error as error:
         raise source.error(f"the header is broken: {error}", row=1) from None
+    if any("://" in name for name in header):
+        raise source.error(_NO_HEADER, row=1)
     return [name.strip() for name in header], delimiter
 
 
@@ -143,7 +150,8 @@ def open_parquet(source: Source) -> parquet.ParquetFile:
         InputError: The file is truncated or damaged.
     """
     try:
-        return parquet.ParquetFile(_seekable(source))
+        # Not buffered ahead: Arrow would keep all that it has read until the file is closed.
+        return parquet.ParquetFile(_seekable(source), pre_buffer=False)
     except UNREADABLE:
         raise _damaged(source) from None
 

@@ -32,7 +32,7 @@ CHANGED = {
     **dict.fromkeys("0 false 0.0 f n no unchanged notmodified".split(), int(Outcome.UNCHANGED)),
 }
 #: What programs write where there is no value.
-NO_VALUES = ("", "null", r"\n", "nan", "none", "na", "n/a", "nat", "<na>")
+NO_VALUES = ("", "-", "null", r"\n", "nan", "none", "na", "n/a", "nat", "<na>")
 #: Stands for a missing digest.
 NO_DIGEST = 0
 FIRST_REDIRECT = 300
@@ -55,6 +55,11 @@ _NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 #: The longest name of a type that is quoted whole.
 _MAX_TYPE = 60
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
+#: A time such as 20260131T123000Z, and how it is written with signs.
+_WITHOUT_SIGNS = (
+    r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)",
+    r"\1-\2-\3T\4:\5:\6",
+)
 #: A date that begins with the name of a day, or as in the logs of web servers.
 _SERVER_DATE = r"^([A-Z][a-z]{2},? |\d\d/[A-Z][a-z]{2}/\d{4}:)"
 _JAVA_DATE = re.compile(r"^(\w{3}) (\w{3}) +(\d+) ([\d:]+) ([\w:+-]+) (\d{4})$")
@@ -115,9 +120,19 @@ def type_name(kind: pa.DataType) -> str:
 
 def read_text(column: pa.Array) -> pa.Array:
     """Return a column of text as valid UTF-8 strings."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return _cast(column.cast(pa.large_binary()), pa.large_string(), lambda _: "this is not UTF-8")
+    return _cast(
+        decoded(column).cast(pa.large_binary()), pa.large_string(), lambda _: "this is not UTF-8"
+    )
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """Return a column in which each cell has its value, also where values were listed once."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    values = column.dictionary
+    if is_text(values.type):
+        values = values.cast(pa.large_binary())
+    return values.take(column.indices)
 
 
 def read_times(column: pa.Array, note: Note = no_note) -> Ints:
@@ -147,6 +162,9 @@ def read_changed(column: pa.Array) -> Outcomes:
         return np.full(len(column), EMPTY, np.int8)
     if is_text(kind):
         return _looked_up(read_text(column), CHANGED, "is neither 0 nor 1")
+    if pa.types.is_decimal(kind):
+        kind = pa.float64()
+        column = column.cast(kind)
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
@@ -172,8 +190,11 @@ def read_outcomes(column: pa.Array) -> Outcomes:
 
 
 def read_statuses(column: pa.Array) -> Outcomes:
-    """Return what HTTP statuses say: FAILED, GONE, UNCHANGED for 304, EMPTY for all is well."""
-    numbers = _numbers(column, lambda number: number >= 0, "is not an HTTP status")
+    """Return what HTTP statuses say: FAILED, GONE, UNCHANGED for 304, EMPTY for all is well.
+
+    Below 0 are the reasons of Heritrix for a visit that failed.
+    """
+    numbers = _numbers(column, np.isfinite, "is not an HTTP status")
     outcomes = np.full(numbers.size, np.int8(Outcome.FAILED))
     outcomes[np.isnan(numbers) | ((numbers >= HTTPStatus.OK) & (numbers < FIRST_REDIRECT))] = EMPTY
     outcomes[numbers == HTTPStatus.NOT_MODIFIED] = Outcome.UNCHANGED
@@ -188,9 +209,7 @@ def read_digests(column: pa.Array) -> Ints:
     if pa.types.is_fixed_size_binary(column.type):
         column = column.cast(pa.binary())
     if is_text(column.type):
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        column = column.cast(pa.large_binary())
+        column = decoded(column).cast(pa.large_binary())
     elif not pa.types.is_integer(column.type):
         raise BadCell(f"the column holds {type_name(column.type)}, not digests")
     empty = column.is_null().to_numpy(zero_copy_only=False)
@@ -255,6 +274,7 @@ def _times_of_text(column: pa.Array, note: Note) -> Ints:
 def _mixed_times(column: pa.Array, note: Note) -> Ints:
     """Read times of which some are Unix times, some have a zone and some are dates of servers."""
     tidy = pc.replace_substring_regex(_tidied(column), r"(:\d\d\.\d{6})\d+", r"\1")
+    tidy = pc.replace_substring_regex(tidy, *_WITHOUT_SIGNS)
     is_number = pc.match_substring_regex(tidy, _NUMBER)
     is_date = pc.match_substring_regex(tidy, _SERVER_DATE)
     is_zoned = pc.and_not(pc.match_substring_regex(tidy, _ZONED), pc.or_(is_number, is_date))
@@ -310,6 +330,8 @@ def _times_of_numbers(column: pa.Array, shown: pa.Array, note: Note) -> Ints:
     _reject(shown, outside & ~empty, "is outside the years 1 to 9999")
     if not times.size:
         times = _microseconds(numbers, per_second)
+        if not (is_timestamp or empty.all()) and numbers[~empty].max() < SECONDS_A_DAY:
+            note("numbers below 86,400 are read as Unix seconds, of 1970-01-01")
     times[empty] = NO_TIME
     return times
 
@@ -320,14 +342,14 @@ def _times_by_size(numbers: NDArray[Any], note: Note) -> tuple[Ints, Bools]:
     The unit is the longest in which the time is before the year 10000.
     """
     times = np.zeros(numbers.size, np.int64)
-    unread = np.ones(numbers.size, np.bool_)
+    digits = (numbers >= DIGITS_1990) & (numbers < DIGITS_2100)
+    unread = ~digits
     for unit, per_second in _PER_SECOND.items():
         here = unread & (numbers >= YEAR_1 * per_second) & (numbers < YEAR_10000 * per_second)
         times[here] = _microseconds(numbers[here], per_second)
         unread &= ~here
         if unit != "s" and here.any():
             note(f"numbers of this size are read as Unix {_UNIT_NAMES[unit]}")
-    digits = (numbers >= DIGITS_1990) & (numbers < DIGITS_2100)
     if digits.any():
         times[digits] = _times_of_digits(numbers[digits].astype(np.int64))
         note("numbers of fourteen digits are read as year, month, day, hour, minute and second")

@@ -15,19 +15,23 @@ from recrawl.formats.cells import EMPTY, NO_DIGEST, Note, Outcomes
 from recrawl.formats.inputs import Paths, find_inputs, inputs_name
 from recrawl.formats.naming import Named, Naming, choose_columns
 from recrawl.formats.rows import Layout, Rows, page_names, stream_batches, stream_rows
-from recrawl.kernels.grouping import stable_order
+from recrawl.kernels.grouping import sort_groups, stable_order
 from recrawl.kernels.jit import Ints
+from recrawl.kernels.numbering import Numbering, Numbers
 from recrawl.progress import Progress, no_progress
 from recrawl.records import NO_TIME, CrawlLog, Outcome
 from recrawl.units import MICROSECONDS_A_SECOND, quoted
 
 #: What other programs call our columns: Common Crawl, Nutch (dumps of its CrawlDb), Scrapy, CDX
-#: indexes, Screaming Frog, and frames of data that people made by hand. In lower case.
+#: indexes, Screaming Frog, and frames of data that people made by hand. ``fetch_time`` is also
+#: ``fetch time``, ``fetch-time`` and ``fetchTime``.
 ALIASES = {
-    "page": "url uri link address page_url target_uri warc_target_uri".split(),
+    "page": "url uri link address page_url target_uri warc_target_uri original".split(),
     "time": [
         *"fetch_time timestamp fetched_at crawled_at visited_at scraped_at crawl_time".split(),
-        *("fetch time", "crawl timestamp", "warc_date", "datetime", "date", "ts", "when"),
+        *"crawl_timestamp warc_date datetime date ts when fetched crawled visited".split(),
+        *"fetch_date last_fetch_date last_fetched crawl_date retrieved_at accessed_at".split(),
+        *"checked_at last_checked last_seen".split(),
     ],
     "changed": "is_changed has_changed was_changed modified".split(),
     "outcome": ["result"],
@@ -35,12 +39,12 @@ ALIASES = {
         *"content_digest signature content_hash body_hash hash checksum fingerprint".split(),
         *"sha1 sha256 md5 etag".split(),
     ],
-    "status": ["fetch_status", "status_code", "http_status", "status code", "code"],
+    "status": ["fetch_status", "status_code", "http_status", "code"],
     "crawl_rate": [],
-    "last_modified": ["last-modified", "lastmod"],
+    "last_modified": ["lastmod"],
     "importance": ["weight"],
-    "_interval": ["retry interval seconds"],
-    "_status_name": ["status name"],
+    "_interval": ["retry_interval_seconds"],
+    "_status_name": ["status_name"],
 }
 #: What Nutch calls pages that it knows of but has not visited, and pages that are gone.
 _UNVISITED = ("db_unfetched", "db_orphan")
@@ -89,13 +93,15 @@ class Visits:
         rows: Where the rows come from.
         notes: Remarks on how cells were read.
         kept: Columns of batches that are kept: page, time, outcome and others by name.
+        names: The names of pages in batches that are kept, which have their numbers.
     """
 
     source: str
     rows: Rows
     notes: dict[str, None]
     _stream: Iterator[dict[str, Any]]
-    kept: dict[str, list[Any]] = field(default_factory=dict)
+    kept: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+    names: Numbering = field(default_factory=Numbering)
     _page_type: Any = None
 
     @classmethod
@@ -142,16 +148,16 @@ class Visits:
             raise self.rows.error(f"pages are {self._page_type} in {file}", None, "page") from None
 
     def keep(self, batch: dict[str, Any]) -> None:
-        """Keep a batch; each name of a page is kept once per batch."""
-        batch["page"] = batch["page"].dictionary_encode()
+        """Keep a batch; the name of a page is kept once."""
+        batch["page"] = self.names.add(batch["page"])
         for name, column in batch.items():
             self.kept.setdefault(name, []).append(column)
 
     def log(self) -> CrawlLog:
         """Return what was kept as a log, and keep it no longer."""
-        page, names = _numbered(self.kept.pop("page"))
+        names, self.names = self.names.values(), Numbering()
         columns = {name: np.concatenate(self.kept.pop(name)) for name in list(self.kept)}
-        return sorted_visits(self, page, names, columns, lambda row: row)
+        return sorted_visits(self, names, columns, lambda row: row)
 
 
 def log_columns(table: Named, found: Sequence[str], naming: Naming) -> dict[str, str]:
@@ -200,6 +206,8 @@ def _never_visited(batch: pa.RecordBatch) -> pa.Array | None:
     for name, words in (("outcome", [_REFUSED]), ("_status_name", list(_UNVISITED))):
         if name in batch.schema.names and cells.is_text(batch.column(name).type):
             column = batch.column(name)
+            if pa.types.is_dictionary(column.type):
+                column = column.dictionary_decode()
             found = pc.is_in(column, value_set=pa.array(words).cast(column.type))
             return found if pc.any(found).as_py() else None
     return None
@@ -232,7 +240,6 @@ def _with_outcomes(columns: dict[str, Any]) -> dict[str, Any]:
 
 def sorted_visits(
     visits: Visits,
-    page: Ints,
     names: pa.Array,
     columns: dict[str, NDArray[Any]],
     row_of: Callable[[Ints], Ints],
@@ -241,13 +248,13 @@ def sorted_visits(
 
     Args:
         visits: Where they come from.
-        page: The page of each row, numbered in order of first appearance.
         names: The names of the pages.
-        columns: The other columns by name.
+        columns: Columns by name, which are taken from it: they may fill half of the memory. Pages
+            are numbered in order of first appearance.
         row_of: Returns where rows are in the log, given where they are in the columns.
     """
-    page, time, order = _by_page_and_time(page, columns.pop("time"), len(names))
-    columns = {name: column[order] for name, column in columns.items()}
+    page, time, order = _by_page_and_time(columns.pop("page"), columns.pop("time"), len(names))
+    columns = {name: columns.pop(name)[order] for name in list(columns)}
     again = np.flatnonzero((page[1:] == page[:-1]) & (time[1:] == time[:-1])) + 1
     if again.size:
         pairs = row_of(order[again - 1]), row_of(order[again])
@@ -284,23 +291,12 @@ def _compared(page: Ints, outcome: Outcomes, digest: Ints) -> Outcomes:
     return found
 
 
-def _numbered(batches: list[pa.DictionaryArray]) -> tuple[Ints, pa.Array]:
-    """Return pages as numbers from 0, in order of first appearance, and their names."""
-    chunks = pa.chunked_array(batches).unify_dictionaries().chunks
-    page = np.concatenate([np.asarray(chunk.indices) for chunk in chunks]).astype(np.int64)
-    return page, chunks[0].dictionary
-
-
-def _by_page_and_time(page: Ints, time: Ints, pages: int) -> tuple[Ints, Ints, Ints]:
-    """Return sorted pages and times, and the order; a log in order of time is only grouped."""
-    starts, order = stable_order(page, pages)
-    grouped = np.repeat(np.arange(pages), np.diff(starts))
+def _by_page_and_time(numbers: Numbers, time: Ints, pages: int) -> tuple[Ints, Ints, Ints]:
+    """Return sorted pages and times, and the order."""
+    starts, order = stable_order(numbers.astype(np.int64), pages)
     sorted_time = time[order]
-    if ((sorted_time[1:] < sorted_time[:-1]) & (grouped[1:] == grouped[:-1])).any():
-        by_time = np.argsort(time, kind="stable")
-        order = by_time[stable_order(page[by_time], pages)[1]]
-        sorted_time = time[order]
-    return grouped, sorted_time, order
+    sort_groups(starts, sorted_time, order)
+    return np.repeat(np.arange(pages), np.diff(starts)), sorted_time, order
 
 
 def _reject_conflicts(

@@ -1,5 +1,7 @@
 """Files that are no tables, recognised by their first bytes, and what to type instead."""
 
+import re
+
 from recrawl.formats.source import Source
 
 _COPY = "write the log as Parquet, for example with"
@@ -13,6 +15,8 @@ _KNOWN = (
     (b"\x80", f"this is a Python pickle; {_COPY} df.to_parquet(…) in pandas"),
     (b"WARC/", "this is a WARC file; use its index, with the columns url, timestamp and digest"),
     (b"%PDF", "this is a PDF file, not a table"),
+    (b"\xff\xfe", "this is UTF-16 text; convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "this is UTF-16 text; convert it: iconv -f UTF-16 -t UTF-8"),
     (b"<", "this is HTML or XML, not a table; Scrapy writes JSON lines with: -O log.jsonl"),
 )
 _DUCKDB = b"DUCK"
@@ -21,6 +25,31 @@ _ARRAY = (
     "this is one JSON array; write one object per line: -O log.jsonl in Scrapy, "
     "lines=True in pandas, or jq -c '.[]'"
 )
+_TABLE_OF_TEXTS = (
+    "this is one JSON array of rows, as the Wayback Machine answers; write it as CSV: "
+    "jq -r '.[] | @csv'"
+)
+#: What the first line of a text looks like, and what to do about such a file.
+_LINES = {
+    r"^\S+ \d{14} \{": (
+        "this is a CDXJ index; write it as JSON lines: "
+        """awk '{t=$2; sub(/^[^{]*[{]/, "{\\"timestamp\\": \\"" t "\\", "); print}'"""
+    ),
+    r"^ ?CDX [A-Za-z]": (
+        "this is a CDX index; write it as a table: awk -v OFS='\\t' "
+        """'NR==1 {print "time","page","status","digest"; next} {print $2,$3,$5,$6}'"""
+    ),
+    r"^\d{4}-\d\d-\d\dT[\d:.]+Z\s+-?\d+\s": (
+        "this is a crawl.log of Heritrix; write it as a table: awk -v OFS='\\t' "
+        """'BEGIN {print "time","status","page","digest"} {print $1,$2,$4,$10}'"""
+    ),
+    r"^\S+\tVersion: \d": (
+        "this is a dump of Nutch as text; write it as CSV: nutch readdb … -dump … -format csv"
+    ),
+    r"^[^\s,;|]+( [^\s,;|]+)+$": (
+        "the columns are separated by spaces; write commas or tabs: tr ' ' '\\t'"
+    ),
+}
 
 
 def refuse_foreign(source: Source) -> None:
@@ -29,7 +58,15 @@ def refuse_foreign(source: Source) -> None:
     if head[_DUCKDB_AT:].startswith(_DUCKDB):
         raise source.error(f"this is a DuckDB database; {_COPY} COPY log TO 'log.parquet'")
     if head.lstrip().startswith(b"["):
-        raise source.error(_ARRAY)
+        is_of_texts = head.lstrip()[1:].lstrip().startswith(b"[")
+        raise source.error(_TABLE_OF_TEXTS if is_of_texts else _ARRAY)
     for magic, problem in _KNOWN:
         if head.startswith(magic):
             raise source.error(problem)
+
+
+def refuse_lines(source: Source, first: str) -> None:
+    """Raise an error that says what to type if the first line of a text is not that of a table."""
+    for pattern, problem in _LINES.items():
+        if re.search(pattern, first):
+            raise source.error(problem, row=1)

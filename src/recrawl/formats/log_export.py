@@ -1,17 +1,22 @@
 """Writing a store's log as Parquet or CSV."""
 
+import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import compute, parquet
 from pyarrow import csv as arrow_csv
-from pyarrow import parquet
 
+from recrawl.escaping import FORMULAS
 from recrawl.formats.common_crawl import write_common_crawl, write_crawl_log
 from recrawl.formats.tables import whole_file
 
 ROWS_PER_BATCH = 50_000
+#: As a regular expression: a text that begins as formulas do.
+_FORMULA = f"^([{re.escape(''.join(FORMULAS))}])"
 
 
 def write_log(
@@ -46,4 +51,13 @@ def _rewrite(source: Path, target: str) -> None:
         options = arrow_csv.WriteOptions(quoting_style="needed")
         with arrow_csv.CSVWriter(file, log.schema_arrow, write_options=options) as writer:
             for batch in log.iter_batches(ROWS_PER_BATCH):
-                writer.write_batch(batch)
+                writer.write_batch(_with_cells(batch))
+
+
+def _with_cells(batch: Any) -> Any:  # noqa: ANN401 - Arrow is not typed
+    """Return rows whose texts no spreadsheet takes for formulas, as servers choose some."""
+    for number, column in enumerate(batch.schema):
+        if pa.types.is_string(column.type):
+            marked = compute.replace_substring_regex(batch.column(number), _FORMULA, r"'\1")
+            batch = batch.set_column(number, column, marked)
+    return batch

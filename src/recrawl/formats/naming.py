@@ -11,6 +11,8 @@ from recrawl.units import quoted
 if TYPE_CHECKING:
     from recrawl.formats.rows import Layout
 
+#: What words are joined with.
+_SPELLING = str.maketrans("", "", " _-.")
 #: How many columns a message lists.
 MAX_LISTED = 12
 
@@ -87,6 +89,8 @@ def choose_columns(
     for group in layout.required:
         if not set(group) & set(chosen):
             say = f"; say which it is: --columns {group[0]}=NAME" if layout.aliases else ""
+            if "_source" in found:
+                say = "; take the documents out of Elasticsearch's answer: jq -c ._source"
             raise source.error(_missing(group, found, unknown) + say)
     for name, better in layout.instead_of.items():
         if set(better) & set(chosen):
@@ -112,10 +116,20 @@ def _own_name(name: str, found: Sequence[str], layout: "Layout", naming: Naming)
         return naming.columns[name]
     if name in found:
         return name
-    lower = {own.lower(): own for own in reversed(found)}
+    letters = {_letters(own): own for own in reversed(found)}
     # Only a table of another program is searched: ours has a page, by this name.
     names = (name, *layout.aliases.get(name, ())) if layout.aliases else ()
-    return next((lower[alias] for alias in names if alias in lower), None)
+    own = (letters.get(_letters(alias)) for alias in names if alias)
+    return next((known for known in own if known is not None), None)
+
+
+def _letters(name: str) -> str:
+    """Return a name without what programs spell differently.
+
+    >>> _letters("fetchTime") == _letters("Fetch time") == _letters("fetch_time")
+    True
+    """
+    return name.lower().translate(_SPELLING)
 
 
 def _listed(names: Sequence[str], what: str) -> str:

@@ -174,16 +174,17 @@ def stream_batches(
 
 def page_names(column: pa.Array) -> pa.Array:
     """Return the names of pages: text, or whole numbers."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = cells.decoded(column)
     if column.null_count:
         raise cells.BadCell("the cell is empty", pc.index(column.is_null(), True).as_py())
     if cells.is_text(column.type):
         return cells.read_text(column)
     if pa.types.is_integer(column.type):
         return column
+    lines = "; write one object per line: orient='records', lines=True in pandas"
     raise cells.BadCell(
         f"the column holds {cells.type_name(column.type)}, not text or whole numbers"
+        + (lines if pa.types.is_struct(column.type) else "")
     )
 
 

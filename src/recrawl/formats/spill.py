@@ -20,17 +20,18 @@ from recrawl.hosts import number_hosts
 from recrawl.kernels.grouping import stable_order
 from recrawl.kernels.hashing import Hashes, hash_column
 from recrawl.kernels.jit import Ints
+from recrawl.kernels.numbering import Numbering
 from recrawl.records import CrawlLog
 
-#: Rows are dealt to this many files, by the highest bits of the hash of their page.
-BITS = 6
-PARTITIONS = 1 << BITS
+#: Rows are dealt to files by the highest bits of the hash of their page: so many, for parts of
+#: about so many rows. Twice as many files hold what parts come to, and 1,024 may be open.
+MIN_BITS, MAX_BITS = 6, 8
+PART_ROWS = 1 << 22
 #: Rows dealt at a time: each file gets some ten thousand of them in one write.
 CHUNK_ROWS = 1 << 20
 
 _COMPRESSED = ipc.IpcWriteOptions(compression="lz4")
 _PLAIN = ipc.IpcWriteOptions()
-_LIKE_PAGES = {"page", "offset"}
 
 
 class Part(NamedTuple):
@@ -52,6 +53,7 @@ class Spill:
     Args:
         visits: The log. What it has kept is dealt first.
         files: Closes the files, whatever happens.
+        expected: About how many rows there will be.
         by_host: Whether the pages of a host are dealt to one file, too.
 
     Attributes:
@@ -60,18 +62,23 @@ class Spill:
         last: The time of the last one.
     """
 
-    def __init__(self, visits: Visits, files: ExitStack, *, by_host: bool = False) -> None:
+    def __init__(
+        self, visits: Visits, files: ExitStack, expected: int, *, by_host: bool = False
+    ) -> None:
         self._visits, self._by_host = visits, by_host
-        self._files = [_Table(files) for _ in range(PARTITIONS)]
+        self._bits = min(max((expected // PART_ROWS).bit_length(), MIN_BITS), MAX_BITS)
+        self._files = [_Table(files) for _ in range(1 << self._bits)]
         #: For each batch of each file, the number of rows dealt before its chunk.
-        self._bases: list[list[int]] = [[] for _ in range(PARTITIONS)]
+        self._bases: list[list[int]] = [[] for _ in self._files]
         self._waiting: list[dict[str, Any]] = []
         self._waiting_rows = 0
         self.rows = 0
         self.first, self.last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
         kept, visits.kept = visits.kept, {}
+        names, visits.names = visits.names.values(), Numbering()
         for number in range(len(kept["page"]) if kept else 0):
-            self.add({name: _taken(parts, number) for name, parts in kept.items()})
+            batch: dict[str, Any] = {name: _taken(parts, number) for name, parts in kept.items()}
+            self.add({**batch, "page": names.take(pa.array(batch["page"]))})
 
     def add(self, batch: dict[str, Any]) -> None:
         """Deal a batch of visits, as `Visits.batches` yields them.
@@ -79,8 +86,6 @@ class Spill:
         Raises:
             OutputError: The disk is full.
         """
-        if pa.types.is_dictionary(batch["page"].type):
-            batch["page"] = batch["page"].dictionary_decode()
         self._waiting.append(batch)
         self._waiting_rows += len(batch["page"])
         if self._waiting_rows >= CHUNK_ROWS:
@@ -110,7 +115,7 @@ class Spill:
         time = columns["time"]
         self.first = min(self.first, int(time.min()))
         self.last = max(self.last, int(time.max()))
-        starts, order = stable_order(self._numbers(page), PARTITIONS)
+        starts, order = stable_order(self._numbers(page), len(self._files))
         arrays = [pa.array(order.astype(np.uint32)), page.take(pa.array(order))]
         arrays += [pa.array(column[order]) for column in columns.values()]
         dealt = pa.record_batch(arrays, ["offset", "page", *columns])
@@ -128,20 +133,20 @@ class Spill:
             hashes: Hashes = hash_column(pa.array(names, pa.large_string()))[host]
         else:
             hashes = hash_column(page)
-        return (hashes >> np.uint64(64 - BITS)).astype(np.int64)
+        return (hashes >> np.uint64(64 - self._bits)).astype(np.int64)
 
     def _part(self, file: "_Table", bases: list[int]) -> Part:
         table = file.read()
         lengths = [len(chunk) for chunk in table["offset"].chunks]
         row = np.repeat(np.array(bases), lengths) + table["offset"].to_numpy()
-        coded = pa.concat_arrays(table["page"].chunks).dictionary_encode()
-        page = coded.indices.to_numpy().astype(np.int64)
-        first_row = np.empty(len(coded.dictionary), np.int64)
+        pages = Numbering()
+        page = np.concatenate([pages.add(chunk) for chunk in table["page"].chunks])
+        first_row = np.empty(len(pages), np.int64)
         first_row[page[::-1]] = row[::-1]
-        names = [name for name in table.column_names if name not in _LIKE_PAGES]
-        columns = {name: table[name].to_numpy() for name in names}
-        del table
-        log = sorted_visits(self._visits, page, coded.dictionary, columns, lambda at: row[at])
+        table = table.drop_columns(["page", "offset"])
+        columns = {"page": page, **{name: table[name].to_numpy() for name in table.column_names}}
+        del table, page
+        log = sorted_visits(self._visits, pages.values(), columns, lambda at: row[at])
         return Part(log, first_row)
 
 

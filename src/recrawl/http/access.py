@@ -1,4 +1,4 @@
-"""What a site is sent beside the usual: headers, cookies, credentials; and by which proxy."""
+"""What requests to a site also carry: headers, cookies, credentials; and through which proxy."""
 
 import base64
 from collections.abc import Mapping
@@ -101,7 +101,7 @@ def parse_proxy(url: str) -> Proxy:
 
 
 def is_private_name(url: str) -> bool:
-    """Whether a URL names a private address by itself; a proxy would be asked to connect there.
+    """Whether a URL spells out a private address, which a proxy would be asked to connect to.
 
     Other names are resolved by the proxy, and nobody here knows to what.
 

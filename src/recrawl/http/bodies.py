@@ -3,7 +3,7 @@
 import asyncio
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from recrawl.http.host_pacing import TOO_SLOW
@@ -19,6 +19,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _DEFLATE_METHOD = 8
 #: zlib's window bits: with a gzip header, with a zlib header, and with neither.
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+_PLAIN = frozenset({"", "identity"})
 _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
@@ -38,6 +39,20 @@ class Stream(Protocol):
 
 class BrokenBodyError(Exception):
     """A body cannot be decoded, or not read; the message says why."""
+
+
+def encoding_in(headers: Sequence[tuple[str, str]]) -> str | None:
+    """Return the Content-Encoding that headers name; None if there is none."""
+    for name, value in headers:
+        if name.lower() == "content-encoding":
+            return value
+    return None
+
+
+def is_plain(headers: Sequence[tuple[str, str]]) -> bool:
+    """Whether a body with these headers is sent as it is."""
+    encoding = encoding_in(headers)
+    return encoding is None or encoding.strip().lower() in _PLAIN
 
 
 async def read_body(
@@ -150,7 +165,7 @@ class _Parts:
 def _decoder(encoding: str | None) -> "_Decoder | None":
     """Return a decoder for a compressed body, None for a plain one."""
     name = (encoding or "").strip().lower()
-    if name in {"", "identity"}:
+    if name in _PLAIN:
         return None
     if name not in _ENCODINGS:
         raise BrokenBodyError("the body is compressed with a method that was not requested")

@@ -2,23 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
 from recrawl.http.access import NO_ACCESS, SESSION_HEADERS, Access, is_private_name
 from recrawl.http.connector import Connector
+from recrawl.http.failures import DROPPED, DroppedError, FetchError
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.http.request import DROPPED, DroppedError, FetchError, HttpClient
-from recrawl.http.robots import Robots
+from recrawl.http.request import HttpClient
+from recrawl.http.robots import Robots, Rules
 from recrawl.records import DISALLOWED, PRIVATE, Page, Response, RobotsText, Validators
-from recrawl.urls import canonical, redirected
+from recrawl.urls import canonical, host_in, redirected
 
 #: Seconds that a redirect's next hop, or a robots.txt, waits for its turn at a host.
 LONG_PATIENCE = 30.0
@@ -111,7 +112,7 @@ class Fetcher:
         await self.robots.close()
         await self.client.close()
 
-    async def fetch(self, page: Page, *, conditional: bool = True) -> Response:
+    def fetch(self, page: Page, *, conditional: bool = True) -> Coroutine[Any, Any, Response]:
         """Fetch a page; if there is a copy, only if the server has a newer version.
 
         Args:
@@ -120,7 +121,7 @@ class Fetcher:
                 "not modified".
         """
         headers = conditions(page.validators) if conditional and page.body else {}
-        return await _Fetch(self, page.url, headers, self.limits.max_bytes).run()
+        return _Fetch(self, page.url, headers, self.limits.max_bytes).run()
 
     async def fetch_file(
         self,
@@ -152,9 +153,9 @@ class Fetcher:
     def ahead(self, url: str) -> Callable[[], Awaitable[None]] | None:
         """Return what reads the robots.txt of a page's host; None if it is known.
 
-        A fetch waits for it itself; whoever has better to do meanwhile waits beforehand.
+        A fetch waits for it anyway; a caller with other work to do can wait beforehand.
         """
-        return None if self.robots.knows(url) else partial(self._read_ahead, url)
+        return partial(self._read_ahead, url) if self.robots.known(url) is None else None
 
     async def _read_ahead(self, url: str) -> None:
         # Nobody else is kept waiting.
@@ -181,6 +182,7 @@ class _Fetch:
     __slots__ = (
         "_conditions",
         "_fetcher",
+        "_host",
         "_is_patient",
         "_is_robots",
         "_is_trusted",
@@ -209,6 +211,7 @@ class _Fetch:
     ) -> None:
         self._fetcher = fetcher
         self._url = self._start = url
+        self._host = host_in(url)
         self._conditions = headers
         self._max_bytes = max_bytes
         self._is_patient = is_patient
@@ -226,7 +229,7 @@ class _Fetch:
             response = await self._follow()
             self._check(response)
         except HostClosed as closed:
-            problem = f"{host_of(self._url)} may not be requested yet"
+            problem = f"{self._host} may not be requested yet"
             response = FetchError(
                 problem, retry_after=closed.seconds, postponed=not self._requests
             ).response
@@ -234,20 +237,29 @@ class _Fetch:
             response = FetchError(DROPPED).response
         except FetchError as error:
             response = error.response
-        return replace(
-            response,
-            url=self._url if self._seen is None else canonical(self._url),
-            at=self._fetcher.gate.clock.now(),
-            requests=self._requests,
-            transferred=self._transferred,
-            seconds=self._seconds,
+        # Not `replace`, which takes three times as long.
+        return Response(
+            self._url if self._seen is None else canonical(self._url),
+            response.status,
+            self._fetcher.gate.clock.now(),
+            response.headers,
+            response.body,
+            response.truncated,
+            self._requests,
+            self._transferred,
+            self._seconds,
+            response.error,
+            response.retry_after,
+            response.permanent,
+            response.postponed,
         )
 
     async def _follow(self) -> Response:
         """Make requests until one is not redirected."""
         while True:
             if not self._is_robots:
-                await self._admit()
+                robots = self._fetcher.robots
+                self._admit(robots.known(self._url) or await robots.rules(self._url))
             try:
                 response = await self._request()
             except DroppedError:
@@ -258,9 +270,8 @@ class _Fetch:
                 return response
             self._redirect(response)
 
-    async def _admit(self) -> None:
-        """Consult robots.txt: whether the page may be fetched, and how fast."""
-        rules = await self._fetcher.robots.rules(self._url)
+    def _admit(self, rules: Rules) -> None:
+        """Obey robots.txt: whether the page may be fetched, and how fast."""
         if rules.problem is not None:
             raise FetchError(
                 rules.problem,
@@ -270,7 +281,7 @@ class _Fetch:
             )
         if not rules.allows(self._url):
             raise FetchError(DISALLOWED, permanent=True)
-        self._fetcher.gate.pacing.set_delay(host_of(self._url), rules.delay)
+        self._fetcher.gate.pacing.set_delay(self._host, rules.delay)
 
     async def _request(self) -> Response:
         """Make one request when it is the host's turn."""
@@ -279,18 +290,18 @@ class _Fetch:
         # Validators from one host are not revealed to another.
         headers = self._conditions if self._is_same_host() else {}
         access = self._fetcher.access(self._url)
-        extra = (
-            access.headers_for(self._url, self._fetcher.gate.clock.now() / 1e6)
-            if self._is_trusted
-            else {}
-        )
-        self._check_proxied(access)
-        async with self._fetcher.gate.turn(host_of(self._url), patience):
+        extra: dict[str, str] = {}
+        if access is not NO_ACCESS:
+            self._check_proxied(access)
+            if self._is_trusted:
+                extra = access.headers_for(self._url, self._fetcher.gate.clock.now() / 1e6)
+                headers = {**extra, **headers}
+        async with self._fetcher.gate.turn(self._host, patience):
             start = time.perf_counter()
             self._requests += 1
             try:
                 response = await self._fetcher.client.get(
-                    self._url, {**extra, **headers}, self._max_bytes, access.proxy, pack=self._pack
+                    self._url, headers, self._max_bytes, access.proxy, pack=self._pack
                 )
                 return _without_session(response) if extra else response
             except FetchError as error:
@@ -304,12 +315,12 @@ class _Fetch:
         """Refuse what a proxy would be asked to connect to though we would not."""
         if access.proxy is None or self._fetcher.allow_private or not is_private_name(self._url):
             return
-        problem = f"the address {host_of(self._url)} {PRIVATE} to crawl it"
+        problem = f"the address {self._host} {PRIVATE} to crawl it"
         raise FetchError(problem, permanent=True)
 
     def _is_same_host(self) -> bool:
         """Whether redirects have not led to another host."""
-        return self._url is self._start or host_of(self._url) == host_of(self._start)
+        return self._url is self._start or self._host == host_in(self._start)
 
     def _redirect(self, response: Response) -> None:
         """Move on to the target of a redirect."""
@@ -323,7 +334,8 @@ class _Fetch:
         except AddressError as error:
             raise FetchError(f"redirected to an invalid address: {error}", response) from None
         host = host_of(target)
-        if self._stay_on_site and not is_same_site(host, host_of(self._start)):
+        start = host_in(self._start)
+        if self._stay_on_site and not is_same_site(host, start):
             raise FetchError(f"redirected to another host, {host}", response)
         if self._seen is None:
             self._seen = {self._url}
@@ -334,8 +346,8 @@ class _Fetch:
         self._seen.add(target)
         # What was meant for a host is sent to no other, and not in the clear; nor after a detour.
         is_downgrade = self._url.startswith("https:") and target.startswith("http:")
-        self._is_trusted &= host_of(target) == host_of(self._start) and not is_downgrade
-        self._url = target
+        self._is_trusted &= host == start and not is_downgrade
+        self._url, self._host = target, host
 
     def _check(self, response: Response) -> None:
         """Raise unless the response is a page, not found, or a "not modified" we asked for."""
@@ -348,7 +360,7 @@ class _Fetch:
             requested = retry_after(
                 response.header("retry-after"), self._fetcher.gate.clock.now() / 1e6
             )
-            backoff = self._fetcher.gate.refuse(host_of(self._url), response.status, requested)
+            backoff = self._fetcher.gate.refuse(self._host, response.status, requested)
         raise FetchError(f"the server answered {response.status}", response, retry_after=backoff)
 
 

@@ -1,6 +1,7 @@
 """Waiting for a host: requests go through the gate when `HostPacing` says that they may."""
 
 import asyncio
+from collections.abc import Awaitable, Generator
 
 from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
@@ -54,11 +55,16 @@ class Gate:
         """
         return _Turn(self, host, self.patience if patience is None else patience)
 
-    async def start(self, host: str, patience: float) -> None:
-        """Wait for a turn, and start a request; see `turn`."""
+    def start(self, host: str, patience: float) -> Awaitable[None]:
+        """Start a request if it may start now; else return what waits for its turn."""
         now = self.clock.seconds()
         if host in self._lines or not self.pacing.may_request(host, now):
-            await self._wait(host, now + self.clock.passing(patience))
+            return self._start_later(host, now + self.clock.passing(patience))
+        self.pacing.start_request(host)
+        return _NOTHING
+
+    async def _start_later(self, host: str, deadline: float) -> None:
+        await self._wait(host, deadline)
         self.pacing.start_request(host)
 
     def end(self, host: str) -> None:
@@ -104,7 +110,7 @@ class Gate:
 
 
 class _Turn:
-    """One request at a host. A generator would take longer than everything else in here."""
+    """One request at a host. A generator would cost more than everything else here."""
 
     __slots__ = ("_gate", "_host", "_patience")
 
@@ -113,11 +119,22 @@ class _Turn:
         self._host = host
         self._patience = patience
 
-    async def __aenter__(self) -> None:
-        await self._gate.start(self._host, self._patience)
+    def __aenter__(self) -> Awaitable[None]:
+        return self._gate.start(self._host, self._patience)
 
-    async def __aexit__(self, *_: object) -> None:
+    def __aexit__(self, *_: object) -> Awaitable[None]:
         self._gate.end(self._host)
+        return _NOTHING
+
+
+class _Nothing:
+    """Nothing to wait for; a coroutine that does not wait would take longer."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+_NOTHING = _Nothing()
 
 
 class _Line:

@@ -30,8 +30,8 @@ class MemoryBudget:
 
     - The shortest is served first; among equals, the one that came first.
     - A host never holds more than what is left for all others. So a few hosts with long bodies
-      share what there is, and leave as much again for whoever comes next.
-    - Whoever holds memory and does not use it to go on reading gives way as soon as others wait.
+      share what there is, and leave as much again for the next one.
+    - A body that holds memory and does not use it to go on reading gives way once others wait.
     - Since all bodies could end up waiting for each other, one at a time may exceed the budget, and
       does not count, until it has been read; but not while those that were read before take half of
       the budget, as they are parsed and written without waiting for anybody.
@@ -128,7 +128,7 @@ class MemoryBudget:
         return [] if is_first else [one for one in own if one is not reservation]
 
     def _serve(self) -> None:
-        """Let those go on for whom there is memory."""
+        """Resume the bodies that there is memory for."""
         waiting = [one for one in self._queue if not one[1].done()]
         for reservation, turn in sorted(waiting, key=lambda one: one[0].reserved):
             if self._admits(reservation):
@@ -136,7 +136,7 @@ class MemoryBudget:
                 turn.set_result(None)
 
     def _watch(self) -> None:
-        """Look from time to time who could give way, while somebody waits."""
+        """Check from time to time which bodies could give way, while others wait."""
         if self._check is None and self._queue:
             loop = asyncio.get_running_loop()
             self._check = loop.call_later(CHECK_SECONDS, self._evict)

@@ -46,7 +46,7 @@ class Rules:
         capped: Whether it asks for more than ``delay``, the most that is honoured.
         sitemaps: Addresses of sitemaps, as written in the file.
         problem: Why nothing may be fetched for now; None if the rules are known.
-        permanent: Whether the problem is a rule of ours and will not go away by itself.
+        permanent: Whether the problem is a rule of ours and will not go away on its own.
         pending: Whether the problem is only that the host has not responded yet.
         retry_after: Seconds until it is worth trying again, if there is a problem.
     """
@@ -126,10 +126,14 @@ class Robots:
         self._tasks: dict[str, asyncio.Task[Rules]] = {}
         self._began: dict[str, float] = {}
 
-    def knows(self, url: str) -> bool:
-        """Whether the rules of the host of a canonical address are at hand."""
-        cached = self._cache.get(origin_of(url))
-        return cached is not None and cached.expires > self._clock.now()
+    def known(self, url: str) -> Rules | None:
+        """Return the rules of the host of a canonical address; None if they are not at hand."""
+        origin = origin_of(url)
+        cached = self._cache.get(origin)
+        if cached is None or cached.expires <= self._clock.now():
+            return None
+        self._cache.move_to_end(origin)
+        return self._current(cached)
 
     async def rules(self, url: str, patience: float | None = None) -> Rules:
         """Return the rules of the host of a canonical address, fetched if necessary.
@@ -138,11 +142,10 @@ class Robots:
             url: The address.
             patience: Real seconds to wait for the file at most, if not as long as usual.
         """
+        known = self.known(url)
+        if known is not None:
+            return known
         origin, loop = origin_of(url), asyncio.get_running_loop()
-        cached = self._cache.get(origin)
-        if cached is not None and cached.expires > self._clock.now():
-            self._cache.move_to_end(origin)
-            return self._current(cached)
         task = self._tasks.get(origin)
         if task is None:
             task = asyncio.create_task(self._find(origin), name=origin)

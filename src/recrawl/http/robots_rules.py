@@ -52,7 +52,7 @@ _PLAIN_IN_QUERIES = re.compile("%(?:3A|2F|3F|40|21|27|28|29|2C|3B)")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-#: Bytes that an entry of a dictionary takes beside its characters, and a rule with wildcards.
+#: Bytes that an entry of a dictionary takes besides its characters, and a rule with wildcards.
 _PER_TEXT: Final = 120
 _PER_PATTERN: Final = 500
 

@@ -14,6 +14,8 @@ from recrawl.kernels.jit import AHEAD, Bools, Floats, Ints, compiled, cut, in_pa
 
 #: About as many write streams as the second-level cache can keep open.
 BUCKETS = 1024
+#: More rows than these are not sorted by insertion.
+MANY_ROWS = 64
 #: Up to as many as a problem of allocation has.
 Columns = Annotated[tuple[Floats, ...], 5]
 
@@ -47,6 +49,26 @@ def stable_order(page: Ints, pages: int) -> tuple[Ints, Ints]:
     order = np.empty(page.size, np.int64)
     _scatter_rows(page, starts[:-1].copy(), order)
     return starts, order
+
+
+def sort_groups(starts: Ints, value: Ints, order: Ints) -> None:
+    """Sort the rows of each page by a value, in place; those with equal values keep their order.
+
+    Args:
+        starts: Where each page's rows start.
+        value: The value of each row, by page.
+        order: What is moved with it.
+
+    >>> value, order = np.array([3, 1, 2, 0]), np.arange(4)
+    >>> sort_groups(np.array([0, 2, 4]), value, order)
+    >>> value, order
+    (array([1, 3, 0, 2]), array([1, 0, 3, 2]))
+    """
+    large = np.empty(value.size // MANY_ROWS + 1, np.int64)
+    for group in large[: _sort_small_groups(starts, value, order, large)].tolist():
+        here = slice(int(starts[group]), int(starts[group + 1]))
+        by_value = np.argsort(value[here], kind="stable")
+        value[here], order[here] = value[here][by_value], order[here][by_value]
 
 
 class Grouping(NamedTuple):
@@ -175,6 +197,31 @@ def _scatter_rows(page: Ints, positions: Ints, order: Ints) -> None:
         position = positions[page[row]]
         order[position] = row
         positions[page[row]] = position + 1
+
+
+@compiled
+def _sort_small_groups(starts: Ints, value: Ints, order: Ints, large: Ints) -> int:
+    """Sort groups by insertion; list those that are large and not sorted, and return how many."""
+    found = 0
+    for group in range(starts.size - 1):
+        first, last = starts[group], starts[group + 1]
+        if last - first > MANY_ROWS:
+            for row in range(first + 1, last):
+                if value[row] < value[row - 1]:
+                    large[found] = group
+                    found += 1
+                    break
+            continue
+        for row in range(first + 1, last):
+            here, moved = value[row], order[row]
+            at = row
+            while at > first and value[at - 1] > here:
+                value[at] = value[at - 1]
+                order[at] = order[at - 1]
+                at -= 1
+            value[at] = here
+            order[at] = moved
+    return found
 
 
 @compiled

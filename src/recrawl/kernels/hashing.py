@@ -47,6 +47,12 @@ def _mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
+@step
+def uniform(number: int) -> float:
+    """Return a number from 0 up to 1 that looks random; the same number always gives the same."""
+    return float(_mixed(np.uint64(number) * GOLDEN) >> np.uint64(11)) * 2.0**-53
+
+
 @compiled
 def _hash_numbers(numbers: Hashes, out: Hashes) -> None:
     for row in range(numbers.size):

@@ -24,11 +24,13 @@ from recrawl.planning.parts import (
     NOTHING_LEARNED,
     PageFacts,
     estimator_of,
+    nothing_learned,
     observed,
     page_facts,
 )
 from recrawl.planning.sampling import fleet_prior, host_priors, name_hashes, sample_pages
 from recrawl.records import CrawlLog, LogFacts
+from recrawl.tabular import spread
 
 #: A crawl log that was read, or the files it is in; "-" is standard input.
 LogSource = CrawlLog | str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -61,7 +63,7 @@ class Reading:
     progress: Progress = no_progress
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Beliefs:
     """What a crawl log teaches about its pages; columns have one element per page.
 
@@ -85,6 +87,10 @@ class Beliefs:
     def unknown(self) -> int:
         """The number of pages about which nothing was learned."""
         return int((self.observations == 0).sum())
+
+    def __repr__(self) -> str:
+        spreads = spread(self.change_rate)
+        return f"Beliefs({self.facts.pages:,} pages, changes per day: {spreads})"
 
 
 class Question(NamedTuple):
@@ -146,18 +152,22 @@ def learn_weighted(
 
 
 def _estimate(log: CrawlLog, question: Question) -> Beliefs:
+    facts = log.facts
+    if facts.first == facts.last:
+        raise CrawlLogError(log.source, NOTHING_LEARNED)
+    # First, as it needs memory that observations need later.
+    pages = page_facts(log, facts.last - facts.first)
     observations = observed(log, question.method)
     if not observations.rows:
-        raise CrawlLogError(log.source, NOTHING_LEARNED)
+        raise CrawlLogError(log.source, nothing_learned(facts.visits, facts.pages))
     estimator = estimator_of(question.method, _prior(question.prior, log, observations))
     state = estimator.update(estimator.start(log.pages), observations)
-    facts = log.facts
     return Beliefs(
         facts,
         log.names,
         estimator.rate(state),
         state.visits,
-        page_facts(log, facts.last - facts.first),
+        pages,
         lambda level: estimator.interval(state, level),
     )
 

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
 from recrawl.formats.rows import Rows
+from recrawl.kernels.numbering import Numbering
 from recrawl.quantities import number
 from recrawl.units import parse_size
 
 #: The share of the free memory that visits take unless something else was said.
 SHARE = 0.5
-#: What a visit takes while it is sorted and folded, without the name of its page, in bytes.
-BYTES_PER_VISIT = 80
+#: Bytes that a visit takes while it is sorted and folded, and a page beside its name.
+BYTES_PER_VISIT, BYTES_PER_PAGE = 45, 100
 #: How many rows are read before the size of the whole log is guessed from them.
 ENOUGH_ROWS = 1 << 20
 #: Files that say how much memory there is.
@@ -42,17 +43,17 @@ class Memory(NamedTuple):
             raise ArgumentError(f"memory: {limit:g} is not above 0; write for example 2GB")
         return cls(limit)
 
-    def is_exceeded(self, kept: int, rows: Rows) -> bool:
+    def is_exceeded(self, names: Numbering, rows: Rows) -> bool:
         """Return whether a log takes more memory than it may, as far as its first rows tell.
 
         Args:
-            kept: The bytes that the names of the pages read so far take.
+            names: The names of the pages read so far.
             rows: The rows read so far.
         """
-        needed = needed_bytes(kept, rows)
-        if needed > self.limit:
-            return True
-        return rows.count >= ENOUGH_ROWS and needed * share_left(rows) > self.limit
+        expected = rows.count * (share_left(rows) if rows.count >= ENOUGH_ROWS else 1.0)
+        # More rows may be of the same pages.
+        of_pages = BYTES_PER_PAGE * len(names) + 2 * names.nbytes
+        return BYTES_PER_VISIT * expected + of_pages > self.limit
 
 
 def _parsed(text: str) -> float:
@@ -60,11 +61,6 @@ def _parsed(text: str) -> float:
         return parse_size(text)
     except ArgumentError as error:
         raise ArgumentError(f"memory: {error}") from None
-
-
-def needed_bytes(kept: int, rows: Rows) -> int:
-    """Return about how much memory the rows read so far take while they are sorted and folded."""
-    return BYTES_PER_VISIT * rows.count + 2 * kept
 
 
 def share_left(rows: Rows) -> float:

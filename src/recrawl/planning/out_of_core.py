@@ -37,6 +37,7 @@ from recrawl.planning.parts import (
     PageFacts,
     believed,
     estimator_of,
+    nothing_learned,
     observed,
     page_facts,
 )
@@ -80,13 +81,12 @@ def spill_rest(
         OutputError: The disk is too small for them.
     """
     spill: Spill | None = None
-    names = 0
     for batch in visits.batches():
-        names += _bytes_of(batch["page"])
-        if spill is None and memory.is_exceeded(names, visits.rows):
+        if spill is None and memory.is_exceeded(visits.names, visits.rows):
             stored = sum(column.nbytes for column in batch.values()) / len(batch["page"])
-            check_disk(int(visits.rows.count * stored * share_left(visits.rows)))
-            spill = Spill(visits, files, by_host=by_host)
+            expected = int(visits.rows.count * share_left(visits.rows))
+            check_disk(int(expected * stored))
+            spill = Spill(visits, files, expected, by_host=by_host)
         if spill is None:
             visits.keep(batch)
         else:
@@ -96,10 +96,6 @@ def spill_rest(
     if spill is not None:
         spill.flush()
     return spill
-
-
-def _bytes_of(page: Any) -> int:  # noqa: ANN401 - pyarrow has no types
-    return 0 if pa.types.is_integer(page.type) else int(page.nbytes)
 
 
 @dataclass
@@ -152,12 +148,14 @@ def believe_spilled(
             advance(done, spill.rows)
     pa.default_memory_pool().release_unused()
     if not any(one.rows.any() for one in parts):
-        raise CrawlLogError(visits.source, NOTHING_LEARNED)
+        pages = sum(one.rows.size for one in parts)
+        raise CrawlLogError(visits.source, nothing_learned(spill.rows - duplicates, pages))
     _number_pages(parts)
     fleet = None if sample is None else fleet_prior(sample)
     names, facts = _names_in_order(parts, names_of), _facts_in_order(parts)
     with progress("Estimating") as advance:
         found = _believed(parts, stash, question, fleet, advance)
+    pa.default_memory_pool().release_unused()
     known = LogFacts(
         visits.source,
         len(names),
@@ -309,6 +307,7 @@ def _believed(
             if column is not None and values is not None:
                 column[one.position] = values
         stash.drop(number)
+        one.position = one.rows = NOTHING.last_visit
         done += seen.rows
         advance(done, total)
     return found

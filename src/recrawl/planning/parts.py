@@ -19,6 +19,7 @@ from recrawl.units import MICROSECONDS_A_DAY
 
 #: What is said of a log without observations.
 NOTHING_LEARNED = "no page was seen twice, so nothing can be learned"
+NOTHING_COMPARED = "no visit says whether its page had changed since the one before"
 
 
 class PageFacts(NamedTuple):
@@ -49,6 +50,11 @@ class Believed(NamedTuple):
     observations: Ints
     low: Floats | None
     high: Floats | None
+
+
+def nothing_learned(visits: int, pages: int) -> str:
+    """Return why a log without observations has none."""
+    return NOTHING_COMPARED if visits > pages else NOTHING_LEARNED
 
 
 def page_facts(log: CrawlLog, covered: int) -> PageFacts:

@@ -1,6 +1,6 @@
 """A plan: how often to visit every page, when next, and what that brings."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from recrawl.allocation import Allocation, allocate, freshness, uniform
+from recrawl.allocation import Allocation, allocate, freshness
 from recrawl.errors import ArgumentError
 from recrawl.formats.cells import YEAR_10000
 from recrawl.hosts import number_hosts
@@ -128,8 +128,8 @@ class Plan(Tabular):
         fresh = f"freshness {self.freshness:.4g} at {self.budget:.4g} visits per day"
         return f"{len(self.page):,} pages, {fresh}, per page: {spread(self.crawl_rate)}"
 
-    def _charted(self) -> tuple[str, Sequence[float]]:
-        return "visits per day", self.crawl_rate.tolist()
+    def _charted(self) -> tuple[str, Any]:
+        return "visits per day", self.crawl_rate
 
     @cached_property
     def _interval(self) -> tuple[Floats, Floats]:
@@ -193,7 +193,7 @@ def plan(
         best = allocate(
             changes, budget, importance=weights, visits=visits, host=host, host_budget=host_budget
         )
-        alike = uniform(changes, budget, importance=weights, visits=visits)
+        alike = freshness(budget / changes.size, changes, importance=weights, visits=visits)
         return Plan(
             beliefs,
             weights,
@@ -202,7 +202,7 @@ def plan(
             host,
             host_budget,
             as_logged=logged_freshness(beliefs, weights, visits),
-            uniform=CurvePoint(alike.budget_used, alike.freshness),
+            uniform=CurvePoint(budget, alike),
         )
 
 

@@ -13,10 +13,16 @@ from recrawl.estimation.octaves import (
     with_evidence,
     without_evidence,
 )
+from recrawl.estimation.signals import (
+    FEW,
+    elapsed_worth_with_signals,
+    value_with_signals,
+)
 from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, small_bare_step
 from recrawl.scheduling.neighbours import effective_since
 from recrawl.scheduling.pooling import value_of_prior
 from recrawl.scheduling.rhythm import timing, with_rhythm
+from recrawl.scheduling.signals import kept_by_signals, signals_ahead, was_signalled
 from recrawl.scheduling.state import (
     ABSENT,
     FIRST_VALUE,
@@ -93,16 +99,27 @@ def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
     if pages["last_visit"][page] == -math.inf:
         first = WITHOUT_COPY if pages["failures"][page] == 0 else FAILED_WITHOUT_COPY
         return float(pages["importance"][page] * first / (rate * 2.0**BELOW))
-    weight = pages["weight"][page]
-    if pages["keep"][page] < 1.0:
-        elapsed = with_evidence(tables.curves, weight, rate, elapsed, pages["keep"][page])
-    stale, value = chance_and_value(tables.curves, weight, rate, elapsed)
+    stale, value = _stale_and_value(tables, page, elapsed)
     if pages["needed"][page] == math.inf:
         # Time alone never makes a visit worth its price; forgetting may.
         forgotten = 1.0 - kept(tables, now - pages["last_visit"][page])
         value += forgotten * (value_of_prior(tables, page, elapsed) - value)
     timed = value + stale * timing(tables, now, elapsed)
     return float(pages["importance"][page] * max(timed, MIN_TIMED * value))
+
+
+@bare_step
+def _stale_and_value(tables: Tables, page: int, elapsed: float) -> tuple[float, float]:
+    """Return the chance that a page has changed, and the value of a visit in days."""
+    weight, rate = tables.pages["weight"][page], tables.shared["rate"][0]
+    keep = kept_by_signals(tables, page)
+    per_day, share = signals_ahead(tables, page)
+    if per_day * share * elapsed > FEW or (per_day * share > 0.0 and keep < 1.0):
+        fresh = keep * (1.0 - chance_of_change(tables.curves, weight, rate, elapsed))
+        return 1.0 - fresh, value_with_signals(tables.curves, weight, rate, per_day, share, fresh)
+    if keep < 1.0:
+        elapsed = with_evidence(tables.curves, weight, rate, elapsed, keep)
+    return chance_and_value(tables.curves, weight, rate, elapsed)
 
 
 @small_bare_step
@@ -121,7 +138,7 @@ def survival(tables: Tables, page: int, now: float) -> float:
     changed = chance_of_change(
         tables.curves, pages["weight"][page], tables.shared["rate"][0], elapsed
     )
-    return float(pages["keep"][page] * (1.0 - changed))
+    return kept_by_signals(tables, page) * (1.0 - changed)
 
 
 @bare_step
@@ -133,12 +150,16 @@ def due_at(tables: Tables, page: int, now: float, price: float) -> tuple[float, 
         return math.inf, math.inf
     if pages["last_visit"][page] == -math.inf:
         return 0.0, now
-    needed = elapsed_worth(tables.curves, weight, rate, price / importance)
+    per_day, share = signals_ahead(tables, page)
+    needed = elapsed_worth_with_signals(
+        tables.curves, weight, rate, per_day, share, price / importance
+    )
     if needed == math.inf:
         forgotten = _after_forgetting(tables, page, price / importance)
         return math.inf, within_interval(pages, page, forgotten)
-    if pages["keep"][page] < 1.0:
-        needed = without_evidence(tables.curves, weight, rate, needed, pages["keep"][page])
+    if was_signalled(pages, page):
+        keep = kept_by_signals(tables, page)
+        needed = without_evidence(tables.curves, weight, rate, needed, keep)
     due = now + needed - effective_elapsed(tables, page, now)
     return needed, within_interval(pages, page, due)
 
@@ -264,7 +285,7 @@ def schedule_all(tables: Tables, now: float) -> None:
     tables.shared["ready"][0] = tables.shared["top_bucket"][0] = tables.shared["revalue_bucket"][
         0
     ] = 0
-    tables.hosts["waiting"][:] = 0
+    tables.hosts["waiting"][:] = tables.hosts["parked"][:] = 0
     tables.shared["highest_price"][0] = tables.shared["schedule_price"][0]
     tables.shared["slot"][0] = slot_of(tables, now)
     # Backwards, as pages are added at the front of a list.
@@ -290,6 +311,15 @@ def due_times(tables: Tables, page: Ints, now: float) -> Floats:
         if tables.pages["failures"][here] > 0:
             due[row] = max(due[row], tables.pages["due"][here])
     return due
+
+
+@compiled
+def chances_fresh(tables: Tables, page: Ints, now: float) -> Floats:
+    """Return the chances that these pages' copies are fresh."""
+    fresh = np.empty(page.size)
+    for row in range(page.size):
+        fresh[row] = survival(tables, page[row], now)
+    return fresh
 
 
 @compiled

@@ -11,19 +11,27 @@ from numpy.typing import ArrayLike
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import Likelihoods, Octaves, gamma_of, lowest_octave
+from recrawl.estimation.signals import KINDS
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.quantities import number as as_number
 from recrawl.scheduling import inputs, saving
+from recrawl.scheduling.budget import CATCH_UP, SLACK, Budget
 from recrawl.scheduling.due import (
-    balanced_price,
+    chances_fresh,
     due_times,
     fresh_importance,
-    schedule_all,
-    schedule_each,
 )
-from recrawl.scheduling.neighbours import BINS_PER_GAP
-from recrawl.scheduling.pooling import shift_octaves, weigh_pages
-from recrawl.scheduling.remembering import clocks_of, restore_bins, restore_hosts, set_width
+from recrawl.scheduling.pooling import weigh_pages
+from recrawl.scheduling.remembering import (
+    clocks_of,
+    restore_bins,
+    restore_hosts,
+    restore_rhythm,
+    restore_trust,
+    rhythm_of,
+    set_width,
+    trust_of,
+)
 from recrawl.scheduling.report import (
     FIRST_RETRY,
     put_back_pages,
@@ -32,56 +40,25 @@ from recrawl.scheduling.report import (
     report_visits,
     reschedule,
 )
+from recrawl.scheduling.rescheduling import Rescheduling, first_octave, set_scale
+from recrawl.scheduling.signals import hear_signals, state_evidence
 from recrawl.scheduling.state import (
     ABSENT,
-    FINE,
-    NEW,
     FrontierSettings,
     Rows,
     empty_tables,
     extend,
     fill,
-    reset_activity,
 )
-from recrawl.scheduling.take import MIN_CANDIDATES, take_pages
+from recrawl.scheduling.take import take_pages
 from recrawl.scheduling.take_from import hold_pages, take_from
-from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 
 #: A Gamma belief without a prior has grown from one change in the mean time between two visits.
 PRIOR_SHAPE = 1.0
-#: When the price has fallen by this share, all pages are rescheduled...
-PRICE_FALL = 0.2
-#: ...but not before this many visits per page, so that the cost per visit stays constant.
-MIN_VISITS = 0.0625
 #: A visit must be worth this share of importance times the days since the last one, by default.
 LEAST_WORTH = 1e-4
-#: This many days of budget may be saved by default, but never more than a share of the mean gap.
-SLACK = 3.0
-MAX_SLACK = 1 / 3
-#: With saved budget, this many times the budget of the time since the last take is spent at once.
-MAX_BURST = 8.0
-#: The price for saved budget follows spending over this many days at most, or half a mean gap; and
-#: it pulls what is saved back to half of what may be.
-LONGEST_MEMORY = 14.0
-CENTRING = 0.1
 #: Days in which half of what was learned is forgotten.
 HALF_LIFE = 1_000.0
-#: Days for which unspent budget is kept.
-CATCH_UP = 0.25
-#: Size of the sample of pages that the first price is computed from.
-PRICE_SAMPLE = 2_048
-#: New pages are scheduled one by one up to this share of all pages; beyond it all are rescheduled.
-NEW_SHARE = 0.25
-#: In a frontier of up to this many pages all are ready at any time: each take values them anyway.
-ALWAYS_READY = 2 * MIN_CANDIDATES
-#: The timing wheel and activity restart when the mean time between visits changes by this factor.
-NEW_SCALE = 2.0
-#: After a pause of more slots than this all pages are rescheduled.
-LONG_PAUSE = 64 * FINE
-#: Evidence leaves at least this share of the chance of being fresh.
-MIN_KEEP = 1e-12
-#: Visits from the origin of time to now; slots of time are numbered, and more have no numbers.
-MAX_VISITS = 1e15
 
 
 @final
@@ -152,12 +129,12 @@ class Frontier:
         )
         self._prior = prior
         self._tables = empty_tables(self._settings)
-        self._known = 0
-        self._now = -math.inf
-        self._taken_at = self._began = -math.inf
-        self._credit = 0.0
-        self._visits_since_rescheduling = 0
-        self._new: list[Ints] = []
+        self._rescheduling = Rescheduling()
+        self._budget = self._new_budget()
+
+    def _new_budget(self) -> Budget:
+        settings = self._settings
+        return Budget(settings.budget, settings.catch_up, settings.slack)
 
     # Pages
 
@@ -197,7 +174,7 @@ class Frontier:
                 that are not, as far as budget and hosts allow.
         """
         pages = inputs.pages("page", page)
-        self._pass_time(now)
+        self._budget.pass_time(now)
         columns = inputs.NewPages.of(
             pages, importance, host, section, last_visit, (min_interval, max_interval), self._now
         )
@@ -212,35 +189,29 @@ class Frontier:
         elif belief is not None and belief.likelihood.shape[0] != pages.size:
             raise ArgumentError(f"belief: expected {pages.size} rows, one per page")
         self._tables = extend(self._tables, columns, self._settings, self._now)
-        if not self._known:
+        if not self._budget.pages:
             self._tables.shared["rate"] = 2.0 ** lowest_octave(pages.size / self._settings.budget)
-        self._known += pages.size
+        self._budget.pages += pages.size
         fill(self._tables, columns, before)
         if belief is not None:
             likelihood = self._likelihoods(belief, own, pages.size)
             self._tables.pages["likelihood"][pages] = likelihood
             self._tables.pages["counts"][pages] = (likelihood != likelihood[:, :1]).any(1)
         weigh_pages(self._tables, pages)
-        self._new.append(pages)
+        self._rescheduling.add(pages)
 
     def _likelihoods(self, belief: Prior | Octaves, prior: Prior | None, pages: int) -> Likelihoods:
         """Return what earlier visits said about new pages."""
         if isinstance(belief, Octaves):
-            return belief.shifted(self._first_octave).likelihood
-        before = prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * self._mean_gap)
-        return Octaves.of_gamma(self._first_octave, belief, before, pages).likelihood
-
-    @property
-    def _first_octave(self) -> int:
-        rate = float(self._tables.shared["rate"][0])
-        # Before the first page is added there is no rate yet.
-        return round(math.log2(rate)) if rate > 0.0 else lowest_octave(1.0)
+            return belief.shifted(first_octave(self._tables)).likelihood
+        before = prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * self._budget.mean_gap)
+        return Octaves.of_gamma(first_octave(self._tables), belief, before, pages).likelihood
 
     def remove(self, page: ArrayLike) -> None:
         """Remove pages; their numbers may be used again."""
         pages = self._present("page", page)
         remove_pages(self._tables, pages)
-        self._known -= pages.size
+        self._budget.pages -= pages.size
 
     def set_importance(self, page: ArrayLike, importance: ArrayLike) -> None:
         """Change the importance of pages."""
@@ -261,12 +232,13 @@ class Frontier:
     def set_budget(self, budget: float, now: float) -> None:
         """Change the visits per day from now on; what was credited before stays."""
         rate = inputs.rate("budget", budget)
-        self._pass_time(now)
+        self._budget.pass_time(now)
         self._settings = replace(self._settings, budget=rate)
-        if self._known and self._tables.shared["slot_width"][0] < math.inf:
+        self._budget.per_day = rate
+        if self._budget.pages and self._tables.shared["slot_width"][0] < math.inf:
             # The price follows the budget at once: by itself it would, but slowly.
             self._tables.shared["schedule_price"][0] = 0.0
-            self._reschedule_all(self._mean_gap / SLOTS_PER_GAP)
+            self._rescheduling.reschedule_all(self._tables, self._now, self._budget.mean_gap)
 
     def replace_prior(self, page: ArrayLike, prior: Prior | None) -> None:
         """Believe something else about pages before their visits; what visits taught stays.
@@ -285,9 +257,9 @@ class Frontier:
 
         With a million pages that takes a while, which a caller may prefer to spend earlier.
         """
-        self._pass_time(now)
-        if self._known:
-            self._schedule_pages()
+        self._budget.pass_time(now)
+        if self._budget.pages:
+            self._schedule()
 
     # Visits
 
@@ -301,49 +273,21 @@ class Frontier:
             limit: How many pages to return at most.
             host: Only pages of these hosts whose visit is worth the price; None for any host.
         """
-        self._pass_time(now)
-        gap = min(self._now - self._taken_at, self._settings.catch_up)
-        saved = self._settings.budget * self._slack
-        affordable = int(self._credit + 1e-9)
-        if saved > 0.0:
-            at_once = MAX_BURST * self._settings.budget * gap + 1.0
-            affordable = min(affordable, int(max(at_once, self._credit - saved)))
-        wanted = min(inputs.whole("limit", limit), affordable, self._known)
-        if wanted <= 0:
+        self._budget.pass_time(now)
+        most, must, since = self._budget.allowance(inputs.whole("limit", limit))
+        if most == 0:
             return np.empty(0, np.int64)
-        self._schedule_pages()
+        self._schedule()
         if host is None:
-            must = min(max(int(self._credit - saved + 1e-9), 0), wanted)
             least = LEAST_WORTH if self._settings.spend == "worth" else 0.0
-            taken = take_pages(self._tables, self._now, wanted, must, gap, self._known, least)
-            self._save_or_spend(taken.size, saved)
+            known = self._budget.pages
+            taken = take_pages(self._tables, self._now, most, must, since, known, least)
+            self._budget.move_saving_price(self._tables.shared, taken.size)
         else:
-            taken = take_from(self._tables, self.pages_of(host), self._now, wanted, gap)
-        self._credit -= taken.size
-        self._visits_since_rescheduling += taken.size
-        self._taken_at = self._now
+            taken = take_from(self._tables, self.pages_of(host), self._now, most, since)
+        self._budget.charge(taken.size)
+        self._rescheduling.visits += taken.size
         return taken
-
-    def _save_or_spend(self, taken: int, saved: float) -> None:
-        """Move the price for saved budget up if much was spent, and down if little was."""
-        price = self._tables.shared["saving_price"]
-        if saved <= 0.0 or self._now - self._began < self._mean_gap:
-            price[0] = 0.0
-            return
-        if price[0] == 0.0:
-            price[0] = self.price
-        budget, days = self._settings.budget, self._now - self._taken_at
-        memory = max(self._mean_gap / 2.0, min(LONGEST_MEMORY, 4.0 * self._mean_gap))
-        drift = (taken - budget * days) / (budget * memory)
-        centre = CENTRING * days / memory * (self._credit / saved - 0.5)
-        price[0] *= math.exp(min(max(drift - centre, -1.0), 1.0))
-
-    @property
-    def _slack(self) -> float:
-        """Days of budget that may be saved; none in the first round, where all is unknown."""
-        if self._now - self._began < self._mean_gap:
-            return 0.0
-        return min(self._settings.slack, MAX_SLACK * self._mean_gap)
 
     def report(
         self,
@@ -367,7 +311,7 @@ class Frontier:
             pause: Days to leave a page alone at least whose visit failed.
         """
         pages = self._present("page", page)
-        self._pass_time(now)
+        self._budget.pass_time(now)
         report_visits(
             self._tables,
             pages,
@@ -375,7 +319,7 @@ class Frontier:
             inputs.flags("changed", changed, pages.size),
             inputs.flags("failed", failed, pages.size),
             inputs.ages(age, pages.size),
-            FIRST_RETRY * self._mean_gap,
+            FIRST_RETRY * self._budget.mean_gap,
             inputs.pauses(pause, pages.size),
         )
 
@@ -386,30 +330,45 @@ class Frontier:
         refunded with `spend`.
         """
         pages = self._present("page", page)
-        self._pass_time(now)
+        self._budget.pass_time(now)
         put_back_pages(self._tables, pages, self._now)
 
     def release(self, page: ArrayLike, now: float) -> None:
         """Put back pages that were taken and not visited, and what they cost to the budget."""
         pages = self._present("page", page)
         self.put_back(pages, now)
-        self._credit += pages.size
+        self._budget.credit += pages.size
 
     def hold(self, page: ArrayLike) -> None:
         """Take pages that an earlier frontier had given out; the budget has paid for them."""
         hold_pages(self._tables, self._present("page", page))
 
-    def signal(self, page: ArrayLike, now: float, keep: ArrayLike) -> None:
-        """Multiply the pages' chance of being fresh by ``keep``, on evidence other than a visit.
+    def signal(self, page: ArrayLike, now: float, kind: str = "sitemap") -> None:
+        """Note news that pages have changed, for example a sitemap's date or a push message.
 
-        For example a sitemap's date, a feed or a push message. Signals multiply; a visit clears
-        them.
+        How much that says is learned from what visits find, for each host and kind of signal
+        (`recrawl.scheduling.signals`).
+
+        Args:
+            page: The pages, each once per signal.
+            now: The present.
+            kind: Where the news comes from: "sitemap", "feed", "push" or "neighbour".
+        """
+        pages = np.atleast_1d(inputs.numbers_from_0("page", page))
+        different = self._present("page", np.unique(pages))
+        number = KINDS.index(inputs.one_of("kind", kind, KINDS))
+        self._budget.pass_time(now)
+        hear_signals(self._tables, pages, self._now, number)
+        reschedule(self._tables, different, self._now)
+
+    def evidence(self, page: ArrayLike, now: float, keep: ArrayLike) -> None:
+        """Multiply the pages' chance of being fresh by ``keep``, on evidence of known strength.
+
+        Evidence multiplies; a visit clears it. Where its strength is not known, use `signal`.
         """
         pages = self._present("page", page)
-        self._pass_time(now)
-        share = inputs.shares("keep", keep, pages.size)
-        column = self._tables.pages["keep"]
-        column[pages] = np.maximum(column[pages] * share, MIN_KEEP)
+        self._budget.pass_time(now)
+        state_evidence(self._tables.pages, pages, inputs.shares("keep", keep, pages.size))
         reschedule(self._tables, pages, self._now)
 
     def defer(self, host: ArrayLike, until: ArrayLike) -> None:
@@ -440,12 +399,12 @@ class Frontier:
         taken but not made.
         """
         number = as_number("visits", visits)
-        self._credit -= math.copysign(inputs.whole("visits", abs(number)), number)
+        self._budget.credit -= math.copysign(inputs.whole("visits", abs(number)), number)
 
     # Queries
 
     def __len__(self) -> int:
-        return self._known
+        return self._budget.pages
 
     def __contains__(self, page: object) -> bool:
         status = self._tables.pages["status"]
@@ -456,7 +415,7 @@ class Frontier:
     @property
     def affordable_at(self) -> float:
         """When the budget will pay for another visit; the present if it does already."""
-        return self._now + max(1.0 - self._credit, 0.0) / self._settings.budget
+        return self._budget.affordable_at
 
     @property
     def price(self) -> float:
@@ -498,12 +457,12 @@ class Frontier:
     def belief(self, page: ArrayLike) -> Prior:
         """Return the Gammas with the mean and variance of what is believed about these pages."""
         weight = self._tables.pages["weight"][self._present("page", page)]
-        return Prior(*gamma_of(self._first_octave, weight))
+        return Prior(*gamma_of(first_octave(self._tables), weight))
 
     def octaves(self, page: ArrayLike) -> Octaves:
         """Return what the visits to these pages said, for `add` in another frontier."""
         rows = self._tables.pages["likelihood"][self._present("page", page)]
-        return Octaves(self._first_octave, rows)
+        return Octaves(first_octave(self._tables), rows)
 
     def calibration(self) -> tuple[float, float]:
         """Return the changes that recent visits found, and those that were expected of them.
@@ -513,9 +472,15 @@ class Frontier:
         hosts = self._tables.hosts
         return float(hosts["all_found"].sum()), float(hosts["all_expected"].sum())
 
+    def chance_fresh(self, page: ArrayLike, now: float) -> Floats:
+        """Return the chances that the pages' copies are fresh."""
+        pages = self._present("page", page)
+        self._budget.pass_time(now)
+        return chances_fresh(self._tables, pages, self._now)
+
     def expected_freshness(self, now: float) -> float:
         """Return the share of importance whose copies are expected to be fresh; 1 without pages."""
-        self._pass_time(now)
+        self._budget.pass_time(now)
         fresh, total = fresh_importance(self._tables, self._now)
         return fresh / total if total > 0.0 else 1.0
 
@@ -538,24 +503,37 @@ class Frontier:
         What is too old or of another scale of time is left out. To be called after pages are added
         and before any is taken.
         """
-        self._pass_time(now)
-        if self._known:
-            self._set_scale(self._mean_gap / SLOTS_PER_GAP)
+        self._budget.pass_time(now)
+        if self._budget.pages:
+            set_scale(self._tables, self._now, self._budget.mean_gap)
             set_width(self._tables, np.concatenate([of_hosts, of_sections]), self._now)
             restore_hosts(self._tables, host, of_hosts, self._now)
             restore_bins(self._tables, self._tables.sections, section, of_sections, self._now)
 
+    def signal_trust(self, host: ArrayLike) -> Rows:
+        """Return how far the signals of hosts are trusted, for `set_signal_trust`."""
+        return trust_of(self._tables, inputs.hosts("host", host, self._tables.hosts.size))
+
+    def set_signal_trust(self, host: ArrayLike, trust: Rows) -> None:
+        """Trust the signals of hosts as far as `signal_trust` said of them."""
+        hosts = inputs.hosts("host", host, self._tables.hosts.size)
+        restore_trust(self._tables, hosts, trust)
+
+    def rhythm(self) -> Rows:
+        """Return the rhythm of the week, for `set_rhythm`."""
+        return rhythm_of(self._tables)
+
+    def set_rhythm(self, rhythm: Rows) -> None:
+        """Continue with a rhythm of the week that `rhythm` returned earlier."""
+        restore_rhythm(self._tables, rhythm, self._now)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the frontier to a file, atomically."""
-        self._schedule_new()
-        counters = [self._known, self._now, self._taken_at, self._credit, self._began]
-        saving.save(
-            path,
-            self._tables,
-            self._settings,
-            self._prior,
-            [*counters, self._visits_since_rescheduling],
-        )
+        self._rescheduling.schedule_new(self._tables, self._now)
+        budget = self._budget
+        counters = [budget.pages, budget.now, budget.taken_at, budget.credit, budget.began]
+        counters.append(self._rescheduling.visits)
+        saving.save(path, self._tables, self._settings, self._prior, counters)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -564,101 +542,32 @@ class Frontier:
         frontier = cls(saved.settings.budget, prior=saved.prior)
         frontier._settings = saved.settings
         frontier._tables = saved.tables
-        known, now, taken_at, credit, began, visits = saved.counters
-        frontier._began = began
-        frontier._known, frontier._visits_since_rescheduling = int(known), int(visits)
-        frontier._now, frontier._taken_at, frontier._credit = now, taken_at, credit
+        known, now, taken_at, credit, began, visits = saved.counters.tolist()
+        budget = frontier._new_budget()
+        budget.pages, budget.credit = int(known), credit
+        budget.now, budget.taken_at, budget.began = now, taken_at, began
+        frontier._budget, frontier._rescheduling.visits = budget, int(visits)
         return frontier
 
     # Internals
 
     @property
-    def _mean_gap(self) -> float:
-        return max(self._known, 1) / self._settings.budget
+    def _now(self) -> float:
+        return self._budget.now
 
-    def _pass_time(self, now: float) -> None:
-        """Credit the budget for the time since the last call; time never runs backwards."""
-        time = inputs.time("now", now)
-        if abs(time) * self._settings.budget > MAX_VISITS:
-            raise ArgumentError(f"now: {time} is too far from 0 for the budget; move the origin")
-        if self._now == -math.inf:
-            self._now = self._taken_at = self._began = time
-        budget, catch_up = self._settings.budget, self._settings.catch_up
-        max_credit = budget * catch_up + 1.0
-        # A pause earns no more than that, whatever may be saved.
-        earned = min(budget * max(time - self._now, 0.0), max_credit)
-        self._credit = min(self._credit + earned, max_credit + budget * self._slack)
-        self._now = max(self._now, time)
+    def _schedule(self) -> None:
+        budget = self._budget
+        self._rescheduling.schedule(self._tables, budget.now, budget.mean_gap, budget.pages)
 
     def _present(self, name: str, page: ArrayLike) -> Ints:
         pages = inputs.pages(name, page)
-        size = self._tables.pages.size
-        missing = (
-            pages[
-                (pages >= size)
-                | (self._tables.pages["status"][np.minimum(pages, size - 1)] == ABSENT)
-            ]
-            if size
-            else pages
-        )
-        if missing.size:
-            raise ArgumentError(f"{name}: {missing[0]} is not in the frontier; add it first")
-        return pages
-
-    def _schedule_pages(self) -> None:
-        """Schedule new pages, or all pages if the price or the scale of time has moved."""
-        tables = self._tables
-        width = self._mean_gap / SLOTS_PER_GAP
-        tables.shared["early"] = 0.0 if self._known <= ALWAYS_READY else 1.0
-        if tables.shared["slot_width"][0] == math.inf:
-            self._reschedule_all(width)
-        slots = (self._now / tables.shared["slot_width"][0]) - tables.shared["slot"][0]
-        added = sum(pages.size for pages in self._new)
-        fallen = (
-            tables.shared["schedule_price"][0]
-            < (1.0 - PRICE_FALL) * tables.shared["highest_price"][0]
-        )
-        if (
-            not 1.0 / NEW_SCALE < tables.shared["slot_width"][0] / width < NEW_SCALE
-            or slots > LONG_PAUSE
-            or added > NEW_SHARE * self._known
-            or (fallen and self._visits_since_rescheduling > MIN_VISITS * self._known)
-        ):
-            self._reschedule_all(width)
-        self._schedule_new()
-
-    def _schedule_new(self) -> None:
-        for pages in self._new:
-            still = pages[self._tables.pages["status"][pages] == NEW]
-            schedule_each(self._tables, still, self._now)
-        self._new.clear()
-
-    def _reschedule_all(self, width: float) -> None:
-        tables = self._tables
-        self._set_scale(width)
-        if not tables.shared["schedule_price"][0] > 0.0:
-            tables.shared["price"][0] = tables.shared["schedule_price"][0] = self._balanced_price()
-        schedule_all(tables, self._now)
-        self._new.clear()
-        self._visits_since_rescheduling = 0
-
-    def _set_scale(self, width: float) -> None:
-        """Restart timing wheel and activity if the mean time between visits is quite another."""
-        tables = self._tables
-        if not 1.0 / NEW_SCALE < tables.shared["slot_width"][0] / width < NEW_SCALE:
-            tables.shared["slot_width"][0] = width
-            bin_width = width * SLOTS_PER_GAP / BINS_PER_GAP
-            tables.shared["bin_width"] = bin_width
-            octaves = lowest_octave(width * SLOTS_PER_GAP) - self._first_octave
-            if octaves:
-                shift_octaves(tables, octaves)
-            reset_activity(tables.hosts, self._now, bin_width)
-            reset_activity(tables.sections, self._now, bin_width)
-
-    def _balanced_price(self) -> float:
-        """Return the price at which the pages are due as often as the budget pays for."""
-        known = np.flatnonzero(self._tables.pages["status"] != ABSENT)
-        sample = known[:: -(-known.size // PRICE_SAMPLE)]
-        return balanced_price(
-            self._tables, sample, self._settings.budget * sample.size / known.size
-        )
+        status = self._tables.pages["status"]
+        is_there = pages < status.size
+        if is_there.all():
+            is_there = status[pages] != ABSENT
+            if is_there.all():
+                return pages
+        else:
+            is_there[is_there] = status[pages[is_there]] != ABSENT
+        missing = pages[np.argmin(is_there)]
+        raise ArgumentError(f"{name}: {missing} is not in the frontier; add it first")

@@ -21,6 +21,8 @@ from recrawl.quantities import times as as_times
 
 #: Pages, hosts and sections are stored as 32-bit numbers.
 MAX_NUMBER = 2**31 - 2
+#: So few numbers are compared sooner by Python than by NumPy.
+FEW = 64
 #: Days from the origin of time; with more, a float has no room for the minutes.
 MAX_TIME = 1e12
 #: Budgets and durations. Activity is kept in single precision, with a range of 1e38, and multiplies
@@ -106,7 +108,9 @@ def whole(name: str, value: float) -> int:
 
 def pages(name: str, values: ArrayLike) -> Ints:
     """Return page numbers without duplicates."""
-    numbers = np.atleast_1d(_numbers_from_0(name, values))
+    numbers = numbers_from_0(name, values).reshape(-1)
+    if numbers.size <= FEW and len(set(numbers.tolist())) == numbers.size:
+        return numbers
     if numbers.size > 1 and not (numbers[1:] > numbers[:-1]).all():
         ordered = np.sort(numbers)
         twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -117,24 +121,30 @@ def pages(name: str, values: ArrayLike) -> Ints:
 
 def hosts(name: str, values: ArrayLike, known: int) -> Ints:
     """Return numbers of hosts that have pages."""
-    numbers = np.atleast_1d(_numbers_from_0(name, values))
+    numbers = np.atleast_1d(numbers_from_0(name, values))
     if numbers.size and numbers.max() >= known:
         raise ArgumentError(f"{name}: {numbers.max()} has no pages yet; add them first")
     return numbers
 
 
-def _numbers_from_0(name: str, values: ArrayLike) -> Ints:
+def numbers_from_0(name: str, values: ArrayLike) -> Ints:
+    """Return whole numbers from 0, duplicates included."""
     raw = as_array(name, values)
     if raw.ndim > 1 or (raw.size and raw.dtype.kind not in "iu"):
         raise ArgumentError(f"{name}: expected whole numbers from 0")
     numbers = np.ascontiguousarray(raw, np.int64)
-    wrong = numbers[(numbers < 0) | (numbers > MAX_NUMBER)]
-    if wrong.size:
+    if numbers.size and (numbers.min() < 0 or numbers.max() > MAX_NUMBER):
+        wrong = numbers[(numbers < 0) | (numbers > MAX_NUMBER)]
         raise ArgumentError(f"{name}: {wrong[0]} cannot be used; numbers go from 0 to 2^31 - 2")
     return numbers
 
 
 def _column(name: str, column: Floats, size: int) -> Floats:
+    # Always a copy, which can be written, as kernels are compiled for that.
+    if column.shape == (size,):
+        return column.copy()
+    if column.ndim == 0:
+        return np.full(size, column)
     try:
         return np.array(np.broadcast_to(column, size))
     except ValueError as error:
@@ -177,8 +187,15 @@ def ages(values: ArrayLike | None, size: int) -> Floats:
     return np.maximum(column, 0.0)
 
 
+def _is(values: object, kind: type) -> bool:
+    """Whether a plain value was given, of which the checks take longer than all that follows."""
+    return type(values) is kind
+
+
 def pauses(values: ArrayLike, size: int) -> Floats:
     """Return pauses in days: finite and not negative."""
+    if _is(values, float) and values == 0.0:
+        return np.zeros(size)
     column = _column("pause", as_durations("pause", values), size)
     wrong = column[~((column >= 0.0) & (column < math.inf))]
     if wrong.size:
@@ -188,8 +205,12 @@ def pauses(values: ArrayLike, size: int) -> Floats:
 
 def flags(name: str, values: ArrayLike, size: int) -> Bools:
     """Return bools; 0 and 1 count as such."""
+    if _is(values, bool):
+        return np.full(size, values)
+    if type(values) is np.ndarray and values.dtype == np.bool_ and values.shape == (size,):
+        return values.copy()
     column = _column(name, as_numbers(name, values), size)
-    if not np.isin(column, (0.0, 1.0)).all():
+    if not ((column == 0.0) | (column == 1.0)).all():
         raise ArgumentError(f"{name}: expected true or false, one per page")
     return column.astype(np.bool_)
 
@@ -219,11 +240,11 @@ class NewPages:
     ) -> Self:
         """Check the columns of new pages."""
         size = page.size
-        hosts = _broadcast("host", _numbers_from_0("host", host), size)
+        hosts = _broadcast("host", numbers_from_0("host", host), size)
         sections = (
             hosts
             if section is None
-            else _broadcast("section", _numbers_from_0("section", section), size)
+            else _broadcast("section", numbers_from_0("section", section), size)
         )
         if last_visit is None:
             visits = np.full(size, -math.inf)

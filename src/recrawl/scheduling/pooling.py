@@ -23,7 +23,8 @@ from recrawl.estimation.octaves import (
     shift_rows,
 )
 from recrawl.kernels.jit import Ints, bare_step, compiled, small_bare_step
-from recrawl.scheduling.state import ABSENT, Rows, Tables
+from recrawl.scheduling.signals import is_heard, lean_to_signals
+from recrawl.scheduling.state import ABSENT, NONE, Rows, Tables
 
 #: Pages after which the mean of a host's or the fleet's pages, or of a section's, counts half.
 FLEET_PRIOR = HOST_PRIOR = 5.0
@@ -37,7 +38,15 @@ FLAT = np.array([1 / (OCTAVES - 2)] * (OCTAVES - 2) + [0.0] * 2, np.float32)
 
 @bare_step
 def find_prior(tables: Tables, page: int) -> None:
-    """Write the prior of a page to the shared ``prior``."""
+    """Write the prior of a page, with what its signals say about it, to the shared ``prior``."""
+    find_usual_prior(tables, page)
+    if tables.pages["prior_shape"][page] == 0.0:
+        lean_to_signals(tables, page)
+
+
+@bare_step
+def find_usual_prior(tables: Tables, page: int) -> None:
+    """Write the prior of a page to the shared ``prior``, signals aside."""
     pages, shared = tables.pages, tables.shared
     prior = shared["prior"][0]
     if pages["prior_shape"][page] > 0.0:
@@ -136,15 +145,42 @@ def value_of_prior(tables: Tables, page: int, elapsed: float) -> float:
     return ONE * value
 
 
+@small_bare_step
+def _starts_alike(tables: Tables, page: int, other: int) -> bool:
+    """Whether two pages without visits have the same prior, as far as that is easy to tell."""
+    pages, hosts, sections = tables.pages, tables.hosts, tables.sections
+    if pages["prior_shape"][page] > 0.0 or pages["prior_shape"][other] > 0.0:
+        return False
+    host, other_host = pages["host"][page], pages["host"][other]
+    if host != other_host and (
+        hosts["members"][host] + hosts["members"][other_host] > 0
+        or is_heard(hosts, host)
+        or is_heard(hosts, other_host)
+    ):
+        return False
+    section, other_section = pages["section"][page], pages["section"][other]
+    return bool(
+        section == other_section
+        or sections["members"][section] + sections["members"][other_section] == 0
+    )
+
+
 @compiled
 def weigh_pages(tables: Tables, page: Ints) -> None:
     """Set the weights of new pages, and count those that were visited before."""
-    counts = tables.pages["counts"]
+    counts, weight = tables.pages["counts"], tables.pages["weight"]
     any_counts = False
+    like = NONE
     for row in range(page.size):
-        visited = bool(counts[page[row]])
-        counts[page[row]] = False
-        weigh(tables, page[row], 1.0, visited)
+        here, visited = page[row], bool(counts[page[row]])
+        counts[here] = False
+        if like != NONE and not visited and _starts_alike(tables, here, like):
+            # A million new pages start from a few priors.
+            for k in range(OCTAVES):
+                weight[here, k] = weight[like, k]
+            continue
+        weigh(tables, here, 1.0, visited)
+        like = NONE if visited else here
         any_counts |= visited
     if any_counts:
         # Again, now that all of them are there to go by.

@@ -1,12 +1,26 @@
-"""The activity of hosts and sections, taken out of a frontier and put into another one."""
+"""What was learned beside beliefs, taken out of a frontier and put into another one.
+
+That is the activity of hosts and sections, how far signals are trusted, and the week's rhythm.
+"""
 
 import math
 
 import numpy as np
 
+from recrawl.estimation.signals import MAX_ODDS as MAX_SIGNAL_ODDS
 from recrawl.kernels.jit import Ints
 from recrawl.scheduling.neighbours import MAX_ODDS
-from recrawl.scheduling.state import BINS, STALE, Rows, Tables
+from recrawl.scheduling.rhythm import MAX_ODDS as MAX_WEEK_ODDS
+from recrawl.scheduling.rhythm import begin_rhythm
+from recrawl.scheduling.state import (
+    BINS,
+    STALE,
+    TRUST,
+    WEEK_BINS,
+    Rows,
+    Tables,
+    set_usual_trust,
+)
 
 #: What is remembered of a host or section; of a section, no odds and no totals.
 CLOCK = np.dtype(
@@ -18,6 +32,16 @@ CLOCK = np.dtype(
         ("all_expected", np.float64),
         ("found", np.float32, (BINS,)),
         ("expected", np.float32, (BINS,)),
+    ]
+)
+#: What is remembered of the signals of a host.
+SIGNALS = np.dtype(TRUST)
+#: What is remembered of the rhythm of the week.
+WEEK = np.dtype(
+    [
+        ("week_odds", np.float64),
+        ("week_found", np.float64, (WEEK_BINS,)),
+        ("week_expected", np.float64, (WEEK_BINS,)),
     ]
 )
 _BINS = ("newest", "found", "expected")
@@ -68,3 +92,53 @@ def restore_bins(tables: Tables, activity: Rows, row: Ints, clocks: Rows, now: f
     for name in _BINS:
         activity[name][row[usable]] = clocks[name][usable]
     activity["refreshed"][row[usable]] = STALE
+
+
+def untold(hosts: int) -> Rows:
+    """Return what is expected of the signals of hosts that nobody has heard of."""
+    rows = np.zeros(hosts, SIGNALS)
+    set_usual_trust(rows)
+    return rows
+
+
+def trust_of(tables: Tables, host: Ints) -> Rows:
+    """Return how far the signals of hosts are trusted."""
+    rows = np.zeros(host.size, SIGNALS)
+    for name in SIGNALS.names or ():
+        rows[name] = tables.hosts[name][host]
+    return rows
+
+
+def restore_trust(tables: Tables, host: Ints, rows: Rows) -> None:
+    """Trust the signals of hosts as far as they were; what makes no sense is left out."""
+    usable = np.isfinite(rows["right"]).all(1) & np.isfinite(rows["seen"]).all(1)
+    usable &= np.isfinite(rows["alone"]) & np.isfinite(rows["missed"])
+    usable &= (rows["right"] >= 0.0).all(1) & (rows["seen"] > 0.0).all(1)
+    usable &= (rows["alone"] >= 0.0) & (rows["missed"] > 0.0)
+    for name in SIGNALS.names or ():
+        column = rows[name][usable]
+        if name.endswith("_odds"):
+            column = np.nan_to_num(np.clip(column, -MAX_SIGNAL_ODDS, MAX_SIGNAL_ODDS))
+        tables.hosts[name][host[usable]] = column
+
+
+def rhythm_of(tables: Tables) -> Rows:
+    """Return what was learned about the rhythm of the week, as one row."""
+    row = np.zeros(1, WEEK)
+    for name in WEEK.names or ():
+        row[name] = tables.shared[name]
+    return row
+
+
+def restore_rhythm(tables: Tables, row: Rows, now: float) -> None:
+    """Continue with a rhythm of the week, unless it is switched off."""
+    bins = np.concatenate([row["week_found"][0], row["week_expected"][0]])
+    is_usable = bool(np.isfinite(bins).all() and (bins >= 0.0).all())
+    if not is_usable or not np.isfinite(tables.shared["week_odds"][0]):
+        return
+    for name in WEEK.names or ():
+        tables.shared[name] = row[name]
+    odds = np.clip(row["week_odds"], -MAX_WEEK_ODDS, MAX_WEEK_ODDS)
+    tables.shared["week_odds"] = np.nan_to_num(odds)
+    tables.shared["week_refit_at"] = now
+    begin_rhythm(tables, now)

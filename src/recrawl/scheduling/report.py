@@ -2,7 +2,13 @@
 
 import math
 
-from recrawl.estimation.octaves import hazard, multiply_by_date, multiply_likelihood
+from recrawl.estimation.octaves import (
+    chance_of_change,
+    hazard,
+    inner,
+    multiply_by_date,
+    multiply_likelihood,
+)
 from recrawl.kernels.jit import Bools, Floats, Ints, bare_step, compiled, prefetch, small_bare_step
 from recrawl.scheduling.due import (
     effective_elapsed,
@@ -21,11 +27,21 @@ from recrawl.scheduling.neighbours import (
     note_schedule,
     refresh_section,
 )
-from recrawl.scheduling.pooling import uncount, weigh
+from recrawl.scheduling.pooling import find_usual_prior, uncount, weigh
 from recrawl.scheduling.rhythm import learn_rhythm, refit_rhythm
+from recrawl.scheduling.signals import (
+    is_heard,
+    kept_by_signals,
+    learn_likeness,
+    learn_signals,
+    multiply_after_signals,
+    stated,
+    write_likely,
+)
 from recrawl.scheduling.state import (
     ABSENT,
     NONE,
+    PARKED,
     QUEUED,
     READY,
     ROWS_AHEAD,
@@ -38,6 +54,9 @@ from recrawl.scheduling.state import (
 #: doubles the backoff, this many times at most.
 FIRST_RETRY = 1 / 32
 MAX_DOUBLINGS = 7
+#: A visit says something about the neighbours and the rhythm of the week if signals have left more
+#: than this share of the page's chance of being fresh; otherwise they explain what it found.
+BY_TIME = 0.9
 
 
 @small_bare_step
@@ -46,17 +65,18 @@ def dequeue(tables: Tables, page: int) -> None:
     status = tables.pages["status"][page]
     if status == READY:
         remove_ready(tables, page)
-    elif status in (QUEUED, WAITING):
+    elif status in (QUEUED, WAITING, PARKED):
         unlink(tables, page)
-        if status == WAITING:
-            tables.hosts["waiting"][tables.pages["host"][page]] -= 1
+        host = tables.pages["host"][page]
+        tables.hosts["waiting"][host] -= status == WAITING
+        tables.hosts["parked"][host] -= status == PARKED
 
 
 @compiled
 def reschedule(tables: Tables, page: Ints, now: float) -> None:
     """Schedule pages again after something about them has changed; taken ones stay taken."""
     for row in range(page.size):
-        if tables.pages["status"][page[row]] in (QUEUED, READY):
+        if tables.pages["status"][page[row]] in (QUEUED, READY, PARKED):
             dequeue(tables, page[row])
             schedule(tables, page[row], now, tables.shared["schedule_price"][0])
 
@@ -124,7 +144,7 @@ def _record(
         else:
             _learn_from_first(tables, page, age)
         pages["last_visit"][page] = now
-    pages["keep"][page] = 1.0
+    pages["signals"][page] = pages["evidence"][page] = 0
 
 
 @bare_step
@@ -148,18 +168,60 @@ def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> 
     elapsed = effective_elapsed(tables, page, now)
     if not math.isnan(age):
         changed = age < now - since
-    if not ignores_neighbours(tables, pages["host"][page]):
-        learn(tables, section, since, now, pages["weight"][page], changed, now - age)
-    expected = hazard(tables.curves, pages["weight"][page], rate, elapsed)
-    learn_rhythm(tables, since, now, elapsed, expected, changed)
-    likelihood, curves = pages["likelihood"][page], tables.curves
+    if kept_by_signals(tables, page) > BY_TIME:
+        if not ignores_neighbours(tables, pages["host"][page]):
+            learn(tables, section, since, now, pages["weight"][page], changed, now - age)
+        expected = hazard(tables.curves, pages["weight"][page], rate, elapsed)
+        learn_rhythm(tables, since, now, elapsed, expected, changed)
+    if is_heard(tables.hosts, pages["host"][page]):
+        _learn_with_signals(tables, page, now, elapsed, changed, age)
+    else:
+        _multiply(tables, page, now, elapsed, changed, age)
+    weigh(tables, page, kept(tables, now - since), True)  # noqa: FBT003
+
+
+@bare_step
+def _multiply(
+    tables: Tables,
+    page: int,
+    now: float,
+    elapsed: float,
+    changed: bool,  # noqa: FBT001
+    age: float,
+) -> None:
+    """Multiply a page's likelihoods by the chance of what a visit found."""
+    pages, rate = tables.pages, tables.shared["rate"][0]
+    likelihood, since = pages["likelihood"][page], pages["last_visit"][page]
     if math.isnan(age):
-        keep = float(pages["keep"][page])
-        multiply_likelihood(curves, likelihood, rate, elapsed, changed, keep)
+        multiply_likelihood(tables.curves, likelihood, rate, elapsed, changed, stated(pages, page))
     else:
         quiet = elapsed / (now - since) * min(age, now - since)
-        multiply_by_date(curves, likelihood, rate, quiet, changed)
-    weigh(tables, page, kept(tables, now - since), True)  # noqa: FBT003
+        multiply_by_date(tables.curves, likelihood, rate, quiet, changed)
+
+
+@bare_step
+def _learn_with_signals(
+    tables: Tables,
+    page: int,
+    now: float,
+    elapsed: float,
+    changed: bool,  # noqa: FBT001
+    age: float,
+) -> None:
+    """Multiply likelihoods where there are signals, and learn how good these are."""
+    pages, rate = tables.pages, tables.shared["rate"][0]
+    same = 1.0 - chance_of_change(tables.curves, pages["weight"][page], rate, elapsed)
+    if pages["signals"][page] > 0:
+        multiply_after_signals(tables, page, elapsed, changed)
+    else:
+        likelihood, shared = pages["likelihood"][page], tables.shared
+        find_usual_prior(tables, page)
+        write_likely(tables, page, shared["likely"][0])
+        before = inner(likelihood, shared["prior"][0])
+        before_likely = inner(likelihood, shared["likely"][0])
+        _multiply(tables, page, now, elapsed, changed, age)
+        learn_likeness(tables, page, before, before_likely)
+    learn_signals(tables, page, now, same, changed)
 
 
 @bare_step
@@ -208,7 +270,7 @@ def _reschedule_section(tables: Tables, section: int, now: float) -> None:
         if pages["status"][page] == READY:
             remove_ready(tables, page)
             make_ready(tables, page, worth(tables, page, now))
-        elif pages["status"][page] == QUEUED and pages["failures"][page] == 0:
+        elif pages["status"][page] in (QUEUED, PARKED) and pages["failures"][page] == 0:
             ahead = pages["needed"][page] - effective_elapsed(tables, page, now)
             if ahead < math.inf and now + ahead < pages["due"][page]:
                 pages["due"][page] = now + ahead
@@ -245,3 +307,4 @@ def remove_pages(tables: Tables, page: Ints) -> None:
         dequeue(tables, page[row])
         uncount(tables, page[row])
         tables.pages["status"][page[row]] = ABSENT
+        tables.hosts["pages"][tables.pages["host"][page[row]]] -= 1

@@ -18,7 +18,7 @@ the crawl.
 
 import math
 
-from recrawl.kernels.jit import bare_step, small_bare_step
+from recrawl.kernels.jit import bare_step, compiled, small_bare_step
 from recrawl.scheduling.state import WEEK_BINS, Tables
 
 WEEK = 7.0
@@ -123,6 +123,12 @@ def learn_rhythm(
         shared["week_expected"][0, column] += hazard / gap * days
         speed = 1.0 + (curve[column + 1] - curve[column]) / BIN
         shared["week_found"][0, column] += density * speed * days
+
+
+@compiled
+def begin_rhythm(tables: Tables, now: float) -> None:
+    """Compute the speeds from what an earlier frontier learned."""
+    refit_rhythm(tables, now)
 
 
 @bare_step

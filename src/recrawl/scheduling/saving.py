@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.errors import StateError
+from recrawl.errors import ArgumentError, StateError
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import make_curves
 from recrawl.estimation.saving import read_columns, write_columns
@@ -22,9 +22,16 @@ from recrawl.scheduling.state import (
     FrontierSettings,
     Tables,
 )
+from recrawl.scheduling.upgrading import (
+    OLDEST,
+    upgrade_beliefs,
+    upgraded_counters,
+    upgraded_settings,
+    upgraded_tables,
+)
 
 KIND = "frontier"
-VERSION = 5
+VERSION = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +67,25 @@ def load(path: str | os.PathLike[str]) -> Saved:
     header, columns = read_columns(source, "a frontier's state")
     if header.get("state") != KIND:
         raise StateError(f"{source}: not a frontier's state, or damaged")
-    if header.get("version") != VERSION:
+    version = header.get("version")
+    if not isinstance(version, int) or not OLDEST <= version <= VERSION:
         raise StateError(
-            f"{source}: frontier version {header.get('version')}; this recrawl reads version "
+            f"{source}: frontier version {version}; this recrawl reads versions {OLDEST} to "
             f"{VERSION}; load it with the recrawl that saved it"
         )
     try:
-        settings = FrontierSettings(**header["settings"])
-        saved = {name: columns[name] for name in Tables._fields if name != "curves"}
-        tables = Tables(**saved, curves=make_curves())
-        counters = columns["counters"]
+        settings = upgraded_settings(header["settings"])
+        counters = upgraded_counters(columns["counters"], version)
         prior = Prior(*columns["prior"]) if "prior" in columns else None
-        _check(tables, counters)
-    except (KeyError, TypeError, ValueError) as error:
+        if version < VERSION:
+            tables = upgraded_tables(columns, version, settings, counters)
+            _check(tables, counters)
+            upgrade_beliefs(tables, columns["pages"], version, prior, settings)
+        else:
+            saved = {name: columns[name] for name in Tables._fields if name != "curves"}
+            tables = Tables(**saved, curves=make_curves())
+            _check(tables, counters)
+    except (KeyError, TypeError, ValueError, ArgumentError) as error:
         raise StateError(f"{source}: not a frontier's state, or damaged") from error
     return Saved(tables, settings, prior, counters)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.octaves import OCTAVES, Curves, make_curves
+from recrawl.estimation.signals import KINDS, PRECISION, PRIOR_CHANGES, PRIOR_SIGNALS
 from recrawl.kernels.jit import Floats, Ints, compiled, small_bare_step
 from recrawl.scheduling.inputs import NewPages
 
@@ -22,8 +23,9 @@ Small = NDArray[np.int32]
 Singles = NDArray[np.float32]
 
 #: A page's status. A waiting page is in the timing wheel until its host may be visited again; a
-#: taken page is out until its visit is reported; a new page is in no list yet.
-ABSENT, QUEUED, READY, WAITING, TAKEN, NEW = range(6)
+#: parked one is not due yet, and would have been visited early but for its host. A taken page is
+#: out until its visit is reported; a new page is in no list yet.
+ABSENT, QUEUED, READY, WAITING, TAKEN, NEW, PARKED = range(7)
 #: No page; the end of a list.
 NONE = -1
 #: The sibling of a page that is not in its section's list yet.
@@ -34,7 +36,7 @@ OVERFLOW = FINE + COARSE
 FIRST_VALUE = OVERFLOW + 1
 #: Ready pages whose value is about to be computed again.
 REVALUE = FIRST_VALUE + VALUES
-#: The timing wheel of pages that wait for their host: as many lists as up to `OVERFLOW`.
+#: The timing wheel of pages that wait or are parked: as many lists as up to `OVERFLOW`.
 FIRST_WAITING = REVALUE + 1
 LISTS = FIRST_WAITING + OVERFLOW + 1
 #: How many pages ahead a loop prefetches: rows are scattered over memory.
@@ -45,6 +47,8 @@ BINS = 64
 WEEK_BINS = 28
 #: The initial log-odds that neighbours predict the outcomes of a host's visits.
 FIRST_ODDS = 2.0
+#: The initial log-odds that a host's signals say anything: trust has to be earned.
+FIRST_SIGNAL_ODDS = -1.0
 #: The changes a host starts with, as found and as expected.
 CALIBRATION_PRIOR = 8.0
 #: The cumulative time has to be computed again.
@@ -59,7 +63,6 @@ PAGE = np.dtype(
         ("needed", np.float32),  # effective time since the last visit after which it is
         ("min_interval", np.float32),  # days after a visit before which there is no other
         ("max_interval", np.float32),  # days after a visit from which the page is overdue
-        ("keep", np.float32),  # share of the chance of being fresh that evidence has left
         ("prior_shape", np.float32),  # of the page's own prior; 0 if it has none
         ("prior_time", np.float32),
         ("host", np.int32),
@@ -67,6 +70,9 @@ PAGE = np.dtype(
         ("next", np.int32),  # next page in the list
         ("before", np.int32),  # previous page in the list, or −2 − list for the first one
         ("sibling", np.int32),  # next page of the section, in whatever list it is
+        ("evidence", np.uint16),  # see `recrawl.scheduling.signals` for these three
+        ("signals", np.uint16),
+        ("counted", np.uint8),
         ("status", np.int8),
         ("failures", np.int8),  # failed visits in a row
         ("counts", np.bool_),  # whether its weights are among those of section, host and fleet
@@ -75,6 +81,16 @@ PAGE = np.dtype(
     ],
     align=True,
 )
+
+#: What is learned about a host's signals; see `recrawl.scheduling.signals`.
+TRUST = [
+    ("right", np.float32, (len(KINDS),)),  # how many of each kind were right...
+    ("seen", np.float32, (len(KINDS),)),  # ...of those that were followed by a visit
+    ("signal_odds", np.float32, (len(KINDS),)),  # log-odds that they say anything
+    ("alone", np.float32),  # changes found by visits without a signal
+    ("missed", np.float32),  # signals expected before these visits
+    ("alike_odds", np.float32),  # log-odds that pages with more signals have more such changes
+]
 
 #: See `recrawl.scheduling.pooling`.
 POOL = [
@@ -107,7 +123,13 @@ HOST = np.dtype(
         ("all_found", np.float64),  # changes found, exponentially weighted
         ("all_expected", np.float64),  # changes expected of the same visits
         ("waiting", np.int32),  # pages that wait for the host
+        ("parked", np.int32),  # pages that are parked because of it
         ("first_section", np.int32),
+        ("pages", np.int32),
+        ("heard", np.float32, (len(KINDS),)),  # signals of each kind
+        ("heard_since", np.float64),  # time of the first of them; ∞ if there was none
+        ("heard_until", np.float64),  # time of the last signal or visit
+        *TRUST,
         *POOL,
         *ACTIVITY,
     ],
@@ -139,8 +161,10 @@ SHARED = np.dtype(
         ("rate", np.float64),  # the lowest of the change rates that weights are for
         ("pooling", np.bool_),  # whether priors are learned from sections, hosts and the fleet
         ("prior", np.float32, (OCTAVES,)),  # the prior of the page that is being looked at
+        ("likely", np.float32, (OCTAVES,)),  # the prior by its signals; then what a visit said
         ("weight", np.uint16, (OCTAVES,)),  # the weights that it leads to
         *POOL,
+        ("drawn", np.int64),  # random numbers drawn so far
         ("saving_price", np.float64),  # what a visit must be worth to be made with saved budget
         ("week_found", np.float64, (WEEK_BINS,)),  # changes found, by the hour of the week
         ("week_expected", np.float64, (WEEK_BINS,)),  # changes expected of the same visits
@@ -153,6 +177,7 @@ SHARED = np.dtype(
         ("ready", np.int64),  # number of ready pages
         ("top_bucket", np.int64),  # no ready page is in a bucket above this one
         ("revalue_bucket", np.int64),  # the bucket whose pages are revalued next
+        ("revaluing", np.int64),  # the bucket whose pages are being revalued
     ],
     align=True,
 )
@@ -250,6 +275,7 @@ def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float
     fresh["trust"] = 1.0 / (1.0 + np.exp(-fresh["odds"]))
     fresh["all_found"] = fresh["all_expected"] = CALIBRATION_PRIOR
     fresh["first_section"] = NONE
+    forget_signals(fresh)
     for name in ("host", "next_section", "first_page"):
         sections[name][tables.sections.size :] = NONE
     width = float(tables.shared["bin_width"][0])
@@ -264,6 +290,20 @@ def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float
     extended = tables._replace(pages=pages, hosts=hosts, sections=sections)
     _join_hosts(extended, new.section, new.host)
     return extended
+
+
+def forget_signals(hosts: Rows) -> None:
+    """Set hosts to those that nobody has heard of."""
+    hosts["heard_since"], hosts["heard_until"] = math.inf, -math.inf
+    set_usual_trust(hosts)
+
+
+def set_usual_trust(hosts: Rows) -> None:
+    """Set what is expected of the signals of hosts that nobody has heard of."""
+    hosts["seen"] = PRIOR_SIGNALS
+    hosts["right"] = [PRIOR_SIGNALS * PRECISION[kind] for kind in KINDS]
+    hosts["signal_odds"] = FIRST_SIGNAL_ODDS
+    hosts["alone"] = hosts["missed"] = PRIOR_CHANGES
 
 
 def _resized(name: str, rows: Rows, size: int) -> Rows:
@@ -322,18 +362,26 @@ def fill(
     prior: tuple[Floats, Floats],
 ) -> None:
     """Write new pages, about which no visit said anything, into tables extended for them."""
-    pages, at = tables.pages, new.page
+    pages, at = tables.pages, _rows_of(new.page)
     pages["prior_shape"][at], pages["prior_time"][at] = prior
     pages["likelihood"][at], pages["counts"][at] = 1.0, False
     pages["importance"][at] = new.importance
     pages["last_visit"][at] = new.last_visit
-    pages["keep"][at] = 1.0
+    pages["evidence"][at] = pages["signals"][at] = pages["counted"][at] = 0
     pages["min_interval"][at] = _rounded_up(new.min_interval)
     pages["max_interval"][at] = _rounded_up(new.max_interval)
     pages["host"][at] = new.host
     pages["status"][at] = NEW
     pages["failures"][at] = 0
-    _link_to_sections(tables, at, new.section)
+    tables.hosts["pages"] += np.bincount(new.host, minlength=tables.hosts.size).astype(np.int32)
+    _link_to_sections(tables, new.page, new.section)
+
+
+def _rows_of(page: Ints) -> Ints | slice:
+    """Return where pages are in a table; a slice, which is faster, if they are in a row."""
+    if page.size and page[-1] - page[0] == page.size - 1 and (np.diff(page) == 1).all():
+        return slice(int(page[0]), int(page[-1]) + 1)
+    return page
 
 
 def _rounded_up(days: Floats) -> Singles:

@@ -7,6 +7,7 @@ import numpy as np
 from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, prefetch, small_bare_step, step
 from recrawl.scheduling.due import (
     allowed_at,
+    due_at,
     effective_elapsed,
     is_overdue,
     make_ready,
@@ -24,11 +25,13 @@ from recrawl.scheduling.state import (
     FIRST_WAITING,
     NONE,
     OVERFLOW,
+    PARKED,
     QUEUED,
     REVALUE,
     ROWS_AHEAD,
     TAKEN,
     WAITING,
+    Rows,
     Tables,
     unlink,
 )
@@ -37,14 +40,17 @@ from recrawl.scheduling.timing_wheel import (
     advance_slot,
     empty_slot,
     enqueue,
+    enqueue_parked,
     enqueue_waiting,
     slot_of,
 )
 
 #: Each take values this many of the best ready pages per visit wanted, and half as many as wanted
-#: of the others in turn; at least `MIN_CANDIDATES` of both.
+#: of the others in turn; at least `MIN_CANDIDATES` of both, or, where only a few visits are wanted,
+#: `FEW` per visit and `MIN_FEW` in all.
 CANDIDATES_PER_VISIT = 1.1
 MIN_CANDIDATES = 512
+FEW, MIN_FEW = 32, 192
 #: The two prices are averages over about these shares of the mean time between visits.
 PRICE_MEMORY = 1 / 64
 SCHEDULE_PRICE_MEMORY = 1 / 2
@@ -59,12 +65,15 @@ MAX_PULLS = 8
 #: Pages that may wait for a host: at least this many, and this many times what it takes at once.
 MIN_WAITING = 16
 WAITING_TAKES = 2
-#: Pages without a copy stand in line at their host, this many of its visits apart: closer than they
-#: are visited, as some arrive while the host is closed. Who would stand further back than the end
-#: comes up there, as the host may have become faster.
+#: Pages that no price postpones stand in line at their host, and so do those that are parked, this
+#: many of its visits apart: closer than they are visited, as some arrive while it is closed. As the
+#: host may have become faster, each comes up after so many of its visits, or the mean time between
+#: visits to a page, at the latest.
 LINE_STEP = 0.5
 MAX_LINE = 1_024.0
-#: A page not worth its host's price comes up again when its value has risen by this factor.
+#: A page not worth its host's price comes up again when it is, but not before its value has risen
+#: by the first of these factors; and after the second in any case.
+MIN_GAIN = 1.2
 POSTPONE_GAIN = 1.5
 #: A host's price falls by this factor whenever a page arrives and none waits for the host.
 IDLE_FACTOR = 0.9
@@ -90,15 +99,16 @@ def take_pages(
         known: Number of pages in the frontier.
         least: What a visit must be worth, per importance and day since the last one.
     """
-    candidates = max(int(CANDIDATES_PER_VISIT * limit), MIN_CANDIDATES)
-    _advance_to(tables, now)
-    _revalue_some(tables, now, max(limit // 2, MIN_CANDIDATES))
+    at_least = min(max(FEW * limit, MIN_FEW), MIN_CANDIDATES)
+    candidates = max(int(CANDIDATES_PER_VISIT * limit), at_least)
+    # Days that the budget takes to pay for a visit: no host is visited more often for long.
+    pace = tables.shared["slot_width"][0] * SLOTS_PER_GAP / known
+    _advance_to(tables, now, gap, pace)
+    _revalue_some(tables, now, max(limit // 2, at_least))
     taken = np.empty(limit, np.int64)
     size = 0
     marginal = math.nan
     saving_price = tables.shared["saving_price"][0]
-    # Days that the budget takes to pay for a visit: no host is visited more often for long.
-    pace = tables.shared["slot_width"][0] * SLOTS_PER_GAP / known
     for attempt in range(MAX_PULLS):
         before = size
         values, ready = _best_ready(tables, now, candidates)
@@ -122,7 +132,7 @@ def take_pages(
         # their hosts may not be visited yet.
         in_vain = attempt > 0 and size == before
         if ready.size < candidates and (
-            in_vain or _pull(tables, now, (must - size) << attempt) == 0
+            in_vain or _pull(tables, now, gap, pace, (must - size) << attempt) == 0
         ):
             break
     if marginal > 0.0:
@@ -160,16 +170,16 @@ def _update_prices(tables: Tables, marginal: float, taken: int, known: int) -> N
 
 
 @bare_step
-def _advance_to(tables: Tables, now: float) -> None:
+def _advance_to(tables: Tables, now: float, gap: float, pace: float) -> None:
     target = slot_of(tables, now)
     while tables.shared["slot"][0] < target:
         advance_slot(tables)
-        _arrive_all(tables, empty_slot(tables, 0), now)
-        _arrive_all(tables, empty_slot(tables, FIRST_WAITING), now)
+        _arrive_all(tables, empty_slot(tables, 0), now, gap, pace)
+        _arrive_all(tables, empty_slot(tables, FIRST_WAITING), now, gap, pace)
 
 
 @bare_step
-def _arrive_all(tables: Tables, page: int, now: float) -> None:
+def _arrive_all(tables: Tables, page: int, now: float, gap: float, pace: float) -> None:
     """Decide about a page that has reached its slot, and those it links to."""
     following = tables.pages["next"][page] if page != NONE else NONE
     while page != NONE:
@@ -179,16 +189,18 @@ def _arrive_all(tables: Tables, page: int, now: float) -> None:
             after = tables.pages["next"][following]
             prefetch(tables.sections, tables.pages["section"][following])
             prefetch(tables.pages, max(after, 0))
-        _arrive(tables, page, now)
+        _arrive(tables, page, now, gap, pace)
         page, following = following, after
 
 
 @bare_step
-def _arrive(tables: Tables, page: int, now: float) -> None:
+def _arrive(tables: Tables, page: int, now: float, gap: float, pace: float) -> None:
     """Decide about a page that has reached its slot, by what is known now."""
     pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
     waited, failed = pages["status"][page] == WAITING, pages["failures"][page] > 0
+    parked = pages["status"][page] == PARKED
     hosts["waiting"][host] -= waited
+    hosts["parked"][host] -= parked
     if pages["needed"][page] == math.inf and not waited and not failed:
         schedule(tables, page, now, tables.shared["schedule_price"][0])
         return
@@ -197,25 +209,56 @@ def _arrive(tables: Tables, page: int, now: float) -> None:
     too_early = ahead > max(tables.shared["slot_width"][0], NEAR * pages["needed"][page])
     if too_early and not (waited or failed or is_overdue(pages, page, now)):
         pages["due"][page] = within_interval(pages, page, now + ahead)
-        enqueue(tables, page)
-        return
+        if not parked:
+            enqueue(tables, page)
+            return
+        # One may wait, so that the host is not idle once it opens.
+        if hosts["waiting"][host] > 0 and not is_open(hosts, host, now, gap):
+            _park(tables, page, pace)
+            return
     value = worth_after(tables, page, now, elapsed)
     if hosts["waiting"][host] == 0:
         hosts["price"][host] *= IDLE_FACTOR
-    elif value < hosts["price"][host] and not waited:
+    elif value < hosts["price"][host] and not waited and _may_be_late(pages, page, now):
         _postpone(tables, page, now, value)
         return
     make_ready(tables, page, value)
 
 
+@small_bare_step
+def _may_be_late(pages: Rows, page: int, now: float) -> bool:
+    """Whether a price may postpone a page: it has a copy that is not overdue."""
+    return bool(pages["last_visit"][page] > -math.inf) and not is_overdue(pages, page, now)
+
+
 @bare_step
 def _postpone(tables: Tables, page: int, now: float, value: float) -> None:
     """Postpone a page until it is worth its host's price, or has at least gained on it."""
+    pages, host = tables.pages, tables.pages["host"][page]
     price = min(
-        tables.hosts["price"][tables.pages["host"][page]],
+        max(tables.hosts["price"][host], MIN_GAIN * value),
         POSTPONE_GAIN * max(value, tables.shared["schedule_price"][0]),
     )
-    schedule(tables, page, now, price)
+    pages["needed"][page], due = due_at(tables, page, now, price)
+    # Not a little earlier, as `schedule` has it, not while the host is closed, and not whenever a
+    # take finds too few pages: it would be looked at again and again in vain.
+    pages["due"][page] = max(due, opens_at(tables.hosts, host))
+    enqueue_parked(tables, page)
+
+
+@bare_step
+def _park(tables: Tables, page: int, pace: float) -> None:
+    """Let a page that is not due yet stand in line at its host until then."""
+    pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
+    turn = opens_at(hosts, host) + hosts["parked"][host] * _between(hosts, host, pace)
+    pages["due"][page] = min(pages["due"][page], turn)
+    enqueue_parked(tables, page)
+
+
+@small_bare_step
+def _between(hosts: Rows, host: int, pace: float) -> float:
+    """Return the days between two pages in line at a host."""
+    return float(LINE_STEP * max(hosts["delay"][host], hosts["spacing"][host], pace))
 
 
 @step
@@ -225,9 +268,14 @@ def _best_ready(tables: Tables, now: float, candidates: int) -> tuple[Floats, In
     ready = np.empty(count, np.int64)
     bucket = tables.shared["top_bucket"][0]
     for index in range(count):
-        while bucket >= 0 and tables.heads[FIRST_VALUE + bucket] == NONE:
-            bucket -= 1
-        ready[index] = _first_out(tables, FIRST_VALUE + bucket if bucket >= 0 else REVALUE)
+        where = FIRST_VALUE + bucket
+        while tables.heads[where] == NONE:
+            if bucket <= tables.shared["revaluing"][0] and tables.heads[REVALUE] != NONE:
+                where = REVALUE
+            else:
+                bucket -= 1
+                where = FIRST_VALUE + bucket
+        ready[index] = _first_out(tables, where)
     tables.shared["top_bucket"][0] = max(bucket, 0)
     values = _values_of(tables, ready, now)
     for index in range(count // 2 - 1, -1, -1):
@@ -279,6 +327,7 @@ def _revalue_next_bucket(tables: Tables) -> None:
     tables.shared["revalue_bucket"][0] = (
         bucket - 1 if bucket > 0 else tables.shared["top_bucket"][0]
     )
+    tables.shared["revaluing"][0] = bucket
     first = tables.heads[FIRST_VALUE + bucket]
     if first != NONE:
         tables.heads[FIRST_VALUE + bucket] = NONE
@@ -333,19 +382,21 @@ def _take_one(
         return True
     at_once = gap / hosts["spacing"][host] if hosts["spacing"][host] > 0.0 else 0.0
     ahead = hosts["waiting"][host] - (MIN_WAITING + WAITING_TAKES * at_once)
-    if ahead < 0.0 or is_overdue(pages, page, now):
+    if ahead < 0.0:
         _wait(tables, page, 0.0)
         return False
     is_better = value > hosts["price"][host] > 0.0
     # Pages arrive in order of value, so this is the value that was too low to wait.
     hosts["price"][host] = max(hosts["price"][host], value)
-    if pages["last_visit"][page] > -math.inf:
+    if _may_be_late(pages, page, now):
         _postpone(tables, page, now, value)
         return False
-    # No price postpones a page without a copy. If it stayed among the ready pages, where nothing is
-    # worth more, those of a host that is closed would keep everybody from all other hosts.
-    between = LINE_STEP * max(hosts["delay"][host], hosts["spacing"][host], pace)
-    _wait(tables, page, 0.0 if is_better else min(ahead, MAX_LINE) * between)
+    # No price postpones a page that is overdue or without a copy. If it stayed among the ready
+    # pages, where nothing is worth more, those of a host that is closed would keep everybody from
+    # all other hosts.
+    between = _between(hosts, host, pace)
+    end = max(MAX_LINE * between, tables.shared["slot_width"][0] * SLOTS_PER_GAP)
+    _wait(tables, page, 0.0 if is_better else min(ahead * between, end))
     return False
 
 
@@ -359,25 +410,30 @@ def _wait(tables: Tables, page: int, longer: float) -> None:
 
 
 @bare_step
-def _pull(tables: Tables, now: float, wanted: int) -> int:
+def _pull(tables: Tables, now: float, gap: float, pace: float, wanted: int) -> int:
     """Make pages ready before they are due, the next ones first; return how many."""
     current, pulled = tables.shared["slot"][0], 0
     for slot in range(current + 1, (current // FINE + 1) * FINE):
-        pulled += _pull_bucket(tables, now, slot % FINE, wanted - pulled)
+        pulled += _pull_bucket(tables, now, gap, pace, slot % FINE, wanted - pulled)
         if pulled >= wanted:
             return pulled
     # A lap is long: enough of its pages to find the best of them, not those visited last.
     wanted = max(wanted, MIN_CANDIDATES)
     for lap in range(current // FINE + 1, current // FINE + COARSE):
-        pulled += _pull_bucket(tables, now, FINE + lap % COARSE, wanted - pulled)
+        pulled += _pull_bucket(tables, now, gap, pace, FINE + lap % COARSE, wanted - pulled)
         if pulled >= wanted:
             return pulled
-    return pulled + _pull_bucket(tables, now, OVERFLOW, wanted - pulled)
+    return pulled + _pull_bucket(tables, now, gap, pace, OVERFLOW, wanted - pulled)
 
 
 @bare_step
-def _pull_bucket(tables: Tables, now: float, bucket: int, wanted: int) -> int:
-    """Make those pages of a bucket ready that are only waiting to become due."""
+def _pull_bucket(
+    tables: Tables, now: float, gap: float, pace: float, bucket: int, wanted: int
+) -> int:
+    """Make those pages of a bucket ready that are only waiting to become due.
+
+    Those of a host that is closed are parked, so that no other search comes across them.
+    """
     pages, pulled = tables.pages, 0
     page = tables.heads[bucket]
     while page != NONE and pulled < wanted:
@@ -390,7 +446,10 @@ def _pull_bucket(tables: Tables, now: float, bucket: int, wanted: int) -> int:
             and allowed_at(pages, page) <= now
         ):
             unlink(tables, page)
-            make_ready(tables, page, worth(tables, page, now))
-            pulled += 1
+            if is_open(tables.hosts, pages["host"][page], now, gap):
+                make_ready(tables, page, worth(tables, page, now))
+                pulled += 1
+            else:
+                _park(tables, page, pace)
         page = following
     return pulled

@@ -6,7 +6,7 @@ from recrawl.kernels.jit import Ints, compiled
 from recrawl.scheduling.due import allowed_at, is_overdue, worth
 from recrawl.scheduling.host_limits import count_visit, is_open
 from recrawl.scheduling.report import dequeue
-from recrawl.scheduling.state import QUEUED, READY, TAKEN, WAITING, Tables
+from recrawl.scheduling.state import PARKED, QUEUED, READY, TAKEN, WAITING, Tables
 
 
 @compiled
@@ -26,7 +26,7 @@ def take_from(tables: Tables, page: Ints, now: float, limit: int, gap: float) ->
     values = np.zeros(page.size)
     for row in range(page.size):
         here = page[row]
-        is_in_line = pages["status"][here] in (QUEUED, READY, WAITING)
+        is_in_line = pages["status"][here] in (QUEUED, READY, WAITING, PARKED)
         # A page whose visit failed is queued until its retry.
         is_retry = pages["failures"][here] > 0 and pages["due"][here] > now
         if not is_in_line or is_retry or allowed_at(pages, here) > now:

@@ -5,8 +5,9 @@ after this one has a bucket on the coarse wheel; anything later waits in the ove
 lap begins, its coarse bucket is distributed over the fine ones. So enqueueing a page and reaching
 its slot cost the same however many pages there are.
 
-Pages that wait for their host have a second set of these lists, so that a search for pages that may
-be visited early does not come across them: a host that is down may have millions.
+Pages that wait for their host, or are parked because of it, have a second set of these lists, so
+that a search for pages that may be visited early does not come across them: a host that is down may
+have millions.
 """
 
 import math
@@ -18,6 +19,7 @@ from recrawl.scheduling.state import (
     FIRST_WAITING,
     NONE,
     OVERFLOW,
+    PARKED,
     QUEUED,
     WAITING,
     Tables,
@@ -40,6 +42,14 @@ def enqueue_waiting(tables: Tables, page: int) -> None:
     """Do the same with a page that waits for its host."""
     link(tables, page, FIRST_WAITING + _bucket(tables, tables.pages["due"][page]))
     tables.pages["status"][page] = WAITING
+
+
+@bare_step
+def enqueue_parked(tables: Tables, page: int) -> None:
+    """Do the same with a page that is parked."""
+    enqueue_waiting(tables, page)
+    tables.pages["status"][page] = PARKED
+    tables.hosts["parked"][tables.pages["host"][page]] += 1
 
 
 @small_bare_step

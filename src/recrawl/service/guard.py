@@ -7,7 +7,7 @@ request was not sent by another site on behalf of a browser, and it is not too l
 
 from collections.abc import Collection
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, final
 from urllib.parse import urlencode, urlsplit
 
@@ -15,24 +15,27 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from recrawl.service.auth import FailedLogins, Sessions, Tokens, User
+from recrawl.service.auth import Access, FailedLogins, Sessions, Tokens, User
+from recrawl.service.cookies import cookie_of
 from recrawl.service.problems import problem_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "recrawl_session"
 #: Paths that need neither token nor session; what is in the folder is no secret.
 PUBLIC, PUBLIC_FOLDER = ("/health", "/login"), "/static/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-#: Bytes of a request's body: reports carry the bodies of pages, and a login a token.
-MAX_BYTES, MAX_PUBLIC_BYTES = 64_000_000, 10_000
+#: Bytes of a request's body: reports carry the bodies of pages...
+REPORTS, MAX_REPORTS_BYTES = "/api/v1/reports", 64_000_000
+#: ...others lists of URLs; and those who may only read, or have yet to log in, next to nothing.
+MAX_BYTES, MAX_READER_BYTES = 10_000_000, 10_000
 #: On every response. What is shown comes from anywhere, and must not be taken for a page.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
@@ -70,6 +73,10 @@ class Guard:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Let a request through, or answer it."""
+        if scope["type"] == "websocket":
+            # There are none, and nobody is asked who they are for them.
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -95,20 +102,17 @@ class Guard:
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "the Host header does not name this service; `server_names` lists its names",
             )
-        length, limit = headers.get("content-length", "0"), _limit(scope)
-        if not length.isdecimal() or int(length[:20]) > limit:
-            return too_large(limit)
         is_safe = scope["method"] in SAFE
         if is_public(scope["path"]):
             is_foreign = not is_safe and not _is_own(headers, host, may_lack=True)
-            return _foreign() if is_foreign else None
+            return _foreign() if is_foreign else _too_long(scope, headers)
         user, answer = self._user(scope, headers)
         if answer is not None:
             return answer
         if user is not None and user.by_cookie and not is_safe and not _is_own(headers, host):
             return _foreign()
         scope.setdefault("state", {})["user"] = user
-        return None
+        return _too_long(scope, headers)
 
     def _user(self, scope: "Scope", headers: Headers) -> tuple[User | None, Response | None]:
         """Return who makes a request, or the answer if that is nobody."""
@@ -129,7 +133,18 @@ class Guard:
 
 
 def _limit(scope: "Scope") -> int:
-    return MAX_PUBLIC_BYTES if is_public(scope["path"]) else MAX_BYTES
+    """Return how many bytes a request's body may have."""
+    user = scope.get("state", {}).get("user")
+    if user is None or user.access < Access.CRAWL:
+        return MAX_READER_BYTES
+    return MAX_REPORTS_BYTES if scope["path"] == REPORTS else MAX_BYTES
+
+
+def _too_long(scope: "Scope", headers: Headers) -> Response | None:
+    """Return the answer to a request that says itself that it is too large."""
+    length, limit = headers.get("content-length", "0"), _limit(scope)
+    is_short = length.isascii() and length.isdecimal() and int(length[:20]) <= limit
+    return None if is_short else too_large(limit)
 
 
 def is_public(path: str) -> bool:
@@ -199,20 +214,21 @@ def host_name(host: str) -> str:
 
 
 def address_of(scope: "Scope") -> str:
-    """Return where a request comes from."""
+    """Return where a request comes from; of IPv6, the network, of which one has every address.
+
+    >>> address_of({"client": ("2001:db8::1:2:3:4", 80)}), address_of({"client": ("192.0.2.1", 80)})
+    ('2001:db8::', '192.0.2.1')
+    """
     client = scope.get("client")
-    return str(client[0]) if client else ""
-
-
-def cookie_of(headers: Headers) -> str | None:
-    """Return the session in a request's cookies."""
-    cookies: SimpleCookie = SimpleCookie()
+    if not client:
+        return ""
     try:
-        cookies.load(headers.get("cookie", ""))
-    except CookieError:
-        return None
-    found = cookies.get(COOKIE)
-    return None if found is None else found.value
+        address = ip_address(client[0].partition("%")[0])
+    except ValueError:
+        return str(client[0])
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return str(IPv6Address(int(address) >> 64 << 64))
+    return str(address)
 
 
 def _is_own(headers: Headers, host: str, *, may_lack: bool = False) -> bool:

@@ -9,9 +9,9 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from recrawl.content.compare import wants_full
 from recrawl.scheduling.leases import Lease
-from recrawl.service.models import URL_EXAMPLE, Body, Flag, Url, when
+from recrawl.service.bodies import URL_EXAMPLE, Body, Flag, Url, when
+from recrawl.service.leasing import Answer, Leased, Wish
 from recrawl.service.reports import Report
-from recrawl.service.scheduler import Answer, Leased, Wish
 
 MAX_LEASED, MAX_REPORTS = 5_000, 5_000
 MAX_PAGE = 2**31 - 2

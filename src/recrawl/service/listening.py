@@ -109,6 +109,8 @@ async def answering(
     """Answer requests while the block runs."""
     import uvicorn
 
+    from recrawl.service.protocol import BoundedProtocol
+
     class Server(uvicorn.Server):
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -119,6 +121,8 @@ async def answering(
     options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off"}
     config = uvicorn.Config(
         app,
+        http=BoundedProtocol,
+        ws="none",
         server_header=False,
         timeout_graceful_shutdown=round(GRACE),
         **options,

@@ -9,7 +9,7 @@ from typing import final
 
 from recrawl.crawler.stats import TIMES
 from recrawl.records import SECONDS_A_DAY, Outcome
-from recrawl.service.scheduler import Answer
+from recrawl.service.leasing import Answer
 from recrawl.service.service import Service
 from recrawl.store.webhooks import Webhook
 

@@ -16,10 +16,11 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import Price
-from recrawl.crawler.page_list import ListedPage, Wanted, listed_rows, next_visits, select_rows
+from recrawl.crawler.page_list import ListedPage, Wanted, listed_rows, next_visits
 from recrawl.errors import StoreError
-from recrawl.kernels.jit import Floats, Ints
+from recrawl.kernels.jit import Ints
 from recrawl.records import NO_TIME
+from recrawl.service.page_snapshot import Snapshot
 from recrawl.store.listing import PageColumns
 from recrawl.store.sqlite import SqliteStore
 
@@ -42,23 +43,6 @@ class PageSlice:
     rows: list[ListedPage]
 
 
-@dataclass(frozen=True)
-class _Snapshot:
-    """All pages at some time.
-
-    Attributes:
-        columns: Their numbers.
-        due: When they were worth a visit, as `next_visits` has it.
-        price: At which price; None if that was not known.
-        by_url: Their numbers in order of URL; None if nobody has asked for that order.
-    """
-
-    columns: PageColumns
-    due: Floats
-    price: float | None
-    by_url: Ints | None = None
-
-
 @final
 class PageIndex:
     """Lists pages from columns that are kept for a while.
@@ -71,7 +55,7 @@ class PageIndex:
     def __init__(self, path: str, now: Callable[[], float] = time.monotonic) -> None:
         self._path = path
         self._now = now
-        self._snapshot: _Snapshot | None = None
+        self._snapshot: Snapshot | None = None
         self._until = self._read_at = -math.inf
         self._cost = 0.0
         self._price: Price | None = None
@@ -79,7 +63,7 @@ class PageIndex:
 
     def warm_up(self) -> None:
         """Read the pages in the background, so that the first list need not wait for them."""
-        self._start_reading(None, is_by_url=False)
+        self._start_reading(None)
 
     @property
     def age(self) -> float:
@@ -88,12 +72,12 @@ class PageIndex:
 
     def columns(self, store: SqliteStore) -> PageColumns:
         """Return the columns of all pages, as lists are made of."""
-        return self._known(store, self._price, is_by_url=False).columns
+        return self._known(store, self._price).columns
 
     def known_columns(self) -> PageColumns | None:
         """Return the columns as they were a while ago, without waiting; None if never read."""
         known = self._snapshot
-        self._refresh(self._price, is_by_url=known is not None and known.by_url is not None)
+        self._refresh(self._price)
         return None if known is None else known.columns
 
     def list(
@@ -116,23 +100,14 @@ class PageIndex:
             text: Only pages whose URL contains this; empty for all.
             offset: How many pages to leave out at the beginning.
         """
-        known = self._known(store, price, is_by_url=wanted.order == "url")
-        found, rows = select_rows(
-            store,
-            known.columns,
-            wanted,
-            known.due,
-            now,
-            among=store.numbers_with(text) if text else None,
-            offset=offset,
-            by_url=known.by_url,
-        )
+        known = self._known(store, price)
+        found, rows = known.select(wanted, text, offset, now)
         current = _current(store, known.columns, rows)
         every = np.arange(current.number.size)
         due = next_visits(current, price)
         return PageSlice(found, list(listed_rows(store, current, due, every)))
 
-    def _known(self, store: SqliteStore, price: Price | None, *, is_by_url: bool) -> _Snapshot:
+    def _known(self, store: SqliteStore, price: Price | None) -> Snapshot:
         """Return what is known; old, it is read again, in the background if that is slow."""
         self._price = price
         reading = self._reading
@@ -141,48 +116,36 @@ class PageIndex:
         known = self._snapshot
         is_old = self._now() >= self._until
         if known is None or (is_old and self._cost <= CHEAP):
-            is_by_url = is_by_url or (known is not None and known.by_url is not None)
-            known = self._read(store, price, is_by_url=is_by_url)
-        elif (known.price is None and price is not None) or (is_by_url and known.by_url is None):
-            by_url = store.numbers_by_url() if is_by_url else known.by_url
-            known = _with_due(known.columns, price, by_url)
-            self._snapshot = known
-        self._refresh(price, is_by_url=known.by_url is not None)
+            known = self._read(store, price)
+        elif known.price is None and price is not None:
+            self._snapshot = known = known.at_price(price)
+        self._refresh(price)
         return known
 
-    def _refresh(self, price: Price | None, *, is_by_url: bool) -> None:
+    def _refresh(self, price: Price | None) -> None:
         """Have the pages read in the background if what is known of them is old."""
         if self._reading is None and self._now() >= self._until:
-            self._start_reading(price, is_by_url=is_by_url)
+            self._start_reading(price)
 
-    def _start_reading(self, price: Price | None, *, is_by_url: bool) -> None:
-        self._reading = threading.Thread(
-            target=self._read_beside, args=(price, is_by_url), daemon=True
-        )
+    def _start_reading(self, price: Price | None) -> None:
+        self._reading = threading.Thread(target=self._read_beside, args=(price,), daemon=True)
         self._reading.start()
 
-    def _read(self, store: SqliteStore, price: Price | None, *, is_by_url: bool) -> _Snapshot:
+    def _read(self, store: SqliteStore, price: Price | None) -> Snapshot:
         began = self._now()
-        columns = store.page_columns()
-        by_url = store.numbers_by_url() if is_by_url else None
-        self._snapshot = known = _with_due(columns, price, by_url)
+        self._snapshot = known = Snapshot.read(store, price, self._snapshot)
         self._read_at, self._cost = began, self._now() - began
         self._until = began + self._cost + max(MIN_AGE, AGE_PER_COST * self._cost)
         return known
 
-    def _read_beside(self, price: Price | None, is_by_url: bool) -> None:  # noqa: FBT001
+    def _read_beside(self, price: Price | None) -> None:
         try:
             # If it cannot be read, whoever asks for a list is told why.
             with suppress(StoreError), SqliteStore.open(self._path) as store:
                 store.narrow_cache()
-                self._read(store, price, is_by_url=is_by_url)
+                self._read(store, price)
         finally:
             self._reading = None
-
-
-def _with_due(columns: PageColumns, price: Price | None, by_url: Ints | None) -> _Snapshot:
-    due = next_visits(columns, price)
-    return _Snapshot(columns, due, None if price is None else price.value, by_url)
 
 
 def _current(store: SqliteStore, pages: PageColumns, rows: Ints) -> PageColumns:
@@ -191,7 +154,8 @@ def _current(store: SqliteStore, pages: PageColumns, rows: Ints) -> PageColumns:
     rows = rows[[number in known for number in pages.number[rows].tolist()]]
     numbers = pages.number[rows]
     found = [known[number] for number in numbers.tolist()]
-    beliefs = [store.belief(page.number) or (math.nan, math.nan) for page in found]
+    believed = store.beliefs(numbers)
+    beliefs = [believed.get(page.number, (math.nan, math.nan)) for page in found]
     last = [NO_TIME if page.last_visit is None else page.last_visit for page in found]
     return PageColumns(
         number=numbers,

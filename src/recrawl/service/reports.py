@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from recrawl.content.compare import last_modified_at, visited_page
+from recrawl.content.comparison import last_modified_at, visited_page
 from recrawl.crawler.visit import Visitor
 from recrawl.records import (
     DISALLOWED,

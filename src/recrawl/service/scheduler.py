@@ -8,12 +8,9 @@ import asyncio
 import logging
 import math
 import secrets
-import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import final
 
 from recrawl.clock import Clock
@@ -32,6 +29,8 @@ from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import RESTING, Page, Visit
 from recrawl.scheduling.leases import Lease, Leases
+from recrawl.service.crawl_delays import CrawlDelays
+from recrawl.service.leasing import Answer, Leased, Wish
 from recrawl.service.reports import Report, is_clear, read_report, response_of
 from recrawl.store.access import LeaseRow, ServiceTables
 from recrawl.store.rows import Spent
@@ -50,63 +49,6 @@ MAX_QUEUED, MAX_QUEUED_AT_ONCE = 4, 1_024
 FULL_PAUSE = 5.0
 #: The share of a lease's time that the delays between the pages of a host may take.
 DELAYS_SHARE = 0.5
-#: The store's name for the delays that crawlers reported, from robots.txt.
-CRAWL_DELAY = "crawl delay"
-
-_DELAY = struct.Struct("<d")
-
-
-class Answer(StrEnum):
-    """What became of a report."""
-
-    #: It is written, and learned from.
-    RECORDED = "recorded"
-    #: It had been before.
-    DUPLICATE = "duplicate"
-    #: It is too late: the lease has ended, and the page is with somebody else.
-    SUPERSEDED = "superseded"
-    #: There is no such page, or no such lease.
-    UNKNOWN = "unknown"
-    #: The page was found, and neither body nor digest nor anything else says whether it changed.
-    UNCLEAR = "unclear"
-
-
-@dataclass(frozen=True, slots=True)
-class Leased:
-    """Pages for a crawler to visit.
-
-    Attributes:
-        id: The lease's id.
-        deadline: When it ends, in microseconds.
-        pages: The pages.
-        delays: Seconds between two requests, for the host of each page.
-    """
-
-    id: str
-    deadline: int
-    pages: list[Page]
-    delays: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a crawler wants to lease.
-
-    Attributes:
-        limit: How many pages at most.
-        max_hosts: Of how many hosts at most; None for any number.
-        pages_per_host: How many of one host at most.
-        hosts: Only of these hosts; None for any.
-        seconds: For how long; None for the usual time.
-        key: The same for a request that is repeated because it was not answered.
-    """
-
-    limit: int = 100
-    max_hosts: int | None = None
-    pages_per_host: int = 1
-    hosts: Collection[str] | None = None
-    seconds: float | None = None
-    key: str | None = None
 
 
 @final
@@ -152,7 +94,7 @@ class Scheduler:
         self._discovery = discovery
         self._settings = settings
         self._clock = clock
-        self._crawl_delays = _known_delays(store.store.kept(CRAWL_DELAY))
+        self._crawl_delays = CrawlDelays(store)
         self._pacing = HostPacing(self.delay_of, connections=2**31, asked_at=asked_at)
         # A page waits for its host here however long that takes.
         self._queues = HostQueues(self._pacing, max_wait=math.inf, now=clock.seconds)
@@ -414,8 +356,7 @@ class Scheduler:
         host = page.host
         response = response_of(report, page, granted, self._clock.now())
         if report.crawl_delay is not None:
-            delay = min(report.crawl_delay, self._settings.max_crawl_delay)
-            self._note_delay(host, delay)
+            self._note_delay(host, report.crawl_delay)
         if not late:
             self._free(host)
         seconds = self._pacing.backoff(host, response)
@@ -466,14 +407,11 @@ class Scheduler:
 
     def delay_of(self, host: str) -> float:
         """Return the seconds between two requests to a host: as set, or as robots.txt asks."""
-        return max(self._settings.delay_of(host), self._crawl_delays.get(host, 0.0))
+        return max(self._settings.delay_of(host), self._crawl_delays.of(host))
 
     def _note_delay(self, host: str, delay: float) -> None:
-        if delay != self._crawl_delays.get(host, 0.0):
-            self._crawl_delays[host] = delay
-            self._pacing.set_delay(host, delay)
-            kept = {host: _DELAY.pack(delay)}
-            self._store.call_later(self._store.store.keep, CRAWL_DELAY, kept)
+        if self._crawl_delays.note(host, min(delay, self._settings.max_crawl_delay)):
+            self._pacing.set_delay(host, self._crawl_delays.of(host))
 
     # From time to time
 
@@ -531,10 +469,9 @@ class Scheduler:
 
     async def _keep(self, _now: int) -> None:
         """Keep what was learned about hosts and folders for the next run."""
-        await self._discovery.keep_trust()
-        for what, clocks in self._frontier.take_clocks().items():
-            if clocks:
-                await self._store.call(self._store.store.keep, what, clocks)
+        for what, learned in self._frontier.take_learned().items():
+            if learned:
+                await self._store.call(self._store.store.keep, what, learned)
 
     async def _publish_price(self, _now: int) -> None:
         """Let other processes know what a visit must be worth."""
@@ -561,8 +498,3 @@ def _granted(lease: str) -> int | None:
         return int(at, 16) if dash else None
     except ValueError:
         return None
-
-
-def _known_delays(kept: dict[str, bytes]) -> dict[str, float]:
-    sized = {host: value for host, value in kept.items() if len(value) == _DELAY.size}
-    return {host: _DELAY.unpack(value)[0] for host, value in sized.items()}

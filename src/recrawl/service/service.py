@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Concatenate, ParamSpec, TypeVar, final
 
-import numpy as np
-
-from recrawl.allocation.curve import freshness_curve
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
@@ -21,19 +18,21 @@ from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import price_of
 from recrawl.crawler.store_thread import StoreThread
-from recrawl.errors import AddressError, ArgumentError, StoreError
+from recrawl.errors import AddressError, ArgumentError
 from recrawl.records import RESTING, Page
 from recrawl.scheduling.leases import Lease
 from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
+from recrawl.service.following import Following
 from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
+from recrawl.service.planning import planned_freshness
 from recrawl.service.problems import ProblemError
-from recrawl.service.reports import Report
-from recrawl.service.scheduler import Answer, Leased, Scheduler, Wish
+from recrawl.service.scheduler import Scheduler
 from recrawl.service.store_reader import StoreReader
-from recrawl.store.changes import Cursor, PageChange
+from recrawl.service.streams import Streams
 from recrawl.store.listing import HostCounts
 from recrawl.store.rows import Added, LoggedVisit, NewPage, SitemapFile, Spending, Totals, Trouble
+from recrawl.store.samples import KeptSample
 from recrawl.store.sqlite import SqliteStore
 from recrawl.store.webhooks import Webhook
 from recrawl.urls import canonical
@@ -44,16 +43,8 @@ T = TypeVar("T")
 #: Microseconds.
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
-#: Real seconds between two looks for new changes.
-POLL_SECONDS = 0.25
-#: Pages that a plan is made of; of more, a sample stands for all.
-MAX_PLANNED = 50_000
-#: Where a reader of changes begins that knows nothing.
-START = "start"
 #: Evidence leaves at least this share of the chance of being fresh.
 MIN_KEEP = 1e-12
-#: Pages that count less than this do not count in a plan.
-MIN_IMPORTANCE = 1e-100
 #: The share of the time that adding up what is due, and counting what there is, may take each.
 MAX_COST_SHARE = 0.002
 
@@ -128,6 +119,8 @@ class Service:
         sessions: Browsers that have logged in.
         failed: Failed logins.
         wrong_tokens: Requests with a wrong token.
+        streams: Streams of events that are open.
+        feed: What became of pages.
         stopping: Set when the process is about to end, so that nobody keeps it waiting.
     """
 
@@ -151,13 +144,14 @@ class Service:
         self.sessions = Sessions()
         self.failed = FailedLogins()
         self.wrong_tokens = FailedLogins(MAX_WRONG_TOKENS)
+        self.streams = Streams(self.tokens)
         self.index = PageIndex(settings.store)
         self.stopping = asyncio.Event()
         self._writer = writer
         self._store = store
         self._reader = reader
         self.began = clock.now()
-        self._looked_at, self._newest_serial = float("-inf"), 0
+        self.feed = Following(reader, self.stopping)
         self._kept_up: KeepingUp | None = None
         self._keeping_up_cost = CostShare(MAX_COST_SHARE)
         self._totals: tuple[Totals, Trouble] | None = None
@@ -271,81 +265,9 @@ class Service:
         """Return sitemaps and feeds, those that cannot be read first."""
         return await self._reader.call(SqliteStore.sitemaps)
 
-    async def cursor(self, since: str | None) -> Cursor:
-        """Return the cursor that a text means: a cursor, ``start``, or None for the end.
-
-        Raises:
-            ArgumentError: This is no cursor.
-        """
-        if since is None:
-            return await self._reader.call(lambda store: store.feed.end())
-        if since == START:
-            return await self._reader.call(lambda store: store.feed.start())
-        return Cursor.parse(since)
-
-    async def changes(self, cursor: Cursor, limit: int, wait: float = 0.0) -> list[PageChange]:
-        """Return what follows a cursor; if that is nothing, wait for it for some real seconds.
-
-        Raises:
-            ProblemError: Changes after the cursor have been dropped, or it is of another store.
-        """
-        loop = asyncio.get_running_loop()
-        until, is_first = loop.time() + wait, True
-        while True:
-            found = list[PageChange]()
-            if is_first or cursor.page is not None or await self._newest() > cursor.serial:
-                found = await self._read_changes(cursor, limit)
-            is_first = False
-            left = until - loop.time()
-            if found or left <= 0.0 or self.stopping.is_set():
-                return found
-            await asyncio.sleep(min(POLL_SECONDS, left))
-
-    async def _read_changes(self, cursor: Cursor, limit: int) -> list[PageChange]:
-        try:
-            return await self._reader.call(lambda store: store.feed.read(cursor, limit))
-        except StoreError as error:
-            raise ProblemError(HTTPStatus.CONFLICT, str(error)) from None
-
-    async def _newest(self) -> int:
-        """Return the serial of the newest change; those who wait for the next share a look."""
-        now = asyncio.get_running_loop().time()
-        if now - self._looked_at >= POLL_SECONDS:
-            self._looked_at = now
-            end = await self._reader.call(lambda store: store.feed.end())
-            self._newest_serial = end.serial
-        return self._newest_serial
-
     async def plan(self, budgets: Sequence[float]) -> list[float]:
-        """Return the freshness that budgets would lead to, by what is believed now.
-
-        Visits are at regular times, as far as that is worth it; limits of hosts are left out. Of
-        very many pages, a sample stands for all: the freshness is right within some tenths of a
-        percent.
-
-        Args:
-            budgets: Requests per day.
-        """
-        frontier = self.frontier.frontier
-        pages = frontier.all_pages()
-        if not pages.size:
-            return [1.0] * len(budgets)
-        share = min(MAX_PLANNED / pages.size, 1.0)
-        if share < 1.0:
-            pages = np.random.default_rng(0).choice(pages, MAX_PLANNED, replace=False)
-        shape, days_seen = frontier.belief(pages).columns(pages.size)
-        rate, importance = shape / days_seen, frontier.importance(pages)
-        importance[importance < MIN_IMPORTANCE] = 0.0
-        if not importance.any():
-            return [1.0] * len(budgets)
-        curve = await asyncio.to_thread(
-            freshness_curve,
-            rate,
-            [share * budget for budget in budgets],
-            importance=importance,
-            visits="periodic",
-        )
-        return [float(fresh) for fresh in curve]
+        """Return the freshness that budgets would lead to, by what is believed now."""
+        return await planned_freshness(self.frontier.frontier, budgets)
 
     # Writing
 
@@ -390,7 +312,7 @@ class Service:
         known = await self._reader.call(lambda store: store.pages_at(keep))
         pages = [page for page in known.values() if page.number in self.frontier]
         if pages:
-            self.frontier.frontier.signal(
+            self.frontier.frontier.evidence(
                 [page.number for page in pages],
                 days(self.clock.now()),
                 [max(keep[page.url], MIN_KEEP) for page in pages],
@@ -402,33 +324,17 @@ class Service:
         self._work.set_budget(budget)
         await self._writer.call(self._store.set_meta, BUDGET, repr(budget))
 
-    # For other crawlers
+    async def keep_sample(self, sample: KeptSample) -> None:
+        """Keep how the crawl went, for charts: once a minute, and when all else is written."""
+        await self._reader.call(lambda store: store.samples.add(sample))
 
-    async def lease(self, wish: Wish) -> Leased:
-        """Lease pages.
-
-        Raises:
-            ProblemError: This process fetches pages itself.
-        """
-        return await self._scheduler().lease(wish)
-
-    async def report(self, lease: str, reports: Sequence[Report]) -> list[Answer]:
-        """Learn from visits to leased pages.
+    @property
+    def scheduler(self) -> Scheduler:
+        """What leases pages to other crawlers.
 
         Raises:
             ProblemError: This process fetches pages itself.
         """
-        return await self._scheduler().report(lease, reports)
-
-    async def release(self, lease: str) -> int:
-        """End a lease; return how many of its pages had not been reported.
-
-        Raises:
-            ProblemError: This process fetches pages itself.
-        """
-        return await self._scheduler().release(lease)
-
-    def _scheduler(self) -> Scheduler:
         if isinstance(self._work, Crawl):
             raise ProblemError(
                 HTTPStatus.CONFLICT,

@@ -11,21 +11,21 @@ from recrawl.clock import Clock
 from recrawl.crawler.build import (
     CATCH_UP,
     Beside,
-    last_asked,
     load,
     loop_factory,
     passing_on_changes,
     patience_of,
     retention_of,
-    stop_on_signals,
 )
 from recrawl.crawler.discovery import Discovery
+from recrawl.crawler.fetching import last_asked
 from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
+from recrawl.crawler.stopping import stop_on_signals
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor

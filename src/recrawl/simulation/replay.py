@@ -97,23 +97,26 @@ def _replay(
     teller = None if world.signals is None else Teller(world.signals)
     ticks = math.floor(world.days / tick + ROUNDING)
     spent = 0
+    # Asked once, as it takes longer than a visit.
+    hears = run if teller is not None and isinstance(run, HearsSignals) else None
+    predicts = run if isinstance(run, Predicts) else None
     for number in range(1, ticks + 1):
         now = min(number * tick, world.days)
         allowed = max(math.floor(budget * now - spent + ROUNDING), 0)
-        if teller is not None and isinstance(run, HearsSignals):
-            run.signal(teller.until(now), now, KIND)
+        if teller is not None and hears is not None:
+            hears.signal(teller.until(now), now, KIND)
         page = read_only(np.ascontiguousarray(run.take(now, allowed), np.int64))
         if policy.keeps_budget:
             _check_promise(policy, page, allowed, now)
         changed = ledger.visit(page, now)
-        if isinstance(run, Predicts):
-            calibration.add(run.chance(page, now), changed)
+        if predicts is not None:
+            calibration.add(predicts.chance(page, now), changed)
         run.report(page, now, changed)
         spent += page.size
         if number % REPORT_EVERY == 0:
             progress(number, ticks)
     score = ledger.close(policy.name, budget)
-    return replace(score, calibration=calibration) if isinstance(run, Predicts) else score
+    return replace(score, calibration=calibration) if predicts is not None else score
 
 
 def _known(world: World, policy: Policy) -> PageSet:

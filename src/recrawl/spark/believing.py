@@ -127,16 +127,17 @@ class Believe:
                 found |= {"prior_shape": shape, "prior_time": time}
         names = page if pa.types.is_integer(page.type) else page.cast(pa.string())
         arrays = [
-            pa.array(found[name]).cast(kind) if name in found else pa.nulls(len(table), kind)
+            _array(found[name]).cast(kind) if name in found else pa.nulls(len(table), kind)
             for name, (kind, _) in COLUMNS.items()
         ]
-        whole = pa.record_batch([names, *(_flat(array) for array in arrays)], ["page", *COLUMNS])
+        whole = pa.record_batch([names, *arrays], ["page", *COLUMNS])
         for first in range(0, len(whole), BATCH_PAGES):
             yield whole.slice(first, BATCH_PAGES)
 
 
-def _flat(array: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+def _array(column: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return a column of NumPy or of a table as one array of Arrow."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column)
 
 
 def _by_hash(table: Any) -> Any:  # noqa: ANN401 - pyarrow has no types

@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from recrawl.errors import ArgumentError, OutputError, RecrawlError
-from recrawl.formats.naming import Naming
-from recrawl.planning.methods import Spacing
-from recrawl.spark.planner import make_plan
+from recrawl.spark.planner import Wanted, make_plan
 from recrawl.spark.session import DataFrame, our_errors
 
 #: The formats that are read, by the extension of files; a folder holds Parquet unless it has one.
@@ -21,15 +19,10 @@ def run(
     log: Sequence[str],
     output: str,
     kind: str,
+    wanted: Wanted,
     *,
-    master: str | None,
-    budget: float,
-    importance: str | None,
-    host_budget: float | None,
-    visits: Spacing,
-    method: str,
-    prior: str | None,
-    naming: Naming,
+    master: str | None = None,
+    importance: str | None = None,
 ) -> tuple[int, dict[str, float]]:
     """Plan on Spark; return the number of pages, and what the plan brings.
 
@@ -37,30 +30,16 @@ def run(
         log: Files, folders or patterns, as Spark reads them.
         output: The folder to write.
         kind: csv, json or parquet.
+        wanted: What the plan is asked for.
         master: The Spark master; as Spark is configured if None.
-        budget: As for `recrawl.spark.plan`, and likewise the rest.
         importance: A file with the columns page and importance.
-        host_budget: The most visits per day to any one host.
-        visits: How visits to a page are spaced.
-        method: How to estimate change rates.
-        prior: What to expect of a page before its first visit.
-        naming: What the log calls its columns.
 
     Raises:
         RecrawlError: An argument, a file or Spark cannot be used.
     """
     with opened(master) as session, our_errors(), _sentences():
-        planned = make_plan(
-            read(session, log),
-            budget=budget,
-            importance=None if importance is None else read(session, [importance]),
-            host_budget=host_budget,
-            visits=visits,
-            previous=None,
-            method=method,
-            prior=prior,
-            naming=naming,
-        )
+        weights = None if importance is None else read(session, [importance])
+        planned = make_plan(read(session, log), wanted, weights)
         write(planned.frame, output, kind)
         return planned.pages, planned.totals()
 

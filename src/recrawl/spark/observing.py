@@ -30,6 +30,8 @@ from recrawl.units import quoted
 
 #: What messages call the log.
 SOURCE = "crawl log"
+#: How many rows are converted at a time, at least.
+BATCH_ROWS = 1 << 17
 #: About how large a block is, in bytes.
 BLOCK_BYTES = 1 << 23
 #: Columns of earlier beliefs, as they travel beside the rows of a log.
@@ -56,9 +58,14 @@ class Observe:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield blocks."""
-        rows, before = _separated(batches)
-        if not rows and before is None:
+        filled = (batch for batch in batches if len(batch))
+        first = next(filled, None)
+        if first is None:
             return
+        rows: Iterator[Any] = chain([first], filled)
+        before = None
+        if "_seen" in first.schema.names:
+            rows, before = _separated(rows)
         yield from _packed(_pages(_read(rows, before), before, self.method), self.buckets)
 
 
@@ -69,34 +76,46 @@ class _Read(NamedTuple):
     digest: Ints | None
 
 
-def _separated(batches: Iterable[Any]) -> tuple[list[Any], Any]:
+def _separated(batches: Iterable[Any]) -> tuple[Iterator[Any], Any]:
     """Return the rows of a log as batches, and earlier beliefs as a table; None without any."""
     rows, earlier = [], []
     for batch in batches:
-        if "_seen" not in batch.schema.names:
-            rows.append(batch)
-            continue
         is_row = batch.column("_seen").is_null()
         of_log = [name for name in batch.schema.names if name not in EARLIER]
         rows.append(batch.filter(is_row).select(of_log))
         earlier.append(batch.filter(pc.invert(is_row)).select(["page", *EARLIER]))
-    rows = [batch for batch in rows if len(batch)]
-    table = pa.Table.from_batches(earlier) if earlier else None
-    if table is None or not len(table):
-        return rows, None
+    filled = (batch for batch in rows if len(batch))
+    table = pa.Table.from_batches(earlier)
+    if not len(table):
+        return filled, None
     kind = table["page"].type
     wide = kind if pa.types.is_integer(kind) else pa.large_string()
-    return rows, table.set_column(0, "page", table["page"].cast(wide)).combine_chunks()
+    return filled, table.set_column(0, "page", table["page"].cast(wide)).combine_chunks()
 
 
-def _read(rows: list[Any], before: Any) -> _Read:  # noqa: ANN401 - pyarrow has no types
+def _enlarged(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield larger batches: Spark's are so small that converting them takes longer than rows do."""
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= BATCH_ROWS:
+            yield pa.concat_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def _read(rows: Iterable[Any], before: Any) -> _Read:  # noqa: ANN401 - pyarrow has no types
     """Read the rows of a partition; pages of earlier beliefs begin with their last visit."""
-    visits = Visits.of(rows, SOURCE)
-    if rows:
+    larger = _enlarged(rows)
+    first = next(larger, None)
+    if first is None:
+        visits = Visits.of([], SOURCE)
+        visits.kept = {name: [] for name in ("page", "time", "outcome")}
+    else:
+        visits = Visits.of(chain([first], larger), SOURCE)
         for batch in visits.batches():
             visits.keep(batch)
-    else:
-        visits.kept = {name: [] for name in ("page", "time", "outcome")}
     if before is not None:
         _check_newer(visits, before)
         visits.keep(_begun(visits, before))
@@ -121,11 +140,13 @@ def _positions(wanted: Any, names: Any) -> Ints:  # noqa: ANN401 - pyarrow has n
 def _check_newer(visits: Visits, before: Any) -> None:  # noqa: ANN401 - pyarrow has no types
     """Raise an error if a visit is not newer than the last one that beliefs know of."""
     last = _last_times(before)
+    names = visits.names.values()
+    position = _positions(names, before["page"])
     for page, time in zip(visits.kept["page"], visits.kept["time"], strict=True):
-        known = _positions(page.dictionary, before["page"])[page.indices.to_numpy()]
+        known = position[page]
         late = (known >= 0) & (time <= last[known])
         if late.any():
-            name = quoted(str(page[int(np.argmax(late))].as_py()))
+            name = quoted(str(names[int(page[np.argmax(late)])].as_py()))
             raise CrawlLogError(
                 SOURCE,
                 f"the page {name} has a visit that is not newer than its last one in previous; "
@@ -155,16 +176,14 @@ def _newest_digests(visits: Visits) -> tuple[Any, Ints] | None:
     """Return pages, and the digest of the newest version of each that a visit showed."""
     if "digest" not in visits.kept:
         return None
-    chunks = pa.chunked_array(visits.kept["page"]).unify_dictionaries().chunks
-    page = np.concatenate([np.asarray(chunk.indices) for chunk in chunks])
-    time, digest, outcome = (
-        np.concatenate(visits.kept[name]) for name in ("time", "digest", "outcome")
+    page, time, digest, outcome = (
+        np.concatenate(visits.kept[name]) for name in ("page", "time", "digest", "outcome")
     )
     shown = np.flatnonzero((digest != NO_DIGEST) & (outcome == Outcome.FIRST))
     shown = shown[np.argsort(time[shown], kind="stable")]
-    newest = np.full(len(chunks[0].dictionary), NO_DIGEST)
+    newest = np.full(len(visits.names), NO_DIGEST)
     newest[page[shown]] = digest[shown]
-    return chunks[0].dictionary, newest
+    return visits.names.values(), newest
 
 
 def _pages(read: _Read, before: Any, method: str) -> Any:  # noqa: ANN401 - pyarrow has no types

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,18 @@ from recrawl.spark.search import Model, find_prices
 from recrawl.spark.session import DataFrame, collected, mapped, partitions_of
 
 _PAGE_COLUMNS = ("change_rate", "low", "high", "observations", "importance")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a plan is asked for, but for its tables; attributes as the arguments of `plan`."""
+
+    budget: float | str
+    host_budget: float | str | None = None
+    visits: Spacing = "periodic"
+    method: str = "gamma"
+    prior: str | None = None
+    naming: Naming = field(default_factory=Naming)
 
 
 @dataclass
@@ -104,39 +116,24 @@ def plan(
         InputError: A table is invalid.
     """
     naming = Naming(columns or {}, ignore_unknown)
-    return make_plan(
-        df,
-        budget=budget,
-        importance=importance,
-        host_budget=host_budget,
-        visits=visits,
-        previous=previous,
-        method=method,
-        prior=prior,
-        naming=naming,
-    ).frame
+    wanted = Wanted(budget, host_budget, visits, method, prior, naming)
+    return make_plan(df, wanted, importance, previous).frame
 
 
 def make_plan(
     df: DataFrame,
-    *,
-    budget: float | str,
-    importance: DataFrame | None,
-    host_budget: float | str | None,
-    visits: Spacing,
-    previous: DataFrame | None,
-    method: str,
-    prior: str | None,
-    naming: Naming,
+    wanted: Wanted,
+    importance: DataFrame | None = None,
+    previous: DataFrame | None = None,
 ) -> Planned:
-    """Return a plan and how it was found; arguments as for `plan`."""
-    check_choice("visits", visits, SPACINGS)
-    kind = kind_of(visits, "freshness")
-    total = _budget("budget", budget)
-    per_host = None if host_budget is None else _budget("host_budget", host_budget)
+    """Return a plan and how it was found; tables as for `plan`."""
+    check_choice("visits", wanted.visits, SPACINGS)
+    kind = kind_of(wanted.visits, "freshness")
+    total, limit = _budget("budget", wanted.budget), wanted.host_budget
+    per_host = None if limit is None else _budget("host_budget", limit)
     believed, release = df, None
     if "change_rate" not in df.columns:
-        believed, release = believe(df, previous, method, prior, LEVEL, naming)
+        believed, release = believe(df, previous, wanted.method, wanted.prior, LEVEL, wanted.naming)
     pages = _weighted(believed, importance)
     if per_host is not None:
         pages = _by_host(pages, kind, per_host)

@@ -24,7 +24,7 @@ from recrawl.kernels.jit import Floats
 from recrawl.spark.pricing import Pages
 
 #: How far from a price others are tried, as shares of it.
-SPREAD = 10.0 ** -np.arange(0.5, 10.0, 0.75)
+SPREAD = 10.0 ** -np.arange(0.5, 10.0, 1.5)
 #: Returns what all pages demand at some prices, and how it falls, after one pass over them.
 Demand = Callable[[tuple[float, ...]], tuple[Floats, Floats]]
 

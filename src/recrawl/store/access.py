@@ -80,7 +80,7 @@ class ServiceTables:
         return bool(self._database.execute("revoke_token", name))
 
     def leases(self) -> list[LeaseRow]:
-        """Return the leases of which pages are out, in the order in which they were granted."""
+        """Return the leases with pages still out, in the order in which they were granted."""
         found = []
         for lease, key, granted_at, deadline, packed in self._database.rows("leases"):
             pages = array("q", packed)
@@ -88,7 +88,7 @@ class ServiceTables:
         return found
 
     def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
-        """Write leases as they are now; those of which no page is out are forgotten."""
+        """Write leases as they are now; those with no page out are forgotten."""
         kept, dropped = [], []
         for one in leases:
             if one.pages:

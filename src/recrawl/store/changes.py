@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from recrawl.errors import ArgumentError, StoreError
 from recrawl.records import Outcome, State, Visit
-from recrawl.store.database import Database
+from recrawl.store.database import Database, Row
 from recrawl.store.rows import Retention
 from recrawl.units import quoted
 
@@ -129,25 +129,19 @@ def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedK
     return FeedKind.CHANGED if is_new_copy else None
 
 
-def add_change(
-    database: Database, visit: Visit, before: bytes | None, known: int, after: int
-) -> FeedKind | None:
-    """Add to the feed what became of a page at a visit, if anything did; return what."""
-    kind = kind_of(visit, before, known, after)
-    if kind is not None:
-        page = visit.page
-        database.execute(
-            "add_change",
-            page.number,
-            page.url,
-            kind,
-            visit.response.at,
-            visit.previous,
-            before,
-            None if kind is FeedKind.GONE else page.body,
-            None if visit.change is None else visit.change.share,
-        )
-    return kind
+def change_values(visit: Visit, before: bytes | None, kind: FeedKind) -> Row:
+    """Return the row of the feed for what became of a page at a visit."""
+    page = visit.page
+    return (
+        page.number,
+        page.url,
+        kind,
+        visit.response.at,
+        visit.previous,
+        before,
+        None if kind is FeedKind.GONE else page.body,
+        None if visit.change is None else visit.change.share,
+    )
 
 
 def add_removals(database: Database, numbers: str, at: int) -> None:

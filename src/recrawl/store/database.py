@@ -117,8 +117,10 @@ class Database:
 
     def execute_many(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once per row."""
-        with store_errors(self.path):
+        try:
             self._connection.executemany(statement(name), rows)
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
 
     def back_up(self, target: Path) -> None:
         """Write a copy of the store as it is at one moment, while others go on writing."""
@@ -143,7 +145,7 @@ class Database:
             yield
             self.execute("commit")
         except BaseException:
-            # After a full disk SQLite may have rolled back by itself.
+            # After a full disk SQLite may have rolled back already.
             if self._connection.in_transaction:
                 self.execute("rollback")
             raise

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
 from recrawl.records import DISALLOWED, PRIVATE, Page, State
@@ -17,6 +17,10 @@ from recrawl.urls import matches
 
 #: Edits read in one go, so that a million new pages do not stall a run.
 EDITS_PER_BATCH = 10_000
+#: URLs looked up in one go.
+TEXTS_PER_BATCH = 10_000
+#: The source of pages that users add.
+USER = "user"
 
 
 #: Which states become which when a page is visited again: one that was gone was not found at its
@@ -40,48 +44,139 @@ class Edit(IntEnum):
 
 def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
     """Add pages; see `SqliteStore.add`."""
-    database.execute("widen_temporary_cache")
-    database.execute("create_incoming")
     # Pages may come from a slow file: read them all before taking the write lock.
-    with database.transaction("begin_read"):
-        database.execute("clear_incoming")
-        named = _Counted(pages)
-        database.execute_many("stage_page", named)
+    count, wanted = _merged(pages)
     with database.transaction():
-        database.execute("forget_removed")
-        skipped = database.execute("skip_removed")
-        database.execute("add_hosts")
-        database.execute(
-            "log_revived", revived=Edit.REVIVED, gone=State.GONE, refused=State.REFUSED
-        )
-        revived = database.execute("revive", **_WOKEN)
-        database.execute("log_importance", importance=Edit.IMPORTANCE)
-        changed = database.execute("change_importance")
-        database.execute("lower_depth")
-        new = database.execute("add_pages", at=at)
-        database.execute("log_added", added=Edit.ADDED)
-        database.execute("advance_next_page", new)
-        database.execute("clear_incoming")
-    known = named.count - skipped - new - revived
-    return Added(new=new, known=known, revived=revived, importance=changed)
+        skipped = _leave_out_removed(database, wanted)
+        known = _known(database, wanted)
+        revived, changed = _edit_known(database, wanted, known)
+        new = [page for url, page in wanted.items() if url not in known]
+        _add_new(database, new, at)
+    others = count - skipped - len(new) - revived
+    return Added(new=len(new), known=others, revived=revived, importance=changed)
 
 
-class _Counted:
-    """Rows of pages, checked and counted while they are consumed."""
+def _merged(pages: Iterable[NewPage]) -> tuple[int, dict[str, NewPage]]:
+    """Return how many pages there are, and each once: the last importance, the smallest depth."""
+    count, merged = 0, dict[str, NewPage]()
+    for count, page in enumerate(pages, 1):  # noqa: B007 - counted
+        for given in (page.importance, page.initial_importance):
+            if given is not None and not 0 <= given < math.inf:
+                problem = f"the importance of {page.url} is {given}, not a number from 0 up"
+                raise ArgumentError(f"pages: {problem}")
+        first = merged.setdefault(page.url, page)
+        if first is not page:
+            importance = first.importance if page.importance is None else page.importance
+            depth = min(first.depth, page.depth)
+            merged[page.url] = first._replace(importance=importance, depth=depth)
+    return count, merged
 
-    def __init__(self, pages: Iterable[NewPage]) -> None:
-        self.count = 0
-        self._pages = pages
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        for page in self._pages:
-            for given in (page.importance, page.initial_importance):
-                if given is not None and not 0 <= given < math.inf:
-                    problem = f"the importance of {page.url} is {given}, not a number from 0 up"
-                    raise ArgumentError(f"pages: {problem}")
-            self.count += 1
-            initial = 1.0 if page.initial_importance is None else page.initial_importance
-            yield (page.url, page.host, page.importance, initial, page.depth, page.source)
+def _leave_out_removed(database: Database, wanted: dict[str, NewPage]) -> int:
+    """Let removed pages come back that a user adds; leave out the others, and count them."""
+    named = [url for url, page in wanted.items() if page.source == USER]
+    for some in _in_batches(named):
+        database.execute("forget_removed", some)
+    found = [url for url, page in wanted.items() if page.source != USER]
+    removed = [
+        url for some in _in_batches(found) for (url,) in database.rows("removed_among", some)
+    ]
+    for url in removed:
+        del wanted[url]
+    return len(removed)
+
+
+class _KnownPage(NamedTuple):
+    """What adding a page again may change."""
+
+    number: int
+    state: int
+    importance: float
+    depth: int
+
+
+def _known(database: Database, wanted: dict[str, NewPage]) -> dict[str, _KnownPage]:
+    """Find the pages that are there already."""
+    return {
+        url: _KnownPage(*found)
+        for some in _in_batches(list(wanted))
+        for url, *found in database.rows("known_among", some)
+    }
+
+
+def _edit_known(
+    database: Database, wanted: dict[str, NewPage], known: dict[str, _KnownPage]
+) -> tuple[int, int]:
+    """Revive known pages, and change them; return how many got another state or importance."""
+    both = [(page, known[url]) for url, page in wanted.items() if url in known]
+    revived = [
+        (State.MISSING if old.state == State.GONE else State.ALIVE, old.number)
+        for _, old in both
+        if old.state in (State.GONE, State.REFUSED)
+    ]
+    changed = [
+        (page.importance, old.number)
+        for page, old in both
+        if page.importance is not None and page.importance != old.importance
+    ]
+    lower = [(page.depth, old.number) for page, old in both if page.depth < old.depth]
+    database.execute_many("log_edit", [(number, Edit.REVIVED) for _, number in revived])
+    database.execute_many("revive", revived)
+    database.execute_many("log_edit", [(number, Edit.IMPORTANCE) for _, number in changed])
+    database.execute_many("set_importance", changed)
+    database.execute_many("lower_depth", lower)
+    return len(revived), len(changed)
+
+
+def _add_new(database: Database, new: list[NewPage], at: int) -> None:
+    """Number and add pages in the order in which they are listed."""
+    hosts = _host_numbers(database, list(dict.fromkeys(page.host for page in new)))
+    (first,) = database.rows("next_page")[0]
+    database.execute_many(
+        "add_page",
+        (
+            (
+                number,
+                page.url,
+                hosts[page.host],
+                _first_importance(page),
+                page.depth,
+                page.source,
+                at,
+            )
+            for number, page in enumerate(new, first)
+        ),
+    )
+    database.execute("log_added", added=Edit.ADDED)
+    database.execute("advance_next_page", len(new))
+
+
+def _first_importance(page: NewPage) -> float:
+    if page.importance is not None:
+        return page.importance
+    return 1.0 if page.initial_importance is None else page.initial_importance
+
+
+def _host_numbers(database: Database, names: list[str]) -> dict[str, int]:
+    """Return the numbers of hosts, new ones included."""
+    found = _hosts_among(database, names)
+    missing = [name for name in names if name not in found]
+    database.execute_many("add_host", [(name,) for name in missing])
+    return found | _hosts_among(database, missing)
+
+
+def _hosts_among(database: Database, names: list[str]) -> dict[str, int]:
+    return {
+        name: number
+        for some in _in_batches(names)
+        for name, number in database.rows("hosts_among", some)
+    }
+
+
+def _in_batches(texts: list[str]) -> Iterator[str]:
+    """Yield texts as JSON, some at a time."""
+    for start in range(0, len(texts), TEXTS_PER_BATCH):
+        yield json.dumps(texts[start : start + TEXTS_PER_BATCH])
 
 
 def remove(database: Database, urls: Iterable[str], at: int) -> list[int]:
@@ -97,7 +192,7 @@ def remove(database: Database, urls: Iterable[str], at: int) -> list[int]:
         for name in ("count_removed_visits", "remove_visits", "remove_copies", "remove_pages"):
             database.execute(name, written)
         database.execute_many("drop_body", [(body,) for _, body in found if body is not None])
-        database.execute_many("log_removed", [(number, Edit.REMOVED) for number in numbers])
+        database.execute_many("log_edit", [(number, Edit.REMOVED) for number in numbers])
     return numbers
 
 

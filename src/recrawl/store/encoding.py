@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections.abc import Sequence
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from recrawl.records import Fingerprint, Page, State, Validators
@@ -12,9 +13,6 @@ ZLIB_LEVEL = 1
 #: Bytes of headers that are not worth compressing.
 SHORT = 1_024
 _LENGTH_BYTES = 2
-
-#: An encoder of its own, as `json.dumps` would make one for every call.
-_JSON = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def deflate(content: bytes) -> bytes:
@@ -77,7 +75,9 @@ def write_legible(text: str | None) -> str | None:
 
 def write_headers(headers: Sequence[tuple[str, str]]) -> bytes:
     """Encode headers as JSON, which keeps their order and odd characters; compressed if long."""
-    written = _JSON(headers).encode("ascii")
+    # As `json.dumps` would, in half the time: it is done for every copy.
+    pairs = [f"[{_quoted(name)},{_quoted(value)}]" for name, value in headers]
+    written = f"[{','.join(pairs)}]".encode("ascii")
     return deflate(written) if len(written) > SHORT else written
 
 

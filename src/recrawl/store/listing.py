@@ -10,6 +10,7 @@ import numpy as np
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import NO_TIME
 from recrawl.store.database import Database
+from recrawl.store.reading import nan_for_0, numbers
 
 #: Rows read in one go.
 ROWS_PER_BATCH = 20_000
@@ -52,17 +53,11 @@ Answer = tuple[int, str | None]
 
 def page_columns(database: Database) -> PageColumns:
     """Read the numbers of every page."""
-    ints: list[Ints] = [np.empty((7, 0), np.int64)]
-    floats: list[Floats] = [np.empty((3, 0))]
     with database.transaction("begin_read"):
-        for rows in database.batches("page_columns", {"no_time": NO_TIME}, ROWS_PER_BATCH):
-            columns = list(zip(*rows, strict=True))
-            ints.append(np.array(columns[:7], np.int64))
-            # With an explicit float type, NumPy turns None into NaN.
-            floats.append(np.array(columns[7:], np.float64))
+        columns = numbers(database, "page_columns", {"no_time": NO_TIME}, 10)
         names: dict[int, str] = dict(database.rows("hosts"))
-    number, host, state, last_visit, failures, visits, changes = np.concatenate(ints, 1)
-    importance, shape, time = np.concatenate(floats, 1)
+    number, host, state, last_visit, failures, visits, changes = columns[:7].astype(np.int64)
+    importance, shape, time = columns[7], nan_for_0(columns[8]), nan_for_0(columns[9])
     return PageColumns(
         number,
         host,
@@ -87,9 +82,15 @@ def numbers_by_url(database: Database) -> Ints:
     return np.concatenate([np.empty(0, np.int64), *batches])
 
 
-def numbers_with(database: Database, text: str) -> Ints:
-    """Return the numbers of the pages whose URL contains a text."""
-    return np.array([number for (number,) in database.rows("urls_with", text)], np.int64)
+def urls_after(database: Database, number: int) -> Iterator[list[tuple[int, str]]]:
+    """Yield number and URL of the pages after a number, in order, some at a time."""
+    yield from database.batches("urls_after", {"number": number}, ROWS_PER_BATCH)
+
+
+def beliefs(database: Database, numbers: Ints) -> dict[int, tuple[float, float]]:
+    """Return shape and time of the beliefs about some pages, as far as there are any."""
+    rows = database.rows("beliefs", json.dumps(numbers.tolist()))
+    return {number: (shape, days) for number, shape, days in rows}
 
 
 class HostCounts(NamedTuple):

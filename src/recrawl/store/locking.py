@@ -11,7 +11,7 @@ from recrawl.errors import StoreError
 
 @contextmanager
 def only_run(store: Path) -> Iterator[None]:
-    """Hold the lock of a store's only run: a file beside it, ``recrawl.db-run``.
+    """Hold the lock of a store's only run: a file next to it, ``recrawl.db-run``.
 
     The system releases the lock when the process ends, however it ends. The file stays: removing it
     would let two processes hold locks on two files of the same name.

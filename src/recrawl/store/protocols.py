@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from recrawl.errors import StoreError
 from recrawl.kernels.jit import Ints
 from recrawl.records import Page, RobotsText, Visit
+from recrawl.store.access import LeaseRow, Token
 from recrawl.store.changes import Cursor, PageChange
-from recrawl.store.listing import Answer, PageColumns
+from recrawl.store.listing import Answer, HostCounts, PageColumns
 from recrawl.store.rows import (
     Added,
     Copy,
@@ -29,6 +30,7 @@ from recrawl.store.rows import (
     Totals,
     Trouble,
 )
+from recrawl.store.samples import KeptSample, Span
 from recrawl.store.webhooks import Message, MessageState, Progress, Webhook
 
 
@@ -97,8 +99,40 @@ class Outgoing(Protocol):
         """Drop messages that failed for good and are too old or too many."""
 
 
+class Samples(Protocol):
+    """How the crawl went; `recrawl.store.samples.KeptSamples` documents it."""
+
+    def add(self, sample: KeptSample) -> None:
+        """Add what happened since the sample before."""
+
+    def since(self, at: int, span: Span) -> list[KeptSample]:
+        """Return the samples of spans that ended at a time or later."""
+
+
+class Access(Protocol):
+    """Tokens and leases; `recrawl.store.access.ServiceTables` documents it."""
+
+    def tokens(self) -> list[Token]:
+        """Return all tokens."""
+
+    def add_token(self, token: Token) -> bool:
+        """Add a token; return False if the name is taken."""
+
+    def revoke_token(self, name: str) -> bool:
+        """Remove a token; return whether there was one."""
+
+    def leases(self) -> list[LeaseRow]:
+        """Return the leases of which pages are out."""
+
+    def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
+        """Write leases as they are now."""
+
+    def visited_since(self, pages: Sequence[int], at: int) -> set[int]:
+        """Return those of the pages that were visited since a time."""
+
+
 class Store(Protocol):
-    """Pages, copies, visits, the feed and webhooks."""
+    """Pages, copies, visits, the feed, webhooks, and what a service keeps."""
 
     @property
     def feed(self) -> Feed:
@@ -107,6 +141,14 @@ class Store(Protocol):
     @property
     def webhooks(self) -> Outgoing:
         """Who is sent what the feed has."""
+
+    @property
+    def samples(self) -> Samples:
+        """How the crawl went."""
+
+    @property
+    def service(self) -> Access:
+        """Tokens and leases."""
 
     def close(self) -> None:
         """Release the store."""
@@ -144,6 +186,9 @@ class Store(Protocol):
     def belief(self, number: int) -> tuple[float, float] | None:
         """Return the belief about a page's change rate."""
 
+    def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:
+        """Return the beliefs about some pages."""
+
     def seed_hosts(self) -> list[str]:
         """Return the hosts of pages that somebody named."""
 
@@ -164,6 +209,12 @@ class Store(Protocol):
 
     def numbers_by_url(self) -> Ints:
         """Return the numbers of all pages in order of URL."""
+
+    def urls_after(self, number: int) -> Iterator[list[tuple[int, str]]]:
+        """Yield number and URL of the pages after a number."""
+
+    def host_counts(self) -> list[HostCounts]:
+        """Return how many pages each host has."""
 
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, Answer]]:
         """Yield how the last visit to each page ended."""

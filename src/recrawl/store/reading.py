@@ -2,16 +2,28 @@
 
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from recrawl.errors import StoreError
-from recrawl.records import NO_TIME, Outcome, Page, Response, State, digest_of
+from recrawl.kernels.jit import Floats
+from recrawl.records import (
+    NO_TIME,
+    SIGNALS,
+    Change,
+    ChangeKind,
+    Outcome,
+    Page,
+    Response,
+    State,
+    digest_of,
+)
 from recrawl.store.database import Database, Row
 from recrawl.store.editing import last_serial
 from recrawl.store.encoding import read_headers, read_page
-from recrawl.store.rows import Copy, Observed, PageTable
+from recrawl.store.rows import Copy, LoggedVisit, Observed, Outlook, PageTable
 
 #: Rows turned into columns in one go.
 ROWS_PER_BATCH = 20_000
@@ -59,6 +71,45 @@ def fleet(database: Database) -> PageTable:
     )
 
 
+def outlook(database: Database) -> Outlook:
+    """Read how fresh every page to visit is; see `SqliteStore.outlook`."""
+    with database.transaction("begin_read"):
+        values = {"no_time": NO_TIME, "gone": State.GONE, "refused": State.REFUSED}
+        number, host, importance, shape, time, last_visit, failures = numbers(
+            database, "outlook", values, 7
+        )
+        names: dict[int, str] = dict(database.rows("hosts"))
+    known, codes = np.unique(host.astype(np.int64), return_inverse=True)
+    return Outlook(
+        number=number.astype(np.int64),
+        host=codes,
+        hosts=[names[host] for host in known.tolist()],
+        importance=importance,
+        shape=nan_for_0(shape),
+        time=nan_for_0(time),
+        last_visit=last_visit.astype(np.int64),
+        failures=failures.astype(np.int64),
+    )
+
+
+def numbers(database: Database, name: str, values: dict[str, Any], columns: int) -> Floats:
+    """Return the rows of a query as columns of numbers, all of them floats.
+
+    Page numbers, times and the like are whole numbers below 2^53, or ``NO_TIME``, and so exact.
+    """
+    batches = [
+        np.fromiter(chain.from_iterable(rows), np.float64, columns * len(rows)).reshape(-1, columns)
+        for rows in database.batches(name, values, ROWS_PER_BATCH)
+    ]
+    return np.concatenate([np.empty((0, columns)), *batches]).T.copy()
+
+
+def nan_for_0(column: Floats) -> Floats:
+    """Return a column with NaN for 0, which a query returns where there is nothing."""
+    column[column == 0.0] = np.nan
+    return column
+
+
 def observations(database: Database, about: int) -> Observed:
     """Read observations; see `SqliteStore.observations`."""
     (logged,) = database.rows("count_visits")[0]
@@ -73,6 +124,45 @@ def observations(database: Database, about: int) -> Observed:
     ]
     rows = np.concatenate(batches) if batches else np.empty((0, 3), np.int64)
     return Observed(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2] != 0)
+
+
+def history(database: Database, number: int, limit: int) -> list[LoggedVisit]:
+    """Return a page's latest visits; see `SqliteStore.history`."""
+    return [
+        LoggedVisit(
+            at=at,
+            outcome=Outcome(outcome),
+            previous=previous,
+            status=status,
+            signal=None if signal is None else SIGNALS[signal],
+            last_modified=last_modified,
+            bytes=size,
+            ms=ms,
+            requests=requests,
+            truncated=bool(truncated),
+            mime=mime,
+            redirect=redirect,
+            error=error,
+            change=None if kind is None else Change(ChangeKind(kind), share),
+        )
+        for (
+            at,
+            outcome,
+            previous,
+            status,
+            signal,
+            last_modified,
+            size,
+            ms,
+            requests,
+            truncated,
+            mime,
+            redirect,
+            error,
+            kind,
+            share,
+        ) in database.rows("history", number, limit)
+    ]
 
 
 def visits(database: Database, batch: int) -> Iterator[Any]:

@@ -1,14 +1,20 @@
 """Writing a batch of visits and everything they change, in one transaction."""
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha1
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from recrawl.errors import ArgumentError
-from recrawl.records import SIGNALS, Outcome, Response, Visit, digest_of
-from recrawl.store.changes import add_change, drop_old_changes, feed_state_after
-from recrawl.store.database import Database
+from recrawl.records import SIGNALS, Outcome, Response, State, Visit
+from recrawl.store.changes import (
+    FeedKind,
+    change_values,
+    drop_old_changes,
+    feed_state_after,
+    kind_of,
+)
+from recrawl.store.database import Database, Row
 from recrawl.store.encoding import (
     deflate,
     write_headers,
@@ -22,14 +28,35 @@ from recrawl.store.versions import drop_old_versions, keep_version
 HOUR = 3_600_000_000
 #: Index of the first outcome's count, after four of requests: for pages, lost, robots, sitemaps.
 _OUTCOMES = 4
+_ETAG, _LAST_MODIFIED, _DIGEST = map(SIGNALS.index, ("etag", "lastmod", "digest"))
+_NO_BELIEF = None, None
+
+#: Requests and outcomes by hour.
+_Counts = defaultdict[int, list[int]]
 
 
 class _Prepared(NamedTuple):
     """A visit whose slow work is done beforehand, so that the write lock is held only briefly."""
 
     visit: Visit
-    logged: tuple[Any, ...]
+    logged: Row
     deflated: bytes | None
+
+
+class _Before(NamedTuple):
+    """What the store knows of a page before a visit is written.
+
+    Attributes:
+        body: The digest of its copy.
+        feed_state: What the feed says of it.
+        is_well: Whether it is alive, did not fail, and waits for nothing.
+        is_logged: Whether the visit is in the log already.
+    """
+
+    body: bytes | None
+    feed_state: int
+    is_well: bool
+    is_logged: bool
 
 
 def record(
@@ -41,26 +68,13 @@ def record(
 ) -> None:
     """Write visits; see `SqliteStore.record`."""
     prepared = [_prepare(visit) for visit in visits]
-    counts: defaultdict[int, list[int]] = defaultdict(lambda: [0] * (_OUTCOMES + len(Outcome)))
+    counts: _Counts = defaultdict(lambda: [0] * (_OUTCOMES + len(Outcome)))
     if spent is not None:
         others = counts[spent.at // HOUR]
         others[1:4] = [spent.lost, spent.robots, spent.sitemaps]
     with database.transaction():
-        for each in prepared:
-            response = each.visit.response
-            count = counts[response.at // HOUR]
-            found = database.row("body_of_page", each.visit.page.number)
-            if found is None:
-                # The page was removed while it was visited: its requests count all the same.
-                count[1] += response.requests
-            elif each.visit.is_refusal:
-                # What is refused is no visit; what was asked for in vain counts all the same.
-                count[1] += response.requests
-                _write(database, each, found, retention)
-            elif database.execute("add_visit", *each.logged):
-                count[0] += response.requests
-                count[_OUTCOMES + each.visit.outcome] += 1
-                _write(database, each, found, retention)
+        for part in _distinct(prepared):
+            _record_part(database, part, counts, retention.versions)
         database.execute_many(
             "add_spending", [(hour, *count) for hour, count in counts.items() if any(count)]
         )
@@ -71,14 +85,116 @@ def record(
             drop_old_versions(database, retention, now)
 
 
+def _distinct(prepared: Sequence[_Prepared]) -> Iterator[list[_Prepared]]:
+    """Yield visits in order, as many at a time as are to different pages."""
+    part, seen = list[_Prepared](), set[int]()
+    for each in prepared:
+        number = each.visit.page.number
+        if number in seen:
+            yield part
+            part, seen = [], set()
+        part.append(each)
+        seen.add(number)
+    if part:
+        yield part
+
+
+def _record_part(
+    database: Database, part: Sequence[_Prepared], counts: _Counts, versions: int
+) -> None:
+    """Write visits to different pages."""
+    given = json.dumps({each.visit.page.number: each.visit.response.at for each in part})
+    found = {number: _Before(*rest) for number, *rest in database.rows("pages_before", given)}
+    writes = _Writes(database, versions)
+    for each in part:
+        visit = each.visit
+        count = counts[visit.response.at // HOUR]
+        before = found.get(visit.page.number)
+        if before is None:
+            # The page was removed while it was visited: its requests count all the same.
+            count[1] += visit.response.requests
+        elif visit.is_refusal:
+            # What is refused is no visit; what was asked for in vain counts all the same.
+            count[1] += visit.response.requests
+            writes.add(each, before)
+        elif not before.is_logged:
+            count[0] += visit.response.requests
+            count[_OUTCOMES + visit.outcome] += 1
+            writes.logged.append(each.logged)
+            writes.add(each, before)
+    writes.flush()
+
+
+class _Writes:
+    """Rows to write, by statement: many rows at a time take less than one after another."""
+
+    def __init__(self, database: Database, versions: int) -> None:
+        self._database = database
+        self._versions = versions
+        self.logged: list[Row] = []
+        self._bodies: list[Row] = []
+        self._pages: list[Row] = []
+        self._steady_pages: list[Row] = []
+        self._changes: list[Row] = []
+        self._replaced: list[tuple[Visit, bytes, FeedKind | None]] = []
+        self._copies: list[Row] = []
+        self._dropped_copies: list[Row] = []
+
+    def add(self, prepared: _Prepared, before: _Before) -> None:
+        """Add what a visit changes about its page and its copy."""
+        visit, old = prepared.visit, before.body
+        page = visit.page
+        feed_state = feed_state_after(visit, before.feed_state)
+        if (
+            visit.outcome is Outcome.UNCHANGED
+            and before.is_well
+            and page.state is State.ALIVE
+            and not page.failures
+            and page.retry_at is None
+            and visit.content is None
+            and page.body == old
+            and feed_state == before.feed_state
+        ):
+            # Nothing that is indexed differs; most visits are such.
+            self._steady_pages.append(_steady_values(visit))
+            return
+        if visit.content is not None:
+            stored = prepared.deflated or b""
+            self._bodies.append((page.body, len(visit.content), len(stored), stored))
+        self._pages.append(_page_values(visit, feed_state))
+        kind = kind_of(visit, old, before.feed_state, feed_state)
+        if kind is not None:
+            self._changes.append(change_values(visit, old, kind))
+        if page.body is None:
+            self._dropped_copies.append((page.number,))
+        elif page.body != old or visit.content is not None:
+            self._copies.append((page.number, *_copy_values(visit.response)))
+        if old is not None and old != page.body:
+            self._replaced.append((visit, old, kind))
+
+    def flush(self) -> None:
+        """Write all rows, each after those that it refers to."""
+        database = self._database
+        database.execute_many("add_body", self._bodies)
+        database.execute_many("add_visit", self.logged)
+        database.execute_many("update_page", self._pages)
+        database.execute_many("update_steady_page", self._steady_pages)
+        database.execute_many("add_change", self._changes)
+        # Versions are made from copies, before these are replaced.
+        dropped = [
+            (old,)
+            for visit, old, kind in self._replaced
+            if not keep_version(database, visit, old, kind, self._versions)
+        ]
+        database.execute_many("set_copy", self._copies)
+        database.execute_many("drop_copy", self._dropped_copies)
+        database.execute_many("drop_body", dropped)
+
+
 def _prepare(visit: Visit) -> _Prepared:
     page, response = visit.page, visit.response
-    deflated = None
-    if visit.content is not None:
-        if digest_of(visit.content) != page.body:
-            raise ArgumentError(f"visits: the body of page {page.number} does not match its digest")
-        deflated = deflate(visit.content)
     mime = response.header("content-type")
+    change = visit.change
     logged = (
         page.number,
         response.at,
@@ -92,80 +208,61 @@ def _prepare(visit: Visit) -> _Prepared:
         response.requests,
         response.truncated,
         None if response.body is None else sha1(response.body, usedforsecurity=False).digest(),
-        write_legible(mime and mime.partition(";")[0].strip().lower()),
+        None if mime is None else write_legible(mime.partition(";")[0].strip().lower()),
         None if response.url == page.url else write_legible(response.url),
         write_legible(response.error),
-        *((None, None) if visit.change is None else (visit.change.kind, visit.change.share)),
+        None if change is None else change.kind,
+        None if change is None else change.share,
     )
-    return _Prepared(visit, logged, deflated)
+    return _Prepared(visit, logged, None if visit.content is None else deflate(visit.content))
 
 
 def _signal(visit: Visit) -> int | None:
     """Return how the outcome was determined; None where nothing was compared."""
-    if visit.outcome not in {Outcome.CHANGED, Outcome.UNCHANGED}:
+    if visit.outcome is not Outcome.CHANGED and visit.outcome is not Outcome.UNCHANGED:
         return None
     if not visit.response.is_not_modified:
-        return SIGNALS.index("digest")
-    return SIGNALS.index("etag" if visit.page.validators.etag else "lastmod")
+        return _DIGEST
+    return _ETAG if visit.page.validators.etag else _LAST_MODIFIED
 
 
-def _write(
-    database: Database,
-    prepared: _Prepared,
-    found: tuple[bytes | None, int],
-    retention: Retention,
-) -> None:
-    """Write what a visit changes about its page and its copy."""
-    old, known = found
-    visit = prepared.visit
+def _page_values(visit: Visit, feed_state: int) -> Row:
     page = visit.page
-    feed_state = feed_state_after(visit, known)
-    if visit.content is not None:
-        size, stored = len(visit.content), len(prepared.deflated or b"")
-        database.execute("add_body", page.body, size, stored, prepared.deflated)
-    database.execute("update_page", *_page_values(visit, feed_state))
-    is_kept = False
-    if visit.outcome is not Outcome.UNCHANGED or known != feed_state:
-        kind = add_change(database, visit, old, known, feed_state)
-        is_kept = keep_version(database, visit, old, kind, retention.versions)
-    if page.body is None:
-        database.execute("drop_copy", page.number)
-    elif page.body != old or visit.content is not None:
-        database.execute("set_copy", page.number, *_copy_values(visit.response))
-    if old is not None and old != page.body and not is_kept:
-        database.execute("drop_body", old)
-
-
-def _page_values(visit: Visit, feed_state: int) -> tuple[Any, ...]:
-    page = visit.page
-    kind, digest = (
-        (page.fingerprint.kind, page.fingerprint.digest) if page.fingerprint else (None, None)
-    )
     return (
         page.state,
+        page.body,
+        page.failures,
+        page.retry_at,
+        feed_state,
+        *_steady_values(visit),
+    )
+
+
+def _steady_values(visit: Visit) -> Row:
+    """Return what a visit changes that is not indexed."""
+    page, known = visit.page, visit.page.fingerprint
+    shape, time = visit.belief or _NO_BELIEF
+    return (
         page.last_visit,
         write_verbatim(page.validators.etag),
         write_verbatim(page.validators.last_modified),
-        kind,
-        digest,
+        None if known is None else known.kind,
+        None if known is None else known.digest,
         write_keys(page.ignored),
         page.suspects or None,
-        page.body,
         page.visits,
         page.changes,
         page.streak,
         page.not_modified,
-        page.failures,
         page.missing_since,
-        page.retry_at,
         write_legible(page.reason),
-        *(visit.belief or (None, None)),
+        shape,
+        time,
         visit.octaves,
-        feed_state,
         page.number,
     )
 
 
-def _copy_values(response: Response) -> tuple[Any, ...]:
+def _copy_values(response: Response) -> Row:
     headers = write_headers(response.headers)
     return (write_legible(response.url), response.status, response.at, headers, response.truncated)

@@ -1,13 +1,13 @@
-"""Records that go into the store and come out of it, beside those in `recrawl.records`."""
+"""Records that go into the store and come out of it, in addition to those in `recrawl.records`."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, Change, Outcome, Page, Response, Validators
 
 
-@dataclass(frozen=True, slots=True)
-class NewPage:
+class NewPage(NamedTuple):
     """A page to add.
 
     Attributes:
@@ -91,6 +91,20 @@ class PageTable:
     shape: Floats
     time: Floats
     octaves: list[bytes | None]
+    last_visit: Ints
+    failures: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """How fresh every page to visit is, as columns; see `PageTable`, which has more of them."""
+
+    number: Ints
+    host: Ints
+    hosts: list[str]
+    importance: Floats
+    shape: Floats
+    time: Floats
     last_visit: Ints
     failures: Ints
 

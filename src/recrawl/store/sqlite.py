@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import Any, Self, final
 from recrawl.errors import StoreError
 from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
-from recrawl.records import SIGNALS, Change, ChangeKind, Outcome, Page, RobotsText, Visit
-from recrawl.store import checking, editing, listing, reading, sitemap_files
+from recrawl.records import Outcome, Page, RobotsText, Visit
+from recrawl.store import checking, editing, listing, reading, robots_files, sitemap_files
 from recrawl.store.access import ServiceTables
 from recrawl.store.backing_up import back_up
 from recrawl.store.changes import ChangeFeed
 from recrawl.store.database import MEMORY, Database
-from recrawl.store.encoding import deflate, read_page, write_legible
+from recrawl.store.encoding import read_page
 from recrawl.store.locking import only_run
 from recrawl.store.recording import HOUR, record
 from recrawl.store.rows import (
@@ -29,6 +28,7 @@ from recrawl.store.rows import (
     LoggedVisit,
     NewPage,
     Observed,
+    Outlook,
     PageTable,
     Retention,
     SitemapFile,
@@ -37,6 +37,7 @@ from recrawl.store.rows import (
     Totals,
     Trouble,
 )
+from recrawl.store.samples import KeptSamples
 from recrawl.store.webhooks import Webhooks
 
 
@@ -54,6 +55,7 @@ class SqliteStore:
 
     Attributes:
         feed: What became of copies, in order.
+        samples: How the crawl went, for charts.
         service: What a service keeps: tokens, and leases of pages.
         webhooks: Who is sent what the feed has.
 
@@ -68,6 +70,7 @@ class SqliteStore:
         self._database = database
         self._retention = retention
         self.feed = ChangeFeed(database)
+        self.samples = KeptSamples(database)
         self.service = ServiceTables(database)
         self.webhooks = Webhooks(database, self.feed)
         self._running = threading.Lock()
@@ -195,6 +198,10 @@ class SqliteStore:
         row = self._database.row("belief", number)
         return None if row is None or row[0] is None else (row[0], row[1])
 
+    def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:
+        """Return shape and time of the beliefs about some pages, as far as there are any."""
+        return listing.beliefs(self._database, numbers)
+
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
         """Return pages by canonical URL, leaving out those that do not exist."""
         return editing.find_pages_at(self._database, urls)
@@ -204,7 +211,7 @@ class SqliteStore:
         return [name for (name,) in self._database.rows("seed_hosts")]
 
     def seed_pages(self, limit: int) -> list[str]:
-        """Return a page of each host that pages were added of, of at most so many hosts."""
+        """Return one page per host that pages were added of, up to a number of hosts."""
         return [url for (url,) in self._database.rows("seed_pages", limit)]
 
     def newest_visit(self) -> int | None:
@@ -220,6 +227,10 @@ class SqliteStore:
         """Return every page that is neither `State.GONE` nor `State.REFUSED`, as columns."""
         return reading.fleet(self._database)
 
+    def outlook(self) -> Outlook:
+        """Return how fresh every page is that `fleet` returns, and no more of it."""
+        return reading.outlook(self._database)
+
     def page_columns(self) -> listing.PageColumns:
         """Return the numbers of every page, those that are gone included, to filter and sort."""
         return listing.page_columns(self._database)
@@ -228,9 +239,9 @@ class SqliteStore:
         """Return the numbers of all pages in order of URL."""
         return listing.numbers_by_url(self._database)
 
-    def numbers_with(self, text: str) -> Ints:
-        """Return the numbers of the pages whose URL contains a text, in any order."""
-        return listing.numbers_with(self._database, text)
+    def urls_after(self, number: int) -> Iterator[list[tuple[int, str]]]:
+        """Yield number and URL of the pages after a number, in order, some at a time."""
+        return listing.urls_after(self._database, number)
 
     def host_counts(self) -> list[listing.HostCounts]:
         """Return how many pages each host has, those with the most pages first."""
@@ -262,7 +273,8 @@ class SqliteStore:
         became of the page is added to the feed, and changes that are too old are dropped from it.
 
         Args:
-            visits: The visits; their responses count the requests they took.
+            visits: The visits; their responses count the requests they took. That a content has the
+                digest of its page is up to whoever made the visit; it is checked when it is read.
             spent: Requests in addition to those.
             templates: The templates of sites that the visits taught something, by host.
         """
@@ -288,7 +300,7 @@ class SqliteStore:
         return None if row is None else row[0]
 
     def versions(self, page: Page) -> list[Copy]:
-        """Return the copies of a page: the current one, and those that changes replaced, in turn.
+        """Return the copies of a page: the current one, then those that changes replaced.
 
         A copy that was replaced though nothing in it counted as a change is not kept.
         """
@@ -336,41 +348,7 @@ class SqliteStore:
 
     def history(self, number: int, limit: int) -> list[LoggedVisit]:
         """Return a page's latest visits, newest first."""
-        return [
-            LoggedVisit(
-                at=at,
-                outcome=Outcome(outcome),
-                previous=previous,
-                status=status,
-                signal=None if signal is None else SIGNALS[signal],
-                last_modified=last_modified,
-                bytes=size,
-                ms=ms,
-                requests=requests,
-                truncated=bool(truncated),
-                mime=mime,
-                redirect=redirect,
-                error=error,
-                change=None if kind is None else Change(ChangeKind(kind), share),
-            )
-            for (
-                at,
-                outcome,
-                previous,
-                status,
-                signal,
-                last_modified,
-                size,
-                ms,
-                requests,
-                truncated,
-                mime,
-                redirect,
-                error,
-                kind,
-                share,
-            ) in self._database.rows("history", number, limit)
-        ]
+        return reading.history(self._database, number, limit)
 
     def visits(self, batch: int = 50_000) -> Iterator[Any]:
         """Yield the log by page and time, as Arrow record batches with the schema `LOG`."""
@@ -387,12 +365,12 @@ class SqliteStore:
 
     def totals(self) -> Totals:
         """Return how much the store holds."""
-        counts = [
-            count
-            for query in ("count_pages", "count_visits", "count_bodies")
-            for count in self._database.rows(query)[0]
-        ]
-        return Totals(*counts)
+        pages, with_copy = self._database.rows("count_pages")[0]
+        bad = self.trouble()
+        alive = pages - bad.missing - bad.gone - bad.refused
+        (visits,) = self._database.rows("count_visits")[0]
+        bodies = self._database.rows("count_bodies")[0]
+        return Totals(pages, alive, bad.missing, bad.gone, bad.refused, with_copy, visits, *bodies)
 
     def trouble(self) -> Trouble:
         """Return how many pages are not well, without reading the others."""
@@ -411,38 +389,11 @@ class SqliteStore:
 
         If one says something else, the pages that the older one refused are visited again.
         """
-        with self._database.transaction():
-            for robots in files:
-                self._remember_robots(robots)
-
-    def _remember_robots(self, robots: RobotsText) -> None:
-        before = self.robots(robots.origin)
-        deflated = deflate(robots.text.encode("utf-8", "surrogatepass"))
-        values = (
-            robots.origin,
-            robots.status,
-            deflated,
-            robots.fetched_at,
-            robots.failing_since,
-            write_legible(robots.problem),
-            robots.permanent,
-        )
-        self._database.execute("remember_robots", *values)
-        if before is not None and before.text != robots.text and robots.failing_since is None:
-            editing.allow(self._database, robots.origin)
+        robots_files.remember(self._database, files)
 
     def robots(self, origin: str) -> RobotsText | None:
         """Return the saved robots.txt of an origin, however old; None without a legible one."""
-        row = self._database.row("recall_robots", origin)
-        if row is None:
-            return None
-        status, deflated, fetched_at, failing_since, problem, permanent = row
-        try:
-            text = zlib.decompress(deflated).decode("utf-8", "surrogatepass")
-        except (zlib.error, UnicodeDecodeError):
-            # It is requested again; a row that cannot be read must not keep its host from a crawl.
-            return None
-        return RobotsText(origin, status, text, fetched_at, failing_since, problem, bool(permanent))
+        return robots_files.recall(self._database, origin)
 
     def add_sitemap(self, url: str) -> None:
         """Add a sitemap or feed to be read at regular intervals; a known one is read at once."""

@@ -107,4 +107,6 @@ def _print_summary(added: "Added", sitemaps: int, path: str) -> None:
         parts.append(f"{count(added.revived, 'page')} to be visited again")
     if sitemaps:
         parts.append(f"{count(sitemaps, 'sitemap')} to be read")
-    say(f"{printable(path)}: {', '.join(parts)}. `recrawl run` keeps them fresh.")
+    pages = added.new + added.known + added.revived
+    them = "it" if pages == 1 and not sitemaps else "them"
+    say(f"{printable(path)}: {', '.join(parts)}. `recrawl run` keeps {them} fresh.")

@@ -1,6 +1,5 @@
 """``recrawl demo``: crawl a small simulated web, and compare with the truth."""
 
-import asyncio
 import sys
 import tempfile
 from contextlib import contextmanager, nullcontext
@@ -130,13 +129,15 @@ def _play(
     pages: int, seconds: float, seed: int, store: Path, serve: "Serve | None"
 ) -> "DemoResult":
     """Run the demo, shown live on a terminal."""
+    from asyncio import CancelledError
+
     try:
         with _screen(pages) as watch:
             from recrawl.demo.run import run_demo
             from recrawl.demo.scenario import draw_scenario
 
             return run_demo(draw_scenario(pages, seconds, seed), store, watch, serve)
-    except (asyncio.CancelledError, KeyboardInterrupt):
+    except (CancelledError, KeyboardInterrupt):
         raise typer.Exit(INTERRUPTED) from None
 
 

@@ -87,21 +87,12 @@ def plan(
         from recrawl.cli.render.plan import print_spark
         from recrawl.formats.naming import Naming
         from recrawl.spark.job import run
+        from recrawl.spark.planner import Wanted
 
+        naming = Naming(named_columns(columns), ignore_unknown)
+        wanted = Wanted(per_day, per_host, cast("Spacing", visits), method, prior, naming)
         with errors_name_options():
-            found = run(
-                log,
-                output,
-                kind,
-                master=master,
-                budget=per_day,
-                importance=importance,
-                host_budget=per_host,
-                visits=cast("Spacing", visits),
-                method=method,
-                prior=prior,
-                naming=Naming(named_columns(columns), ignore_unknown),
-            )
+            found = run(log, output, kind, wanted, master=master, importance=importance)
         print_spark(*found)
         return
     check_targets(None, kind, output or "-")

@@ -89,7 +89,7 @@ def simulate(
 
         recrawl simulate
         recrawl simulate --world bursty --every 7d --plot bursty.png
-        recrawl simulate --signals 0.8,0.5 --policies signals,signals-ignored,ncis
+        recrawl simulate --signals 0.8,0.5 --policies index,signals-ignored,ncis
         recrawl simulate --pages 5000 --median-rate 1/day --spread 10 --budget 500/day
     """
     if every is None and budget is None:

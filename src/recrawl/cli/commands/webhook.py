@@ -80,7 +80,10 @@ def add(
     target = redirected(url, url)
     secret = new_secret()
     with SqliteStore.open(path) as opened:
-        cursor = opened.feed.end() if since is None else cursor_of(opened.feed, since)
+        end = opened.feed.end()
+        cursor = end if since is None else cursor_of(opened.feed, since)
+        if cursor.serial > end.serial:
+            raise ArgumentError(f"--since: the last change of {path} is {end}, before {cursor}")
         number = opened.webhooks.add(target, secret, cursor, present(), allow_private=allow_private)
     say(f"Webhook {number} added: {target}")
     say(f"Its secret, which is shown only now: {secret}")

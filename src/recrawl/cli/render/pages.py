@@ -12,7 +12,7 @@ from recrawl.cli.render.terminal import Table, add_page, count, page_table, show
 from recrawl.cli.render.units import iso, until
 from recrawl.crawler.explain import how_often
 from recrawl.crawler.page_list import ListedPage, PageList
-from recrawl.escaping import printable
+from recrawl.escaping import cell, printable
 from recrawl.records import State
 
 UNKNOWN = "–"
@@ -75,9 +75,13 @@ def write_csv(rows: Iterable[ListedPage]) -> None:
     say_as_is(",".join(COLUMNS))
     for batch in _batches(rows):
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(as_object(row).values() for row in batch)
+        csv.writer(text, lineterminator="\n").writerows(_cells(row) for row in batch)
         written = text.getvalue()
         say_as_is(printable(written, lines=True) if terminal else written, nl=False)
+
+
+def _cells(row: ListedPage) -> list[object]:
+    return [cell(value) if isinstance(value, str) else value for value in as_object(row).values()]
 
 
 def write_json(rows: Iterable[ListedPage]) -> None:

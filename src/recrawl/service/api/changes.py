@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
-from recrawl.service.models import ChangeOut, ChangesOut
+from recrawl.service.api.needs import TheService, TheUser, needs
+from recrawl.service.auth import Access, User
+from recrawl.service.change_models import ChangeOut, ChangesOut
 from recrawl.service.problems import responses
 from recrawl.service.service import Service
 from recrawl.store.changes import Cursor, PageChange
@@ -42,8 +42,8 @@ async def read_changes(
     ] = 0.0,
 ) -> ChangesOut:
     """Read what became of pages since a cursor; keep the cursor that is returned for next time."""
-    cursor = await service.cursor(since)
-    found = await service.changes(cursor, limit, wait)
+    cursor = await service.feed.cursor(since)
+    found = await service.feed.after(cursor, limit, wait)
     end = found[-1].cursor if found else cursor
     return ChangesOut(cursor=str(end), changes=[ChangeOut.of(change) for change in found])
 
@@ -59,22 +59,29 @@ async def read_changes(
 )
 async def stream_changes(
     service: TheService,
+    user: TheUser,
     since: Since = None,
     last_event_id: Annotated[str | None, Header(pattern=CURSOR)] = None,
 ) -> StreamingResponse:
     """Stream what becomes of pages as server-sent events; the id of an event is its cursor."""
-    cursor = await service.cursor(last_event_id or since)
+    service.streams.check()
+    cursor = await service.feed.cursor(last_event_id or since)
     # What cannot be read is said before the stream begins.
-    first = await service.changes(cursor, MAX_CHANGES)
-    return StreamingResponse(_events(service, cursor, first), media_type="text/event-stream")
+    first = await service.feed.after(cursor, MAX_CHANGES)
+    return StreamingResponse(events(service, user, cursor, first), media_type="text/event-stream")
 
 
-async def _events(service: Service, cursor: Cursor, found: list[PageChange]) -> AsyncIterator[str]:
-    yield f"retry: 1000\nid: {cursor}\n: connected\n\n"
-    while not service.stopping.is_set():
-        for change in found:
-            cursor = change.cursor
-            yield f"id: {cursor}\nevent: change\ndata: {ChangeOut.of(change).model_dump_json()}\n\n"
-        if not found:
-            yield ": nothing new\n\n"
-        found = await service.changes(cursor, MAX_CHANGES, HEARTBEAT)
+async def events(
+    service: Service, user: User, cursor: Cursor, found: list[PageChange]
+) -> AsyncIterator[str]:
+    """Yield server-sent events: some changes, and then those after them, as they are found."""
+    with service.streams.counted():
+        yield f"retry: 1000\nid: {cursor}\n: connected\n\n"
+        while service.streams.goes_on_for(user) and not service.stopping.is_set():
+            for change in found:
+                cursor = change.cursor
+                written = ChangeOut.of(change).model_dump_json()
+                yield f"id: {cursor}\nevent: change\ndata: {written}\n\n"
+            if not found:
+                yield ": nothing new\n\n"
+            found = await service.feed.after(cursor, MAX_CHANGES, HEARTBEAT)

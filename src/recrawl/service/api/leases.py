@@ -50,7 +50,7 @@ async def lease_pages(
     pages are no error: none is due, none is paid for, or their hosts may not be asked yet.
     """
     key = None if idempotency_key is None else f"{user.name}\n{idempotency_key}"
-    leased = LeaseOut.of(await service.lease(wish.wish(key)))
+    leased = LeaseOut.of(await service.scheduler.lease(wish.wish(key)))
     # As text at once: the framework would check every page again.
     return Response(leased.model_dump_json(), media_type="application/json")
 
@@ -58,7 +58,7 @@ async def lease_pages(
 @router.delete("/leases/{lease}", dependencies=[needs(Access.CRAWL)], responses=responses(409))
 async def release_lease(service: TheService, lease: str) -> ReleasedOut:
     """End a lease early: pages that were not reported go to others at once."""
-    return ReleasedOut(released=await service.release(lease))
+    return ReleasedOut(released=await service.scheduler.release(lease))
 
 
 @router.post(
@@ -74,5 +74,7 @@ async def report_visits(service: TheService, reports: ReportsIn) -> ReportsOut:
     there is no such page or lease, `unclear` if a page was found and neither body nor digest nor
     changed is given: it is still on the lease.
     """
-    answers = await service.report(reports.lease, [one.report() for one in reports.reports])
+    answers = await service.scheduler.report(
+        reports.lease, [one.report() for one in reports.reports]
+    )
     return ReportsOut(answers=answers)

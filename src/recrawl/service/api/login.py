@@ -9,8 +9,9 @@ from fastapi.responses import RedirectResponse, Response
 
 from recrawl.service.api.needs import TheService
 from recrawl.service.auth import SESSION_FOR, User
+from recrawl.service.cookies import cookie_name, cookie_of
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.guard import COOKIE, address_of, cookie_of, too_many
+from recrawl.service.guard import address_of, too_many
 from recrawl.service.service import Service
 
 router = APIRouter(include_in_schema=False)
@@ -57,7 +58,8 @@ async def log_out(request: Request, service: TheService) -> Response:
     if cookie is not None:
         service.sessions.end(cookie)
     answer = RedirectResponse("/login", HTTPStatus.SEE_OTHER)
-    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    name = cookie_name(request.headers)
+    answer.delete_cookie(name, path="/", httponly=True, samesite="strict")
     return answer
 
 
@@ -69,7 +71,7 @@ def _log_in(request: Request, service: Service, user: User | None, target: str) 
         return too_many(wait) if wait else _form(request, INVALID, target)
     answer = RedirectResponse(own_path(target), HTTPStatus.SEE_OTHER)
     answer.set_cookie(
-        COOKIE,
+        cookie_name(request.headers),
         service.sessions.start(user),
         max_age=round(SESSION_FOR),
         path="/",

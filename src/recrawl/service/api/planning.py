@@ -8,7 +8,7 @@ from recrawl.crawler.secrets import Secret
 from recrawl.crawler.settings import FIELDS
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
-from recrawl.service.models import (
+from recrawl.service.budget_models import (
     MAX_BUDGET,
     MIN_BUDGET,
     BudgetIn,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
-from recrawl.service.models import (
+from recrawl.service.status_models import (
     HealthOut,
     HostOut,
     HostsOut,

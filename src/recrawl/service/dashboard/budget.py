@@ -4,19 +4,21 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from recrawl.errors import ArgumentError
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
+from recrawl.service.budget_models import MAX_BUDGET, MIN_BUDGET
+from recrawl.service.dashboard.charts import marks
 from recrawl.service.dashboard.forms import OwnForm
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.overview import shares
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.models import MAX_BUDGET, MIN_BUDGET
 from recrawl.service.service import Service
-from recrawl.units import format_rate, parse_rate
+from recrawl.units import parse_rate
 
 router = APIRouter(
     include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.READ)]
@@ -117,5 +119,5 @@ def _drawn(curve: Curve, present: float, asked: float | None) -> dict[str, Any]:
         "x": [float(f"{one:.6g}") for one in curve.budgets],
         "freshness": [round(100 * one, 3) for one in curve.freshness],
         "points": points,
-        "marks": [[at, format_rate(at)] for at in curve.budgets[:: PER_DECADE // 2]],
+        "marks": marks(np.array(curve.budgets)),
     }

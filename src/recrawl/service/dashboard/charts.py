@@ -21,10 +21,26 @@ POINTS_PER_GAP, POINTS = 12, 160
 BARS_PER_DECADE, MAX_BARS = 4, 40
 #: How much wider than the interval the belief is drawn, as a factor of the rate.
 MARGIN = 2.5
-#: Rates per day that are marked on an axis: per second, minute, hour... down to once in ten years.
+#: Rates per day that are marked on an axis: from thousands per second down to once in ten years.
 MARKS = (
-    *(86_400.0, 17_280.0, 8_640.0, 2_880.0, 1_440.0, 288.0, 144.0, 48.0, 24.0, 8.0, 4.0, 2.0, 1.0),
-    *(1 / 2, 1 / 5, 1 / 10, 1 / 30, 1 / 90, 1 / 365, 1 / 1_000, 1 / 3_650),
+    *(86_400.0 * rate for rate in (10_000, 3_000, 1_000, 300, 100, 30, 10, 3, 1)),
+    *(1_440.0 * rate for rate in (30, 12, 6, 3, 1)),
+    *(24.0 * rate for rate in (30, 12, 6, 2, 1)),
+    *(
+        12.0,
+        6.0,
+        3.0,
+        1.0,
+        1 / 2,
+        1 / 4,
+        1 / 7,
+        1 / 14,
+        1 / 30,
+        1 / 90,
+        1 / 365,
+        1 / 1_000,
+        1 / 3_650,
+    ),
 )
 
 #: Shape and time of the belief about a page's change rate, if there is one.
@@ -106,7 +122,7 @@ def marks(rates: Floats) -> list[tuple[float, str]]:
     """Return some rates within a range, and what they are called.
 
     >>> marks(np.array([0.9, 9.0]))
-    [(8.0, '8 per day'), (4.0, '4 per day'), (2.0, '2 per day'), (1.0, '1 per day')]
+    [(6.0, '6 per day'), (3.0, '3 per day'), (1.0, '1 per day')]
     """
     return [(mark, format_rate(mark)) for mark in MARKS if rates[0] <= mark <= rates[-1]]
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from fastapi import Depends, Form, Request
 
-from recrawl.service.guard import cookie_of
+from recrawl.service.cookies import cookie_of
 from recrawl.service.problems import ProblemError
 
 #: Of this process; sessions do not outlive it either.

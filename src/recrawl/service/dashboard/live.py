@@ -11,6 +11,7 @@ from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.escaping import printable
 from recrawl.records import SECONDS_A_DAY, Outcome
+from recrawl.service.auth import User
 from recrawl.service.dashboard.rendering import (
     NONE,
     age,
@@ -20,16 +21,18 @@ from recrawl.service.dashboard.rendering import (
     period,
     when,
 )
-from recrawl.service.dashboard.samples import Sample, Samples
+from recrawl.service.dashboard.samples import Sample, Samples, row_of
 from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.service import Service
 from recrawl.store.changes import Cursor, PageChange
+from recrawl.store.samples import Span
 from recrawl.store.sqlite import SqliteStore
 
 #: Real seconds between two samples, and between two looks for changes while somebody looks.
 SAMPLE_EVERY, LOOK_EVERY = 2.0, 0.5
 #: Changes that are sent at once; of more, only the newest.
 MAX_CHANGES = 50
+KILO = 1_000.0
 #: Events that are kept for browsers that fall behind, which then miss the older ones.
 MAX_EVENTS = 64
 #: Real seconds without an event after which a comment is sent, so that nobody hangs up.
@@ -44,7 +47,7 @@ class Live:
         service: The service.
 
     Attributes:
-        samples: How the crawl went.
+        samples: How the crawl went in the last hour.
         texts: What is written about the newest sample, by what it is about.
         listeners: How many browsers listen.
     """
@@ -63,6 +66,7 @@ class Live:
         """Sample, and look for changes, until the service stops."""
         loop = asyncio.get_running_loop()
         self.sample()
+        await self.keep()
         sampled = loop.time()
         while not self._service.stopping.is_set():
             with suppress(TimeoutError):
@@ -71,7 +75,9 @@ class Live:
             if loop.time() - sampled >= SAMPLE_EVERY - LOOK_EVERY / 2:
                 self.sample()
                 sampled = loop.time()
+                await self.keep(every=Span.MINUTE.microseconds)
             await self.look_for_changes()
+        await self.keep()
         self._wake()
 
     def sample(self) -> None:
@@ -82,6 +88,20 @@ class Live:
         self.samples.add(sample)
         self.texts = texts_of(self._service, sample, before)
         self._send("sample", {"sample": row_of(sample), "texts": self.texts})
+
+    async def keep(self, every: int = 0) -> None:
+        """Have the newest sample outlive the process, with what happened since the last that does.
+
+        Args:
+            every: Not before so many microseconds have passed since then.
+        """
+        sample, kept = self.samples.newest, self.samples.kept
+        if sample is None or sample is kept or (kept and sample.at - kept.at < every):
+            return
+        # If it cannot be written now, what happened is added to the next.
+        with suppress(StoreError):
+            await self._service.keep_sample(sample.kept_after(kept))
+            self.samples.kept = sample
 
     async def look_for_changes(self) -> None:
         """Send what became of pages since the last time, if anybody listens."""
@@ -117,24 +137,24 @@ class Live:
         self._more.set()
         self._more = asyncio.Event()
 
-    async def events(self) -> AsyncIterator[str]:
-        """Yield server-sent events from now on, until the service stops."""
+    async def events(self, user: User) -> AsyncIterator[str]:
+        """Yield server-sent events from now on, until the service stops, or the user may not."""
         self.listeners += 1
+        streams = self._service.streams
         try:
-            serial = self._serial
-            yield "retry: 2000\n: connected\n\n"
-            while not self._service.stopping.is_set():
-                more = self._more
-                new = [text for number, text in self._events if number > serial]
+            with streams.counted():
                 serial = self._serial
-                if new:
-                    yield "".join(new)
-                    continue
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(HEARTBEAT):
-                        await more.wait()
-                        continue
-                yield ": nothing new\n\n"
+                yield "retry: 2000\n: connected\n\n"
+                while streams.goes_on_for(user) and not self._service.stopping.is_set():
+                    more = self._more
+                    new = [text for number, text in self._events if number > serial]
+                    serial = self._serial
+                    if not new:
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(HEARTBEAT):
+                                await more.wait()
+                                continue
+                    yield "".join(new) or ": nothing new\n\n"
         finally:
             self.listeners -= 1
 
@@ -157,18 +177,6 @@ def sample_of(service: Service) -> Sample:
     )
 
 
-def row_of(sample: Sample) -> list[float | None]:
-    """Return a sample as charts have it."""
-    return [
-        sample.at / 1e6,
-        None if sample.freshness is None else round(100 * sample.freshness, 3),
-        sample.changed,
-        sample.unchanged,
-        sample.failed,
-        sample.due,
-    ]
-
-
 def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[str, str]:
     """Return what is written on the overview, by what it is about.
 
@@ -179,12 +187,14 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
     """
     stats, up = service.stats, service.keeping_up()
     newest = stats.newest
+    pace, unit = pace_text(sample, before)
     key, word, sentence = verdict(up, stats, len(service.frontier))
     return {
         "verdict_key": key,
         "verdict": word,
         "reason": sentence,
-        "pace": pace_text(sample, before),
+        "pace": pace,
+        "pace_unit": unit,
         "freshness": percent(sample.freshness),
         "due": count(sample.due),
         "latest": period(sample.latest),
@@ -227,12 +237,18 @@ def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
     return "good", "Yes", "Visits come when they are worth their price."
 
 
-def pace_text(sample: Sample, before: Sample | None) -> str:
-    """Return how many visits per second there were since the sample before."""
+#: Units of time by name, in seconds.
+UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
+
+
+def pace_text(sample: Sample, before: Sample | None) -> tuple[str, str]:
+    """Return how many visits there were since the sample before, and in which unit of time."""
     if before is None or sample.at <= before.at:
-        return NONE
-    visits = sample.visits - before.visits
-    return f"{visits / (sample.at - before.at) * 1e6:.3g}"
+        return NONE, "visits per second"
+    per_second = (sample.visits - before.visits) / (sample.at - before.at) * 1e6
+    name = next((name for name, seconds in UNITS.items() if per_second * seconds >= 1.0), "second")
+    number = per_second * UNITS[name]
+    return f"{number:,.3g}" if number < KILO else f"{number:,.0f}", f"visits per {name}"
 
 
 def price_text(price: float | None) -> str:

@@ -2,19 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from recrawl.crawler.stats import Stats
 from recrawl.records import Outcome
-from recrawl.service.api.needs import TheService, needs
+from recrawl.service.api.needs import TheService, TheUser, needs
 from recrawl.service.auth import Access
 from recrawl.service.dashboard.charts import rate_bars
 from recrawl.service.dashboard.html_route import HtmlRoute
-from recrawl.service.dashboard.live import Live, change_row, row_of
+from recrawl.service.dashboard.live import Live, change_row
 from recrawl.service.dashboard.rendering import render
+from recrawl.service.dashboard.samples import DAY, WINDOWS, Window, rows_of, window_of
 from recrawl.service.service import ServiceStatus
 from recrawl.store.changes import Cursor, PageChange
+from recrawl.store.samples import KeptSample, Span
 from recrawl.store.sqlite import SqliteStore
 
 router = APIRouter(
@@ -35,19 +37,31 @@ TheLive = Annotated[Live, Depends(live_of)]
 
 
 @router.get("/", response_class=Response)
-async def overview(request: Request, service: TheService, live: TheLive) -> Response:
+async def overview(
+    request: Request,
+    service: TheService,
+    live: TheLive,
+    over: Annotated[str, Query(max_length=10)] = "",
+) -> Response:
     """Show the overview."""
     status = await service.status()
     if live.samples.newest is None:
         live.sample()
     newest = await service.read(newest_changes, NEWEST_CHANGES)
-    rows = [row_of(sample) for sample in live.samples]
+    window, kept = await service.read(_kept, over, status.now)
+    rows = rows_of(kept, live.samples.within(window, status.now), window.span)
     return render(
         request,
         "overview.html",
         status=status,
         stats=status.stats,
-        samples={"columns": [list(column) for column in zip(*rows, strict=True)]},
+        samples={
+            "columns": [list(column) for column in zip(*rows, strict=True)],
+            "length": window.length / 1e6,
+            "step": 0 if window.is_fine else window.span,
+        },
+        window=window,
+        windows=WINDOWS,
         texts=live.texts,
         outcomes=shares(status.last_day.outcomes),
         trouble=trouble_of(status),
@@ -57,10 +71,18 @@ async def overview(request: Request, service: TheService, live: TheLive) -> Resp
     )
 
 
+def _kept(store: SqliteStore, over: str, now: int) -> tuple[Window, list[KeptSample]]:
+    """Return how much of the past is drawn, and what the store keeps of it."""
+    last_day = store.samples.since(now - DAY, Span.MINUTE)
+    window = window_of(over, last_day[0].at if last_day else now, now)
+    return window, store.samples.since(now - window.length, window.span)
+
+
 @router.get("/live", response_class=Response)
-async def live_events(live: TheLive) -> StreamingResponse:
+async def live_events(service: TheService, user: TheUser, live: TheLive) -> StreamingResponse:
     """Stream samples and changes as server-sent events."""
-    return StreamingResponse(live.events(), media_type="text/event-stream")
+    service.streams.check()
+    return StreamingResponse(live.events(user), media_type="text/event-stream")
 
 
 def newest_changes(store: SqliteStore, limit: int) -> list[PageChange]:

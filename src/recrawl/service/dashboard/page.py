@@ -15,11 +15,11 @@ from recrawl.crawler.settings import Settings
 from recrawl.records import digest_of
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
+from recrawl.service.bodies import MAX_IMPORTANCE, MAX_URL
 from recrawl.service.dashboard import charts
 from recrawl.service.dashboard.forms import OwnForm
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import page_link, render
-from recrawl.service.models import MAX_IMPORTANCE, MAX_URL
 from recrawl.store.rows import Copy
 from recrawl.store.sqlite import SqliteStore
 

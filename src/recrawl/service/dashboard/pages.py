@@ -27,6 +27,19 @@ PAGE_SIZE = 50
 MAX_TEXT, MAX_OFFSET = 1_000, 10**9
 #: Change rates that are drawn as an empty and as a full bar, per day.
 SLOWEST, FASTEST = 1 / 365, 86_400.0
+#: What pages can be sorted by, as people read it.
+TITLES = {
+    "added": "when it was added",
+    "url": "URL",
+    "host": "host",
+    "state": "state",
+    "importance": "importance",
+    "rate": "how often it changes",
+    "last-visit": "last visit",
+    "next-visit": "next visit",
+    "failures": "failures in a row",
+    "error": "error",
+}
 #: Orders that begin with the largest.
 DOWNWARDS = ("importance", "rate", "failures")
 
@@ -105,6 +118,7 @@ async def pages(
         is_reversed=reverse,
         downwards=DOWNWARDS,
         states=list(STATES),
+        orders=TITLES,
         is_filtered=any((text, state, host, error, min_rate, max_rate, failing)),
         now=now,
     )

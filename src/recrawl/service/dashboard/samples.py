@@ -1,11 +1,17 @@
-"""How the crawl went: samples over time, as many as fit, the older ones the further apart."""
+"""How the crawl went: samples of the last hour, and what the store keeps of the time before."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
-#: Samples that are kept: with one every 2 s, all of the last hour, then every second one...
+from recrawl.store.samples import KeptSample, Span
+
+HOUR, DAY = Span.HOUR.microseconds, Span.DAY.microseconds
+#: Samples that are held: with one every 2 s, those of an hour.
 CAPACITY = 1_800
+#: Kept samples that are missing in a row where nothing is drawn: the process did not run.
+MAX_MISSING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +46,129 @@ class Sample:
         """Visits so far."""
         return self.changed + self.unchanged + self.failed
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Visits so far by what they found: a change, none, or no page."""
+        return self.changed, self.unchanged, self.failed
+
+    def kept_after(self, before: "Sample | None") -> KeptSample:
+        """Return what the store keeps: what happened since the sample before."""
+        since = (0, 0, 0) if before is None else before.counts
+        new = (now - then for now, then in zip(self.counts, since, strict=True))
+        return KeptSample(self.at, self.freshness, self.due, *new)
+
+
+@final
+@dataclass(frozen=True)
+class Window:
+    """How much of the past a chart shows.
+
+    Attributes:
+        name: What it is called.
+        length: How far back it goes, in microseconds.
+        span: The samples that are drawn of the time before the process began.
+        is_fine: Whether all samples of this process are drawn.
+    """
+
+    name: str
+    length: int
+    span: Span
+    is_fine: bool = False
+
+
+#: The shortest first.
+WINDOWS = (
+    Window("hour", HOUR, Span.MINUTE, is_fine=True),
+    Window("day", DAY, Span.MINUTE),
+    Window("month", 31 * DAY, Span.HOUR),
+    Window("years", Span.DAY.kept * DAY, Span.DAY),
+)
+
+
+def window_of(name: str, oldest: int, now: int) -> Window:
+    """Return the window of a name; without one, the hour if nothing is older, otherwise the day.
+
+    >>> window_of("month", 0, 0).length == 31 * DAY
+    True
+    >>> window_of("", 0, 30 * 60 * 1_000_000).name, window_of("", 0, 2 * HOUR).name
+    ('hour', 'day')
+    """
+    named = (window for window in WINDOWS if window.name == name)
+    hour, day, *_ = WINDOWS
+    return next(named, hour if now - oldest <= HOUR else day)
+
 
 @final
 class Samples:
-    """Samples over all the time since the first, bounded in number.
+    """Samples of this process: those of the last hour.
 
-    When there are too many, every second one is dropped, and from then on only every second of
-    those that come is kept. The newest is always there.
-
-    Args:
-        capacity: How many are kept, an even number.
-
-    >>> samples = Samples(capacity=4)
-    >>> for second in range(7):
-    ...     samples.add(Sample(second, 1.0, None, 0, 0.0, 0, 0, 0, 0))
-    >>> [sample.at for sample in samples]
-    [0, 2, 4, 6]
+    Attributes:
+        kept: The last one that the store keeps; None before there is one.
     """
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
-        self._capacity = capacity
-        self._kept: list[Sample] = []
-        self._newest: Sample | None = None
-        self._every = 1
-        self._added = 0
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def __init__(self) -> None:
+        self._samples: deque[Sample] = deque(maxlen=CAPACITY)
+        self.kept: Sample | None = None
 
     def __iter__(self) -> Iterator[Sample]:
         """Iterate over the samples, the oldest first."""
-        yield from self._kept
-        if self._newest is not None and self._newest is not self._kept[-1]:
-            yield self._newest
+        return iter(self._samples)
+
+    def __len__(self) -> int:
+        return len(self._samples)
 
     @property
     def newest(self) -> Sample | None:
         """The newest sample; None without any."""
-        return self._newest
+        return self._samples[-1] if self._samples else None
 
     def add(self, sample: Sample) -> None:
         """Add a sample that is newer than all others."""
-        self._newest = sample
-        if self._added % self._every == 0:
-            if len(self._kept) == self._capacity:
-                self._kept = self._kept[::2]
-                self._every *= 2
-            if self._added % self._every == 0:
-                self._kept.append(sample)
-        self._added += 1
+        self._samples.append(sample)
+
+    def within(self, window: Window, now: int) -> list[Sample]:
+        """Return the samples to draw in a window: all, or the last one kept and the newest."""
+        if window.is_fine:
+            recent = [one for one in self._samples if one.at >= now - window.length]
+            return recent or list(self._samples)[-1:]
+        ends = [self.kept, self.newest] if self.kept is not self.newest else [self.newest]
+        return [sample for sample in ends if sample is not None]
+
+
+#: Time in seconds, freshness in percent, visits so far that found a change, none, or no page, and
+#: pages that are due.
+Row = list[float | None]
+
+
+def row_of(sample: Sample) -> Row:
+    """Return a sample as charts have it."""
+    return _row(sample.at, sample.freshness, sample.counts, sample.due)
+
+
+def rows_of(kept: Sequence[KeptSample], live: Sequence[Sample], span: Span) -> list[Row]:
+    """Return kept samples, and after them those of this process, as charts have them.
+
+    Visits are counted back from those of this process: before it, their number is below zero.
+
+    Args:
+        kept: Samples that the store keeps, the oldest first.
+        live: Samples of this process, the oldest first, of which there is one at least.
+        span: What a kept sample stands for.
+    """
+    rows = [row_of(sample) for sample in live[::-1]]
+    first, counts, later = live[0].at, live[0].counts, live[0].at
+    for one in reversed(kept):
+        if one.at < first:
+            if later - one.at > MAX_MISSING * span.microseconds:
+                # Nothing is known of the time in which the process did not run.
+                rows.append(_row(one.at + span.microseconds, None, counts, None))
+            rows.append(_row(one.at, one.freshness, counts, one.due))
+            later = one.at
+        if one.at <= first:
+            changed, unchanged, failed = counts
+            counts = changed - one.changed, unchanged - one.unchanged, failed - one.failed
+    return rows[::-1]
+
+
+def _row(at: int, freshness: float | None, counts: Iterable[int], due: int | None) -> Row:
+    return [at / 1e6, None if freshness is None else round(100 * freshness, 3), *counts, due]

@@ -17,7 +17,6 @@ from recrawl.simulation.policies.random_clocks import (
     RegularKnown,
 )
 from recrawl.simulation.policies.ranked import Age, IndexKnown, PointIndex, Proportional, Uniform
-from recrawl.simulation.policies.signals import SignalsIndex
 from recrawl.simulation.policy import Policy, Scaled
 
 #: How each policy is made, by name, in the order in which tables show them.
@@ -50,8 +49,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "regular-known": RegularKnown,
     "index-known": IndexKnown,
     "index-known-half": lambda: IndexKnown("index-known-half", least_changes=0.5),
-    "signals": SignalsIndex,
-    "signals-ignored": lambda: SignalsIndex("signals-ignored", hears=False),
+    "signals-ignored": lambda: Index("signals-ignored", hears=False),
     "signals-keep": SignalsKeep,
     "ncis-learned": NcisLearned,
     "ncis": Ncis,

@@ -1,14 +1,14 @@
-"""The freshness index on Gamma beliefs: the crawler's own `Frontier`, in a simulated world."""
+"""The freshness index: the crawler's own `Frontier`, in a simulated world."""
 
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from recrawl.estimation.gamma import hazard
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.scheduling.frontier import HALF_LIFE, SLACK, Frontier
-from recrawl.simulation.policy import PageSet
+from recrawl.scheduling.budget import SLACK
+from recrawl.scheduling.frontier import HALF_LIFE, Frontier
+from recrawl.simulation.policy import PageSet, Run
 
 #: Unspent budget is kept for a quarter of a day, or for this many ticks if they are longer.
 TICKS_KEPT = 2.0
@@ -28,6 +28,7 @@ class Index:
         neighbours: Whether a change found on one page is evidence about its neighbours.
         host_delay: Minimum days between two visits to a host.
         host_budget: Maximum visits per day to a host.
+        hears: Whether it is told of signals.
     """
 
     name: str = "index"
@@ -38,10 +39,11 @@ class Index:
     half_life: float | None = HALF_LIFE
     host_delay: float = 0.0
     host_budget: float | None = None
+    hears: bool = True
     keeps_budget = True
     knows_rates = False
 
-    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> "FrontierRun":
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> Run:
         """Start with all pages just visited."""
         del seed
         frontier = Frontier(
@@ -63,16 +65,20 @@ class Index:
             section=pages.section,
             last_visit=0.0,
         )
-        return FrontierRun(frontier, pages.count)
+        run = FrontierRun(frontier)
+        return run if self.hears else _Deaf(run)
 
 
 @final
 class FrontierRun:
     """A `Frontier` with the interface of a `Run`."""
 
-    def __init__(self, frontier: Frontier, pages: int) -> None:
+    def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
-        self._last = np.zeros(pages)
+
+    def signal(self, page: Ints, now: float, kind: str) -> None:
+        """Note signals."""
+        self.frontier.signal(page, now, kind)
 
     def take(self, now: float, limit: int) -> Ints:
         """Return the most valuable pages."""
@@ -81,10 +87,15 @@ class FrontierRun:
     def report(self, page: Ints, now: float, changed: Bools) -> None:
         """Learn from what the visits found."""
         self.frontier.report(page, now, changed)
-        self._last[page] = now
 
     def chance(self, page: Ints, now: float) -> Floats:
-        """Return the chances that pages have changed, by the beliefs about them alone."""
-        belief = self.frontier.belief(page)
-        shape, time = belief.columns(page.size)
-        return -np.expm1(-hazard(shape, time, now - self._last[page]))
+        """Return the chances that pages have changed."""
+        return 1.0 - self.frontier.chance_fresh(page, now)
+
+
+class _Deaf:
+    """A run that is not told of signals."""
+
+    def __init__(self, run: FrontierRun) -> None:
+        self._run = run
+        self.take, self.report, self.chance = run.take, run.report, run.chance

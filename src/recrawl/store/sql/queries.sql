@@ -69,89 +69,49 @@ SELECT * FROM known_pages WHERE url = ?;
 SELECT * FROM known_pages
 WHERE number IN (SELECT value FROM json_each(?));
 
--- name: widen_temporary_cache
--- Cache 64 MB of what is staged, as the URLs of many pages come in any order.
-PRAGMA temp.cache_size = -65536;
-
--- name: create_incoming
--- Stage pages to add, so that the write lock is taken only after all have been read.
-CREATE TEMP TABLE IF NOT EXISTS incoming (
-    position INTEGER PRIMARY KEY,
-    url TEXT NOT NULL UNIQUE,
-    host TEXT NOT NULL,
-    importance REAL,
-    initial_importance REAL NOT NULL,
-    depth INTEGER NOT NULL,
-    source TEXT NOT NULL
-);
-
--- name: stage_page
--- Merge a page that is listed twice, keeping the last importance given.
-INSERT INTO incoming (url, host, importance, initial_importance, depth, source)
-VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (url) DO UPDATE SET
-    importance = coalesce(excluded.importance, importance),
-    depth = min(depth, excluded.depth);
-
--- name: clear_incoming
--- Empty the staging table.
-DELETE FROM incoming;
-
 -- name: forget_removed
--- Let pages come back that a user adds again.
-DELETE FROM removed WHERE EXISTS (
-    SELECT 1 FROM incoming WHERE incoming.url = removed.url AND source = 'user'
-);
+-- Let pages come back that a user adds again; their URLs are passed as JSON.
+DELETE FROM removed WHERE url IN (SELECT value FROM json_each(?));
 
--- name: skip_removed
--- Leave out removed pages that only a sitemap or a link brings back.
-DELETE FROM incoming WHERE source <> 'user' AND url IN (SELECT url FROM removed);
+-- name: removed_among
+-- Find removed pages that only a sitemap or a link brings back; the URLs are passed as JSON.
+SELECT url FROM removed WHERE url IN (SELECT value FROM json_each(?));
 
--- name: add_hosts
--- Number new hosts in the order in which they are listed.
-INSERT INTO hosts (name)
-SELECT host FROM incoming WHERE host NOT IN (SELECT name FROM hosts)
-GROUP BY host ORDER BY min(position);
+-- name: known_among
+-- Find which of some pages are known, and what adding them may change; passed as JSON.
+SELECT url, number, state, importance, depth FROM pages
+WHERE url IN (SELECT value FROM json_each(?));
 
--- name: log_revived
--- Let a run know of pages that were gone or refused and are wanted again.
-INSERT INTO edits (page, kind)
-SELECT number, :revived FROM incoming JOIN pages USING (url)
-WHERE state IN (:gone, :refused) ORDER BY position;
+-- name: hosts_among
+-- Find the numbers of hosts; their names are passed as JSON.
+SELECT name, number FROM hosts WHERE name IN (SELECT value FROM json_each(?));
+
+-- name: add_host
+-- Number a new host.
+INSERT INTO hosts (name) VALUES (?);
 
 -- name: revive
 -- Let a page that was gone or refused be visited again; its copy is kept.
 UPDATE pages SET
-    state = CASE state WHEN :gone THEN :missing ELSE :alive END,
-    failures = 0, missing_since = NULL, retry_at = NULL, reason = NULL
-FROM incoming WHERE incoming.url = pages.url AND pages.state IN (:gone, :refused);
+    state = ?, failures = 0, missing_since = NULL, retry_at = NULL, reason = NULL
+WHERE number = ?;
 
--- name: log_importance
--- Let a run know of pages whose importance changes.
-INSERT INTO edits (page, kind)
-SELECT number, :importance FROM incoming JOIN pages USING (url)
-WHERE incoming.importance <> pages.importance ORDER BY position;
-
--- name: change_importance
--- Replace the importance where one is given; NULL never differs.
-UPDATE pages SET importance = incoming.importance
-FROM incoming WHERE incoming.url = pages.url AND incoming.importance <> pages.importance;
+-- name: set_importance
+-- Replace the importance of a page.
+UPDATE pages SET importance = ? WHERE number = ?;
 
 -- name: lower_depth
 -- Keep the smallest depth at which a page was found.
-UPDATE pages SET depth = incoming.depth
-FROM incoming WHERE incoming.url = pages.url AND incoming.depth < pages.depth;
+UPDATE pages SET depth = ? WHERE number = ?;
 
--- name: add_pages
--- Number and add the new pages.
+-- name: next_page
+-- Find the number of the next new page.
+SELECT value FROM counters WHERE name = 'next_page';
+
+-- name: add_page
+-- Add a new page.
 INSERT INTO pages (number, url, host, importance, depth, source, added_at)
-SELECT
-    (SELECT value FROM counters WHERE name = 'next_page') - 1
-        + row_number() OVER (ORDER BY position),
-    url, hosts.number, coalesce(importance, initial_importance), depth, source, :at
-FROM incoming JOIN hosts ON hosts.name = incoming.host
-WHERE NOT EXISTS (SELECT 1 FROM pages WHERE pages.url = incoming.url)
-ORDER BY position;
+VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: log_added
 -- Let a run know of the pages just added, whose numbers are not yet used up.
@@ -198,8 +158,8 @@ DELETE FROM copies WHERE page IN (SELECT value FROM json_each(?));
 -- Delete the pages.
 DELETE FROM pages WHERE number IN (SELECT value FROM json_each(?));
 
--- name: log_removed
--- Let a run know of a removed page.
+-- name: log_edit
+-- Let a run know what was done to a page.
 INSERT INTO edits (page, kind) VALUES (?, ?);
 
 -- name: edits_since
@@ -214,9 +174,14 @@ SELECT seq FROM sqlite_sequence WHERE name = 'edits';
 -- Delete old edits when a run starts: it reads all pages anyway.
 DELETE FROM edits;
 
--- name: body_of_page
--- Check whether a visited page still exists, find its body so far, and what the feed says of it.
-SELECT body, feed_state FROM pages WHERE number = ?;
+-- name: pages_before
+-- Find what is known of visited pages that still exist; page numbers and times of visits are passed
+-- as JSON.
+SELECT
+    number, body, feed_state, state = 0 AND failures = 0 AND retry_at IS NULL,
+    visits.at IS NOT NULL
+FROM json_each(?) AS given CROSS JOIN pages ON number = CAST(given.key AS INTEGER)
+LEFT JOIN visits ON visits.page = number AND visits.at = given.value;
 
 -- name: add_visit
 -- Log a visit once: a second one to the same page at the same time changes nothing.
@@ -229,11 +194,20 @@ ON CONFLICT (page, at) DO NOTHING;
 -- name: update_page
 -- Write what a visit changes, but not importance and depth, which others may have edited.
 UPDATE pages SET
-    state = ?, last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
-    ignored = ?, suspects = ?, body = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
-    failures = ?, missing_since = ?, retry_at = ?, reason = ?,
-    shape = coalesce(?, shape), time = coalesce(?, time), octaves = coalesce(?, octaves),
-    feed_state = ?
+    state = ?, body = ?, failures = ?, retry_at = ?, feed_state = ?,
+    last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
+    ignored = ?, suspects = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
+    missing_since = ?, reason = ?,
+    shape = coalesce(?, shape), time = coalesce(?, time), octaves = coalesce(?, octaves)
+WHERE number = ?;
+
+-- name: update_steady_page
+-- Write what a visit changes where state and body stay as they are, and with them all indexes.
+UPDATE pages SET
+    last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
+    ignored = ?, suspects = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
+    missing_since = ?, reason = ?,
+    shape = coalesce(?, shape), time = coalesce(?, time), octaves = coalesce(?, octaves)
 WHERE number = ?;
 
 -- name: add_body
@@ -386,16 +360,20 @@ SELECT
     number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures, octaves
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
+-- name: outlook
+-- Read of every page to visit what tells how fresh it is and when it is due.
+SELECT
+    number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
+    coalesce(last_visit, :no_time), failures
+FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
+
 -- name: hosts
 -- Find the names of hosts.
 SELECT number, name FROM hosts ORDER BY number;
 
 -- name: count_pages
--- Count pages by state, and those with a copy.
-SELECT
-    count(*), coalesce(sum(state = 0), 0), coalesce(sum(state = 1), 0), coalesce(sum(state = 2), 0),
-    coalesce(sum(state = 3), 0), count(body)
-FROM pages;
+-- Count pages, and those with a copy, from indexes alone.
+SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM pages WHERE body IS NOT NULL);
 
 -- name: count_trouble
 -- Count pages that are missing, gone, refused or failing, from their index alone.
@@ -411,8 +389,9 @@ JOIN hosts ON hosts.number = pages.host
 WHERE (state <> 0 OR failures > 0) AND state IN (2, 3) GROUP BY pages.host ORDER BY 1;
 
 -- name: count_reasons
--- Count refused pages by the reason.
-SELECT coalesce(reason, ''), count(*) FROM pages WHERE state = 3
+-- Count refused pages by the reason; the index of pages in trouble leads to them.
+SELECT coalesce(reason, ''), count(*) FROM pages
+WHERE (state <> 0 OR failures > 0) AND state = 3
 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?;
 
 -- name: resting_until
@@ -620,6 +599,11 @@ SELECT number FROM pages WHERE number >= (SELECT value FROM counters WHERE name 
 -- Find the belief about one page.
 SELECT shape, time FROM pages WHERE number = ?;
 
+-- name: beliefs
+-- Find the beliefs about some pages; their numbers are passed as JSON.
+SELECT number, shape, time FROM pages
+WHERE number IN (SELECT value FROM json_each(?)) AND shape IS NOT NULL;
+
 -- name: pages_at
 -- Find the pages that a sitemap lists; the URLs are passed as JSON.
 SELECT * FROM known_pages
@@ -648,7 +632,7 @@ ORDER BY page, at;
 -- Read the numbers of every page, to filter and sort pages without their texts.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    importance, shape, time
+    importance, coalesce(shape, 0.0), coalesce(time, 0.0)
 FROM pages ORDER BY number;
 
 -- name: numbers_by_url
@@ -715,9 +699,9 @@ SELECT id, request_key, granted_at, deadline, pages FROM leases ORDER BY granted
 SELECT DISTINCT visits.page FROM json_each(?) AS wanted
 JOIN visits ON visits.page = wanted.value AND visits.at >= ?;
 
--- name: urls_with
--- Find the pages whose URL contains a text.
-SELECT number FROM pages WHERE instr(url, ?) > 0;
+-- name: urls_after
+-- Read the URLs of pages that are newer than those that are known.
+SELECT number, url FROM pages WHERE number > :number ORDER BY number;
 
 -- name: host_rows
 -- Count the pages of each host, by state.
@@ -814,3 +798,24 @@ SELECT serial, page FROM webhook_messages WHERE webhook = ?1 AND state = 1 AND (
         ORDER BY serial DESC, page DESC LIMIT -1 OFFSET ?3
     )
 ) LIMIT ?4;
+
+-- name: add_sample
+-- Add to the row of a span of time, or begin it anew if its slot last stood for another.
+INSERT INTO samples (span, slot, at, samples, freshness, due, changed, unchanged, failed)
+VALUES (:span, :slot, :at, 1, :freshness, :due, :changed, :unchanged, :failed)
+ON CONFLICT (span, slot) DO UPDATE SET
+    at = excluded.at,
+    samples = CASE WHEN at / :size = :number THEN samples + 1 ELSE 1 END,
+    freshness = CASE WHEN at / :size = :number
+        THEN coalesce((samples * freshness + excluded.freshness) / (samples + 1),
+                      excluded.freshness, freshness)
+        ELSE excluded.freshness END,
+    due = excluded.due,
+    changed = CASE WHEN at / :size = :number THEN changed ELSE 0 END + excluded.changed,
+    unchanged = CASE WHEN at / :size = :number THEN unchanged ELSE 0 END + excluded.unchanged,
+    failed = CASE WHEN at / :size = :number THEN failed ELSE 0 END + excluded.failed;
+
+-- name: samples_since
+-- Read how a crawl went, the oldest first.
+SELECT at, freshness, due, changed, unchanged, failed FROM samples
+WHERE span = ? AND at >= ? ORDER BY at;

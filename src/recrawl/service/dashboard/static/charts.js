@@ -73,10 +73,14 @@ const Charts = (() => {
         axis({ values: (_chart, splits) => splits.map((value) => `${value} %`), size: 52 }),
       ],
       series: [{}, { stroke: color("fresh"), width: 2, fill: color("fresh-soft"), points: { show: false } }],
-      plugins: [tip((chart, at) => `${chart.data[1][at]?.toFixed(1)} % fresh · ${clock(chart.data[0][at])}`)],
+      plugins: [tip((chart, at) => (chart.data[1][at] == null ? "" : `${chart.data[1][at].toFixed(1)} % fresh · ${clock(chart.data[0][at])}`))],
     }),
     data: [columns.columns[0] || [], columns.columns[1] || []],
   });
+
+  // The unit in which the busiest time has at least one visit.
+  const units = [[1, "second"], [60, "minute"], [3600, "hour"], [86400, "day"]];
+  const unitOf = (highest) => units.find(([seconds]) => highest * seconds >= 1) || units[units.length - 1];
 
   // From counts so far to rates, each on top of those before it.
   const rates = (columns) => {
@@ -88,11 +92,14 @@ const Charts = (() => {
       return found;
     });
     const onTop = rows.map((_, level) => at.map((_, i) => rows.slice(0, level + 1).reduce((sum, row) => sum + row[i], 0)));
-    return { at, onTop };
+    const [seconds, unit] = unitOf(onTop[2].reduce((most, rate) => Math.max(most, rate), 0));
+    return { at, onTop: onTop.map((row) => row.map((rate) => rate * seconds)), unit };
   };
 
   const visits = (columns) => {
-    const { at, onTop } = columns.columns.length ? rates(columns) : { at: [], onTop: [[], [], []] };
+    const { at, onTop, unit } = columns.columns.length ? rates(columns) : { at: [], onTop: [[], [], []], unit: "second" };
+    columns.unit = unit;
+    for (const place of document.querySelectorAll("[data-unit]")) place.textContent = unit;
     const names = ["changed", "unchanged", "failed"];
     const series = [2, 1, 0].map((level) => ({
       stroke: color(names[level]),
@@ -111,7 +118,7 @@ const Charts = (() => {
             if (!i) return "";
             const [all, known, changed] = [1, 2, 3].map((level) => chart.data[level][i]);
             const parts = [changed, known - changed, all - known].map((rate) => rate.toFixed(1));
-            return `${parts[0]} changed, ${parts[1]} unchanged, ${parts[2]} failed per second`;
+            return `${parts[0]} changed, ${parts[1]} unchanged, ${parts[2]} failed per ${columns.unit}`;
           }),
         ],
       }),
@@ -237,7 +244,7 @@ const Charts = (() => {
         chart.ctx.fillStyle = color("ink");
         chart.ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
         const left = chart.valToPos(at, "x", true);
-        const isRight = left > chart.bbox.left + chart.bbox.width - 110 * devicePixelRatio;
+        const isRight = left > chart.bbox.left + chart.bbox.width - 90 * devicePixelRatio;
         chart.ctx.textAlign = isRight ? "right" : "left";
         chart.ctx.fillText(
           `${name}: ${value.toFixed(1)} %`,
@@ -309,13 +316,17 @@ const Charts = (() => {
     drawn.set(element, new uPlot(options, data, element));
   };
 
-  // Adds a sample to the charts that are drawn from samples.
+  // Adds a sample to the charts that are drawn from samples, and drops what is too old for them. A
+  // sample that comes too soon after the one before it takes the place of that one's successor.
   const add = (row) => {
     for (const [element, found] of numbers) {
       if (!found.columns || element.dataset.from) continue;
       const times = found.columns[0] || [];
-      if (times.length && row[0] <= times[times.length - 1]) return;
+      const last = times.length - 1;
+      if (last >= 0 && row[0] <= times[last]) return;
+      if (last > 0 && row[0] - times[last - 1] < found.step) found.columns.forEach((column) => column.pop());
       row.forEach((value, i) => (found.columns[i] ||= []).push(value));
+      while (times.length > 2 && times[0] < row[0] - found.length) found.columns.forEach((column) => column.shift());
     }
     for (const [element, found] of numbers) {
       if (found.columns) drawn.get(element).setData(kinds[element.dataset.chart](found).data);

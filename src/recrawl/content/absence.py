@@ -1,0 +1,87 @@
+"""Pages that cannot be had, or are not there: refused, missing, gone, or in an outage."""
+
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from recrawl.content.comparison import Comparison, failed
+from recrawl.records import Outcome, Page, Response, State
+
+_DAY = 86_400_000_000
+#: A page that is gone is looked at again after as long as it has been missing, within these.
+MIN_REST, MAX_REST = 14 * _DAY, 182 * _DAY
+#: How long pages that are not found all at once, or are suddenly empty, are taken for an outage.
+MAX_OUTAGE = 14 * _DAY
+
+_NOT_FOUND = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+_REFUSED = frozenset(
+    {
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS,
+    }
+)
+#: Folders from which on a page is deep inside its site.
+_DEEP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When a page that is not found, or is refused, is left alone.
+
+    Attributes:
+        gone_after: A page is gone when it was not found this many times in a row...
+        gone_time: ...over this many microseconds.
+        refused_time: A refused page is looked at again after this many microseconds.
+    """
+
+    gone_after: int = 3
+    gone_time: int = _DAY
+    refused_time: int = 3 * _DAY
+
+
+def is_refused(response: Response) -> bool:
+    """Whether the page may not be had: a retry within seconds is pointless, and impolite."""
+    return response.permanent or response.status in _REFUSED
+
+
+def is_not_found(page: Page, response: Response) -> bool:
+    """Whether a response says that there is no such page."""
+    if response.error is not None or is_refused(response):
+        return False
+    return response.status in _NOT_FOUND or _is_redirected_home(page.url, response.url)
+
+
+def refused(page: Page, response: Response, patience: Patience) -> Comparison:
+    """Return the result for a page that may not be had: it rests, with the reason."""
+    reason = response.error or f"the server answered {response.status}"
+    retry_at = response.at + patience.refused_time
+    after = replace(page, state=State.REFUSED, reason=reason, retry_at=retry_at)
+    return Comparison(after, Outcome.FAILED, problem=reason)
+
+
+def not_found(page: Page, at: int, patience: Patience, outage: str | None) -> Comparison:
+    """Count how often in a row, and for how long; failures in between count, but never decide."""
+    since = at if page.missing_since is None else page.missing_since
+    is_short = at - since < MAX_OUTAGE
+    if outage is not None and is_short and page.state is not State.GONE:
+        problem = f"not found, like most pages of {outage}"
+        return failed(page, problem, since)
+    if page.state is State.ALIVE and is_short:
+        # An outage may have been before; from here on the page alone is missing.
+        since = at
+    times = page.failures + 1 if page.state is not State.ALIVE else 1
+    after = replace(page, failures=times, streak=0, missing_since=since, retry_at=None)
+    if times < patience.gone_after or at - since < patience.gone_time:
+        return Comparison(replace(after, state=State.MISSING), Outcome.GONE)
+    retry_at = at + min(max(at - since, MIN_REST), MAX_REST)
+    return Comparison(replace(after, state=State.GONE, retry_at=retry_at), Outcome.GONE)
+
+
+def _is_redirected_home(url: str, final: str) -> bool:
+    """Whether a page deep inside a site redirects to the front page: it no longer exists."""
+    if url == final:
+        return False
+    page, end = urlsplit(url), urlsplit(final)
+    is_deep = len([part for part in page.path.split("/") if part]) >= _DEEP
+    return is_deep and page.netloc == end.netloc and end.path in {"", "/"} and not end.query

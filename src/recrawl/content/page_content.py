@@ -1,0 +1,179 @@
+"""What a page says, in blocks: whose each is, what counts of it, and how two of them differ."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from recrawl.content.boxes import box_path, link_boxes
+from recrawl.content.furniture import Kind, is_prose, sketches_of
+from recrawl.content.masking import is_dated, masked
+from recrawl.content.noise import are_ignored, noise, position_keys, text_key
+from recrawl.content.outline import Block
+from recrawl.content.template import STEADY, Sketches
+from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
+
+#: Blocks of two contents together; finding the noise in more would take seconds.
+_MAX_BLOCKS = 40_000
+#: Noise that would hide more than this share of a page's prose is not believed.
+_MAX_HIDDEN = 0.5
+#: A line that tells when something was, or how many looked, is at most this long.
+_SHORT = 200
+#: Bytes of a fingerprint that are about the page's own blocks; the rest is about the others.
+_OWN_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Content:
+    """What counts of a body, in blocks: lines of text, then links.
+
+    Attributes:
+        kind: The kind of its fingerprint.
+        blocks: All blocks.
+        whose: Whose each block is.
+        is_exact: Whether nothing is furniture, so that any difference counts.
+    """
+
+    kind: str
+    blocks: Sequence[Block]
+    whose: Sequence[Kind] = field(repr=False)
+    is_exact: bool = False
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of all blocks."""
+        return tuple(block.key for block in self.blocks)
+
+    @cached_property
+    def sketches(self) -> Sketches:
+        """What the page has in its elements, for the template of its site."""
+        whose = zip(self.blocks, self.whose, strict=True)
+        boxes = link_boxes(block for block, kind in whose if kind is not Kind.FURNITURE)
+        return {**sketches_of(self.blocks), **dict.fromkeys(map(box_path, boxes), STEADY)}
+
+    def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
+        """Return the page's own blocks, without ignored ones."""
+        own = [
+            (block, kind)
+            for block, kind in zip(self.blocks, self.whose, strict=True)
+            if kind <= Kind.BESIDE
+        ]
+        if not ignored:
+            return own
+        left = [
+            pair
+            for pair, is_ignored in zip(own, self._ignored(own, ignored), strict=True)
+            if not is_ignored
+        ]
+        prose, kept = (
+            sum(len(block.text) for block, _ in pairs if is_prose(block)) for pairs in (own, left)
+        )
+        return left if kept >= (1 - _MAX_HIDDEN) * prose else own
+
+    @staticmethod
+    def _ignored(own: list[tuple[Block, Kind]], ignored: frozenset[bytes]) -> list[bool]:
+        return are_ignored([block for block, _ in own], ignored)
+
+    def fingerprint(self, ignored: frozenset[bytes] = frozenset()) -> Fingerprint:
+        """Return the fingerprint, without ignored blocks."""
+        own = self.own(ignored)
+        whose = zip(self.texts, self.whose, strict=True)
+        others = [text for text, kind in whose if kind > Kind.BESIDE]
+        counted = [_shape(block.key) if kind is Kind.BESIDE else block.key for block, kind in own]
+        counted += self._looks(own)
+        parts = (
+            digest_of("\n".join(one).encode(errors="surrogatepass")) for one in (counted, others)
+        )
+        return Fingerprint(self.kind, next(parts) + next(parts)[:8])
+
+    def difference(self, copy: "Content", ignored: frozenset[bytes] = frozenset()) -> Change | None:
+        """Return how this content differs from that of a copy; None if it does not.
+
+        A block is new only if it stands nowhere in the copy: what moved to another part of the page
+        is neither new nor gone.
+        """
+        here, there = self.own(ignored), copy.own(ignored)
+        new, old = self.apart(copy, ignored)
+        if not new and not old:
+            return self._rearranged(copy, here, there)
+        texts = [
+            sum(len(block.text) for block in blocks if not block.is_link) for blocks in (new, old)
+        ]
+        if not any(texts):
+            return Change(ChangeKind.LINKS)
+        total = max(_letters(here), _letters(there))
+        return Change(ChangeKind.TEXT, min(max(texts) / total, 1.0))
+
+    def apart(
+        self, copy: "Content", ignored: frozenset[bytes] = frozenset()
+    ) -> tuple[list[Block], list[Block]]:
+        """Return the page's own blocks that the copy lacks, and the copy's that the page lacks."""
+        return _absent(self.own(ignored), copy), _absent(copy.own(ignored), self)
+
+    def _rearranged(
+        self, copy: "Content", here: list[tuple[Block, Kind]], there: list[tuple[Block, Kind]]
+    ) -> Change | None:
+        """Return a difference between contents of the same texts."""
+        orders = [[block.key for block, kind in own if kind is Kind.OWN] for own in (here, there)]
+        if orders[0] == orders[1]:
+            if self._looks(here) != self._looks(there):
+                return Change(ChangeKind.LAYOUT)
+        elif self.is_exact or sorted(orders[0]) == sorted(orders[1]):
+            return Change(ChangeKind.TEXT)
+        return Change(ChangeKind.FURNITURE) if set(self.texts) != set(copy.texts) else None
+
+    def _looks(self, own: list[tuple[Block, Kind]]) -> list[str]:
+        """Return how the lines of the text are set, where that counts."""
+        return [] if self.is_exact else [block.look for block, kind in own if kind is Kind.OWN]
+
+    def noise(self, other: "Content") -> frozenset[bytes]:
+        """Return the keys of the blocks that differ from another content, fetched in a row."""
+        if self.texts == other.texts or len(self.texts) + len(other.texts) > _MAX_BLOCKS:
+            return frozenset()
+        return noise(*([block for block, _ in content.own()] for content in (self, other)))
+
+    def same_keys(self, other: "Content") -> frozenset[bytes]:
+        """Return the keys of texts and positions that are the same in another content."""
+        here, there = ([block for block, _ in content.own()] for content in (self, other))
+        positions = (
+            {*zip(position_keys(blocks), (block.key for block in blocks), strict=True)}
+            for blocks in (here, there)
+        )
+        texts = ({(text_key(block), block.key) for block in blocks} for blocks in (here, there))
+        same = (next(positions) & next(positions)) | (next(texts) & next(texts))
+        return frozenset(key for key, _ in same)
+
+
+def is_same(one: Fingerprint, other: Fingerprint) -> bool:
+    """Whether two fingerprints are of contents whose own blocks are the same."""
+    return one.kind == other.kind and one.digest[:_OWN_BYTES] == other.digest[:_OWN_BYTES]
+
+
+def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
+    """Return the own blocks of one content that stand nowhere in another, whosever they are there.
+
+    In the text of a page it counts how often: a cell of a table that says "no" where it said "yes"
+    is new, although others say so too.
+    """
+    left = Counter(other.texts)
+    absent = list[tuple[Block, Kind]]()
+    for block, kind in own:
+        if not left.get(block.key):
+            absent.append((block, kind))
+        elif kind is Kind.OWN:
+            left[block.key] -= 1
+    dated = [
+        block for block, kind in absent if kind is Kind.BESIDE and block.key != _shape(block.key)
+    ]
+    shapes = frozenset(map(_shape, other.texts)) if dated else frozenset[str]()
+    same = {id(block) for block in dated if _shape(block.key) in shapes}
+    return [block for block, _ in absent if id(block) not in same]
+
+
+def _shape(text: str) -> str:
+    """Return a line outside the text of a page as it counts: without dates and counts of views."""
+    return masked(text) if len(text) <= _SHORT and is_dated(text) else text
+
+
+def _letters(own: list[tuple[Block, Kind]]) -> int:
+    return sum(len(block.text) for block, _ in own if not block.is_link) or 1

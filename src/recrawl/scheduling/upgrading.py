@@ -1,0 +1,117 @@
+"""Frontier files of earlier versions, read as the present one.
+
+Version 5 had evidence as a share and knew no signals. Version 4 had Gamma beliefs: what visits have
+added to their priors becomes likelihoods of the octaves. Nothing that was learned is lost.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.estimation.belief import Prior
+from recrawl.estimation.octaves import Octaves, lowest_octave, make_curves
+from recrawl.kernels.jit import Floats
+from recrawl.scheduling.pooling import weigh_pages
+from recrawl.scheduling.signals import state_evidence
+from recrawl.scheduling.state import (
+    ABSENT,
+    HOST,
+    PAGE,
+    SECTION,
+    SHARED,
+    FrontierSettings,
+    Rows,
+    Tables,
+    empty_tables,
+    forget_signals,
+)
+
+#: The first version whose files can be read, and the first one with octaves.
+OLDEST, OCTAVES_SINCE = 4, 5
+#: The shape of the prior that all pages without one of their own had before octaves.
+USUAL_SHAPE = 1.0
+#: Settings that earlier versions did not have.
+NEW_SETTINGS = {"pooling": True, "rhythm": True, "slack": 3.0, "spend": "worth"}
+
+
+def upgraded_settings(settings: Mapping[str, Any]) -> FrontierSettings:
+    """Return the settings of a file; those that it does not have are as by default."""
+    return FrontierSettings(**{**NEW_SETTINGS, **settings})
+
+
+def upgraded_counters(counters: Floats, version: int) -> Floats:
+    """Return a file's counters; before version 5 it did not say when the frontier began."""
+    if version >= OCTAVES_SINCE or counters.shape != (5,):
+        return counters
+    known, now, taken_at, credit, _ = counters
+    # As many visits since all pages were scheduled as there are pages: they will be again.
+    return np.array([known, now, taken_at, credit, now, known])
+
+
+def upgraded_tables(
+    columns: Mapping[str, NDArray[Any]], version: int, settings: FrontierSettings, counters: Floats
+) -> Tables:
+    """Return the tables of an earlier version's file as they are now, its lists unchanged.
+
+    They have to be checked before `upgrade_beliefs` makes use of them.
+    """
+    tables = Tables(
+        pages=_copied(columns["pages"], PAGE),
+        hosts=_copied(columns["hosts"], HOST),
+        sections=_copied(columns["sections"], SECTION),
+        shared=_copied(columns["shared"], SHARED, empty_tables(settings).shared),
+        heads=columns["heads"],
+        curves=make_curves(),
+    )
+    forget_signals(tables.hosts)
+    there = np.flatnonzero(tables.pages["status"] != ABSENT)
+    keep = np.clip(columns["pages"]["keep"][there].astype(np.float64), 0.0, 1.0)
+    state_evidence(tables.pages, there, keep)
+    if version < OCTAVES_SINCE and counters[0] > 0.0:
+        tables.shared["rate"] = 2.0 ** lowest_octave(counters[0] / settings.budget)
+        # All pages are scheduled again at the next take, as if the price had fallen.
+        tables.shared["highest_price"] = np.inf
+    return tables
+
+
+def upgrade_beliefs(
+    tables: Tables, old: Rows, version: int, prior: Prior | None, settings: FrontierSettings
+) -> None:
+    """Fill in what tables of an earlier version did not have, once they are known to be sound.
+
+    Args:
+        tables: The tables, as `upgraded_tables` returned them.
+        old: Pages as they are in the file.
+        version: Its version.
+        prior: The frontier's own prior, if it has one.
+        settings: Its settings.
+    """
+    there = np.flatnonzero(tables.pages["status"] != ABSENT)
+    np.add.at(tables.hosts["pages"], tables.pages["host"][there], 1)
+    tables.shared["pooling"], tables.shared["half_life"] = settings.pooling, settings.half_life
+    if version >= OCTAVES_SINCE or not there.size:
+        return
+    first = round(float(np.log2(tables.shared["rate"][0])))
+    rows = old[there]
+    before = Prior(rows["prior_shape"], rows["prior_time"])
+    learned = Octaves.of_gamma(first, Prior(rows["shape"], rows["time"]), before, there.size)
+    tables.pages["likelihood"][there] = learned.likelihood
+    differs = learned.likelihood != learned.likelihood[:, :1]
+    tables.pages["counts"][there] = differs.any(1)
+    if prior is None:
+        # What was the prior of pages without one of their own is learned from other pages by now.
+        tables.pages["prior_shape"][tables.pages["prior_shape"] == USUAL_SHAPE] = 0.0
+    weigh_pages(tables, there)
+
+
+def _copied(old: Rows, kind: np.dtype[np.void], usual: Rows | None = None) -> Rows:
+    """Return rows of another kind with the columns that both have."""
+    new = np.zeros(old.size, kind) if usual is None else np.resize(usual, old.shape)
+    if old.ndim != 1:
+        raise ValueError(old.shape)
+    for name in kind.names or ():
+        if name in (old.dtype.names or ()):
+            new[name] = old[name]
+    return new

@@ -1,0 +1,29 @@
+"""The cookie of a browser's session."""
+
+from starlette.datastructures import Headers
+
+COOKIE = "recrawl_session"
+
+
+def cookie_name(headers: Headers) -> str:
+    """Return what the cookie is called: browsers send cookies to all ports of a host alike.
+
+    >>> cookie_name(Headers({"host": "127.0.0.1:8321"})), cookie_name(Headers({"host": "[::1]"}))
+    ('recrawl_session_8321', 'recrawl_session')
+    """
+    port = headers.get("host", "").rpartition("]")[2].partition(":")[2]
+    return f"{COOKIE}_{port}" if port.isascii() and port.isdecimal() else COOKIE
+
+
+def cookie_of(headers: Headers) -> str | None:
+    """Return the session in a request's cookies, whatever others there are.
+
+    >>> cookie_of(Headers({"cookie": "a[]=1; recrawl_session=x; b"}))
+    'x'
+    """
+    wanted = cookie_name(headers)
+    for part in headers.get("cookie", "").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == wanted:
+            return value
+    return None

@@ -1,0 +1,219 @@
+"""What the API takes and returns about pages."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from recrawl.crawler.page_list import ListedPage
+from recrawl.service.bodies import (
+    MAX_PAGES,
+    URL_EXAMPLE,
+    Body,
+    Importance,
+    Url,
+    finite,
+    utc,
+    when,
+)
+from recrawl.service.service import PageDetails
+from recrawl.store.rows import Added, LoggedVisit
+
+
+class PageOut(BaseModel):
+    """A page in a list."""
+
+    url: str = Field(examples=[URL_EXAMPLE])
+    host: str = Field(examples=["example.org"])
+    state: str = Field(description="alive, missing, gone or refused.", examples=["alive"])
+    importance: float = Field(examples=[1.0])
+    change_rate: float | None = Field(description="Changes per day, as believed.", examples=[0.2])
+    visits: int
+    changes: int = Field(description="Visits that found a change.")
+    last_visit: datetime | None = Field(description="When the copy was found to be current.")
+    next_visit: datetime | None = Field(description="When a visit is worth its price.")
+    failures: int = Field(description="Visits in a row that failed.")
+    status: int | None = Field(description="The HTTP status of the last visit; 0 for none.")
+    error: str | None
+
+    @classmethod
+    def of(cls, page: ListedPage) -> "PageOut":
+        """Return a page as the API has it."""
+        return cls(
+            url=page.url,
+            host=page.host,
+            state=page.state.name.lower(),
+            importance=page.importance,
+            change_rate=page.change_rate,
+            visits=page.visits,
+            changes=page.changes,
+            last_visit=when(page.last_visit),
+            next_visit=when(page.next_visit),
+            failures=page.failures,
+            status=page.status,
+            error=page.error,
+        )
+
+
+class PagesOut(BaseModel):
+    """A part of a list of pages."""
+
+    found: int = Field(description="How many pages match.")
+    offset: int
+    pages: list[PageOut]
+
+
+class VisitOut(BaseModel):
+    """A visit to a page."""
+
+    at: datetime
+    outcome: str = Field(examples=["changed"])
+    status: int
+    signal: str | None = Field(description="How a change was told: etag, lastmod or digest.")
+    last_modified: datetime | None
+    bytes: int
+    ms: int
+    requests: int
+    mime: str | None
+    redirect: str | None
+    error: str | None
+    share: float | None = Field(description="The share of the page's own text that differed.")
+
+    @classmethod
+    def of(cls, visit: LoggedVisit) -> "VisitOut":
+        """Return a visit as the API has it."""
+        return cls(
+            at=utc(visit.at),
+            outcome=visit.outcome.name.lower(),
+            status=visit.status,
+            signal=visit.signal,
+            last_modified=when(visit.last_modified),
+            bytes=visit.bytes,
+            ms=visit.ms,
+            requests=visit.requests,
+            mime=visit.mime,
+            redirect=visit.redirect,
+            error=visit.error,
+            share=None if visit.change is None else visit.change.share,
+        )
+
+
+class PageDetailsOut(BaseModel):
+    """One page: what is believed about it, when it is visited next and why, and its visits."""
+
+    url: str = Field(examples=[URL_EXAMPLE])
+    host: str
+    state: str
+    importance: float
+    change_rate: float | None = Field(description="Changes per day, as believed.")
+    change_rate_low: float | None = Field(description="With 95 % probability, at least this.")
+    change_rate_high: float | None = Field(description="With 95 % probability, at most this.")
+    stale: float | None = Field(description="The chance that the copy is stale.")
+    value: float | None = Field(description="What a visit now is worth, importance times days.")
+    price: float | None = Field(description="What a visit must be worth.")
+    next_visit: datetime | None
+    why: str = Field(description="When the page is visited next, and why, in words.")
+    last_visit: datetime | None
+    last_changed: datetime | None
+    digest: str | None = Field(description="Of the copy: BLAKE2b, 16 bytes, as hexadecimal.")
+    etag: str | None
+    last_modified: str | None
+    visits: list[VisitOut] = Field(description="The latest visits, newest first.")
+
+    @classmethod
+    def of(cls, details: PageDetails) -> "PageDetailsOut":
+        """Return a page as the API has it."""
+        found = details.explanation
+        page = found.page
+        return cls(
+            url=page.url,
+            host=page.host,
+            state=page.state.name.lower(),
+            importance=page.importance,
+            change_rate=finite(found.change_rate),
+            change_rate_low=finite(found.low),
+            change_rate_high=finite(found.high),
+            stale=finite(found.stale),
+            value=finite(found.value),
+            price=None if found.price is None else found.price.value,
+            next_visit=when(found.due),
+            why=found.why(),
+            last_visit=when(page.last_visit),
+            last_changed=when(details.changed_at),
+            digest=None if page.body is None else page.body.hex(),
+            etag=page.validators.etag,
+            last_modified=page.validators.last_modified,
+            visits=[VisitOut.of(visit) for visit in details.visits],
+        )
+
+
+class NewPageIn(Body):
+    """A page to keep fresh."""
+
+    url: Url
+    importance: Importance | None = None
+
+
+class NewPagesIn(Body):
+    """Pages to keep fresh."""
+
+    pages: list[NewPageIn] = Field(min_length=1, max_length=MAX_PAGES)
+
+
+class AddedOut(BaseModel):
+    """What became of the pages to add."""
+
+    new: int
+    known: int
+    revived: int = Field(description="Pages that were gone and are to be visited again.")
+    importance: int = Field(description="Known pages whose importance changed.")
+    problems: list[str] = Field(description="Why URLs cannot be crawled; they are not added.")
+
+    @classmethod
+    def of(cls, added: Added, problems: list[str]) -> "AddedOut":
+        """Return what became of pages, as the API has it."""
+        return cls(
+            new=added.new,
+            known=added.known,
+            revived=added.revived,
+            importance=added.importance,
+            problems=problems,
+        )
+
+
+class PagesIn(Body):
+    """Pages to remove."""
+
+    urls: list[Url] = Field(min_length=1, max_length=MAX_PAGES, examples=[[URL_EXAMPLE]])
+
+
+class RemovedOut(BaseModel):
+    """What became of the pages to remove."""
+
+    removed: int = Field(description="Those that were there.")
+
+
+class PageIn(Body):
+    """What to change about a page."""
+
+    importance: Importance
+
+
+class SignalIn(Body):
+    """Evidence that a page has changed."""
+
+    url: Url
+    probability: float = Field(
+        0.9, ge=0.0, le=1.0, description="That it has changed since its last visit.", examples=[0.9]
+    )
+
+
+class SignalsIn(Body):
+    """Evidence that pages have changed."""
+
+    signals: list[SignalIn] = Field(min_length=1, max_length=MAX_PAGES)
+
+
+class SignalsOut(BaseModel):
+    """What became of the evidence."""
+
+    known: int = Field(description="Pages that are kept fresh; the others are not known.")

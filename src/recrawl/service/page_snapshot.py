@@ -1,0 +1,101 @@
+"""All pages at some time, ready to be filtered and sorted: lists of millions come at once."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from recrawl.crawler.explain import Price
+from recrawl.crawler.page_list import (
+    ORDERS,
+    Wanted,
+    last_errors,
+    matching,
+    next_visits,
+    sort_keys,
+)
+from recrawl.kernels.jit import Floats, Ints
+from recrawl.service.url_text import UrlText
+from recrawl.store.listing import PageColumns
+from recrawl.store.sqlite import SqliteStore
+
+
+@final
+@dataclass(frozen=True)
+class Snapshot:
+    """All pages at some time.
+
+    Attributes:
+        columns: Their numbers.
+        urls: Their URLs.
+        errors: Why the last visit failed, by page number.
+        by_url: Their numbers in order of URL.
+        price: What a visit had to be worth; None if that was not known.
+        due: When they are worth a visit, as `next_visits` has it.
+        orders: The rows in each order.
+    """
+
+    columns: PageColumns
+    urls: UrlText
+    errors: dict[int, str]
+    by_url: Ints
+    price: Price | None
+    due: Floats
+    orders: dict[str, Ints] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, store: SqliteStore, price: Price | None, before: "Snapshot | None") -> "Snapshot":
+        """Read all pages, and sort them in every way.
+
+        Args:
+            store: Where they are read.
+            price: What a visit must be worth; None if not known.
+            before: An earlier one, whose URLs need not be read again; None if there was none.
+        """
+        columns = store.page_columns()
+        urls = (UrlText() if before is None else before.urls).of(store, columns.number)
+        errors, by_url = last_errors(store, columns), store.numbers_by_url()
+        made = cls(columns, urls, errors, by_url, price, next_visits(columns, price))
+        made._sort(ORDERS)
+        return made
+
+    def at_price(self, price: Price | None) -> "Snapshot":
+        """Return the same pages with the visits that are due at another price."""
+        orders = {name: rows for name, rows in self.orders.items() if name != "next-visit"}
+        due = next_visits(self.columns, price)
+        made = Snapshot(self.columns, self.urls, self.errors, self.by_url, price, due, orders)
+        made._sort(["next-visit"])
+        return made
+
+    def _sort(self, orders: Iterable[str]) -> None:
+        for order in orders:
+            keys = sort_keys(self.columns, order, self.due, self.errors, self.by_url)
+            if keys is not None:
+                known = np.where(np.isnan(keys), math.inf, keys)
+                self.orders[order] = np.argsort(known, kind="stable").astype(np.int32)
+
+    def select(self, wanted: Wanted, text: str, offset: int, now: int) -> tuple[int, Ints]:
+        """Return how many pages match, and the rows of those that were asked for, in order.
+
+        Args:
+            wanted: Which pages; the limit is how many from the offset on.
+            text: Only pages whose URL contains this; empty for all.
+            offset: How many pages to leave out at the beginning.
+            now: The present, in microseconds.
+        """
+        matches = matching(self.columns, wanted, self.due, self.errors, now)
+        if text:
+            contained = self.urls.contain(text, self.columns.number)
+            matches = contained if matches is None else matches & contained
+        rows = self.orders.get(wanted.order)
+        if rows is None:
+            rows = np.arange(self.columns.number.size, dtype=np.int32)
+        if matches is not None:
+            rows = rows[matches[rows]]
+        found = rows.size
+        if wanted.reverse:
+            rows = rows[::-1]
+        end = found if wanted.limit is None else offset + wanted.limit
+        return found, rows[offset:end].astype(np.int64)

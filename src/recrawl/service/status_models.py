@@ -1,0 +1,137 @@
+"""What the API returns about the whole: status, hosts, sitemaps and health."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from recrawl.records import Outcome
+from recrawl.service.bodies import utc, when
+from recrawl.service.service import ServiceStatus
+from recrawl.store.listing import HostCounts
+from recrawl.store.rows import SitemapFile
+
+
+class HostOut(BaseModel):
+    """A host."""
+
+    host: str = Field(examples=["example.org"])
+    pages: int
+    missing: int
+    gone: int
+    refused: int
+    failing: int
+    delay: float = Field(description="Seconds between two requests.")
+
+    @classmethod
+    def of(cls, host: HostCounts, delay: float) -> "HostOut":
+        """Return a host as the API has it."""
+        return cls(
+            host=host.name,
+            pages=host.pages,
+            missing=host.missing,
+            gone=host.gone,
+            refused=host.refused,
+            failing=host.failing,
+            delay=delay,
+        )
+
+
+class HostsOut(BaseModel):
+    """Hosts, those with the most pages first."""
+
+    found: int
+    hosts: list[HostOut]
+
+
+class SitemapOut(BaseModel):
+    """A sitemap or feed."""
+
+    url: str
+    kind: str | None
+    entries: int
+    last_read: datetime | None
+    next_read: datetime | None
+    failures: int
+    error: str | None = Field(description="Why it could not be read, or not completely.")
+
+    @classmethod
+    def of(cls, sitemap: SitemapFile) -> "SitemapOut":
+        """Return a sitemap as the API has it."""
+        return cls(
+            url=sitemap.url,
+            kind=sitemap.kind,
+            entries=sitemap.pages,
+            last_read=when(sitemap.read_at),
+            next_read=when(sitemap.next_at),
+            failures=sitemap.failures,
+            error=sitemap.error,
+        )
+
+
+class SitemapsOut(BaseModel):
+    """Sitemaps and feeds, those that cannot be read first."""
+
+    sitemaps: list[SitemapOut]
+
+
+class StatusOut(BaseModel):
+    """What there is, what is being done, and whether it keeps up."""
+
+    now: datetime
+    began: datetime = Field(description="When the process began.")
+    crawls: bool = Field(description="Whether the process fetches pages itself.")
+    budget: float = Field(description="Requests per day.")
+    budget_used: float = Field(description="As a share of what the budget allows since it began.")
+    pages: int = Field(description="Pages that are kept fresh.")
+    price: float | None = Field(description="What a visit must be worth, importance times days.")
+    expected_freshness: float | None = Field(
+        description="The share of importance whose copies are believed to be current."
+    )
+    due: int = Field(description="Pages with a copy whose visit is due.")
+    without_copy: int = Field(description="Pages without a copy.")
+    lateness: float = Field(description="Seconds for which they have been due, on average.")
+    latest: float = Field(description="Seconds for which the longest overdue has been due.")
+    missing: int
+    gone: int
+    refused: int
+    failing: int
+    visits: dict[str, int] = Field(description="Visits since it began, by outcome.")
+    visits_last_day: dict[str, int] = Field(description="Visits in 24 hours, by outcome.")
+    requests_last_day: int
+    under_way: int = Field(description="Visits that are under way.")
+
+    @classmethod
+    def of(cls, status: ServiceStatus) -> "StatusOut":
+        """Return the status as the API has it."""
+        up, stats = status.keeping_up, status.stats
+        return cls(
+            now=utc(status.now),
+            began=utc(status.began),
+            crawls=status.crawls,
+            budget=status.budget,
+            budget_used=stats.budget_used,
+            pages=status.pages,
+            price=status.price,
+            expected_freshness=up.expected_freshness,
+            due=up.due,
+            without_copy=up.without_copy,
+            lateness=up.lateness,
+            latest=up.latest,
+            missing=status.trouble.missing,
+            gone=status.trouble.gone,
+            refused=status.trouble.refused,
+            failing=status.trouble.failing,
+            visits={one.name.lower(): stats.outcomes[one] for one in Outcome},
+            visits_last_day={
+                one.name.lower(): count for one, count in status.last_day.outcomes.items()
+            },
+            requests_last_day=status.last_day.requests,
+            under_way=stats.under_way,
+        )
+
+
+class HealthOut(BaseModel):
+    """That the service answers."""
+
+    status: Literal["ok"] = "ok"

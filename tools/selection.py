@@ -1,0 +1,197 @@
+"""Which tests to run for a fault: those that call its function, from a recorded run of them all.
+
+What a run has found is kept in a file, by test file: only tests that have changed run again, or all
+of them if the package has.
+"""
+
+import ast
+import functools
+import hashlib
+import itertools
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tools.faults import ROOT, Mutant
+
+KEPT = ROOT / "build" / "reached.json"
+CHILDREN = ROOT / "tools" / "in_children"
+#: Tests elsewhere that a package's faults must get past as well.
+MORE_TESTS = {
+    "crawler": tuple(f"tests/cli/test_{name}.py" for name in ("settings", "add", "show", "run")),
+    "store": ("tests/cli/test_export.py", "tests/cli/test_remove.py"),
+    "kernels": ("tests/estimation", "tests/allocation"),
+}
+#: Files that run only in processes that do not note anything, and who starts those.
+STARTED_BY = {"src/recrawl/crawler/parse_worker.py": "src/recrawl/crawler/parse_process.py"}
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
+SOME_FAILED = 1
+IMPORT = re.compile(r"^\s*(?:from|import) ([.\w]+)(?: import ([\w, ]+|\())?", re.MULTILINE)
+
+
+@dataclass
+class Reached:
+    """What a test file's tests call: functions as ``path:line``; and the CPU seconds they take."""
+
+    content: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    calls: dict[str, list[str]] = field(default_factory=dict)
+
+
+@functools.cache
+def imports(path: Path) -> frozenset[Path]:
+    """Return the files of the repository that a file imports."""
+    found = set[Path]()
+    for module, names in IMPORT.findall((ROOT / path).read_text()):
+        for name in ("", *names.strip("(").split(", ")):
+            file = Path(*module.split("."), *filter(None, [name.strip()])).with_suffix(".py")
+            found |= {Path(at) / file for at in ("src", "tests") if (ROOT / at / file).is_file()}
+    return frozenset(found)
+
+
+def distance(test: Path, module: Path) -> float:
+    """Return over how many imports a test file reaches a module."""
+    seen, reached, steps = {test}, {test}, 0
+    while reached:
+        if module in reached:
+            return steps
+        reached = {other for path in reached for other in imports(path)} - seen
+        seen |= reached
+        steps += 1
+    return math.inf
+
+
+def files_for(package: str) -> list[Path]:
+    """Return the test files of a package."""
+    folders = [f"tests/{package}", *MORE_TESTS.get(package, ())]
+    return [
+        test.relative_to(ROOT)
+        for folder in folders
+        for test in (sorted((ROOT / folder).rglob("test_*.py")) or [ROOT / folder])
+        if test.exists()
+    ]
+
+
+def near_and_other(mutant: Mutant) -> tuple[list[str], list[str]]:
+    """Return the test files nearest to a fault, those of its module first; and the others."""
+    files = files_for(mutant.package)
+    own = f"test_{mutant.path.name}"
+    far = {file: distance(file, mutant.path) for file in files}
+    size = {file: (ROOT / file).stat().st_size for file in files}
+    files.sort(key=lambda file: (file.name != own, far[file], size[file]))
+    nearest = min(far.values(), default=0)
+    near = [str(file) for file in files if file.name == own or far[file] <= nearest]
+    return [str(mutant.path), *near], [str(file) for file in files if str(file) not in near]
+
+
+def recorded(packages: Iterable[str]) -> dict[str, Reached]:
+    """Return what the tests of packages call, by test file; run those not known yet."""
+    sources = {path for package in packages for path in sorted_sources(package)}
+    wanted = {*(str(path) for package in packages for path in files_for(package)), *sources}
+    code = _digest(*sorted(ROOT.glob("src/recrawl/**/*.py")))
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    known = {
+        name: Reached(**found)
+        for name, found in (kept["files"] if kept.get("code") == code else {}).items()
+    }
+    unknown = [
+        name
+        for name in sorted(wanted)
+        if name not in known or known[name].content != _digest(ROOT / name)
+    ]
+    # Folder by folder, so that a run that is interrupted does not begin anew.
+    for folder, files in itertools.groupby(unknown, lambda name: Path(name).parent):
+        print(f"Recording which functions the tests in {folder} call", flush=True)
+        known |= _record(list(files))
+        found = {name: vars(one) for name, one in known.items()}
+        KEPT.parent.mkdir(exist_ok=True)
+        KEPT.write_text(json.dumps({"code": code, "files": found}))
+    return {name: known[name] for name in wanted}
+
+
+def sorted_sources(package: str) -> list[str]:
+    """Return the files of a package, whose doctests are tests."""
+    return [
+        str(path.relative_to(ROOT)) for path in sorted(ROOT.glob(f"src/recrawl/{package}/**/*.py"))
+    ]
+
+
+def _digest(*paths: Path) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+def _record(files: list[str]) -> dict[str, Reached]:
+    known = {name: Reached(_digest(ROOT / name)) for name in files}
+    with tempfile.NamedTemporaryFile() as notes:
+        path = os.pathsep.join(map(str, (ROOT, CHILDREN, ROOT / "src")))
+        run = subprocess.run(
+            [*PYTEST, "-p", "tools.pytest_reaching", *files],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": path, "RECRAWL_REACHING": notes.name},
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        lines = Path(notes.name).read_text().splitlines()
+    if run.returncode not in {0, SOME_FAILED}:
+        raise RuntimeError(f"pytest ended with {run.returncode}: {' '.join(files)}")
+    calls, uses = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for kind, who, what in (line.split("\t") for line in lines):
+        if kind == "takes":
+            known[who.partition("::")[0]].seconds[who] = float(what.split()[0])
+        else:
+            (calls if kind == "calls" else uses)[who].add(what)
+    for file in files:
+        for test in known[file].seconds:
+            own = set().union(calls[test], *(calls[fixture] for fixture in uses[test]))
+            known[file].calls[test] = sorted(own)
+    return known
+
+
+def tests_calling(mutant: Mutant, reached: dict[str, Reached]) -> list[str]:
+    """Return the tests that call what a fault is in; those of files that are done soonest first."""
+    is_called = set(_functions(mutant))
+    found = [
+        [test for test, calls in file.calls.items() if not is_called.isdisjoint(calls)]
+        for file in reached.values()
+    ]
+    seconds = {test: time for file in reached.values() for test, time in file.seconds.items()}
+    found.sort(key=lambda tests: sum(seconds[test] for test in tests))
+    return [test for tests in found for test in tests]
+
+
+def _functions(mutant: Mutant) -> Iterator[str]:
+    """Return the function around a fault; all of the file and its importers if there is none."""
+    path = Path(STARTED_BY.get(str(mutant.path), mutant.path))
+    own = [
+        node
+        for node in ast.walk(ast.parse((ROOT / path).read_bytes()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and path == mutant.path
+        and _first_line(node) <= mutant.line <= (node.end_lineno or 0)
+    ]
+    if own:
+        # The innermost is the last to begin.
+        yield f"{path}:{max(map(_first_line, own))}"
+        return
+    for file in (path, *(p for p in _sources() if mutant.path in imports(p))):
+        for node in ast.walk(ast.parse((ROOT / file).read_bytes())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{file}:{_first_line(node)}"
+
+
+@functools.cache
+def _sources() -> tuple[Path, ...]:
+    return tuple(path.relative_to(ROOT) for path in sorted(ROOT.glob("src/recrawl/**/*.py")))
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the line that a function begins in, as its code object has it."""
+    return min(node.lineno, *(one.lineno for one in node.decorator_list), node.lineno)
