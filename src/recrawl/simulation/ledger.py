@@ -66,6 +66,8 @@ class Ledger:
         """
         world = self._world
         changed = np.empty(page.size, np.bool_)
+        if not page.size:
+            return changed
         wrong = _visit(
             self._columns, world.starts, world.change, world.importance, world.days / SLICES,
             page, now, len(self._ticks), changed,

@@ -5,11 +5,12 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from recrawl.kernels.jit import Bools, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import SECONDS_A_DAY
 from recrawl.simulation.policy import PageSet, Run
 
 MINUTES_PER_DAY = SECONDS_A_DAY / 60.0
+NO_PAGES = np.empty(0, np.int64)
 
 
 @final
@@ -51,14 +52,16 @@ class _NutchRun:
     def __init__(self, rule: Nutch, pages: int) -> None:
         self._rule = rule
         self._interval = np.full(pages, rule.first)
-        self._due = self._interval.copy()
+        self._queue = _Queue(self._interval.copy())
         self._modified = np.zeros(pages)
 
     def take(self, now: float, limit: int) -> Ints:
         del limit
-        return np.flatnonzero(self._due <= now)
+        return self._queue.take(now)
 
     def report(self, page: Ints, now: float, changed: Bools) -> None:
+        if not page.size:
+            return
         rule = self._rule
         self._modified[page[changed]] = now
         since = now - self._modified[page]
@@ -67,7 +70,7 @@ class _NutchRun:
         forward = rule.sync * since
         forward[forward > rule.longest] = 0.0
         self._interval[page] = interval
-        self._due[page] = now + interval - forward
+        self._queue.put(page, now + interval - forward)
 
 
 @final
@@ -109,15 +112,34 @@ class _StormCrawlerRun:
     def __init__(self, rule: StormCrawler, pages: int) -> None:
         self._rule = rule
         self._minutes = np.full(pages, rule.first)
-        self._due = self._minutes / MINUTES_PER_DAY
+        self._queue = _Queue(self._minutes / MINUTES_PER_DAY)
 
     def take(self, now: float, limit: int) -> Ints:
         del limit
-        return np.flatnonzero(self._due <= now)
+        return self._queue.take(now)
 
     def report(self, page: Ints, now: float, changed: Bools) -> None:
+        if not page.size:
+            return
         rule, minutes = self._rule, self._minutes[page]
         shorter = (1.0 - rule.decrease) * minutes + rule.decrease * rule.shortest
         longer = np.minimum((1.0 + rule.increase) * minutes, rule.longest)
         self._minutes[page] = np.floor(np.where(changed, shorter, longer))
-        self._due[page] = now + self._minutes[page] / MINUTES_PER_DAY
+        self._queue.put(page, now + self._minutes[page] / MINUTES_PER_DAY)
+
+
+class _Queue:
+    """When each page is due. At most ticks none is, and these must cost next to nothing."""
+
+    def __init__(self, due: Floats) -> None:
+        self._due = due
+        self._first = float(due.min(initial=np.inf))
+
+    def take(self, now: float) -> Ints:
+        """Return the pages that are due."""
+        return np.flatnonzero(self._due <= now) if self._first <= now else NO_PAGES
+
+    def put(self, page: Ints, due: Floats) -> None:
+        """Set when pages are due next."""
+        self._due[page] = due
+        self._first = float(self._due.min())
