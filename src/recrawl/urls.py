@@ -13,9 +13,12 @@ from recrawl.hosts import BREAKS, DEFAULT_PORTS, normal_host
 MAX_CHARACTERS = 4_096
 
 _MAX_SHOWN = 100
-#: A plain name, which cannot be taken for an IP address, and a path with nothing to escape.
-_PLAIN = re.compile(r"https?://((?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62})/[A-Za-z0-9/_.~-]*")
-_MAX_PLAIN_HOST = 253
+#: A plain name, which cannot be taken for an IP address, and a path with nothing to escape or to
+#: leave out. Such a URL is canonical; most are, and need not be taken apart.
+_PLAIN = re.compile(
+    r"https?://(?=[^/]{1,253}/)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}"
+    r"(?:/(?!\.)[A-Za-z0-9_.~-]*)+"
+)
 _START = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?\\]*)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -37,20 +40,9 @@ def canonical(url: str) -> str:
     >>> canonical("http://0x7f.1/")
     'http://127.0.0.1/'
     """
-    if _is_plain(url):
+    if _PLAIN.fullmatch(url) and len(url) <= MAX_CHARACTERS:
         return url
     return _checked_length(url, canonicalize_url(_with_normal_host(url)))
-
-
-def _is_plain(url: str) -> bool:
-    """Whether a URL is canonical for sure; most are, and need not be taken apart."""
-    start = _PLAIN.fullmatch(url)
-    return (
-        start is not None
-        and len(start[1]) <= _MAX_PLAIN_HOST
-        and len(url) <= MAX_CHARACTERS
-        and "/." not in url
-    )
 
 
 def redirected(url: str, location: str) -> str:

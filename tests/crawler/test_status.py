@@ -1,8 +1,10 @@
 """The status of a crawl, from a real store."""
 
+import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from recrawl.crawler.explain import Price
 from recrawl.crawler.status import Status, read_status
 from recrawl.records import Outcome
 from recrawl.store.locking import runner_of
+from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
 NOW = 20_000 * DAY + HOUR // 2
@@ -112,3 +115,32 @@ def test_a_run_that_was_killed_is_none(tmp_path: Path) -> None:
     assert runner_of(path) is None
     with SqliteStore.open(path) as store, store.lock():
         assert runner_of(path) == os.getpid()
+
+
+def test_of_very_many_pages_some_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts stay exact; freshness is that of the pages read, here all of them."""
+    fill(tmp_path / "s.db", NOW)
+    exact = status_of(tmp_path / "s.db")
+    monkeypatch.setattr("recrawl.crawler.status.MAX_READ", 4)
+    found = status_of(tmp_path / "s.db")
+    assert (exact.sampled, found.sampled) == (None, 4)
+    assert found.expected_freshness == pytest.approx(exact.expected_freshness)
+    assert found.due == []
+    assert [replace(host, expected_freshness=0.0) for host in found.hosts] == [
+        replace(host, expected_freshness=0.0) for host in exact.hosts
+    ]
+    assert all(math.isnan(host.expected_freshness) for host in found.hosts)
+
+
+def test_a_sample_is_like_the_whole(tmp_path: Path) -> None:
+    with SqliteStore.open(tmp_path / "s.db", create=True) as store:
+        url = "http://a.example/{}".format
+        pages = [NewPage(url(n), "a.example", float(n % 7)) for n in range(5_000)]
+        store.add(pages, at=0)
+        store.remove([url(n) for n in range(0, 5_000, 10)])
+        sample, whole = store.outlook(500), store.outlook()
+    # A tenth of the numbers is of pages that were removed.
+    assert abs(sample.number.size - 450) < 4 * (500 * 0.1 * 0.9) ** 0.5
+    assert set(sample.number.tolist()) <= set(whole.number.tolist())
+    error = whole.importance.std() / sample.number.size**0.5
+    assert abs(sample.importance.mean() - whole.importance.mean()) < 4 * error

@@ -7,6 +7,7 @@ import pytest
 from store.made_up import HOUR, NOON, address, failed, found, gone, new_pages, refused
 
 from recrawl.records import DISALLOWED, Outcome, RobotsText, State
+from recrawl.store.listing import HostCounts
 from recrawl.store.rows import Added, Trouble
 from recrawl.store.sqlite import SqliteStore
 
@@ -42,11 +43,11 @@ def test_pages_that_are_not_well_are_counted(store: SqliteStore) -> None:
     store.record([refused(pages[1], NOON, FORBIDDEN), gone(pages[2], NOON), failed(pages[4], NOON)])
     assert store.trouble() == Trouble(missing=0, gone=1, refused=3, failing=1)
     assert store.reasons(5) == [(DISALLOWED, 2), (FORBIDDEN, 1)]
-    assert store.resting() == {
-        "host0.example": (0, 2),
-        "host1.example": (0, 1),
-        "host2.example": (1, 0),
-    }
+    assert store.host_counts() == [
+        HostCounts("host0.example", 3, missing=0, gone=0, refused=2, failing=0, unvisited=1),
+        HostCounts("host1.example", 2, missing=0, gone=0, refused=1, failing=1, unvisited=1),
+        HostCounts("host2.example", 2, missing=0, gone=1, refused=0, failing=0, unvisited=1),
+    ]
 
 
 def test_pages_are_woken_when_their_time_has_come(store: SqliteStore) -> None:

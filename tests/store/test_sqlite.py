@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from recrawl.errors import StoreError
 from recrawl.records import Outcome, Page, RobotsText, Visit
 from recrawl.store import database
 from recrawl.store.queries import migrations, queries, read_queries
+from recrawl.store.rows import Added
 from recrawl.store.sqlite import SqliteStore
 
 SOURCE = Path(database.__file__).parent
@@ -135,6 +137,80 @@ def test_an_older_store_is_migrated_without_loss(tmp_path: Path, version: int) -
         assert store.page(address(1)) == Page(0, address(1), "host1.example", 2.0)
         store.record([_first(store.pages([0])[0])])
         assert store.check() == []
+
+
+def test_pages_keep_all_they_have_where_their_table_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "recrawl.db"
+    names = (
+        "number, url, host, importance, depth, source, added_at, state, last_visit, etag, "
+        "last_modified, fingerprint_kind, fingerprint, ignored, body, visits, changes, streak, "
+        "not_modified, failures, shape, time, missing_since, retry_at, reason, suspects, "
+        "feed_state, octaves"
+    )
+    first = (
+        "0, 'https://a.example/', 1, 2.5, 3, 'link', 4, 1, 5, 'e', 'm', 'text', x'06', x'07', "
+        "x'08', 9, 10, 11, 12, 13, 14.5, 15.5, 16, 17, 'why', x'18', 1, x'19'"
+    )
+    _run(
+        path,
+        *(command for script in migrations()[:13] for command in script),
+        "INSERT INTO hosts (number, name) VALUES (1, 'a.example'), (2, 'b.example')",
+        "INSERT INTO bodies VALUES (x'08', 1, 1, x'00')",
+        f"INSERT INTO pages ({names}) VALUES ({first})",
+        "INSERT INTO pages (number, url, host, importance, depth, source, added_at)"
+        " VALUES (2, 'https://a.example/2', 1, 1.0, 0, 'user', 0)",
+        "INSERT INTO copies VALUES (0, 'https://a.example/', 200, 5, x'', 0)",
+        "INSERT INTO visits (page, at, outcome, status, bytes, ms, requests, truncated)"
+        " VALUES (0, 5, 0, 200, 1, 1, 1, 0)",
+        "UPDATE counters SET value = 3",
+    )
+    before = _rows(path, f"SELECT {names} FROM pages ORDER BY number")
+    SqliteStore.open(path).close()
+    assert _rows(path, f"SELECT {names} FROM pages ORDER BY number") == before
+    assert _rows(path, "SELECT * FROM host_pages") == [(1, 2, 1)]
+    assert _rows(path, "SELECT page FROM copies UNION ALL SELECT page FROM visits") == [(0,), (0,)]
+    assert _rows(path, "PRAGMA foreign_key_check") == []
+    with SqliteStore.open(path) as store:
+        # References hold as before.
+        with pytest.raises(StoreError, match="cannot be used"):
+            store._database.execute("remove_pages", "[0]")
+        with pytest.raises(StoreError, match="cannot be used"):
+            store._database.execute("add_page", 9, "https://a.example/2", 1, 1.0, 0, "user", 0)
+
+
+def _rows(path: Path, query: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def test_very_many_pages_are_added_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index of URLs is then built anew, and must be as it was."""
+    with SqliteStore.open(":memory:") as few, SqliteStore.open(":memory:") as many:
+        few.add(new_pages(9), at=1)
+        monkeypatch.setattr("recrawl.store.editing.MANY", 4)
+        assert many.add(new_pages(4), at=1).new == 4
+        assert many.add(new_pages(9), at=1) == Added(new=5, known=4, revived=0)
+        assert many.pages(range(9)) == few.pages(range(9))
+        assert many.page(address(7)) == few.page(address(7))
+        assert many.host_counts() == few.host_counts()
+        assert many.changes_since(0).added == few.changes_since(0).added
+        assert many.check() == []
+
+
+def test_a_host_whose_pages_are_counted_wrongly_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "recrawl.db"
+    with SqliteStore.open(path, create=True) as store:
+        store.add(new_pages(3), at=1)
+        store.record([_first(store.pages([0])[0])])
+        store.remove([address(2)])
+        assert store.check() == []
+    _run(path, "UPDATE host_pages SET unvisited = unvisited + 1 WHERE host = 1")
+    with SqliteStore.open(path) as store:
+        (problem,) = store.check()
+    assert problem == "1 pages of host0.example are counted but 1 are stored, or visits differ"
 
 
 def test_each_migration_makes_the_version_of_its_number() -> None:

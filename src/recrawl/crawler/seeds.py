@@ -1,10 +1,12 @@
 """Pages named by people: on the command line, or in a file."""
 
 import csv
+import gc
 import io
 import math
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import TextIO
 
@@ -87,10 +89,23 @@ def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -
     with opened(path, InputError) as source:
         text = io.TextIOWrapper(source.stream, "utf-8-sig", errors="surrogateescape", newline="")
         try:
-            return list(_pages(source, text, progress or no_progress))
+            with _no_collecting():
+                return list(_pages(source, text, progress or no_progress))
         finally:
             # Standard input is not ours to close.
             text.detach()
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Make millions of records without looking for garbage among them again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _pages(source: Source, text: TextIO, progress: Progress) -> Iterator[NewPage]:
@@ -102,10 +117,11 @@ def _pages(source: Source, text: TextIO, progress: Progress) -> Iterator[NewPage
     rows = _table_rows(source, lines) if is_table else _line_rows(source, lines)
     for count, (row, url, importance) in enumerate(rows):
         try:
-            yield named_page(url, importance)
+            address = canonical(url)
         except AddressError as error:
             column = URL if is_table else None
             raise source.error(str(error), row=row, column=column) from None
+        yield NewPage(address, host_in(address), importance)
         if count % PROGRESS_ROWS == 0:
             progress(source.bytes_read, source.size)
 
@@ -122,7 +138,8 @@ def _line_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str,
         if COMMENT in url:
             url = "" if url.startswith(COMMENT) else url.partition(f" {COMMENT}")[0].rstrip()
         if url:
-            _check_length(source, line, row)
+            if len(line) >= MAX_CHARACTERS:
+                raise source.error("the row is longer than 1 MB", row=row)
             yield row, url, None
 
 
@@ -168,8 +185,3 @@ def _importance(source: Source, row: int, cells: list[str], index: int | None) -
     except ValueError:
         problem = f"{quoted(cells[index])} is not a number from 0 up"
         raise source.error(problem, row=row, column=IMPORTANCE) from None
-
-
-def _check_length(source: Source, line: str, row: int) -> None:
-    if len(line) >= MAX_CHARACTERS:
-        raise source.error("the row is longer than 1 MB", row=row)

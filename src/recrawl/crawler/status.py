@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from recrawl.estimation.belief import staleness
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import due_after, value_of_belief
+from recrawl.store.listing import HostCounts
 from recrawl.store.locking import runner_of
 from recrawl.store.rows import Outlook, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore
@@ -23,6 +24,12 @@ from recrawl.store.sqlite import SqliteStore
 SHOWN = 10
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
+#: More pages than this are not all read, which takes more than a second, but so many of them. The
+#: freshness of these is at most .7 % from that of all pages in 19 of 20 cases, if pages are equally
+#: important. Of a host, so many have to be among them.
+MAX_READ = 200_000
+SAMPLED = 20_000
+MIN_SAMPLED = 100
 #: What SQLite keeps beside the file, to be counted with it.
 SUFFIXES = ("", "-wal")
 
@@ -60,7 +67,7 @@ class HostPages:
         gone: Pages that are gone.
         refused: Pages that are refused.
         expected_freshness: The share of their importance whose copies are believed to be current;
-            NaN where they have none.
+            NaN where they have none, or too few of them were read.
     """
 
     name: str
@@ -86,10 +93,13 @@ class Status:
         ever: What was spent since the store was made.
         expected_freshness: The share of importance whose copies are believed to be current; None
             without a copy.
+        sampled: How many pages that is estimated from, where there are too many to read them all
+            at once; None if from all.
         trouble: How many pages are not well.
         reasons: Why pages are refused, and how many for each reason, the most frequent first.
         price: What a visit must be worth; None before the first run has found out.
-        due: The next pages; without a price only those without a copy.
+        due: The next pages; without a price only those without a copy. None where freshness is
+            estimated: of so many pages there are several each second.
         hosts: The hosts with the most pages.
         other_hosts: How many more hosts there are.
         sitemaps: Sitemaps and feeds, those that cannot be read first.
@@ -103,6 +113,7 @@ class Status:
     last_day: Spending
     ever: Spending
     expected_freshness: float | None
+    sampled: int | None
     trouble: Trouble
     reasons: list[tuple[str, int]]
     price: Price | None
@@ -125,7 +136,9 @@ def read_status(
         budget: Requests per day to measure by, if there was no run yet.
         now: The present, in microseconds.
     """
-    fleet = store.outlook()
+    totals, counts = store.totals(), store.host_counts()
+    is_sample = totals.pages > MAX_READ
+    fleet = store.outlook(SAMPLED if is_sample else None)
     stale = stale_chances(fleet, now)
     runner = runner_of(path)
     price = price_of(store, is_now=runner is not None)
@@ -135,16 +148,17 @@ def read_status(
     return Status(
         now=now,
         budget=budget if ran_with is None else float(ran_with),
-        totals=store.totals(),
+        totals=totals,
         last_day=store.spent(now - DAY + HOUR),
         ever=store.spent(0),
         expected_freshness=fresh / weight if weight > 0.0 and fresh > 0.0 else None,
+        sampled=fleet.number.size if is_sample else None,
         trouble=store.trouble(),
         reasons=store.reasons(SHOWN),
         price=price,
-        due=next_due(store, fleet, stale, price, now),
-        hosts=largest_hosts(fleet, stale, store.resting()),
-        other_hosts=max(len(fleet.hosts) - SHOWN, 0),
+        due=[] if is_sample else next_due(store, fleet, stale, price, now),
+        hosts=largest_hosts(counts, fleet, stale, is_sample=is_sample),
+        other_hosts=max(sum(_visited(host) > 0 for host in counts) - SHOWN, 0),
         sitemaps=store.sitemaps(),
         size=size_of(path),
         runner=runner,
@@ -159,37 +173,45 @@ def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
 
 
 def largest_hosts(
-    fleet: Outlook, stale: Floats, resting: Mapping[str, tuple[int, int]]
+    counts: Sequence[HostCounts], fleet: Outlook, stale: Floats, *, is_sample: bool
 ) -> list[HostPages]:
     """Return the hosts with the most pages, then those whose pages are all gone or refused.
 
     Args:
-        fleet: The pages that are visited.
+        counts: How many pages each host has.
+        fleet: The pages that are visited, or a sample of them.
         stale: The chance that each is stale.
-        resting: By host, how many pages are gone, and how many are refused.
+        is_sample: Whether it is a sample; of some hosts it has too few pages.
     """
-    hosts = len(fleet.hosts)
-    pages = np.bincount(fleet.host, minlength=hosts)
-    without = np.bincount(fleet.host, fleet.last_visit == NO_TIME, hosts)
-    failing = np.bincount(fleet.host, fleet.failures > 0, hosts)
+    hosts, number = len(fleet.hosts), {name: host for host, name in enumerate(fleet.hosts)}
+    read = np.bincount(fleet.host, minlength=hosts)
     weight = np.bincount(fleet.host, fleet.importance, hosts)
     fresh = np.bincount(fleet.host, fleet.importance * (1.0 - stale), hosts)
-    found = [
-        HostPages(
-            fleet.hosts[host],
-            int(pages[host]),
-            int(without[host]),
-            int(failing[host]),
-            *resting.get(fleet.hosts[host], (0, 0)),
-            float(fresh[host] / weight[host]) if fresh[host] > 0.0 else float("nan"),
+    order = sorted(counts, key=lambda one: (-_visited(one), -one.pages))
+    found = []
+    for one in order[:SHOWN]:
+        host = number.get(one.name)
+        is_known = host is not None and fresh[host] > 0.0
+        if is_sample and is_known:
+            is_known = read[host] >= MIN_SAMPLED
+        share = float(fresh[host] / weight[host]) if is_known else math.nan
+        found.append(
+            HostPages(
+                one.name,
+                _visited(one),
+                one.unvisited,
+                one.failing,
+                one.gone,
+                one.refused,
+                share,
+            )
         )
-        for host in np.argsort(-pages, kind="stable")[:SHOWN].tolist()
-    ]
-    visited = set(fleet.hosts)
-    others = [(name, counts) for name, counts in resting.items() if name not in visited]
-    others.sort(key=lambda item: -sum(item[1]))
-    found += [HostPages(name, 0, 0, 0, *counts, float("nan")) for name, counts in others]
-    return found[:SHOWN]
+    return found
+
+
+def _visited(host: HostCounts) -> int:
+    """Return how many pages of a host are kept fresh."""
+    return host.pages - host.gone - host.refused
 
 
 def stale_chances(fleet: Outlook, now: int) -> Floats:

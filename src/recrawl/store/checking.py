@@ -48,5 +48,7 @@ def _counters(database: Database) -> Iterator[str]:
         yield f"in hour {hour} since 1970, {counted} visits are counted but {logged} are logged"
     for counted, stored in database.rows("wrong_stock"):
         yield f"{counted} bodies are counted but {stored} are stored, or their sizes differ"
+    for host, counted, stored in database.rows("wrong_host_counts"):
+        yield f"{counted} pages of {host} are counted but {stored} are stored, or visits differ"
     for (number,) in database.rows("numbers_ahead"):
         yield f"the number of page {number} could be assigned again"

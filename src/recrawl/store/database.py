@@ -16,7 +16,7 @@ BUSY_TIMEOUT_SECONDS = 5.0
 APPLICATION = int.from_bytes(b"rcrl", "big")
 
 #: Statements that configure every new connection.
-PRAGMAS = ("use_wal", "sync_fully", "widen_cache", "checkpoint_rarely", "enforce_references")
+PRAGMAS = ("use_wal", "sync_fully", "widen_cache", "checkpoint_rarely")
 
 DAMAGED = "the store is damaged; restore the file from a backup"
 
@@ -68,7 +68,10 @@ class Database:
                 _recognise(connection, path, create=create)
                 for pragma in PRAGMAS:
                     connection.execute(statement(pragma))
+                # A migration may write a table anew that others refer to.
+                connection.execute(statement("ignore_references"))
                 _migrate(connection)
+                connection.execute(statement("enforce_references"))
             except BaseException:
                 connection.close()
                 raise

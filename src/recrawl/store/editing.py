@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -19,6 +20,9 @@ from recrawl.urls import matches
 EDITS_PER_BATCH = 10_000
 #: URLs looked up in one go.
 TEXTS_PER_BATCH = 10_000
+#: So many new pages, if they are at least as many as the old ones, have the index of URLs built
+#: anew, which takes less time than to find the place of each.
+MANY = 100_000
 #: The source of pages that users add.
 USER = "user"
 
@@ -58,22 +62,36 @@ def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
 
 def _merged(pages: Iterable[NewPage]) -> tuple[int, dict[str, NewPage]]:
     """Return how many pages there are, and each once: the last importance, the smallest depth."""
-    count, merged = 0, dict[str, NewPage]()
-    for count, page in enumerate(pages, 1):  # noqa: B007 - counted
-        for given in (page.importance, page.initial_importance):
-            if given is not None and not 0 <= given < math.inf:
-                problem = f"the importance of {page.url} is {given}, not a number from 0 up"
-                raise ArgumentError(f"pages: {problem}")
-        first = merged.setdefault(page.url, page)
-        if first is not page:
-            importance = first.importance if page.importance is None else page.importance
-            depth = min(first.depth, page.depth)
-            merged[page.url] = first._replace(importance=importance, depth=depth)
-    return count, merged
+    given = list(pages)
+    for page in given:
+        if page.importance is not None or page.initial_importance is not None:
+            _check_importance(page)
+    merged = {page.url: page for page in given}
+    if len(merged) < len(given):
+        merged = dict[str, NewPage]()
+        for page in given:
+            first = merged.setdefault(page.url, page)
+            if first is not page:
+                merged[page.url] = _merge(first, page)
+    return len(given), merged
+
+
+def _check_importance(page: NewPage) -> None:
+    for given in (page.importance, page.initial_importance):
+        if given is not None and not 0 <= given < math.inf:
+            problem = f"the importance of {page.url} is {given}, not a number from 0 up"
+            raise ArgumentError(f"pages: {problem}")
+
+
+def _merge(first: NewPage, again: NewPage) -> NewPage:
+    importance = first.importance if again.importance is None else again.importance
+    return first._replace(importance=importance, depth=min(first.depth, again.depth))
 
 
 def _leave_out_removed(database: Database, wanted: dict[str, NewPage]) -> int:
     """Let removed pages come back that a user adds; leave out the others, and count them."""
+    if not database.rows("any_removed")[0][0]:
+        return 0
     named = [url for url, page in wanted.items() if page.source == USER]
     for some in _in_batches(named):
         database.execute("forget_removed", some)
@@ -97,6 +115,8 @@ class _KnownPage(NamedTuple):
 
 def _known(database: Database, wanted: dict[str, NewPage]) -> dict[str, _KnownPage]:
     """Find the pages that are there already."""
+    if not database.rows("any_pages")[0][0]:
+        return {}
     return {
         url: _KnownPage(*found)
         for some in _in_batches(list(wanted))
@@ -132,6 +152,10 @@ def _add_new(database: Database, new: list[NewPage], at: int) -> None:
     """Number and add pages in the order in which they are listed."""
     hosts = _host_numbers(database, list(dict.fromkeys(page.host for page in new)))
     (first,) = database.rows("next_page")[0]
+    # They are known to be new, so that the index is not needed to find that out.
+    rebuild = len(new) >= MANY and len(new) >= first
+    if rebuild:
+        database.execute("drop_url_index")
     database.execute_many(
         "add_page",
         (
@@ -147,6 +171,10 @@ def _add_new(database: Database, new: list[NewPage], at: int) -> None:
             for number, page in enumerate(new, first)
         ),
     )
+    if rebuild:
+        database.execute("build_url_index")
+    counts = Counter(page.host for page in new)
+    database.execute_many("count_added", [(hosts[name], count) for name, count in counts.items()])
     database.execute("log_added", added=Edit.ADDED)
     database.execute("advance_next_page", len(new))
 

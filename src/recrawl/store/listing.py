@@ -102,7 +102,8 @@ class HostCounts(NamedTuple):
         missing: Those that were not found at the last visit.
         gone: Those that are gone.
         refused: Those that are refused.
-        failing: Those whose last visit failed.
+        failing: Those that are to be visited and whose last visit failed.
+        unvisited: Those that are to be visited and never were.
     """
 
     name: str
@@ -111,6 +112,7 @@ class HostCounts(NamedTuple):
     gone: int
     refused: int
     failing: int
+    unvisited: int
 
 
 def host_counts(database: Database) -> list[HostCounts]:

@@ -266,9 +266,6 @@ class Store(Protocol):
     def trouble(self) -> Trouble:
         """Return how many pages are not well."""
 
-    def resting(self) -> dict[str, tuple[int, int]]:
-        """Return by host how many pages are gone and refused."""
-
     def reasons(self, limit: int) -> list[tuple[str, int]]:
         """Return why pages are refused."""
 

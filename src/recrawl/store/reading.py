@@ -1,5 +1,6 @@
 """Large reads: all pages as columns, and the log and the copies in batches."""
 
+import json
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -27,6 +28,7 @@ from recrawl.store.rows import Copy, LoggedVisit, Observed, Outlook, PageTable
 
 #: Rows turned into columns in one go.
 ROWS_PER_BATCH = 20_000
+GOLDEN_RATIO = (5.0**0.5 - 1.0) / 2.0
 #: Copies listed in one go; their bodies are read one by one.
 COPIES_PER_BATCH = 500
 
@@ -71,12 +73,16 @@ def fleet(database: Database) -> PageTable:
     )
 
 
-def outlook(database: Database) -> Outlook:
-    """Read how fresh every page to visit is; see `SqliteStore.outlook`."""
+def outlook(database: Database, sample: int | None) -> Outlook:
+    """Read how fresh pages to visit are; see `SqliteStore.outlook`."""
     with database.transaction("begin_read"):
-        values = {"no_time": NO_TIME, "gone": State.GONE, "refused": State.REFUSED}
+        values: dict[str, Any] = {"no_time": NO_TIME}
+        values |= {"gone": State.GONE, "refused": State.REFUSED}
+        if sample is not None:
+            (numbered,) = database.rows("next_page")[0]
+            values["pages"] = json.dumps(_spread(sample, numbered))
         number, host, importance, shape, time, last_visit, failures = numbers(
-            database, "outlook", values, 7
+            database, "outlook" if sample is None else "outlook_of", values, 7
         )
         names: dict[int, str] = dict(database.rows("hosts"))
     known, codes = np.unique(host.astype(np.int64), return_inverse=True)
@@ -90,6 +96,18 @@ def outlook(database: Database) -> Outlook:
         last_visit=last_visit.astype(np.int64),
         failures=failures.astype(np.int64),
     )
+
+
+def _spread(count: int, below: int) -> list[int]:
+    """Return page numbers, one from each of as many ranges of equal length.
+
+    Where in its range each is follows the golden ratio: a list of pages may repeat itself.
+
+    >>> _spread(4, 40)
+    [0, 16, 22, 38]
+    """
+    each = np.arange(min(count, below))
+    return ((each + each * GOLDEN_RATIO % 1.0) * (below / max(each.size, 1))).astype(int).tolist()
 
 
 def numbers(database: Database, name: str, values: dict[str, Any], columns: int) -> Floats:

@@ -227,9 +227,13 @@ class SqliteStore:
         """Return every page that is neither `State.GONE` nor `State.REFUSED`, as columns."""
         return reading.fleet(self._database)
 
-    def outlook(self) -> Outlook:
-        """Return how fresh every page is that `fleet` returns, and no more of it."""
-        return reading.outlook(self._database)
+    def outlook(self, sample: int | None = None) -> Outlook:
+        """Return how fresh every page is that `fleet` returns, and no more of it.
+
+        Args:
+            sample: Return about so many pages instead, evenly spread.
+        """
+        return reading.outlook(self._database, sample)
 
     def page_columns(self) -> listing.PageColumns:
         """Return the numbers of every page, those that are gone included, to filter and sort."""
@@ -375,10 +379,6 @@ class SqliteStore:
     def trouble(self) -> Trouble:
         """Return how many pages are not well, without reading the others."""
         return Trouble(*self._database.rows("count_trouble")[0])
-
-    def resting(self) -> dict[str, tuple[int, int]]:
-        """Return by host how many of its pages are gone, and how many are refused."""
-        return {host: (gone, no) for host, gone, no in self._database.rows("count_resting")}
 
     def reasons(self, limit: int) -> list[tuple[str, int]]:
         """Return why pages are refused, and how many for each reason, the most frequent first."""

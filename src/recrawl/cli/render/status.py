@@ -25,6 +25,9 @@ def print_status(status: Status, path: str) -> None:
     if status.due:
         say()
         show(due_table(status))
+    elif status.sampled is not None:
+        say()
+        say("`recrawl pages --due 1h --sort next-visit` lists the next pages.")
     if status.hosts:
         say()
         show(host_table(status))
@@ -46,7 +49,7 @@ def overview(status: Status, path: str) -> list[tuple[str, str]]:
         ("run", running),
         ("pages", f"{totals.pages:,}: {_states(status)}"),
         ("copies", f"{totals.with_copy:,}, {size(totals.content_bytes)} of content"),
-        ("expected fresh", NO_COPIES if fresh is None else percent(fresh)),
+        ("expected fresh", NO_COPIES if fresh is None else _freshness(fresh, status.sampled)),
         ("price of a visit", _price(status)),
         ("budget", format_rate(status.budget)),
         *(
@@ -54,6 +57,11 @@ def overview(status: Status, path: str) -> list[tuple[str, str]]:
             for row, (reason, pages) in enumerate(status.reasons)
         ),
     ]
+
+
+def _freshness(fresh: float, sampled: int | None) -> str:
+    estimated = "" if sampled is None else f", estimated from {sampled:,} pages"
+    return f"{percent(fresh)}{estimated}"
 
 
 def _states(status: Status) -> str:
@@ -169,6 +177,7 @@ def as_json(status: Status) -> str:
         "last_day": _spent(status.last_day),
         "all_time": _spent(status.ever),
         "expected_freshness": status.expected_freshness,
+        "sampled": status.sampled,
         "refused": [{"reason": reason, "pages": pages} for reason, pages in status.reasons],
         "price": None if status.price is None else status.price.value,
         "due": [

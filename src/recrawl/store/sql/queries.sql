@@ -36,6 +36,10 @@ PRAGMA cache_size = -8192;
 -- Let 32 MB gather before they are moved into the file, so that visits share the moves.
 PRAGMA wal_autocheckpoint = 8000;
 
+-- name: ignore_references
+-- Let a migration replace a table.
+PRAGMA foreign_keys = OFF;
+
 -- name: enforce_references
 -- Refuse a page without its body and a visit without its page.
 PRAGMA foreign_keys = ON;
@@ -68,6 +72,14 @@ SELECT * FROM known_pages WHERE url = ?;
 -- Find many pages by number, passed as JSON because the number of parameters is limited.
 SELECT * FROM known_pages
 WHERE number IN (SELECT value FROM json_each(?));
+
+-- name: any_removed
+-- Find whether any page was removed, before a million are looked for.
+SELECT EXISTS (SELECT 1 FROM removed);
+
+-- name: any_pages
+-- Find whether there are pages, before a million are looked for.
+SELECT EXISTS (SELECT 1 FROM pages);
 
 -- name: forget_removed
 -- Let pages come back that a user adds again; their URLs are passed as JSON.
@@ -112,6 +124,20 @@ SELECT value FROM counters WHERE name = 'next_page';
 -- Add a new page.
 INSERT INTO pages (number, url, host, importance, depth, source, added_at)
 VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: count_added
+-- Count new pages of a host, none of them visited.
+INSERT INTO host_pages (host, pages, unvisited) VALUES (?1, ?2, ?2)
+ON CONFLICT (host) DO UPDATE SET
+    pages = pages + excluded.pages, unvisited = unvisited + excluded.unvisited;
+
+-- name: drop_url_index
+-- Add very many pages without looking for a place for each URL.
+DROP INDEX pages_url;
+
+-- name: build_url_index
+-- Sort their URLs in one go.
+CREATE UNIQUE INDEX pages_url ON pages (url);
 
 -- name: log_added
 -- Let a run know of the pages just added, whose numbers are not yet used up.
@@ -367,6 +393,14 @@ SELECT
     coalesce(last_visit, :no_time), failures
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
+-- name: outlook_of
+-- Read the same of some pages only; their numbers are passed as JSON.
+SELECT
+    number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
+    coalesce(last_visit, :no_time), failures
+FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
+WHERE state NOT IN (:gone, :refused);
+
 -- name: hosts
 -- Find the names of hosts.
 SELECT number, name FROM hosts ORDER BY number;
@@ -381,12 +415,6 @@ SELECT
     coalesce(sum(state = 1), 0), coalesce(sum(state = 2), 0), coalesce(sum(state = 3), 0),
     coalesce(sum(state = 0), 0)
 FROM pages WHERE state <> 0 OR failures > 0;
-
--- name: count_resting
--- Count the gone and the refused pages of each host, from their index alone.
-SELECT hosts.name, sum(state = 2), sum(state = 3) FROM pages
-JOIN hosts ON hosts.number = pages.host
-WHERE (state <> 0 OR failures > 0) AND state IN (2, 3) GROUP BY pages.host ORDER BY 1;
 
 -- name: count_reasons
 -- Count refused pages by the reason; the index of pages in trouble leads to them.
@@ -591,6 +619,15 @@ SELECT stock.bodies, counted.bodies FROM stock, (
 WHERE (stock.bodies, content_bytes, stored_bytes)
     <> (counted.bodies, counted.content, counted.stored);
 
+-- name: wrong_host_counts
+-- Compare the pages counted by host with the pages.
+SELECT hosts.name, coalesce(host_pages.pages, 0), coalesce(counted.pages, 0)
+FROM hosts LEFT JOIN host_pages ON host_pages.host = hosts.number LEFT JOIN (
+    SELECT host, count(*) AS pages, sum(last_visit IS NULL) AS unvisited FROM pages GROUP BY host
+) AS counted ON counted.host = hosts.number
+WHERE (coalesce(host_pages.pages, 0), coalesce(host_pages.unvisited, 0))
+    <> (coalesce(counted.pages, 0), coalesce(counted.unvisited, 0));
+
 -- name: numbers_ahead
 -- Find pages whose number could be assigned again.
 SELECT number FROM pages WHERE number >= (SELECT value FROM counters WHERE name = 'next_page');
@@ -704,9 +741,18 @@ JOIN visits ON visits.page = wanted.value AND visits.at >= ?;
 SELECT number, url FROM pages WHERE number > :number ORDER BY number;
 
 -- name: host_rows
--- Count the pages of each host, by state.
-SELECT hosts.name, count(*), sum(state = 1), sum(state = 2), sum(state = 3), sum(failures > 0)
-FROM pages JOIN hosts ON hosts.number = pages.host GROUP BY pages.host ORDER BY 2 DESC, 1;
+-- List how many pages each host has: counted all along, and from the index of pages in trouble.
+SELECT
+    hosts.name, host_pages.pages, coalesce(missing, 0), coalesce(gone, 0), coalesce(refused, 0),
+    coalesce(failing, 0), host_pages.unvisited - coalesce(never, 0)
+FROM host_pages JOIN hosts ON hosts.number = host_pages.host LEFT JOIN (
+    SELECT
+        host, sum(state = 1) AS missing, sum(state = 2) AS gone, sum(state = 3) AS refused,
+        sum(state < 2 AND failures > 0) AS failing,
+        sum(state > 1 AND last_visit IS NULL) AS never
+    FROM pages WHERE state <> 0 OR failures > 0 GROUP BY host
+) AS trouble ON trouble.host = host_pages.host
+WHERE host_pages.pages > 0 ORDER BY 2 DESC, 1;
 
 -- name: add_webhook
 -- Add a webhook, unless its URL is one already.
