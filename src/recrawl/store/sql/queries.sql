@@ -406,8 +406,10 @@ WHERE state NOT IN (:gone, :refused);
 SELECT number, name FROM hosts ORDER BY number;
 
 -- name: count_pages
--- Count pages, and those with a copy, from indexes alone.
-SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM pages WHERE body IS NOT NULL);
+-- Count pages, counted all along, and those with a copy, from an index alone.
+SELECT
+    (SELECT coalesce(sum(pages), 0) FROM host_pages),
+    (SELECT count(*) FROM pages WHERE body IS NOT NULL);
 
 -- name: count_trouble
 -- Count pages that are missing, gone, refused or failing, from their index alone.
