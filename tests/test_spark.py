@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +29,7 @@ from recrawl.planning.plan import plan as plan_here
 from recrawl.planning.sampling import fleet_prior, lowest, name_hashes, sample_pages
 from recrawl.spark import beliefs, job, plan
 from recrawl.spark.believing import Believe, SamplePages, sample_of
+from recrawl.spark.dealing import PART, Deal, bucket_keys
 from recrawl.spark.observing import Observe
 from recrawl.spark.pricing import Pages, problem_of
 from recrawl.spark.search import Model, find_prices
@@ -240,11 +243,28 @@ def test_the_example_prints_what_it_should(
 
 
 def dealt(table: pa.Table, parts: int, seed: int) -> list[list[Any]]:
-    """Return the rows of each part as batches, in some order."""
+    """Return the rows of each part as blocks, in some order."""
     shuffled = table.take(pa.array(np.random.default_rng(seed).permutation(len(table))))
     number = name_hashes(shuffled["page"].combine_chunks()) % np.uint64(parts)
-    chosen = (shuffled.filter(pa.array(number == part)) for part in range(parts))
-    return [part.to_batches(max_chunksize=100) for part in chosen]
+    rows = shuffled.append_column(PART, pa.array(number.astype(np.int32)))
+    with patch("recrawl.spark.dealing.DEALT_ROWS", 250):
+        batches = rows.to_batches(max_chunksize=100)
+        blocks = pa.Table.from_batches(Deal(parts)(iter(batches)))
+    assert len(blocks) == parts * 5
+    of_part = (pc.equal(blocks["bucket"], key) for key in bucket_keys(parts).tolist())
+    return [blocks.filter(chosen).to_batches() for chosen in of_part]
+
+
+@pytest.mark.parametrize("parts", [1, 7, 200])
+def test_blocks_come_to_their_partition(parts: int, session: Any) -> None:  # noqa: ANN401 - a session
+    from pyspark.sql.functions import spark_partition_id
+
+    keys = bucket_keys(parts).tolist()
+    frame = session.createDataFrame([(key,) for key in keys], "bucket int")
+    rows = frame.repartition(parts, "bucket").select("bucket", spark_partition_id().alias("at"))
+    assert {row["bucket"]: row["at"] for row in rows.collect()} == {
+        key: part for part, key in enumerate(keys)
+    }
 
 
 @pytest.mark.parametrize(("parts", "prior"), [(1, "fleet"), (3, "fleet"), (4, "host")])

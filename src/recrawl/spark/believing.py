@@ -13,7 +13,8 @@ from recrawl.formats.cells import NO_DIGEST
 from recrawl.hosts import number_hosts
 from recrawl.planning.parts import estimator_of
 from recrawl.planning.sampling import Sample, host_priors, lowest, name_hashes, sample_pages
-from recrawl.spark.observing import STATE, observations_of, unpacked
+from recrawl.spark.dealing import unpacked
+from recrawl.spark.observing import STATE, observations_of
 
 #: How many pages are passed on at a time.
 BATCH_PAGES = 1 << 16
@@ -92,7 +93,7 @@ class Believe:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield beliefs."""
         if self.by_host:
-            tables = unpacked(batches)
+            tables = list(unpacked(batches))
             if tables:
                 table = pa.concat_tables(tables)
                 yield from self._rows(table.take(pa.array(_by_hash(table))))

@@ -15,7 +15,8 @@ from recrawl.planning.parts import NOTHING_LEARNED
 from recrawl.planning.plan import LEVEL
 from recrawl.planning.sampling import Sample, fleet_prior, lowest
 from recrawl.spark.believing import COLUMNS, SAMPLE_SCHEMA, Believe, SamplePages, sample_of
-from recrawl.spark.observing import BLOCK_SCHEMA, EARLIER, SOURCE, Observe
+from recrawl.spark.dealing import BLOCK_SCHEMA, PART, Deal
+from recrawl.spark.observing import EARLIER, SOURCE, Observe
 from recrawl.spark.session import DataFrame, collected, mapped, partitions_of
 
 
@@ -154,9 +155,11 @@ def _earlier(previous: DataFrame) -> DataFrame:
 
 def _dealt(rows: DataFrame, partitions: int, observe: Observe) -> DataFrame:
     """Return blocks of observations, after dealing rows by page."""
-    from pyspark.sql.functions import xxhash64
+    from pyspark.sql.functions import lit, pmod, xxhash64
 
-    return mapped(rows.repartition(partitions, xxhash64("page")), observe, BLOCK_SCHEMA)
+    part = pmod(xxhash64("page"), lit(partitions)).cast("int")
+    blocks = mapped(rows.withColumn(PART, part), Deal(partitions), BLOCK_SCHEMA)
+    return mapped(blocks.repartition(partitions, "bucket"), observe, BLOCK_SCHEMA)
 
 
 def _believed(blocks: DataFrame, rows: DataFrame, how: Believe) -> DataFrame:

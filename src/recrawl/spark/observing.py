@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import ipc
 
 from recrawl.errors import CrawlLogError
 from recrawl.estimation import Observations
@@ -26,6 +25,7 @@ from recrawl.kernels.jit import Bools, Ints
 from recrawl.planning.parts import last_visits, latest_importance, observed
 from recrawl.planning.sampling import name_hashes
 from recrawl.records import NO_TIME, CrawlLog, Outcome
+from recrawl.spark.dealing import BLOCK, bucket_keys, enlarged, pack, unpacked
 from recrawl.units import quoted
 
 #: What messages call the log.
@@ -40,13 +40,10 @@ EARLIER = ("_last_visit", "_seen", "_digest", "_importance", *(f"_{name}" for na
 #: Columns of observations, which have one element per row.
 ROW_COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 
-BLOCK = pa.schema([("bucket", pa.int32()), ("block", pa.binary())])
-BLOCK_SCHEMA = "bucket int, block binary"
-
 
 @dataclass(frozen=True)
 class Observe:
-    """Turns the rows of a partition into blocks.
+    """Turns the rows of a partition, which come as blocks, into blocks of pages.
 
     Attributes:
         method: The method of estimation.
@@ -58,11 +55,11 @@ class Observe:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield blocks."""
-        filled = (batch for batch in batches if len(batch))
-        first = next(filled, None)
+        dealt = (batch for table in unpacked(batches) for batch in table.to_batches())
+        first = next(dealt, None)
         if first is None:
             return
-        rows: Iterator[Any] = chain([first], filled)
+        rows: Iterator[Any] = chain([first], dealt)
         before = None
         if "_seen" in first.schema.names:
             rows, before = _separated(rows)
@@ -93,21 +90,9 @@ def _separated(batches: Iterable[Any]) -> tuple[Iterator[Any], Any]:
     return filled, table.set_column(0, "page", table["page"].cast(wide)).combine_chunks()
 
 
-def _enlarged(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield larger batches: Spark's are so small that converting them takes longer than rows do."""
-    waiting: list[Any] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(map(len, waiting)) >= BATCH_ROWS:
-            yield pa.concat_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_batches(waiting)
-
-
 def _read(rows: Iterable[Any], before: Any) -> _Read:  # noqa: ANN401 - pyarrow has no types
     """Read the rows of a partition; pages of earlier beliefs begin with their last visit."""
-    larger = _enlarged(rows)
+    larger = enlarged(rows, BATCH_ROWS)
     first = next(larger, None)
     if first is None:
         visits = Visits.of([], SOURCE)
@@ -239,12 +224,13 @@ def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401 - pyarrow has n
 def _packed(table: Any, buckets: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
     """Yield blocks; those of a host have one bucket, if there are any."""
     if buckets:
+        keys = bucket_keys(buckets)
         bucket = host_hashes(table["page"].combine_chunks()) % np.uint64(buckets)
         starts, order = stable_order(bucket.astype(np.int64), buckets)
         table = table.take(pa.array(order))
         for number in range(buckets):
             part = table.slice(starts[number], starts[number + 1] - starts[number])
-            yield from _blocks(part, number)
+            yield from _blocks(part, int(keys[number]))
     else:
         yield from _blocks(table, 0)
 
@@ -263,21 +249,6 @@ def _blocks(table: Any, bucket: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow
     for first in range(0, len(table), pages):
         block = pa.array([pack(table.slice(first, pages).combine_chunks())], pa.binary())
         yield pa.record_batch([pa.array([bucket], pa.int32()), block], schema=BLOCK)
-
-
-def pack(table: Any) -> bytes:  # noqa: ANN401 - pyarrow has no types
-    """Return a table as the content of a cell."""
-    sink = pa.BufferOutputStream()
-    with ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def unpacked(batches: Iterable[Any]) -> list[Any]:
-    """Return the tables of blocks."""
-    cells = chain.from_iterable(batch.column("block") for batch in batches)
-    return [ipc.open_stream(cell.as_buffer()).read_all() for cell in cells]
 
 
 def observations_of(table: Any) -> Observations:  # noqa: ANN401 - pyarrow has no types
