@@ -9,8 +9,8 @@ import logging
 import math
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import final
 
 from recrawl.clock import Clock
@@ -41,6 +41,8 @@ LOGGER = logging.getLogger("recrawl.service")
 EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
 #: ...and real ones.
 LEASES_EVERY, KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 1.0, 10.0, 5.0, 10.0
+#: Real seconds between two looks whether a host is free for a request of our own.
+TURN_EVERY = 0.1
 #: How often a request for a lease takes more pages from the frontier if hosts are not free.
 MAX_TAKES = 4
 #: Pages of one host that wait for it, and of one that has no delay.
@@ -273,6 +275,19 @@ class Scheduler:
         self._pacing.start_request(host)
         self._pacing.end_request(host, self._clock.seconds())
         self._queues.done(host)
+
+    @asynccontextmanager
+    async def turn(self, host: str) -> AsyncIterator[None]:
+        """Have a host to oneself for a request of our own, as if one of its pages were leased."""
+        pacing, clock = self._pacing, self._clock
+        while not (pacing.has_free_visit(host) and pacing.opens_at(host) <= clock.seconds()):  # noqa: ASYNC110
+            # Nothing happens when a delay has passed.
+            await asyncio.sleep(TURN_EVERY)
+        self._pacing.start_visit(host)
+        try:
+            yield
+        finally:
+            self._free(host)
 
     # Reports
 

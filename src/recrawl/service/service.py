@@ -23,6 +23,7 @@ from recrawl.records import RESTING, Page
 from recrawl.scheduling.leases import Lease
 from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
 from recrawl.service.following import Following
+from recrawl.service.incoming import Incoming
 from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
 from recrawl.service.planning import planned_freshness
@@ -110,6 +111,7 @@ class Service:
         store: The store, which only that thread uses.
         reader: The store, for reading.
         work: What is done with the frontier: the crawl, or a scheduler for others.
+        incoming: Those who listen to sites.
 
     Attributes:
         stats: Counts of the crawl, or of what others reported.
@@ -133,6 +135,7 @@ class Service:
         store: SqliteStore,
         reader: StoreReader,
         work: Crawl | Scheduler,
+        incoming: Incoming,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -140,6 +143,7 @@ class Service:
         self.stats = work.stats
         self.crawls = isinstance(work, Crawl)
         self._work = work
+        self.incoming = incoming
         self.tokens = Tokens(reader.store.service.tokens)
         self.sessions = Sessions()
         self.failed = FailedLogins()
