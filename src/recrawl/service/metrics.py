@@ -3,6 +3,7 @@
 import math
 import resource
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import final
@@ -152,24 +153,24 @@ def _add_incoming(text: Exposition, incoming: Incoming) -> None:
             pages,
             became=became,
         )
-    if incoming.indexnow is not None:
-        for status in (200, 202, 400, 403, 422, 429):
-            text.add(
-                "recrawl_indexnow_requests_total",
-                "counter",
-                "Submissions by IndexNow, by the status of the answer.",
-                incoming.indexnow.answers[status],
-                status=str(status),
-            )
-    if incoming.websub is not None:
-        for became in MESSAGES_BECAME:
-            text.add(
-                "recrawl_websub_messages_total",
-                "counter",
-                "Messages of WebSub hubs, by what became of them.",
-                incoming.websub.messages[became],
-                became=became,
-            )
+    answers = Counter[int]() if incoming.indexnow is None else incoming.indexnow.answers
+    for status in (200, 202, 400, 403, 422, 429):
+        text.add(
+            "recrawl_indexnow_requests_total",
+            "counter",
+            "Submissions by IndexNow, by the status of the answer.",
+            answers[status],
+            status=str(status),
+        )
+    messages = Counter[str]() if incoming.websub is None else incoming.websub.messages
+    for became in MESSAGES_BECAME:
+        text.add(
+            "recrawl_websub_messages_total",
+            "counter",
+            "Messages of WebSub hubs, by what became of them.",
+            messages[became],
+            became=became,
+        )
 
 
 _Row = tuple[str, str, str, float | None]
