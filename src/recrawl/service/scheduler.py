@@ -15,7 +15,7 @@ from typing import final
 
 from recrawl.clock import Clock
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.explain import BUDGET, PRICE
+from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.host_queues import HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.record import Recorder
@@ -109,6 +109,7 @@ class Scheduler:
             visitor.templates,
         )
         self._waking = Waking(frontier, store, settings.budget)
+        self._memory = FrontierMemory(frontier, store)
         self._writing = asyncio.Lock()
         #: Pages that are in a queue, on a lease, or being reported.
         self._held: dict[int, Page] = {}
@@ -447,20 +448,19 @@ class Scheduler:
 
     async def run(self) -> None:
         """Do what is to be done from time to time, until stopped."""
-        store = self._store.store
-        await self._store.call(store.set_meta, BUDGET, repr(self.stats.budget))
+        await self._memory.publish_budget(self.stats.budget)
         passing = self._clock.passing
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
                 group.create_task(self._every(WAKING_EVERY, self._waking.wake))
                 group.create_task(self._every(passing(LEASES_EVERY), self._keep_leases))
-                group.create_task(self._every(passing(KEEP_EVERY), self._keep))
-                group.create_task(self._every(passing(PRICE_EVERY), self._publish_price))
+                group.create_task(self._every(passing(KEEP_EVERY), self._memory.keep))
+                group.create_task(self._every(passing(PRICE_EVERY), self._memory.publish_price))
                 group.create_task(self._every(passing(TROUBLE_EVERY), self._count_trouble))
         except* RecrawlError as failed:
             raise failed.exceptions[0] from None
-        await self._keep(self._clock.now())
+        await self._memory.keep(self._clock.now())
         await self._keep_leases(self._clock.now())
         if self._failed is not None:
             raise self._failed
@@ -481,18 +481,6 @@ class Scheduler:
         rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
         if rows:
             await self._store.call(self._tables.keep_leases, rows)
-
-    async def _keep(self, _now: int) -> None:
-        """Keep what was learned about hosts and folders for the next run."""
-        for what, learned in self._frontier.take_learned().items():
-            if learned:
-                await self._store.call(self._store.store.keep, what, learned)
-
-    async def _publish_price(self, _now: int) -> None:
-        """Let other processes know what a visit must be worth."""
-        price = self._frontier.frontier.price
-        if price > 0.0:
-            await self._store.call(self._store.store.set_meta, PRICE, repr(price))
 
     async def _count_trouble(self, _now: int) -> None:
         self.stats.trouble = await self._store.call(self._store.store.trouble)
