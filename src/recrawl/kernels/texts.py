@@ -34,7 +34,7 @@ def _scatter(here: Ints, source: Bytes, position: Ints, ends: Ints, characters: 
 
 
 def lines_with(text: Bytes, ends: Ints, wanted: Bytes, rarest: int) -> Bools:
-    """Return which lines contain a text.
+    r"""Return which lines contain a text.
 
     Args:
         text: All lines, one after the other.
@@ -42,7 +42,7 @@ def lines_with(text: Bytes, ends: Ints, wanted: Bytes, rarest: int) -> Bools:
         wanted: What to look for, at least one byte; it contains no end of a line.
         rarest: Which byte of it to look for first.
 
-    >>> lines = np.frombuffer(b"one\\ntwo\\n", np.uint8)
+    >>> lines = np.frombuffer(b"one\ntwo\n", np.uint8)
     >>> lines_with(lines, np.array([3, 7]), np.frombuffer(b"tw", np.uint8), 1)
     array([False,  True])
     """
