@@ -18,6 +18,7 @@ from recrawl.crawler.settings import Settings, load_settings
 from recrawl.hosts import host_of
 from recrawl.service.app import create_app
 from recrawl.service.auth import Access, add_token
+from recrawl.service.indexnow import FetchFile
 from recrawl.service.scheduler import Scheduler
 from recrawl.service.service import Service
 from recrawl.service.serving import open_scheduler, open_service
@@ -72,6 +73,7 @@ class Served:
         token: str | None = "admin",  # noqa: S107 - the name of one
         headers: dict[str, str] | None = None,
         raw: bytes | None = None,
+        address: str = "127.0.0.1",
         **query: Any,  # noqa: ANN401
     ) -> Answered:
         """Make a request; a token is named by its access, or given."""
@@ -82,7 +84,8 @@ class Served:
         if data is None and body is not None:
             data = json.dumps(body).encode()
             sent |= {"content-type": "application/json"}
-        return await asgi(self.app, method, path, sent, data or b"", urlencode(query, doseq=True))
+        asked = urlencode(query, doseq=True)
+        return await asgi(self.app, method, path, sent, data or b"", asked, address)
 
     async def api(self, method: str, path: str, body: Any = None, **query: Any) -> Any:  # noqa: ANN401
         """Make a request that must succeed; return what is in the response."""
@@ -98,6 +101,7 @@ async def asgi(
     headers: dict[str, str],
     body: bytes,
     query: str,
+    address: str = "127.0.0.1",
 ) -> Answered:
     """Make a request to an ASGI application."""
     scope = {
@@ -111,7 +115,7 @@ async def asgi(
         "query_string": query.encode(),
         "root_path": "",
         "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 50_000),
+        "client": (address, 50_000),
         "server": ("127.0.0.1", 8321),
     }
     messages = [{"type": "http.request", "body": body, "more_body": False}]
@@ -142,7 +146,10 @@ def fill(store: SqliteStore, urls: Iterable[str], at: int = 0) -> None:
 
 @asynccontextmanager
 async def served(
-    settings: Settings, urls: Iterable[str] = (), clock: Clock | None = None
+    settings: Settings,
+    urls: Iterable[str] = (),
+    clock: Clock | None = None,
+    fetch_key: FetchFile | None = None,
 ) -> AsyncIterator[Served]:
     """Serve a store in virtual time, with a token for each kind of access."""
     clock = clock or virtual_clock()
@@ -159,6 +166,8 @@ async def served(
         frontier = load(store, settings, clock.now())
         async with (
             open_scheduler(frontier, store, settings, clock, executor) as (scheduler, thread),
-            open_service(settings, clock, frontier, thread, store, scheduler, executor) as service,
+            open_service(
+                settings, clock, frontier, thread, store, scheduler, executor, fetch_key=fetch_key
+            ) as service,
         ):
             yield Served(service, scheduler, create_app(service), store, tokens)

@@ -9,6 +9,7 @@ from virtual_time import run
 
 from recrawl.crawler.page_list import ORDERS, STATES
 from recrawl.service.api.pages import OrderName, StateName
+from recrawl.service.bodies import utc
 
 URLS = [f"https://h{host}.example/{page}" for host in range(3) for page in range(4)]
 
@@ -96,12 +97,18 @@ def test_a_page_to_recheck_is_leased_next(tmp_path: Path) -> None:
             await crawl_all(on, 2, changed=False)
             await on.api("PUT", "/budget", {"budget": 1000})
             for url in (URLS[7], URLS[2]):
-                await on.api("POST", "/page/recheck", url=url)
+                told = await on.api("POST", "/page/recheck", url=url)
+                assert told["next_visit"] == utc(on.service.clock.now()).isoformat().replace(
+                    "+00:00", "Z"
+                )
+                assert "Somebody asked for a visit" in told["why"]
                 await asyncio.sleep(100.0)
                 lease = await on.api("POST", "/leases", {"limit": 1})
                 assert [page["url"] for page in lease["pages"]] == [url]
                 sent = [{"page": lease["pages"][0]["page"], "status": 200, "changed": False}]
                 await on.api("POST", "/reports", {"lease": lease["lease"], "reports": sent})
+                told = await on.api("GET", "/page", url=url)
+                assert "Somebody" not in told["why"]
             # Once it was visited it is in no hurry any more.
             await asyncio.sleep(100.0)
             lease = await on.api("POST", "/leases", {"limit": 1})

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -230,5 +231,32 @@ def test_hostile_text_is_json_and_nothing_else(tmp_path: Path) -> None:
                 assert "default-src 'none'" in answered.headers["content-security-policy"]
             form = await on.ask("GET", "/login", token=None, code=HOSTILE)
             assert b"<script>" not in form.body
+
+    run(main())
+
+
+def test_a_token_may_be_a_password(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(settings_in(tmp_path), ["https://a.example/"]) as on:
+
+            def sent(text: str, **more: str) -> dict[str, str]:
+                return {"authorization": f"Basic {b64encode(text.encode()).decode()}"} | more
+
+            async def recheck(headers: dict[str, str]) -> int:
+                path, page = "/api/v1/page/recheck", "https://a.example/"
+                asked = await on.ask("POST", path, token=None, headers=headers, url=page)
+                return asked.status
+
+            token = on.tokens["crawl"]
+            assert await recheck(sent(f"anybody:{token}")) == 200
+            assert await recheck(sent(f":{token}", origin="http://127.0.0.1:8321")) == 200
+            # A browser that was once told a password sends it along.
+            assert await recheck(sent(f":{token}", origin="https://evil.example")) == 403
+            assert await recheck(sent(f":{token}", **{"sec-fetch-site": "cross-site"})) == 403
+            assert await recheck(sent(f":{on.tokens['read']}")) == 403
+            for wrong in (sent(token), sent("a:b"), {"authorization": "Basic \u00e9"}):
+                assert await recheck(wrong) == 401
+            for wrong_kind in ("Digest", "basic", "Basic ", "Basic =", "Bearer"):
+                assert await recheck({"authorization": f"{wrong_kind} x"}) == 401
 
     run(main())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from recrawl.store.access import LeaseRow, Token
 from recrawl.store.protocols import Store
 from recrawl.store.rows import Retention
 from recrawl.store.samples import KeptSample, Span
+from recrawl.store.subscriptions import Subscription
 
 SECOND = 1_000_000
 
@@ -123,3 +125,31 @@ def test_pages_are_counted_by_host(store: Store) -> None:
     counts = store.host_counts()
     assert (counts[0].name, counts[0].pages) == ("host0.example", 2)
     assert sum(one.pages for one in counts) == 4
+
+
+def test_a_host_is_there_as_long_as_it_has_pages(store: Store) -> None:
+    store.add(new_pages(2), NOON)
+    host = new_pages(1)[0].host
+    assert store.has_host(host)
+    assert not store.has_host("nobody.example")
+    store.remove([address(0), address(1)])
+    assert not store.has_host(host)
+
+
+def test_subscriptions_last_as_long_as_their_feed_is_read(store: Store) -> None:
+    feed, other = "https://a.example/feed", "https://b.example/feed"
+    store.add_sitemap(feed)
+    store.add_sitemap(other)
+    one = Subscription(feed, "https://hub.example/", f"{feed}?self", "c1", "s1", NOON)
+    two = Subscription(other, "https://hub.example/", other, "c2", "s2", NOON + 1)
+    store.subscriptions.keep(two)
+    store.subscriptions.keep(one)
+    assert store.subscriptions.all() == [one, two]
+    later = replace(one, lease_until=NOON + 9, received_at=NOON + 2, failures=3, error="refused")
+    store.subscriptions.keep(later)
+    assert store.subscriptions.all() == [later, two]
+    store.remove_sitemaps([other])
+    assert store.subscriptions.all() == [later]
+    store.subscriptions.drop_unread()
+    store.add_sitemap(other)
+    assert store.subscriptions.all() == [later]

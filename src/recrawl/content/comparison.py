@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from recrawl.content.template import Sketches
-from recrawl.records import Change, Outcome, Page, Response, State, Validators
+from recrawl.records import Change, Fingerprint, Outcome, Page, Response, State, Validators
 from recrawl.units import parse_http_date
 
 #: 1990 in microseconds; an earlier date comes from a clock that was never set.
@@ -84,23 +84,28 @@ def visited_page(
     validators: Validators,
     not_modified: int,
     body: bytes | None,
+    fingerprint: Fingerprint | None = None,
 ) -> Page:
-    """Return a page after a visit that found it."""
+    """Return a page after a visit that found it; with another fingerprint, if one is given."""
     changed = outcome is Outcome.CHANGED
-    return replace(
-        page,
-        state=State.ALIVE,
-        last_visit=response.at,
-        validators=validators,
-        body=body,
-        visits=page.visits + 1,
-        changes=page.changes + changed,
-        streak=page.streak + 1 if changed else 0,
-        not_modified=not_modified,
-        failures=0,
-        missing_since=None,
-        retry_at=None,
-        reason=None,
+    # Not `replace`, which takes three times as long.
+    return Page(
+        page.number,
+        page.url,
+        page.host,
+        page.importance,
+        page.depth,
+        State.ALIVE,
+        response.at,
+        validators,
+        page.fingerprint if fingerprint is None else fingerprint,
+        page.ignored,
+        page.suspects,
+        body,
+        page.visits + 1,
+        page.changes + changed,
+        page.streak + 1 if changed else 0,
+        not_modified,
     )
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 from recrawl.clock import Clock
@@ -38,6 +38,7 @@ from recrawl.crawler.webhook_receiver import SendLimits
 from recrawl.crawler.webhook_sender import WebhookSender
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.http.access import Access
+from recrawl.http.fetch import Fetcher
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY
 from recrawl.store.rows import Added, Retention
 from recrawl.store.sqlite import SqliteStore
@@ -55,10 +56,32 @@ CATCH_UP = 1.0
 Watch = Callable[[Stats], object]
 
 
+@final
+@dataclass(frozen=True)
+class RunningCrawl:
+    """A crawl and its parts, for what runs beside it.
+
+    Attributes:
+        crawl: The crawl.
+        frontier: The frontier of the store's pages.
+        writer: The thread that writes to the store.
+        store: The store, which only that thread uses.
+        fetcher: The HTTP client.
+        discovery: Reads sitemaps and feeds.
+        parse_pool: Where foreign bytes are read.
+    """
+
+    crawl: Crawl
+    frontier: CrawlFrontier
+    writer: StoreThread
+    store: SqliteStore
+    fetcher: Fetcher
+    discovery: Discovery
+    parse_pool: ParsePool
+
+
 #: What runs beside a crawl.
-Beside = Callable[
-    [Crawl, CrawlFrontier, StoreThread, SqliteStore], AbstractAsyncContextManager[None]
-]
+Beside = Callable[[RunningCrawl], AbstractAsyncContextManager[None]]
 
 
 @final
@@ -209,7 +232,7 @@ def run_crawl(
                         seconds,
                         watch,
                         on_start,
-                        beside or (lambda *_: nullcontext()),
+                        beside or (lambda _running: nullcontext()),
                         access,
                         readers,
                         reload,
@@ -236,6 +259,7 @@ async def _crawl(
     thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)
     visits = settings.full_fetch_every, patience_of(settings)
     async with fetcher_of(settings, clock, thread, reader, access) as fetcher:
+        discovery = Discovery(frontier, thread, fetcher, settings, parse_pool)
         crawl = Crawl(
             frontier,
             Visitor(
@@ -251,7 +275,7 @@ async def _crawl(
             thread,
             settings,
             pacing=fetcher.gate.pacing,
-            discovery=Discovery(frontier, thread, fetcher, settings, parse_pool),
+            discovery=discovery,
             other_requests=lambda: (fetcher.robots.requests, fetcher.files),
             memory=fetcher.memory,
             ahead=fetcher.ahead,
@@ -260,11 +284,9 @@ async def _crawl(
         )
         stop_on_signals(crawl, reload)
         on_start(crawl)
+        running = RunningCrawl(crawl, frontier, thread, store, fetcher, discovery, parse_pool)
         try:
-            async with (
-                passing_on_changes(settings, access),
-                beside(crawl, frontier, thread, store),
-            ):
+            async with passing_on_changes(settings, access), beside(running):
                 return await crawl.run(seconds)
         finally:
             parse_pool.close()

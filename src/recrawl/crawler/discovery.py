@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import final
 
@@ -62,6 +62,7 @@ class Discovery:
 
     Attributes:
         failing: Sitemaps and feeds that could not be read, or not completely, and why.
+        on_feed: Called with the URL of each feed that was read, and the response.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Discovery:
         self._origins: set[str] = set()
         self._visited_origins: list[str] = []
         self.failing: dict[str, str] = {}
+        self.on_feed: Callable[[str, Response], object] = lambda _url, _response: None
         self._hosts = frozenset(settings.follow_hosts) or frozenset(store.store.seed_hosts())
 
     def is_removed(self, page: int) -> bool:
@@ -194,6 +196,8 @@ class Discovery:
         sitemap = packed.unpacked()
         if sitemap.problem is not None:
             return self._failed(known, now, sitemap.problem, None)
+        if sitemap.kind == FEED:
+            self.on_feed(known.url, response)
         return await self._use(known, response, sitemap, now)
 
     def _is_affordable(self, limits: SitemapLimits, now: int) -> bool:
@@ -282,7 +286,7 @@ class Discovery:
                     initial_importance=self._settings.site_of(url).importance,
                 )
                 for url in piece
-                if _is_unvisited(known.get(url), dates[url]) and url in self._scope
+                if is_unvisited(known.get(url), dates[url]) and url in self._scope
             ]
             if wanted[:limit]:
                 await self._thread.call(self._store.add, wanted[:limit], now)
@@ -353,8 +357,8 @@ class Discovery:
         ]
 
 
-def _is_unvisited(page: Page | None, modified: int | None) -> bool:
-    """Whether a sitemap names a page that is not visited: a new one, or one that came back."""
+def is_unvisited(page: Page | None, modified: int | None) -> bool:
+    """Whether a site names a page that is not visited: a new one, or one that came back."""
     if page is None:
         return True
     seen = page.last_visit or 0

@@ -230,6 +230,10 @@ class CrawlFrontier:
             self._hurried[page.number] = page.url
             self.frontier.set_intervals([page.number], 0.0, HURRY)
 
+    def is_hurried(self, page: int) -> bool:
+        """Whether a page is to be visited before all others that have a copy."""
+        return page in self._hurried
+
     def hurried(self, pages: Iterable[int]) -> None:
         """Note that pages were visited: they are no longer urgent."""
         for page in pages if self._hurried else ():

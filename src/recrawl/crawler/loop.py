@@ -10,7 +10,7 @@ from typing import Any, final
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.explain import BUDGET, PRICE
+from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.host_queues import FULL_PAUSE, MAX_WAIT, HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
@@ -70,8 +70,9 @@ class Crawl:
         Discovery.read_sitemaps  new pages, and dates as evidence                 event loop, parse
                                                                                   pool, store thread
         Waking.wake              pages that are gone or refused, to look at again store thread
-        Storing.keep             trust in signals, the activity of neighbours     store thread
-        Storing.set_meta         the price of a visit, for `recrawl status`       store thread
+        FrontierMemory.keep      trust in signals, the activity of neighbours     store thread
+        FrontierMemory           the price of a visit, for `recrawl status`       store thread
+          .publish_price
 
     Visits run side by side; what they found is written in order, by one thread. Killed at any
     time, the crawl loses what was in flight and nothing that was written.
@@ -127,6 +128,7 @@ class Crawl:
             visitor.templates,
         )
         self._waking = Waking(frontier, store, settings.budget)
+        self._memory = FrontierMemory(frontier, store)
         self._queues = HostQueues(
             pacing,
             settings.connections,
@@ -169,13 +171,13 @@ class Crawl:
 
     async def run(self, seconds: float | None = None) -> Stats:
         """Crawl until stopped, or for some seconds of the crawl's clock."""
-        await self._store.call(self._store.store.set_meta, BUDGET, repr(self.stats.budget))
+        await self._memory.publish_budget(self.stats.budget)
         pages, budget = len(self._frontier), self.stats.budget
         fields = {"event": "started", "pages": pages, "budget": budget}
         LOGGER.info(
             "started: %d pages, %g requests per day", pages, budget, extra={"fields": fields}
         )
-        loop, clock = asyncio.get_running_loop(), self._clock
+        loop, clock, memory = asyncio.get_running_loop(), self._clock, self._memory
         timer = None if seconds is None else loop.call_later(clock.real(seconds), self.stop)
         try:
             async with asyncio.TaskGroup() as group:
@@ -185,8 +187,8 @@ class Crawl:
                 group.create_task(self._every(SITEMAPS_EVERY, self._discovery.read_sitemaps))
                 group.create_task(self._every(WAKING_EVERY, self._waking.wake))
                 group.create_task(self._every(clock.passing(TROUBLE_EVERY), self._count_trouble))
-                group.create_task(self._every(clock.passing(KEEP_EVERY), self._keep))
-                group.create_task(self._every(clock.passing(PRICE_EVERY), self._publish_price))
+                group.create_task(self._every(clock.passing(KEEP_EVERY), memory.keep))
+                group.create_task(self._every(clock.passing(PRICE_EVERY), memory.publish_price))
                 group.create_task(self._show())
         except* RecrawlError as failed:
             raise failed.exceptions[0] from None
@@ -346,7 +348,7 @@ class Crawl:
                 await self._record_batch()
         # Requests for files, and for pages that did not come in time, are spent all the same.
         await self._recorder.write([], self._spent())
-        await self._keep(self._clock.now())
+        await self._memory.keep(self._clock.now())
         await self._count_trouble(self._clock.now())
 
     async def _record_batch(self) -> None:
@@ -388,18 +390,6 @@ class Crawl:
         """Count the pages that are not well, and the outages."""
         self.stats.trouble = await self._store.call(self._store.store.trouble)
         self.stats.outages = self._visitor.outages.current(now)
-
-    async def _keep(self, _now: int) -> None:
-        """Keep what was learned about hosts and folders for the next run."""
-        for what, learned in self._frontier.take_learned().items():
-            if learned:
-                await self._store.call(self._store.store.keep, what, learned)
-
-    async def _publish_price(self, _now: int) -> None:
-        """Let other processes know what a visit must be worth."""
-        price = self._frontier.frontier.price
-        if price > 0.0:
-            await self._store.call(self._store.store.set_meta, PRICE, repr(price))
 
     async def _show(self) -> None:
         while self._watch is not None and not self._drained.is_set():

@@ -34,8 +34,9 @@ from recrawl.crawler.setting_kinds import (
 )
 from recrawl.crawler.site_tables import FINGERPRINTS, TABLES, check_intervals, read_sites
 from recrawl.crawler.sites import GLOBAL_NAMES, Site, Sites
-from recrawl.errors import SettingsError
+from recrawl.errors import AddressError, SettingsError
 from recrawl.units import quoted
+from recrawl.urls import canonical
 
 #: The file that is read if none is named.
 FILE = "recrawl.toml"
@@ -309,6 +310,14 @@ class Settings:
         NAMES,
         "Host names by which the service is reached, besides its address and localhost.",
     )
+    public_url: str = setting(
+        "",
+        TEXT,
+        "URL at which others reach the service; with it, hubs of feeds are subscribed to (WebSub).",
+    )
+    indexnow: bool = setting(
+        "false", BOOLEAN, "Let sites say at /indexnow which of their pages have changed."
+    )
     lease_time: float = setting(
         "2min",
         SECONDS,
@@ -439,6 +448,11 @@ def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> 
 
 
 def _consistent(settings: Settings) -> Settings:
+    if settings.public_url:
+        try:
+            canonical(settings.public_url)
+        except AddressError as error:
+            raise SettingsError(f"public_url: {error}") from None
     if settings.fingerprint not in FINGERPRINTS:
         raise SettingsError(
             f"fingerprint: {quoted(settings.fingerprint)} is not one of {', '.join(FINGERPRINTS)}"

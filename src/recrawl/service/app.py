@@ -5,7 +5,17 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from recrawl.service.api import changes, leases, login, metrics, pages, planning, status
+from recrawl.service.api import (
+    changes,
+    indexnow,
+    leases,
+    login,
+    metrics,
+    pages,
+    planning,
+    status,
+    websub,
+)
 from recrawl.service.api.needs import ALWAYS
 from recrawl.service.dashboard.routes import add_dashboard
 from recrawl.service.guard import Guard
@@ -47,6 +57,8 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
     app.include_router(status.health)
     app.include_router(login.router)
     app.include_router(metrics.router)
+    app.include_router(indexnow.router)
+    app.include_router(websub.router)
     for module in (pages, leases, changes, planning, status):
         app.include_router(module.router, prefix=PREFIX, responses=ALWAYS)
     add_dashboard(app, service)
@@ -58,6 +70,8 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
         sessions=service.sessions,
         wrong_tokens=service.wrong_tokens,
         names=names,
+        indexnow=service.incoming.indexnow is not None,
+        websub=service.incoming.websub is not None,
     )
     return app
 

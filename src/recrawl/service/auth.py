@@ -69,11 +69,18 @@ class User:
         access: What it allows.
         by_cookie: Whether a browser's cookie says so, so that other sites may have made it send
             the request.
+        by_password: Whether the token was sent as a password, as a browser also may again.
     """
 
     name: str
     access: Access
     by_cookie: bool = False
+    by_password: bool = False
+
+    @property
+    def is_by_browser(self) -> bool:
+        """Whether another site may have had a browser send the request."""
+        return self.by_cookie or self.by_password
 
 
 def new_token() -> str:

@@ -5,7 +5,9 @@ lead here), somebody is behind the request (a token or a session, on all paths b
 request was not sent by another site on behalf of a browser, and it is not too large.
 """
 
+from base64 import b64decode
 from collections.abc import Collection
+from dataclasses import replace
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, final
@@ -22,13 +24,17 @@ from recrawl.service.problems import problem_response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Paths that need neither token nor session; what is in the folder is no secret.
-PUBLIC, PUBLIC_FOLDER = ("/health", "/login"), "/static/"
+#: Paths that need neither token nor session, and folders of which what is in them is no secret.
+PUBLIC, PUBLIC_FOLDERS = frozenset({"/health", "/login"}), ("/static/",)
+#: Where sites and hubs say what has changed; in the folder, to those who know its secret names.
+INDEXNOW, WEBSUB_FOLDER = "/indexnow", "/websub/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Bytes of a request's body: reports carry the bodies of pages...
 REPORTS, MAX_REPORTS_BYTES = "/api/v1/reports", 64_000_000
 #: ...others lists of URLs; and those who may only read, or have yet to log in, next to nothing.
 MAX_BYTES, MAX_READER_BYTES = 10_000_000, 10_000
+#: Sites send lists of URLs, and hubs feeds.
+MAX_PUSHED_BYTES = 4_000_000
 #: On every response. What is shown comes from anywhere, and must not be taken for a page.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -55,6 +61,8 @@ class Guard:
         sessions: Browsers that have logged in.
         wrong_tokens: Requests with a wrong token.
         names: What the Host header may be, without a port.
+        indexnow: Whether sites need no token to say what has changed.
+        websub: Whether hubs need none.
     """
 
     def __init__(
@@ -64,12 +72,17 @@ class Guard:
         sessions: Sessions,
         wrong_tokens: FailedLogins,
         names: Collection[str],
+        *,
+        indexnow: bool = False,
+        websub: bool = False,
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._sessions = sessions
         self._wrong_tokens = wrong_tokens
         self._names = frozenset(name.lower() for name in names)
+        self._public = PUBLIC | ({INDEXNOW} if indexnow else frozenset())
+        self._public_folders = PUBLIC_FOLDERS + ((WEBSUB_FOLDER,) if websub else ())
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Let a request through, or answer it."""
@@ -103,24 +116,27 @@ class Guard:
                 "the Host header does not name this service; `server_names` lists its names",
             )
         is_safe = scope["method"] in SAFE
-        if is_public(scope["path"]):
+        path = scope["path"]
+        if path in self._public or path.startswith(self._public_folders):
             is_foreign = not is_safe and not _is_own(headers, host, may_lack=True)
             return _foreign() if is_foreign else _too_long(scope, headers)
         user, answer = self._user(scope, headers)
-        if answer is not None:
+        if user is None:
             return answer
-        if user is not None and user.by_cookie and not is_safe and not _is_own(headers, host):
+        # Programs send neither of the headers that browsers tell by who sent them.
+        is_own = is_safe or _is_own(headers, host, may_lack=not user.by_cookie)
+        if user.is_by_browser and not is_own:
             return _foreign()
         scope.setdefault("state", {})["user"] = user
         return _too_long(scope, headers)
 
     def _user(self, scope: "Scope", headers: Headers) -> tuple[User | None, Response | None]:
         """Return who makes a request, or the answer if that is nobody."""
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and token:
-            user = self._tokens.find(token.strip())
+        kind, token = _token_in(headers)
+        if token:
+            user = self._tokens.find(token)
             if user is not None:
-                return user, None
+                return replace(user, by_password=kind == "basic"), None
             address = address_of(scope)
             wait = self._wrong_tokens.wait(address)
             self._wrong_tokens.note(address)
@@ -132,12 +148,30 @@ class Guard:
         return user, None
 
 
+def _token_in(headers: Headers) -> tuple[str, str]:
+    """Return how a token was sent, and the token: by itself, or as a password of anybody.
+
+    >>> _token_in(Headers({"authorization": "Basic YW55Om15IHRva2Vu"}))
+    ('basic', 'my token')
+    """
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    kind, given = kind.lower(), given.strip()
+    if kind == "basic":
+        try:
+            given = b64decode(given, validate=True).decode().partition(":")[2]
+        except ValueError:
+            return kind, ""
+    return kind, given if kind in {"bearer", "basic"} else ""
+
+
 def _limit(scope: "Scope") -> int:
     """Return how many bytes a request's body may have."""
-    user = scope.get("state", {}).get("user")
+    user, path = scope.get("state", {}).get("user"), scope["path"]
+    if path == INDEXNOW or path.startswith(WEBSUB_FOLDER):
+        return MAX_PUSHED_BYTES
     if user is None or user.access < Access.CRAWL:
         return MAX_READER_BYTES
-    return MAX_REPORTS_BYTES if scope["path"] == REPORTS else MAX_BYTES
+    return MAX_REPORTS_BYTES if path == REPORTS else MAX_BYTES
 
 
 def _too_long(scope: "Scope", headers: Headers) -> Response | None:
@@ -145,15 +179,6 @@ def _too_long(scope: "Scope", headers: Headers) -> Response | None:
     length, limit = headers.get("content-length", "0"), _limit(scope)
     is_short = length.isascii() and length.isdecimal() and int(length[:20]) <= limit
     return None if is_short else too_large(limit)
-
-
-def is_public(path: str) -> bool:
-    """Whether a path needs no token.
-
-    >>> is_public("/login"), is_public("/loginx"), is_public("/api/v1/pages")
-    (True, False, False)
-    """
-    return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
 
 
 def _shows_page(scope: "Scope", headers: Headers) -> bool:

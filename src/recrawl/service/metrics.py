@@ -3,14 +3,17 @@
 import math
 import resource
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import final
 
 from recrawl.crawler.stats import TIMES
 from recrawl.records import SECONDS_A_DAY, Outcome
+from recrawl.service.incoming import Incoming
 from recrawl.service.leasing import Answer
 from recrawl.service.service import Service
+from recrawl.service.websub import BECAME as MESSAGES_BECAME
 from recrawl.store.webhooks import Webhook
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -127,6 +130,7 @@ def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
             waiting,
             state=state,
         )
+    _add_incoming(text, service.incoming)
     text.add_histogram(
         "recrawl_fetch_duration_seconds",
         "How long fetching a page took.",
@@ -136,6 +140,37 @@ def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
     )
     text.add("recrawl_build_info", "gauge", "The version.", 1, version=version("recrawl"))
     return str(text)
+
+
+def _add_incoming(text: Exposition, incoming: Incoming) -> None:
+    """Add what sites said of themselves."""
+    pushes = incoming.pushes
+    for became, pages in (("signalled", pushes.signalled), ("added", pushes.added)):
+        text.add(
+            "recrawl_pushed_pages_total",
+            "counter",
+            "Pages that sites said are new or have changed, by what became of them.",
+            pages,
+            became=became,
+        )
+    answers = Counter[int]() if incoming.indexnow is None else incoming.indexnow.answers
+    for status in (200, 202, 400, 403, 422, 429):
+        text.add(
+            "recrawl_indexnow_requests_total",
+            "counter",
+            "Submissions by IndexNow, by the status of the answer.",
+            answers[status],
+            status=str(status),
+        )
+    messages = Counter[str]() if incoming.websub is None else incoming.websub.messages
+    for became in MESSAGES_BECAME:
+        text.add(
+            "recrawl_websub_messages_total",
+            "counter",
+            "Messages of WebSub hubs, by what became of them.",
+            messages[became],
+            became=became,
+        )
 
 
 _Row = tuple[str, str, str, float | None]

@@ -1,6 +1,6 @@
 """What another crawler reports of a visit, and what that says about the page."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from recrawl.content.comparison import last_modified_at, visited_page
@@ -140,9 +140,7 @@ def _found(page: Page, response: Response, report: Report) -> Visit:
         is_same = not changed and page.state is State.ALIVE
         outcome = Outcome.UNCHANGED if is_same else Outcome.CHANGED
     validators = _validators(response)
-    after = visited_page(page, response, outcome, validators, 0, page.body)
-    if now is not None and now != known:
-        after = replace(after, fingerprint=now)
+    after = visited_page(page, response, outcome, validators, 0, page.body, now)
     return _visit(page, after, outcome, response, validators)
 
 

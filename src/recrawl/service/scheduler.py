@@ -8,15 +8,13 @@ import asyncio
 import logging
 import math
 import secrets
-from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import final
 
 from recrawl.clock import Clock
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.explain import BUDGET, PRICE
-from recrawl.crawler.host_queues import HostQueues
+from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.record import Recorder
 from recrawl.crawler.settings import Settings
@@ -25,12 +23,11 @@ from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.visit import Visitor
 from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError, StoreError
-from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import RESTING, Page, Visit
+from recrawl.records import Page, Visit
 from recrawl.scheduling.leases import Lease, Leases
-from recrawl.service.crawl_delays import CrawlDelays
 from recrawl.service.leasing import Answer, Leased, Wish
+from recrawl.service.page_queue import PageQueue
 from recrawl.service.reports import Report, is_clear, read_report, response_of
 from recrawl.store.access import LeaseRow, ServiceTables
 from recrawl.store.rows import Spent
@@ -41,14 +38,6 @@ LOGGER = logging.getLogger("recrawl.service")
 EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
 #: ...and real ones.
 LEASES_EVERY, KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 1.0, 10.0, 5.0, 10.0
-#: How often a request for a lease takes more pages from the frontier if hosts are not free.
-MAX_TAKES = 4
-#: Pages of one host that wait for it, and of one that has no delay.
-MAX_QUEUED, MAX_QUEUED_AT_ONCE = 4, 1_024
-#: Seconds for which a host is passed over as many of whose pages wait as may.
-FULL_PAUSE = 5.0
-#: The share of a lease's time that the delays between the pages of a host may take.
-DELAYS_SHARE = 0.5
 
 
 @final
@@ -94,10 +83,7 @@ class Scheduler:
         self._discovery = discovery
         self._settings = settings
         self._clock = clock
-        self._crawl_delays = CrawlDelays(store)
-        self._pacing = HostPacing(self.delay_of, connections=2**31, asked_at=asked_at)
-        # A page waits for its host here however long that takes.
-        self._queues = HostQueues(self._pacing, max_wait=math.inf, now=clock.seconds)
+        self._queue = PageQueue(frontier, store, settings, clock, asked_at)
         self._recorder = Recorder(
             frontier,
             store,
@@ -107,14 +93,10 @@ class Scheduler:
             visitor.templates,
         )
         self._waking = Waking(frontier, store, settings.budget)
+        self._memory = FrontierMemory(frontier, store)
         self._writing = asyncio.Lock()
-        #: Pages that are in a queue, on a lease, or being reported.
-        self._held: dict[int, Page] = {}
-        #: Pages on their way from the frontier to a queue.
-        self._taking: set[int] = set()
         self._reporting: set[int] = set()
         self._finished: set[str] = set()
-        self._lost = 0
         self._stopping = asyncio.Event()
         self._failed: BaseException | None = None
         self.leases = Leases()
@@ -130,14 +112,7 @@ class Scheduler:
         if known is not None:
             return self._leased(known, sorted(known.pages))
         seconds = self._settings.lease_time if wish.seconds is None else wish.seconds
-        picked: list[Page] = []
-        by_host = Counter[str]()
-        for _ in range(MAX_TAKES):
-            self._pick(wish, seconds, picked, by_host)
-            is_enough = len(picked) >= wish.limit
-            has_hosts = wish.max_hosts is not None and len(by_host) >= wish.max_hosts
-            if is_enough or has_hosts or not await self._fill(wish, len(picked)):
-                break
+        picked = await self._queue.take(wish, seconds)
         now = self._clock.now()
         deadline = now + round(seconds * 1e6)
         numbers = [page.number for page in picked]
@@ -149,76 +124,9 @@ class Scheduler:
         return self._leased(lease, numbers)
 
     def _leased(self, lease: Lease, numbers: Sequence[int]) -> Leased:
-        pages = [self._held[number] for number in numbers]
-        delays = [self._pacing.delay_of(page.host) for page in pages]
+        pages = [self._queue[number] for number in numbers]
+        delays = [self._queue.delay_of(page.host) for page in pages]
         return Leased(lease.id, round(lease.deadline), pages, delays)
-
-    async def _fill(self, wish: Wish, picked: int) -> bool:
-        """Take pages from the frontier, and queue them; return whether there were any."""
-        now = self._clock.now()
-        taken = self._frontier.take(now, wish.limit - picked, wish.hosts)
-        if not taken:
-            return False
-        self._taking.update(taken)
-        # Whatever was learned is on its way to the store before this, through the same thread.
-        pages = await self._store.call(self._store.store.pages, taken)
-        self._taking.difference_update(taken)
-        full: list[int] = []
-        for number in taken:
-            page = pages.get(number)
-            if page is None or page.state in RESTING:
-                self._frontier.remove([number])
-            elif self._queues.queued(page.host) >= self._max_queued(page.host):
-                full.append(number)
-                self._frontier.defer(page.host, now, self._clock.wait(FULL_PAUSE))
-            else:
-                self._held[number] = page
-                self._queues.add(page)
-        self._frontier.release(full, now)
-        return len(taken) > len(full)
-
-    def _max_queued(self, host: str) -> int:
-        return MAX_QUEUED if self._pacing.delay_of(host) > 0.0 else MAX_QUEUED_AT_ONCE
-
-    def _pick(self, wish: Wish, seconds: float, picked: list[Page], by_host: Counter[str]) -> None:
-        """Move queued pages to a lease, as far as their hosts may be visited now."""
-        for host in list(by_host):
-            self._pick_more(host, wish, seconds, picked, by_host)
-        hosts = None if wish.hosts is None else iter(dict.fromkeys(wish.hosts))
-        while len(picked) < wish.limit:
-            if wish.max_hosts is not None and len(by_host) >= wish.max_hosts:
-                return
-            page = self._queues.next() if hosts is None else self._next_of(hosts)
-            if page is None:
-                return
-            self._pick_one(page, picked, by_host)
-            self._pick_more(page.host, wish, seconds, picked, by_host)
-
-    def _pick_more(
-        self, host: str, wish: Wish, seconds: float, picked: list[Page], by_host: Counter[str]
-    ) -> None:
-        """Pick as many pages of a host as whoever has the lease can visit in its time."""
-        delay, most = self._pacing.delay_of(host), wish.pages_per_host
-        if delay > 0.0:
-            most = min(most, max(int(DELAYS_SHARE * seconds / delay), 1))
-        while by_host[host] < most and len(picked) < wish.limit:
-            page = self._queues.more_of(host)
-            if page is None:
-                return
-            self._pick_one(page, picked, by_host)
-
-    def _pick_one(self, page: Page, picked: list[Page], by_host: Counter[str]) -> None:
-        if page.number in self._frontier:
-            by_host[page.host] += 1
-            picked.append(page)
-        else:
-            # It was removed while it waited.
-            self._held.pop(page.number, None)
-            self._queues.done(page.host)
-
-    def _next_of(self, hosts: Iterable[str]) -> Page | None:
-        found = (self._queues.next_of(host) for host in hosts)
-        return next((page for page in found if page is not None), None)
 
     def restore(self, rows: Iterable[LeaseRow], visited: Callable[[LeaseRow], set[int]]) -> None:
         """Continue with the leases that an earlier process granted.
@@ -236,12 +144,8 @@ class Scheduler:
             pages = [
                 number for number in row.pages if number in self._frontier and number not in done
             ]
-            for page in self._store.store.pages(pages).values():
-                self._held[page.number] = page
-                self._pacing.start_visit(page.host)
-            there = [number for number in pages if number in self._held]
+            there = self._queue.hold(pages)
             if there:
-                self._frontier.frontier.hold(there)
                 self.leases.grant(row.id, there, row.granted_at, row.deadline, row.key)
                 self._finished.discard(row.id)
 
@@ -249,7 +153,7 @@ class Scheduler:
         """End a lease early; return how many of its pages had not been reported."""
         known = self.leases.get(lease)
         pages = [] if known is None else self.leases.settle(lease, list(known.pages))
-        self._give_back(pages, self._clock.now())
+        self._queue.give_back(pages, self._clock.now())
         self._finished.add(lease)
         return len(pages)
 
@@ -258,21 +162,7 @@ class Scheduler:
             LOGGER.info("a lease of %d pages has ended", len(lease.pages))
             self.stats.ended_leases += 1
             self._finished.add(lease.id)
-            self._give_back(lease.pages, now)
-
-    def _give_back(self, pages: Collection[int], now: int) -> None:
-        """Release pages that were leased and not reported; somebody may have asked their hosts."""
-        for number in pages:
-            page = self._held.pop(number, None)
-            if page is not None:
-                self._free(page.host)
-        self._frontier.release(pages, now)
-
-    def _free(self, host: str) -> None:
-        """Note that one of a host's pages is not on a lease any more: its delay begins."""
-        self._pacing.start_request(host)
-        self._pacing.end_request(host, self._clock.seconds())
-        self._queues.done(host)
+            self._queue.give_back(lease.pages, now)
 
     # Reports
 
@@ -292,7 +182,7 @@ class Scheduler:
         settled = set(self.leases.settle(lease, [report.page for report in clear]))
         if known is not None and not known.pages:
             self._finished.add(lease)
-        pages = {number: self._held[number] for number in settled}
+        pages = {number: self._queue[number] for number in settled}
         self._reporting.update(pages)
         late: list[int] = []
         try:
@@ -337,7 +227,7 @@ class Scheduler:
         for number in dict.fromkeys(numbers):
             if number in visited or number in self._reporting:
                 answers[number] = Answer.DUPLICATE
-            elif number in self._held or number in self._taking:
+            elif number in self._queue:
                 answers[number] = Answer.SUPERSEDED
             elif number not in self._frontier:
                 answers[number] = Answer.UNKNOWN
@@ -356,19 +246,12 @@ class Scheduler:
         host = page.host
         response = response_of(report, page, granted, self._clock.now())
         if report.crawl_delay is not None:
-            self._note_delay(host, report.crawl_delay)
+            self._queue.note_delay(host, report.crawl_delay)
         if not late:
-            self._free(host)
-        seconds = self._pacing.backoff(host, response)
-        self._frontier.limit_host(host, self._pacing.delay_of(host))
-        self._queues.release()
-        if seconds > 0.0:
-            self.stats.closed[host] = self._frontier.defer(host, response.at, seconds)
-            dropped = [waiting.number for waiting in self._queues.drop(host)]
-            for number in dropped:
-                self._held.pop(number, None)
-            self._frontier.release(dropped, response.at)
-            self._pacing.refuse(host, response.status, seconds, self._clock.seconds())
+            self._queue.free(host)
+        until = self._queue.pace(host, response)
+        if until is not None:
+            self.stats.closed[host] = until
         return await read_report(self._visitor, page, report, response)
 
     async def _record(self, visits: Sequence[Visit]) -> None:
@@ -388,8 +271,7 @@ class Scheduler:
             visit.response.requests for visit in batch if visit.page.number not in self._frontier
         )
         # From here on the pages can be taken again.
-        for number in numbers:
-            self._held.pop(number, None)
+        self._queue.let_go(numbers)
         try:
             written = await self._recorder.write(known, Spent(self._clock.now(), lost=lost))
         except StoreError as error:
@@ -407,11 +289,11 @@ class Scheduler:
 
     def delay_of(self, host: str) -> float:
         """Return the seconds between two requests to a host: as set, or as robots.txt asks."""
-        return max(self._settings.delay_of(host), self._crawl_delays.of(host))
+        return self._queue.delay_of(host)
 
-    def _note_delay(self, host: str, delay: float) -> None:
-        if self._crawl_delays.note(host, min(delay, self._settings.max_crawl_delay)):
-            self._pacing.set_delay(host, self._crawl_delays.of(host))
+    def turn(self, host: str) -> AbstractAsyncContextManager[None]:
+        """Have a host to oneself for a request of our own, as if one of its pages were leased."""
+        return self._queue.turn(host)
 
     # From time to time
 
@@ -432,20 +314,19 @@ class Scheduler:
 
     async def run(self) -> None:
         """Do what is to be done from time to time, until stopped."""
-        store = self._store.store
-        await self._store.call(store.set_meta, BUDGET, repr(self.stats.budget))
+        await self._memory.publish_budget(self.stats.budget)
         passing = self._clock.passing
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
                 group.create_task(self._every(WAKING_EVERY, self._waking.wake))
                 group.create_task(self._every(passing(LEASES_EVERY), self._keep_leases))
-                group.create_task(self._every(passing(KEEP_EVERY), self._keep))
-                group.create_task(self._every(passing(PRICE_EVERY), self._publish_price))
+                group.create_task(self._every(passing(KEEP_EVERY), self._memory.keep))
+                group.create_task(self._every(passing(PRICE_EVERY), self._memory.publish_price))
                 group.create_task(self._every(passing(TROUBLE_EVERY), self._count_trouble))
         except* RecrawlError as failed:
             raise failed.exceptions[0] from None
-        await self._keep(self._clock.now())
+        await self._memory.keep(self._clock.now())
         await self._keep_leases(self._clock.now())
         if self._failed is not None:
             raise self._failed
@@ -466,18 +347,6 @@ class Scheduler:
         rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
         if rows:
             await self._store.call(self._tables.keep_leases, rows)
-
-    async def _keep(self, _now: int) -> None:
-        """Keep what was learned about hosts and folders for the next run."""
-        for what, learned in self._frontier.take_learned().items():
-            if learned:
-                await self._store.call(self._store.store.keep, what, learned)
-
-    async def _publish_price(self, _now: int) -> None:
-        """Let other processes know what a visit must be worth."""
-        price = self._frontier.frontier.price
-        if price > 0.0:
-            await self._store.call(self._store.store.set_meta, PRICE, repr(price))
 
     async def _count_trouble(self, _now: int) -> None:
         self.stats.trouble = await self._store.call(self._store.store.trouble)

@@ -23,6 +23,7 @@ from recrawl.records import RESTING, Page
 from recrawl.scheduling.leases import Lease
 from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
 from recrawl.service.following import Following
+from recrawl.service.incoming import Incoming
 from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
 from recrawl.service.planning import planned_freshness
@@ -45,6 +46,8 @@ HOUR = 3_600_000_000
 DAY = 24 * HOUR
 #: Evidence leaves at least this share of the chance of being fresh.
 MIN_KEEP = 1e-12
+#: Why a page is visited next that somebody wants to be rechecked.
+HURRIED = "Somebody asked for a visit: it comes before all others, once its host may be asked."
 #: The share of the time that adding up what is due, and counting what there is, may take each.
 MAX_COST_SHARE = 0.002
 
@@ -88,11 +91,23 @@ class PageDetails:
         explanation: What is believed about it, and when it is visited next and why.
         visits: Its latest visits, newest first.
         changed_at: When it was last found to have changed, or first found; None if never.
+        is_hurried: Whether somebody asked for a visit that has not been made yet.
     """
 
     explanation: Explanation
     visits: list[LoggedVisit]
     changed_at: int | None
+    is_hurried: bool = False
+
+    @property
+    def next_visit(self) -> int | None:
+        """When it is visited next, in microseconds; None for never."""
+        return self.explanation.now if self.is_hurried else self.explanation.due
+
+    @property
+    def why(self) -> str:
+        """When it is visited next, and why, in words."""
+        return HURRIED if self.is_hurried else self.explanation.why()
 
 
 @final
@@ -110,6 +125,7 @@ class Service:
         store: The store, which only that thread uses.
         reader: The store, for reading.
         work: What is done with the frontier: the crawl, or a scheduler for others.
+        incoming: Those who listen to sites.
 
     Attributes:
         stats: Counts of the crawl, or of what others reported.
@@ -133,6 +149,7 @@ class Service:
         store: SqliteStore,
         reader: StoreReader,
         work: Crawl | Scheduler,
+        incoming: Incoming,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -140,6 +157,7 @@ class Service:
         self.stats = work.stats
         self.crawls = isinstance(work, Crawl)
         self._work = work
+        self.incoming = incoming
         self.tokens = Tokens(reader.store.service.tokens)
         self.sessions = Sessions()
         self.failed = FailedLogins()
@@ -228,13 +246,14 @@ class Service:
             ProblemError: There is no such page.
         """
         page, now, live = await self.known(url), self.clock.now(), self.price
+        is_hurried = self.frontier.is_hurried(page.number)
 
         def read(store: SqliteStore) -> PageDetails:
             price = live or price_of(store, is_now=True)
             limits = self.settings.site_of(page.url).limits
             explanation = explain(page, store.belief(page.number), price, now, limits)
             history = store.history(page.number, visits)
-            return PageDetails(explanation, history, store.changed_at(page))
+            return PageDetails(explanation, history, store.changed_at(page), is_hurried)
 
         return await self._reader.call(read)
 

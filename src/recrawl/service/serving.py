@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 from recrawl.clock import Clock
 from recrawl.crawler.build import (
     CATCH_UP,
     Beside,
+    RunningCrawl,
     load,
     loop_factory,
     passing_on_changes,
@@ -18,10 +20,11 @@ from recrawl.crawler.build import (
     retention_of,
 )
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetching import last_asked
+from recrawl.crawler.fetching import fetcher_of, last_asked
 from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
+from recrawl.crawler.protocols import Fetching
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
@@ -30,17 +33,27 @@ from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
 from recrawl.errors import SettingsError
-from recrawl.records import SECONDS_A_DAY
+from recrawl.hosts import host_of
+from recrawl.http.access import Access as SiteAccess
+from recrawl.records import SECONDS_A_DAY, Response
 from recrawl.service.auth import Access, User, add_token
+from recrawl.service.guard import host_name
+from recrawl.service.hubs import Hubs
+from recrawl.service.incoming import Incoming
+from recrawl.service.indexnow import MAX_KEY_BYTES, FetchFile, IndexNow
 from recrawl.service.listening import Address, answering, bound, names_of
 from recrawl.service.no_fetching import NoFetching
+from recrawl.service.pushes import Pushes
 from recrawl.service.scheduler import Scheduler
 from recrawl.service.service import Service
 from recrawl.service.store_reader import StoreReader
+from recrawl.service.websub import WebSub
 from recrawl.store.sqlite import SqliteStore
 
 #: The name of the token that is made when there is none.
 FIRST_TOKEN = "first"  # noqa: S105 - a name
+#: Real seconds within which a file with a key must have been fetched, between leases of its host.
+KEY_WITHIN = 300.0
 
 
 @final
@@ -108,7 +121,10 @@ def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) 
             async with (
                 passing_on_changes(settings, access),
                 open_scheduler(frontier, store, settings, clock) as (scheduler, thread),
-                open_service(settings, clock, frontier, thread, store, scheduler) as service,
+                _key_fetcher(settings, clock, thread, scheduler, access) as fetch_key,
+                open_service(
+                    settings, clock, frontier, thread, store, scheduler, fetch_key=fetch_key
+                ) as service,
                 answering(service, listener, _names(settings)),
             ):
                 stop_on_signals(scheduler)
@@ -126,13 +142,18 @@ def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None 
     address = Address.parse(settings.listen)
 
     @asynccontextmanager
-    async def beside(
-        crawl: Crawl, frontier: CrawlFrontier, thread: StoreThread, store: SqliteStore
-    ) -> AsyncIterator[None]:
+    async def beside(running: RunningCrawl) -> AsyncIterator[None]:
+        parts = running.frontier, running.writer, running.store, running.crawl
         with bound(address) as listener:
             token = first_token(settings, clock.now())
             async with (
-                open_service(settings, clock, frontier, thread, store, crawl) as service,
+                open_service(
+                    settings,
+                    clock,
+                    *parts,
+                    fetch_key=partial(fetch_key_file, running.fetcher),
+                    feeds=running,
+                ) as service,
                 answering(service, listener, _names(settings)),
             ):
                 service.index.warm_up()
@@ -203,19 +224,109 @@ async def open_service(
     store: SqliteStore,
     work: Crawl | Scheduler,
     executor: Executor | None = None,
+    *,
+    fetch_key: FetchFile | None = None,
+    feeds: RunningCrawl | None = None,
 ) -> AsyncIterator[Service]:
-    """Make the service of a crawl, or of a scheduler."""
+    """Make the service of a crawl, or of a scheduler.
+
+    Args:
+        settings: The crawler's settings.
+        clock: What the crawl goes by.
+        frontier: The frontier of the store's pages.
+        writer: The thread that writes to the store.
+        store: The store.
+        work: What is done with the frontier.
+        executor: What reads the store, if not a thread of its own.
+        fetch_key: Fetches a file with a key, for IndexNow.
+        feeds: A crawl that reads feeds, for WebSub.
+    """
     with SqliteStore.open(settings.store) as reading:
         reading.narrow_cache()
         reader = StoreReader(reading, executor)
+        pushes = Pushes(frontier, reader, writer, settings)
         try:
-            yield Service(settings, clock, frontier, writer, store, reader, work)
+            async with (
+                _indexnow(settings, clock, pushes, fetch_key) as indexnow,
+                _websub(settings, clock, pushes, reader, feeds) as websub,
+            ):
+                incoming = Incoming(pushes, indexnow, websub)
+                yield Service(settings, clock, frontier, writer, store, reader, work, incoming)
         finally:
             reader.close()
 
 
+@asynccontextmanager
+async def _indexnow(
+    settings: Settings, clock: Clock, pushes: Pushes, fetch_key: FetchFile | None
+) -> AsyncIterator[IndexNow | None]:
+    """Make who listens to sites, if the settings want that."""
+    if not settings.indexnow or fetch_key is None:
+        yield None
+        return
+    indexnow = IndexNow(pushes, fetch_key, clock)
+    try:
+        yield indexnow
+    finally:
+        await indexnow.close()
+
+
+@asynccontextmanager
+async def _websub(
+    settings: Settings,
+    clock: Clock,
+    pushes: Pushes,
+    reader: StoreReader,
+    feeds: RunningCrawl | None,
+) -> AsyncIterator[WebSub | None]:
+    """Make who listens to the hubs of feeds, if the settings want that, and feeds are read here."""
+    if not settings.public_url or feeds is None:
+        yield None
+        return
+    hubs = Hubs(settings)
+    websub = WebSub(pushes, hubs, reader, feeds.parse_pool, clock, settings.public_url)
+    async with websub.running():
+        feeds.discovery.on_feed = websub.note_feed
+        yield websub
+
+
+@asynccontextmanager
+async def _key_fetcher(
+    settings: Settings,
+    clock: Clock,
+    writer: StoreThread,
+    scheduler: Scheduler,
+    access: Callable[[str], SiteAccess],
+) -> AsyncIterator[FetchFile | None]:
+    """Make what fetches files with keys where others fetch pages: when no page of the host is out.
+
+    It is all that such a process fetches.
+    """
+    if not settings.indexnow:
+        yield None
+        return
+    with SqliteStore.open(settings.store) as reading:
+        reading.narrow_cache()
+        async with fetcher_of(settings, clock, writer, reading, access) as fetcher:
+
+            async def fetch(url: str) -> Response:
+                try:
+                    async with asyncio.timeout(KEY_WITHIN), scheduler.turn(host_of(url)):
+                        return await fetch_key_file(fetcher, url)
+                except TimeoutError:
+                    return Response(url, 0, clock.now(), error="its host is busy")
+
+            yield fetch
+
+
+async def fetch_key_file(fetcher: Fetching, url: str) -> Response:
+    """Fetch a file with a key, as politely as a page, from its own site."""
+    return await fetcher.fetch_file(url, MAX_KEY_BYTES, stay_on_site=True)
+
+
 def _names(settings: Settings) -> tuple[str, ...]:
-    return names_of(Address.parse(settings.listen), settings.server_names)
+    public = [host_name(host_of(settings.public_url))] if settings.public_url else []
+    return names_of(Address.parse(settings.listen), [*settings.server_names, *public])
 
 
 def _started(service: Service, port: int, address: Address, token: str | None) -> Started:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.kernels.jit import Bools, Ints
+from recrawl.kernels.texts import lines_with
 from recrawl.store.sqlite import SqliteStore
 
 #: What each URL ends with; none contains it.
@@ -64,21 +65,8 @@ class UrlText:
         return found
 
     def _contain(self, wanted: bytes) -> Bools:
-        """Return which of the URLs contain a text.
-
-        The positions of its rarest byte are found first, then those of them where the others fit.
-        """
-        contained = np.zeros(self.numbers.size, np.bool_)
+        """Return which of the URLs contain a text."""
         if ord(END) in wanted:
-            return contained
-        rarest, *others = sorted(range(len(wanted)), key=lambda index: self.counts[wanted[index]])
-        if not others:
-            starts = np.concatenate([[0], self.ends[:-1] + 1])
-            fits = self.text == wanted[0]
-            return np.logical_or.reduceat(fits, starts) if fits.size else contained
-        at = np.flatnonzero(self.text == wanted[rarest]) - rarest
-        at = at[(at >= 0) & (at <= self.text.size - len(wanted))]
-        for index in others:
-            at = at[self.text[at + index] == wanted[index]]
-        contained[np.searchsorted(self.ends, at)] = True
-        return contained
+            return np.zeros(self.numbers.size, np.bool_)
+        rarest = min(range(len(wanted)), key=lambda index: self.counts[wanted[index]])
+        return lines_with(self.text, self.ends, np.frombuffer(wanted, np.uint8), rarest)

@@ -31,6 +31,7 @@ from recrawl.store.rows import (
     Trouble,
 )
 from recrawl.store.samples import KeptSample, Span
+from recrawl.store.subscriptions import Subscription
 from recrawl.store.webhooks import Message, MessageState, Progress, Webhook
 
 
@@ -109,6 +110,19 @@ class Samples(Protocol):
         """Return the samples of spans that ended at a time or later."""
 
 
+class Subscribed(Protocol):
+    """Feeds with a hub; `recrawl.store.subscriptions.Subscriptions` documents it."""
+
+    def all(self) -> list[Subscription]:
+        """Return all subscriptions."""
+
+    def keep(self, subscription: Subscription) -> None:
+        """Write a subscription as it is now."""
+
+    def drop_unread(self) -> None:
+        """Forget subscriptions to feeds that are no longer read."""
+
+
 class Access(Protocol):
     """Tokens and leases; `recrawl.store.access.ServiceTables` documents it."""
 
@@ -150,6 +164,10 @@ class Store(Protocol):
     def service(self) -> Access:
         """Tokens and leases."""
 
+    @property
+    def subscriptions(self) -> Subscribed:
+        """Feeds whose hub says when they change."""
+
     def close(self) -> None:
         """Release the store."""
 
@@ -188,6 +206,9 @@ class Store(Protocol):
 
     def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:
         """Return the beliefs about some pages."""
+
+    def has_host(self, name: str) -> bool:
+        """Whether there is a page of a host."""
 
     def seed_hosts(self) -> list[str]:
         """Return the hosts of pages that somebody named."""

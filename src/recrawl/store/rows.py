@@ -16,7 +16,7 @@ class NewPage(NamedTuple):
         importance: How much its freshness counts; None leaves the importance of a known page
             unchanged, and means 1 for a new one.
         depth: Number of links between it and a page that the user added.
-        source: Where it was found: ``user``, ``sitemap`` or ``link``.
+        source: Where it was found: ``user``, ``sitemap``, ``link`` or ``push``.
         initial_importance: The importance of a new page that has none given, instead of 1.
     """
 

@@ -38,6 +38,7 @@ from recrawl.store.rows import (
     Trouble,
 )
 from recrawl.store.samples import KeptSamples
+from recrawl.store.subscriptions import Subscriptions
 from recrawl.store.webhooks import Webhooks
 
 
@@ -57,6 +58,7 @@ class SqliteStore:
         feed: What became of copies, in order.
         samples: How the crawl went, for charts.
         service: What a service keeps: tokens, and leases of pages.
+        subscriptions: Feeds whose hub says when they change.
         webhooks: Who is sent what the feed has.
 
     >>> with SqliteStore.open(":memory:") as store:
@@ -72,6 +74,7 @@ class SqliteStore:
         self.feed = ChangeFeed(database)
         self.samples = KeptSamples(database)
         self.service = ServiceTables(database)
+        self.subscriptions = Subscriptions(database)
         self.webhooks = Webhooks(database, self.feed)
         self._running = threading.Lock()
 
@@ -205,6 +208,10 @@ class SqliteStore:
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
         """Return pages by canonical URL, leaving out those that do not exist."""
         return editing.find_pages_at(self._database, urls)
+
+    def has_host(self, name: str) -> bool:
+        """Whether there is a page of a host."""
+        return self._database.row("has_host", name) is not None
 
     def seed_hosts(self) -> list[str]:
         """Return the hosts of pages that were added, not found by following links."""

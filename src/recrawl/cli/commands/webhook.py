@@ -73,11 +73,17 @@ def add(
     """
     path = settings_of(store, settings).store
     from recrawl.crawler.webhook_messages import new_secret
+    from recrawl.hosts import host_of
+    from recrawl.http.access import is_private_name
     from recrawl.store.sqlite import SqliteStore
     from recrawl.urls import redirected
 
     # As a redirect's, its query keeps its order.
     target = redirected(url, url)
+    if not allow_private and is_private_name(target):
+        raise ArgumentError(
+            f"{host_of(target)} is a private address; --allow-private sends changes there"
+        )
     secret = new_secret()
     with SqliteStore.open(path) as opened:
         end = opened.feed.end()

@@ -18,7 +18,7 @@ from recrawl.units import format_rate
 #: Points of a curve between two visits, and of the curve of a belief.
 POINTS_PER_GAP, POINTS = 12, 160
 #: Bars per decade of rates, and how many there are at most; slower pages are in the first.
-BARS_PER_DECADE, MAX_BARS = 4, 40
+BARS_PER_DECADE, MIN_BARS, MAX_BARS = 4, 8, 40
 #: How much wider than the interval the belief is drawn, as a factor of the rate.
 MARGIN = 2.5
 #: Rates per day that are marked on an axis: from thousands per second down to once in ten years.
@@ -138,7 +138,12 @@ def rate_bars(columns: PageColumns | None) -> dict[str, Any] | None:
     first, last = math.floor(logs.min()), math.floor(logs.max()) + 1
     if last - first > MAX_BARS:
         first = last - MAX_BARS
-    bars = np.bincount(np.maximum(np.floor(logs) - first, 0.0).astype(np.int64))
+    # A bar or two alone would say little about where they are.
+    lacking = max(MIN_BARS - (last - first), 0)
+    first, last = first - lacking // 2, last + lacking - lacking // 2
+    bars = np.bincount(
+        np.maximum(np.floor(logs) - first, 0.0).astype(np.int64), minlength=last - first
+    )
     ends = 10.0 ** (np.arange(first, last + 1) / BARS_PER_DECADE)
     names = [
         f"{format_rate(low)} to {format_rate(high)}"

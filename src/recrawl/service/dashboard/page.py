@@ -124,6 +124,8 @@ async def page(
         visits=details.visits,
         listed=LISTED,
         changed_at=details.changed_at,
+        next_visit=details.next_visit,
+        why=details.why,
         versions=versions,
         diff=diff,
         timeline=charts.timeline(found, belief, details.visits),

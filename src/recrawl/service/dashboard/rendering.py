@@ -25,7 +25,7 @@ from recrawl.escaping import printable
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY
 from recrawl.service.auth import Access, User
 from recrawl.service.dashboard.forms import form_token
-from recrawl.units import format_duration
+from recrawl.units import format_duration, format_rate
 
 HERE = Path(__file__).parent
 POLICY = (
@@ -86,7 +86,15 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        age=age, bytes=size, count=count, percent=percent, rate=rate, when=when, period=period
+        age=age,
+        bytes=size,
+        count=count,
+        due=due,
+        percent=percent,
+        period=period,
+        rate=rate,
+        requests=requests,
+        when=when,
     )
     made.globals.update(asset=asset, page_link=page_link, query=query, percent_sign=percent_sign)
     return made
@@ -164,6 +172,16 @@ def rate(per_day: float | None) -> str:
     return NONE if per_day is None else how_often(per_day)
 
 
+def requests(per_day: float) -> str:
+    """Return how many requests a budget allows, given per day.
+
+    >>> requests(2000.0), requests(0.5)
+    ('83 requests per hour', 'a request every 2 days')
+    """
+    number, unit = format_rate(per_day).split(" ", 1)
+    return f"a request every {unit}" if number == "every" else f"{number} requests {unit}"
+
+
 def period(seconds: float | None) -> str:
     """Return how long something takes.
 
@@ -200,3 +218,15 @@ def age(microseconds: int | None, now: int) -> str:
     if abs(days) * SECONDS_A_DAY < JUST_NOW:
         return "just now" if days >= 0.0 else "now"
     return f"{format_duration(days)} ago" if days > 0.0 else f"in {format_duration(-days)}"
+
+
+def due(microseconds: int, now: int) -> str:
+    """Return how far off a visit is.
+
+    >>> due(7_200_000_000, 0), due(0, 500_000), due(0, 90_000_000)
+    ('in 2 h', 'now', 'now, for 1.5 min')
+    """
+    seconds = (now - microseconds) / 1e6
+    if seconds < -JUST_NOW:
+        return age(microseconds, now)
+    return "now" if seconds < JUST_NOW else f"now, for {period(seconds)}"

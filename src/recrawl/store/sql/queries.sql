@@ -644,7 +644,7 @@ SELECT number, shape, time FROM pages
 WHERE number IN (SELECT value FROM json_each(?)) AND shape IS NOT NULL;
 
 -- name: pages_at
--- Find the pages that a sitemap lists; the URLs are passed as JSON.
+-- Find the pages that a sitemap lists, or a site says have changed; the URLs are passed as JSON.
 SELECT * FROM known_pages
 WHERE url IN (SELECT value FROM json_each(?));
 
@@ -867,3 +867,27 @@ ON CONFLICT (span, slot) DO UPDATE SET
 -- Read how a crawl went, the oldest first.
 SELECT at, freshness, due, changed, unchanged, failed FROM samples
 WHERE span = ? AND at >= ? ORDER BY at;
+
+-- name: has_host
+-- See whether there is a page of a host.
+SELECT 1 FROM pages WHERE host = (SELECT number FROM hosts WHERE name = ?) LIMIT 1;
+
+-- name: keep_subscription
+-- Note what became of a subscription, or that there is one.
+INSERT INTO subscriptions (
+    feed, hub, topic, callback, secret, next_at, lease_until, received_at, failures, error
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (feed) DO UPDATE SET
+    hub = excluded.hub, topic = excluded.topic, callback = excluded.callback,
+    secret = excluded.secret, next_at = excluded.next_at, lease_until = excluded.lease_until,
+    received_at = excluded.received_at, failures = excluded.failures, error = excluded.error;
+
+-- name: subscriptions
+-- List the subscriptions to feeds that are still read.
+SELECT
+    feed, hub, topic, callback, secret, next_at, lease_until, received_at, failures, error
+FROM subscriptions WHERE feed IN (SELECT url FROM sitemaps WHERE removed = 0) ORDER BY feed;
+
+-- name: drop_subscriptions
+-- Forget the subscriptions to feeds that are not read any more.
+DELETE FROM subscriptions WHERE feed NOT IN (SELECT url FROM sitemaps WHERE removed = 0);

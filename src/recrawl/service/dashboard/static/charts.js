@@ -333,6 +333,30 @@ const Charts = (() => {
     }
   };
 
+  const resized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const chart = drawn.get(target);
+      if (chart && chart.width !== target.clientWidth) {
+        chart.setSize({ width: target.clientWidth, height: target.clientHeight });
+      }
+    }
+  });
+
+  // Draws the charts of a part of the page that was read again, and forgets those that it had.
+  const refresh = (part) => {
+    for (const element of [...numbers.keys()].filter((one) => !one.isConnected)) {
+      resized.unobserve(element);
+      drawn.get(element).destroy();
+      drawn.delete(element);
+      numbers.delete(element);
+    }
+    for (const element of part.querySelectorAll("[data-chart]")) {
+      numbers.set(element, JSON.parse(element.dataset.columns));
+      draw(element);
+      resized.observe(element);
+    }
+  };
+
   const start = () => {
     const byName = new Map();
     for (const element of document.querySelectorAll("[data-chart]")) {
@@ -341,14 +365,6 @@ const Charts = (() => {
       numbers.set(element, found);
       draw(element);
     }
-    const resized = new ResizeObserver((entries) => {
-      for (const { target } of entries) {
-        const chart = drawn.get(target);
-        if (chart && chart.width !== target.clientWidth) {
-          chart.setSize({ width: target.clientWidth, height: target.clientHeight });
-        }
-      }
-    });
     for (const element of numbers.keys()) resized.observe(element);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   };
@@ -357,5 +373,5 @@ const Charts = (() => {
     for (const element of numbers.keys()) draw(element);
   };
 
-  return { start, redraw, add, drawn };
+  return { start, redraw, refresh, add, drawn };
 })();

@@ -129,6 +129,26 @@ const showAges = (now) => {
   }
 };
 
+// What changes slowly is read again now and then, while somebody looks.
+const REFRESH_EVERY = 15_000;
+const refresh = async () => {
+  if (document.hidden) return;
+  try {
+    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (!response.ok || response.redirected) return;
+    const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const part of document.querySelectorAll("[data-refresh]")) {
+      const found = parsed.getElementById(part.id);
+      if (!found || part.contains(document.activeElement)) continue;
+      part.replaceChildren(...document.adoptNode(found).childNodes);
+      Charts.refresh(part);
+    }
+  } catch {
+    // The stream says that there is no connection.
+  }
+};
+if (document.querySelector("[data-refresh]")) setInterval(refresh, REFRESH_EVERY);
+
 const isLive = document.querySelector("[data-live], [data-changes]");
 if (isLive) {
   const connection = document.getElementById("connection");

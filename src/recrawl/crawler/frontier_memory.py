@@ -1,0 +1,38 @@
+"""What a frontier has learned, kept in the store: for the next run, and for other processes."""
+
+from typing import final
+
+from recrawl.crawler.explain import BUDGET, PRICE
+from recrawl.crawler.load import CrawlFrontier
+from recrawl.crawler.store_thread import StoreThread
+
+
+@final
+class FrontierMemory:
+    """Writes what is not a belief about one page, which visits are written with.
+
+    Args:
+        frontier: The frontier.
+        store: Where it is kept.
+    """
+
+    def __init__(self, frontier: CrawlFrontier, store: StoreThread) -> None:
+        self._frontier = frontier
+        self._thread = store
+        self._store = store.store
+
+    async def keep(self, _now: int) -> None:
+        """Keep what was learned about hosts and folders, for the next run."""
+        for what, learned in self._frontier.take_learned().items():
+            if learned:
+                await self._thread.call(self._store.keep, what, learned)
+
+    async def publish_price(self, _now: int) -> None:
+        """Let other processes know what a visit must be worth."""
+        price = self._frontier.frontier.price
+        if price > 0.0:
+            await self._thread.call(self._store.set_meta, PRICE, repr(price))
+
+    async def publish_budget(self, budget: float) -> None:
+        """Let other processes know the requests per day."""
+        await self._thread.call(self._store.set_meta, BUDGET, repr(budget))

@@ -1,0 +1,130 @@
+"""IndexNow: sites say which of their pages have changed; a key on the site is all they need."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from recrawl.escaping import printable
+from recrawl.service.api.needs import TheService
+from recrawl.service.bodies import MAX_URL
+from recrawl.service.guard import INDEXNOW, address_of
+from recrawl.service.indexnow import MAX_URLS
+from recrawl.service.problems import ProblemError, responses
+from recrawl.service.service import Service
+
+router = APIRouter(tags=["signals"])
+
+URL_EXAMPLE = "https://www.example.org/news"
+KEY_EXAMPLE = "5a1e7f0d3c9b4826"
+PROBLEMS = responses(
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+
+#: URLs, key, where the key is, and the host.
+Given = tuple[Sequence[str], str, str | None, str | None]
+
+
+class SubmissionIn(BaseModel):
+    """Pages of a site that are new, changed or gone."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    host: str = Field(min_length=1, max_length=255, examples=["www.example.org"])
+    key: str = Field(
+        description="8 to 128 letters, digits and dashes; a file of the site has it.",
+        max_length=1_000,
+        examples=[KEY_EXAMPLE],
+    )
+    keyLocation: str | None = Field(  # noqa: N815 - as the protocol has it
+        None,
+        max_length=MAX_URL,
+        description="The file's URL; without it, the key with .txt at the root of the site.",
+    )
+    urlList: list[str] = Field(  # noqa: N815
+        min_length=1, max_length=MAX_URLS, examples=[[URL_EXAMPLE]]
+    )
+
+
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The key is known to be right.", "content": {}},
+    202: {"description": "The key has yet to be checked."},
+    **PROBLEMS,
+}
+
+
+@router.get(INDEXNOW, response_class=Response, responses=ANSWERS)
+async def submit_url(
+    service: TheService,
+    request: Request,
+    url: Annotated[str | None, Query(description="The page.", examples=[URL_EXAMPLE])] = None,
+    key: Annotated[
+        str | None, Query(description="The key of its site.", examples=[KEY_EXAMPLE])
+    ] = None,
+    key_location: Annotated[
+        str | None, Query(alias="keyLocation", description="The URL of the file with the key.")
+    ] = None,
+) -> Response:
+    """Say that a page is new, changed or gone, as IndexNow has it; needs no token."""
+
+    async def read() -> Given:
+        if url is None or key is None:
+            raise ProblemError(HTTPStatus.BAD_REQUEST, "url and key are needed")
+        return [url], key, key_location, None
+
+    return await _submit(service, request, read)
+
+
+@router.post(
+    INDEXNOW,
+    response_class=Response,
+    responses=ANSWERS,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": SubmissionIn.model_json_schema()}},
+        }
+    },
+)
+async def submit_urls(service: TheService, request: Request) -> Response:
+    """Say that pages of a site are new, changed or gone, as IndexNow has it; needs no token."""
+
+    async def read() -> Given:
+        body = await service.incoming.bodies.read(request)
+        try:
+            given = SubmissionIn.model_validate_json(body)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"])) or "body"
+            problem = printable(f"{where}: {first['msg']}")
+            raise ProblemError(HTTPStatus.BAD_REQUEST, problem) from None
+        return given.urlList, given.key, given.keyLocation, given.host
+
+    return await _submit(service, request, read)
+
+
+async def _submit(
+    service: Service, request: Request, read: Callable[[], Awaitable[Given]]
+) -> Response:
+    indexnow, address = service.incoming.indexnow, address_of(request.scope)
+    if indexnow is None:
+        raise ProblemError(
+            HTTPStatus.NOT_FOUND, "IndexNow is off; `indexnow = true` in the settings turns it on"
+        )
+    try:
+        indexnow.admit(address)
+        status = await indexnow.submit(address, *await read())
+    except ProblemError as problem:
+        indexnow.answers[problem.status] += 1
+        raise
+    indexnow.answers[status] += 1
+    return Response(status_code=status)

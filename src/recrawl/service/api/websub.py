@@ -1,0 +1,79 @@
+"""Where WebSub hubs reach us: they confirm subscriptions, and send messages."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+
+from recrawl.service.api.needs import TheService
+from recrawl.service.guard import WEBSUB_FOLDER
+from recrawl.service.problems import ProblemError, responses
+from recrawl.service.service import Service
+from recrawl.service.websub import WebSub
+
+router = APIRouter(tags=["signals"])
+
+#: The longest text that a hub may send in a URL.
+MAX_TEXT = 4_096
+#: A media type that no browser shows: the challenge may be anything.
+UNSHOWN = "application/octet-stream"
+PROBLEMS = responses(
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.GONE,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+)
+Callback = Annotated[str, Path(max_length=100, description="What the hub was given.")]
+Text = Annotated[str, Query(max_length=MAX_TEXT)]
+
+
+@router.get(
+    WEBSUB_FOLDER + "{callback}",
+    response_class=Response,
+    responses={200: {"content": {UNSHOWN: {"schema": {"type": "string"}}}}, **PROBLEMS},
+)
+async def confirm_subscription(
+    service: TheService,
+    callback: Callback,
+    mode: Annotated[Text, Query(alias="hub.mode")] = "",
+    topic: Annotated[Text, Query(alias="hub.topic")] = "",
+    challenge: Annotated[Text, Query(alias="hub.challenge")] = "",
+    lease: Annotated[int | None, Query(alias="hub.lease_seconds", ge=1, le=10**9)] = None,
+) -> Response:
+    """Confirm a subscription that this service asked a WebSub hub for; needs no token."""
+    if not _websub(service).confirm(callback, mode, topic, challenge, lease):
+        raise ProblemError(HTTPStatus.NOT_FOUND, "there is no such subscription")
+    return Response(challenge, media_type=UNSHOWN)
+
+
+@router.post(
+    WEBSUB_FOLDER + "{callback}",
+    status_code=HTTPStatus.NO_CONTENT,
+    response_class=Response,
+    responses=PROBLEMS,
+)
+async def receive_message(
+    service: TheService,
+    request: Request,
+    callback: Callback,
+    signature: Annotated[str, Header(alias="X-Hub-Signature", max_length=200)] = "",
+) -> Response:
+    """Take what a WebSub hub says of a feed; a message with a wrong signature is ignored.
+
+    Needs no token. 410 tells the hub that there is no subscription any more.
+    """
+    websub = _websub(service)
+    websub.admit(callback)
+    body = await service.incoming.bodies.read(request)
+    await websub.receive(callback, signature, body)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+def _websub(service: Service) -> WebSub:
+    if service.incoming.websub is None:
+        raise ProblemError(
+            HTTPStatus.NOT_FOUND, "WebSub is off; `public_url` in the settings turns it on"
+        )
+    return service.incoming.websub

@@ -1,0 +1,27 @@
+"""What sites tell a service about their pages, and who listens to them."""
+
+from dataclasses import dataclass, field
+from typing import final
+
+from recrawl.service.indexnow import IndexNow
+from recrawl.service.pushes import Pushes
+from recrawl.service.strangers import Bodies
+from recrawl.service.websub import WebSub
+
+
+@final
+@dataclass(frozen=True)
+class Incoming:
+    """Those who listen to sites.
+
+    Attributes:
+        pushes: Where it all goes.
+        indexnow: Takes what sites submit; None if that is off.
+        websub: Takes what hubs say of feeds; None if that is off.
+        bodies: Reads what strangers send.
+    """
+
+    pushes: Pushes
+    indexnow: IndexNow | None = None
+    websub: WebSub | None = None
+    bodies: Bodies = field(default_factory=Bodies)
