@@ -57,7 +57,7 @@ def sendable(value: str | None) -> str | None:
 
 def decoded(raw: Sequence[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     """Return received headers as text."""
-    return tuple([(str(name, "latin-1"), str(value, "latin-1")) for name, value in raw])
+    return tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw])
 
 
 def location(value: str) -> str:

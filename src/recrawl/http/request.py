@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import re
+from collections import deque
 from collections.abc import Coroutine, Mapping
+from functools import lru_cache
 from typing import Any, final
 
 from recrawl.hosts import host_of
@@ -51,7 +53,7 @@ class HttpClient:
         self.connector = connector
         self._limits = limits
         self._memory = memory
-        self._slots = asyncio.Semaphore(limits.connections)
+        self._slots = _Slots(limits.connections)
         self._idle = IdleConnections(limits.idle_connections)
         self._loop = asyncio.get_running_loop()
         accept = {
@@ -115,7 +117,8 @@ class HttpClient:
         pack: bool = False,
     ) -> Response:
         attempt = Attempt()
-        await self._slots.acquire()
+        if (turn := self._slots.take()) is not None:
+            await turn
         try:
             target = target_of(url)
             data = self._request_bytes(url, target, headers, proxy, body)
@@ -127,7 +130,7 @@ class HttpClient:
             _log.debug("%s failed: %s", _Shown(url, body), problem)
             raise problem from None
         finally:
-            self._slots.release()
+            self._slots.give_back()
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("%s: %d, %d bytes", _Shown(url, body), response.status, response.transferred)
         return response
@@ -280,6 +283,41 @@ class HttpClient:
         return Response(url, status, 0, headers, body, truncated=truncated, transferred=received)
 
 
+class _Slots:
+    """How many requests may be under way. A semaphore takes longer where nobody waits."""
+
+    def __init__(self, free: int) -> None:
+        self._free = free
+        self._waiting = deque[asyncio.Future[None]]()
+
+    def take(self) -> Coroutine[Any, Any, None] | None:
+        """Take a slot; if none is free, return what waits for one and takes it."""
+        if self._free > 0:
+            self._free -= 1
+            return None
+        return self._wait()
+
+    async def _wait(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # It was handed over, and is not wanted any more.
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Hand a slot to whoever waits longest for one."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
 def _lines(headers: Mapping[str, str]) -> bytes:
     """Return headers as they are sent.
 
@@ -288,10 +326,19 @@ def _lines(headers: Mapping[str, str]) -> bytes:
     """
     if not headers:
         return b""
+    lines = ""
     for name, value in headers.items():
-        if _UNSAFE_VALUE.search(value) or UNSAFE.search(name) or ":" in name or not name:
+        if not value.isprintable() and _UNSAFE_VALUE.search(value):
             raise ValueError(name)
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+        lines += f"{_checked_name(name)}: {value}\r\n"
+    return lines.encode()
+
+
+@lru_cache(maxsize=256)
+def _checked_name(name: str) -> str:
+    if UNSAFE.search(name) or ":" in name or not name:
+        raise ValueError(name)
+    return name
 
 
 def _check_tunnel(status: int) -> None:
