@@ -300,13 +300,26 @@ class Response:
         return self.status == _NOT_MODIFIED
 
 
+_DIGEST_BYTES = 16
+#: Python lets other threads run while it digests more than `_PIECE` bytes; a body of more than
+#: `_LONG` takes so long that they should.
+_PIECE, _LONG = 2_047, 65_536
+
+
 def digest_of(body: bytes) -> bytes:
     """Return the digest that a body is stored under: 16 bytes of BLAKE2b.
 
     >>> digest_of(b"").hex()
     'cae66941d9efbd404e4d88758ea67670'
     """
-    return blake2b(body, digest_size=16).digest()
+    if len(body) > _LONG:
+        return blake2b(body, digest_size=_DIGEST_BYTES).digest()
+    # In pieces for which Python does not let other threads run: whoever waits for a response would
+    # have to wait for its turn again, and that takes longer.
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    for start in range(0, len(body), _PIECE):
+        digest.update(body[start : start + _PIECE])
+    return digest.digest()
 
 
 class ChangeKind(IntEnum):

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import re
-from collections import deque
 from collections.abc import Coroutine, Mapping
 from functools import lru_cache
 from typing import Any, final
@@ -18,6 +17,7 @@ from recrawl.http.headers import decoded
 from recrawl.http.idle_connections import IdleConnections
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import SMALL, MemoryBudget
+from recrawl.http.slots import Slots
 from recrawl.http.target import UNSAFE, Target, target_of
 from recrawl.records import Response
 
@@ -53,7 +53,7 @@ class HttpClient:
         self.connector = connector
         self._limits = limits
         self._memory = memory
-        self._slots = _Slots(limits.connections)
+        self._slots = Slots(limits.connections)
         self._idle = IdleConnections(limits.idle_connections)
         self._loop = asyncio.get_running_loop()
         accept = {
@@ -281,41 +281,6 @@ class HttpClient:
         if truncated:
             connection.close()
         return Response(url, status, 0, headers, body, truncated=truncated, transferred=received)
-
-
-class _Slots:
-    """How many requests may be under way. A semaphore takes longer where nobody waits."""
-
-    def __init__(self, free: int) -> None:
-        self._free = free
-        self._waiting = deque[asyncio.Future[None]]()
-
-    def take(self) -> Coroutine[Any, Any, None] | None:
-        """Take a slot; if none is free, return what waits for one and takes it."""
-        if self._free > 0:
-            self._free -= 1
-            return None
-        return self._wait()
-
-    async def _wait(self) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                # It was handed over, and is not wanted any more.
-                self.give_back()
-            raise
-
-    def give_back(self) -> None:
-        """Hand a slot to whoever waits longest for one."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
 
 
 def _lines(headers: Mapping[str, str]) -> bytes:
