@@ -16,7 +16,7 @@ from recrawl.content.page_content import Content
 from recrawl.content.reader import Reader
 from recrawl.content.second_fetch import compare_twice
 from recrawl.content.template import SiteTemplate, Sketches
-from recrawl.records import Page, Response, digest_of
+from recrawl.records import Page, Response, digest_of, quick
 
 #: A body of at most so many bytes, with at most so many tags, is harmless: reading it takes a few
 #: milliseconds whatever is in it. What the parser does is at most quadratic in the start tags, as
@@ -24,6 +24,7 @@ from recrawl.records import Page, Response, digest_of
 HARMLESS_BYTES, HARMLESS_STARTS, HARMLESS_ENDS = 12_000, 100, 200
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What reading one or two responses found.

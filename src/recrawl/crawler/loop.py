@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -30,6 +31,9 @@ LOGGER = logging.getLogger("recrawl.crawler")
 #: Real seconds between two checks of what is due: the time that the budget takes to pay for a
 #: visit, within these.
 MIN_NAP, MAX_NAP = 0.005, 1.0
+#: After a look that found nothing due, the next one is later by this factor, up to so many seconds,
+#: real or of the crawl's clock: looking takes a tenth of the shortest nap.
+CALMING, MAX_CALM = 1.25, 0.02
 #: Pages whose robots.txt is read ahead, per connection.
 PREPARING_PER_CONNECTION = 64
 #: Real seconds that visits in flight are given to end when the crawl stops.
@@ -142,6 +146,7 @@ class Crawl:
         self._prepared: set[int] = set()
         self._failed: BaseException | None = None
         self._counted = (0, 0)
+        self._calm, self._calm_until = MIN_NAP, -math.inf
         self._lost = 0
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -208,8 +213,6 @@ class Crawl:
         filling: asyncio.Task[None] | None = None
         try:
             while not self.stopping:
-                paid = self._clock.real(SECONDS_A_DAY / self.stats.budget)
-                nap = min(max(paid, MIN_NAP), MAX_NAP)
                 self._wake.clear()
                 self._start_visits()
                 # Connections that are free now have no page to fetch. The store may be busy
@@ -217,9 +220,8 @@ class Crawl:
                 if (filling is None or filling.done()) and (wanted := self._wanted()) > 0:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._finish)
-                opening = self._clock.real(self._queues.opens_at - self._clock.seconds())
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(min(nap, max(opening, MIN_NAP))):
+                    async with asyncio.timeout(self._nap()):
                         await self._wake.wait()
             await self._end_visits()
         finally:
@@ -229,15 +231,32 @@ class Crawl:
         if self._failed is not None:
             raise self._failed
 
+    def _nap(self) -> float:
+        """Return how many real seconds later to look again, if nothing happens before."""
+        real, now = self._clock.real, self._clock.seconds()
+        paid = real(SECONDS_A_DAY / self.stats.budget)
+        nap = min(max(paid, real(self._calm_until - now), MIN_NAP), MAX_NAP)
+        return min(nap, max(real(self._queues.opens_at - now), MIN_NAP))
+
     def _wanted(self) -> int:
-        return 0 if self._recorder.has_backlog else self._queues.wanted(len(self._tasks))
+        if self._recorder.has_backlog or self._clock.seconds() < self._calm_until:
+            return 0
+        return self._queues.wanted(len(self._tasks))
+
+    def _calm_down(self) -> None:
+        """Look again a little later than the last time, as nothing was due."""
+        longest = min(MAX_CALM, self._clock.real(MAX_CALM))
+        self._calm = max(min(CALMING * self._calm, longest), MIN_NAP)
+        self._calm_until = self._clock.seconds() + self._clock.passing(self._calm)
 
     async def _fill(self, wanted: int) -> None:
         """Take pages that are due, and queue them."""
         now = self._clock.now()
         taken = self._frontier.take(now, wanted)
         if not taken:
+            self._calm_down()
             return
+        self._calm = MIN_NAP
         # Whatever was learned is on its way to the store before this, through the same thread.
         pages = await self._store.call(self._store.store.pages, taken)
         for number in taken:

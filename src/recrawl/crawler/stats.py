@@ -122,7 +122,9 @@ class Stats:
         self.requests += response.requests
         self.transferred += response.transferred
         if response.requests:
-            times = self.hosts.setdefault(visit.page.host, HostTimes())
+            times = self.hosts.get(visit.page.host)
+            if times is None:
+                times = self.hosts[visit.page.host] = HostTimes()
             times.responses += 1
             times.seconds += response.seconds
             self.times[TIMES[bisect_left(TIMES, response.seconds)]] += 1

@@ -19,6 +19,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _DEFLATE_METHOD = 8
 #: zlib's window bits: with a gzip header, with a zlib header, and with neither.
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+_ENCODING = "content-encoding"
+_ENCODING_LENGTH = len(_ENCODING)
 _PLAIN = frozenset({"", "identity"})
 _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
@@ -44,7 +46,7 @@ class BrokenBodyError(Exception):
 def encoding_in(headers: Sequence[tuple[str, str]]) -> str | None:
     """Return the Content-Encoding that headers name; None if there is none."""
     for name, value in headers:
-        if name.lower() == "content-encoding":
+        if len(name) == _ENCODING_LENGTH and name.lower() == _ENCODING:
             return value
     return None
 

@@ -19,6 +19,7 @@ _NO_BODY: Final = frozenset({204, 304})
 _FIRST_FINAL: Final = 200
 #: The headers that say where a body ends.
 _LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
+_LENGTHS_OF_LENGTHS: Final = frozenset(map(len, _LENGTHS))
 
 
 class ConnectionDroppedError(OSError):
@@ -340,14 +341,10 @@ class Connection(asyncio.Protocol):
             raise _RefusedError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header, if the limits allow."""
+        """Keep a header, but no trailer, unless there are too many."""
         if self._is_head_done:
-            # A trailer; nobody needs it.
             return
-        if (
-            len(self.headers) >= self._max_headers
-            or len(name) + len(value) > self._max_header_bytes
-        ):
+        if len(self.headers) >= self._max_headers:
             raise _RefusedError
         self.headers.append((name, value))
 
@@ -357,10 +354,21 @@ class Connection(asyncio.Protocol):
         if self.status < _FIRST_FINAL:
             self.headers = []
             return
+        self._expects_end = not (self._check_headers() and self._parser.should_keep_alive())
         self._is_head_done = True
-        self._expects_end = not self._parser.should_keep_alive() or not _is_delimited(
-            self.status, self.headers
-        )
+
+    def _check_headers(self) -> bool:
+        """Refuse long ones; return whether the end of the response can be told by them.
+
+        Otherwise it ends with its connection.
+        """
+        is_delimited = self.status in _NO_BODY
+        for name, value in self.headers:
+            if len(name) + len(value) > self._max_header_bytes:
+                raise _RefusedError
+            if len(name) in _LENGTHS_OF_LENGTHS and name.lower() in _LENGTHS:
+                is_delimited = True
+        return is_delimited
 
     def on_body(self, body: bytes) -> None:
         """Keep a piece of the body until it is read."""
@@ -375,11 +383,3 @@ class Connection(asyncio.Protocol):
 
 class _RefusedError(Exception):
     """More than the limits allow, or than was asked for."""
-
-
-def _is_delimited(status: int, headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether the end of a response can be told without the end of its connection."""
-    for name, _ in headers:
-        if name.lower() in _LENGTHS:
-            return True
-    return status in _NO_BODY

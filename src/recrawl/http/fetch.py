@@ -296,20 +296,23 @@ class _Fetch:
             if self._is_trusted:
                 extra = access.headers_for(self._url, self._fetcher.gate.clock.now() / 1e6)
                 headers = {**extra, **headers}
-        async with self._fetcher.gate.turn(self._host, patience):
-            start = time.perf_counter()
-            self._requests += 1
-            try:
-                response = await self._fetcher.client.get(
-                    self._url, headers, self._max_bytes, access.proxy, pack=self._pack
-                )
-                return _without_session(response) if extra else response
-            except FetchError as error:
-                # An address that we refuse to connect to was not requested.
-                self._requests -= error.response.permanent
-                raise
-            finally:
-                self._seconds += time.perf_counter() - start
+        gate = self._fetcher.gate
+        if (turn := gate.start(self._host, patience)) is not None:
+            await turn
+        start = time.perf_counter()
+        self._requests += 1
+        try:
+            response = await self._fetcher.client.get(
+                self._url, headers, self._max_bytes, access.proxy, pack=self._pack
+            )
+            return _without_session(response) if extra else response
+        except FetchError as error:
+            # An address that we refuse to connect to was not requested.
+            self._requests -= error.response.permanent
+            raise
+        finally:
+            self._seconds += time.perf_counter() - start
+            gate.end(self._host)
 
     def _check_proxied(self, access: Access) -> None:
         """Refuse what a proxy would be asked to connect to though we would not."""

@@ -1,7 +1,8 @@
 """Waiting for a host: requests go through the gate when `HostPacing` says that they may."""
 
 import asyncio
-from collections.abc import Awaitable, Generator
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 
 from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
@@ -43,7 +44,8 @@ class Gate:
         self.clock = clock or Clock()
         self._lines: dict[str, _Line] = {}
 
-    def turn(self, host: str, patience: float | None = None) -> "_Turn":
+    @asynccontextmanager
+    async def turn(self, host: str, patience: float | None = None) -> AsyncIterator[None]:
         """Make one request inside: ``async with gate.turn(host): ...``.
 
         Args:
@@ -53,15 +55,25 @@ class Gate:
         Raises:
             HostClosed: On entering: the turn would not come in time.
         """
-        return _Turn(self, host, self.patience if patience is None else patience)
+        waiting = self.start(host, patience)
+        if waiting is not None:
+            await waiting
+        try:
+            yield
+        finally:
+            self.end(host)
 
-    def start(self, host: str, patience: float) -> Awaitable[None]:
-        """Start a request if it may start now; else return what waits for its turn."""
+    def start(self, host: str, patience: float | None = None) -> Awaitable[None] | None:
+        """Start a request if it may start now; else return what waits for its turn.
+
+        With `end`, this is `turn` for those who make so many requests that its cost counts.
+        """
         now = self.clock.seconds()
-        if host in self._lines or not self.pacing.may_request(host, now):
-            return self._start_later(host, now + self.clock.passing(patience))
-        self.pacing.start_request(host)
-        return _NOTHING
+        if host not in self._lines and self.pacing.may_request(host, now):
+            self.pacing.start_request(host)
+            return None
+        longest = self.patience if patience is None else patience
+        return self._start_later(host, now + self.clock.passing(longest))
 
     async def _start_later(self, host: str, deadline: float) -> None:
         await self._wait(host, deadline)
@@ -70,7 +82,7 @@ class Gate:
     def end(self, host: str) -> None:
         """End a request."""
         self.pacing.end_request(host, self.clock.seconds())
-        if host in self._lines:
+        if self._lines and host in self._lines:
             self._lines[host].ended.set()
 
     def refuse(self, host: str, status: int, retry_after: float | None) -> float | None:
@@ -107,34 +119,6 @@ class Gate:
         elif self.pacing.is_busy(host):
             line.ended.clear()
             await line.ended.wait()
-
-
-class _Turn:
-    """One request at a host. A generator would cost more than everything else here."""
-
-    __slots__ = ("_gate", "_host", "_patience")
-
-    def __init__(self, gate: Gate, host: str, patience: float) -> None:
-        self._gate = gate
-        self._host = host
-        self._patience = patience
-
-    def __aenter__(self) -> Awaitable[None]:
-        return self._gate.start(self._host, self._patience)
-
-    def __aexit__(self, *_: object) -> Awaitable[None]:
-        self._gate.end(self._host)
-        return _NOTHING
-
-
-class _Nothing:
-    """Nothing to wait for; a coroutine that does not wait would take longer."""
-
-    def __await__(self) -> Generator[None, None, None]:
-        yield from ()
-
-
-_NOTHING = _Nothing()
 
 
 class _Line:

@@ -32,11 +32,12 @@ def retry_after(value: str | None, now: float) -> float | None:
 
 def conditions(validators: "Validators") -> dict[str, str]:
     """Return the headers of a conditional request: only if there is a newer version."""
-    headers = {
-        "If-None-Match": sendable(validators.etag),
-        "If-Modified-Since": sendable(validators.last_modified),
-    }
-    return {name: value for name, value in headers.items() if value is not None}
+    headers: dict[str, str] = {}
+    if (etag := sendable(validators.etag)) is not None:
+        headers["If-None-Match"] = etag
+    if (last_modified := sendable(validators.last_modified)) is not None:
+        headers["If-Modified-Since"] = last_modified
+    return headers
 
 
 def sendable(value: str | None) -> str | None:
@@ -44,7 +45,7 @@ def sendable(value: str | None) -> str | None:
 
     Headers are received as Latin-1, in which any byte is valid, and sent as UTF-8.
     """
-    if not value or not value.strip():
+    if not value or value.isspace():
         return None
     if value.isascii():
         return value if value.isprintable() else None
@@ -57,7 +58,7 @@ def sendable(value: str | None) -> str | None:
 
 def decoded(raw: Sequence[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
     """Return received headers as text."""
-    return tuple([(str(name, "latin-1"), str(value, "latin-1")) for name, value in raw])
+    return tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw])
 
 
 def location(value: str) -> str:

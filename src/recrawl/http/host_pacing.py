@@ -105,11 +105,12 @@ class HostPacing:
     def is_busy(self, host: str) -> bool:
         """Whether a host has as many requests in flight as it may have."""
         known = self._host(host)
-        return known.requests >= (1 if known.delay > 0.0 else self._host_connections)
+        return known.requests >= self._max_requests(known)
 
     def may_request(self, host: str, now: float) -> bool:
         """Whether a request to a host may start now."""
-        return not self.is_busy(host) and self.opens_at(host) <= now
+        known = self._host(host)
+        return known.requests < self._max_requests(known) and known.opens_at() <= now
 
     def start_request(self, host: str) -> None:
         """Note that a request has started."""
@@ -184,6 +185,9 @@ class HostPacing:
         if doublings < 0:
             return 0.0
         return min(FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACKOFF)
+
+    def _max_requests(self, known: "_Host") -> int:
+        return 1 if known.delay > 0.0 else self._host_connections
 
     def _suspect(self, known: "_Host", *, is_suspect: bool) -> None:
         if is_suspect != known.suspect:

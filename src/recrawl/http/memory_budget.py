@@ -129,6 +129,8 @@ class MemoryBudget:
 
     def _serve(self) -> None:
         """Resume the bodies that there is memory for."""
+        if not self._queue:
+            return
         waiting = [one for one in self._queue if not one[1].done()]
         for reservation, turn in sorted(waiting, key=lambda one: one[0].reserved):
             if self._admits(reservation):

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Coroutine, Mapping
+from functools import lru_cache
 from typing import Any, final
 
 from recrawl.hosts import host_of
@@ -16,6 +17,7 @@ from recrawl.http.headers import decoded
 from recrawl.http.idle_connections import IdleConnections
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import SMALL, MemoryBudget
+from recrawl.http.slots import Slots
 from recrawl.http.target import UNSAFE, Target, target_of
 from recrawl.records import Response
 
@@ -51,7 +53,7 @@ class HttpClient:
         self.connector = connector
         self._limits = limits
         self._memory = memory
-        self._slots = asyncio.Semaphore(limits.connections)
+        self._slots = Slots(limits.connections)
         self._idle = IdleConnections(limits.idle_connections)
         self._loop = asyncio.get_running_loop()
         accept = {
@@ -115,7 +117,8 @@ class HttpClient:
         pack: bool = False,
     ) -> Response:
         attempt = Attempt()
-        await self._slots.acquire()
+        if (turn := self._slots.take()) is not None:
+            await turn
         try:
             target = target_of(url)
             data = self._request_bytes(url, target, headers, proxy, body)
@@ -127,7 +130,7 @@ class HttpClient:
             _log.debug("%s failed: %s", _Shown(url, body), problem)
             raise problem from None
         finally:
-            self._slots.release()
+            self._slots.give_back()
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("%s: %d, %d bytes", _Shown(url, body), response.status, response.transferred)
         return response
@@ -288,10 +291,19 @@ def _lines(headers: Mapping[str, str]) -> bytes:
     """
     if not headers:
         return b""
+    lines = ""
     for name, value in headers.items():
-        if _UNSAFE_VALUE.search(value) or UNSAFE.search(name) or ":" in name or not name:
+        if not value.isprintable() and _UNSAFE_VALUE.search(value):
             raise ValueError(name)
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+        lines += f"{_checked_name(name)}: {value}\r\n"
+    return lines.encode()
+
+
+@lru_cache(maxsize=256)
+def _checked_name(name: str) -> str:
+    if UNSAFE.search(name) or ":" in name or not name:
+        raise ValueError(name)
+    return name
 
 
 def _check_tunnel(status: int) -> None:

@@ -133,7 +133,7 @@ class Robots:
         if cached is None or cached.expires <= self._clock.now():
             return None
         self._cache.move_to_end(origin)
-        return self._current(cached)
+        return cached.rules if cached.rules.problem is None else self._current(cached)
 
     async def rules(self, url: str, patience: float | None = None) -> Rules:
         """Return the rules of the host of a canonical address, fetched if necessary.

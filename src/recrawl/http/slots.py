@@ -1,0 +1,48 @@
+"""How many requests of a client may be under way."""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, final
+
+
+@final
+class Slots:
+    """Slots for requests; who waits longest for one is next.
+
+    `asyncio.Semaphore` does the same, and takes longer where nobody has to wait.
+
+    Args:
+        free: How many requests may be under way.
+    """
+
+    def __init__(self, free: int) -> None:
+        self._free = free
+        self._waiting = deque[asyncio.Future[None]]()
+
+    def take(self) -> Coroutine[Any, Any, None] | None:
+        """Take a slot; if none is free, return what waits for one and takes it."""
+        if self._free > 0:
+            self._free -= 1
+            return None
+        return self._wait()
+
+    async def _wait(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # It was handed over, and is not wanted any more.
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Hand a slot to whoever waits longest for one."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
