@@ -1,5 +1,6 @@
 """What a page says, in blocks: whose each is, what counts of it, and how two of them differ."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ _MAX_BLOCKS = 40_000
 _MAX_HIDDEN = 0.5
 #: A line that tells when something was, or how many looked, is at most this long.
 _SHORT = 200
+#: A word; where words are not set apart, as in Chinese and Japanese, a letter.
+_WORD = re.compile(r"[^\W\u2e80-\ud7ff\uf900-\ufaff]+|\S")
 #: Bytes of a fingerprint that are about the page's own blocks; the rest is about the others.
 _OWN_BYTES = 16
 #: Members of an enumeration take a while to look up.
@@ -109,13 +112,10 @@ class Content:
         new, old = self.apart(copy, ignored)
         if not new and not old:
             return self._rearranged(copy, here, there)
-        texts = [
-            sum(len(block.text) for block in blocks if not block.is_link) for blocks in (new, old)
-        ]
-        if not any(texts):
+        if all(block.is_link for block in (*new, *old)):
             return Change(ChangeKind.LINKS)
         total = max(_letters(here), _letters(there))
-        return Change(ChangeKind.TEXT, min(max(texts) / total, 1.0))
+        return Change(ChangeKind.TEXT, min(_letters_apart(new, old) / total, 1.0))
 
     def apart(
         self, copy: "Content", ignored: frozenset[bytes] = frozenset()
@@ -188,5 +188,25 @@ def _shape(text: str) -> str:
     return masked(text) if len(text) <= _SHORT and is_dated(text) else text
 
 
+def _letters_apart(new: list[Block], old: list[Block]) -> int:
+    """Return the letters of the words that only one of two texts has, of the one with more.
+
+    Words that moved within the text do not count: otherwise a sentence put first would be as large
+    a change as a new page.
+    """
+    here, there = map(_words, (new, old))
+    return max(
+        sum(len(word) * count for word, count in words.items())
+        for words in (here - there, there - here)
+    )
+
+
+def _words(blocks: list[Block]) -> Counter[str]:
+    return Counter(
+        word for block in blocks if not block.is_link for word in _WORD.findall(block.text)
+    )
+
+
 def _letters(own: list[tuple[Block, Kind]]) -> int:
-    return sum(len(block.text) for block, _ in own if not block.is_link) or 1
+    texts = (block.text for block, _ in own if not block.is_link)
+    return sum(len(text) - text.count(" ") for text in texts) or 1
