@@ -1,17 +1,28 @@
 """The first screen: help that leaves the text room, and completion."""
 
 import os
+import re
 import subprocess
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
 from cli.on_a_terminal import PROGRAM
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
 from recrawl.cli.output import wrapped
 
-COMMANDS = "add run status pages show get remove settings estimate plan budget replay simulate"
-ALL = [[], *([name] for name in COMMANDS.split()), ["paper"], ["demo"], ["export", "log"]]
+
+def _commands(command: Any, words: list[str]) -> Iterator[list[str]]:  # noqa: ANN401
+    """Yield the words of a command, and those of its subcommands."""
+    yield words
+    for name, found in getattr(command, "commands", {}).items():
+        yield from _commands(found, [*words, name])
+
+
+ALL = list(_commands(typer.main.get_command(app), []))
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -35,6 +46,12 @@ def test_the_text_of_options_gets_most_of_the_width() -> None:
 def test_examples_keep_their_lines() -> None:
     shown = CliRunner().invoke(app, ["export", "log", "--help"]).stdout
     assert "\n    recrawl export log visits.parquet\n    recrawl export log crawl.csv" in shown
+
+
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_no_example_runs_into_the_text_before_it(command: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*command, "--help"]).stdout
+    assert not re.search(r"xamples?: +recrawl", shown)
 
 
 @pytest.mark.parametrize(

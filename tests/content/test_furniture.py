@@ -341,6 +341,29 @@ def test_how_large_a_change_is() -> None:
     assert (links.kind, links.share) == (ChangeKind.LINKS, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "share"),
+    [
+        # A corrected typo, in the only paragraph of a page.
+        (
+            "Leeks are cutt in rings, washed, and then fried.",
+            "Leeks are cut in rings, washed, and then fried.",
+            4 / 40,
+        ),
+        # Words that only moved.
+        ("First cut the leeks. Then wash them.", "Then cut the leeks. First wash them.", 0.0),
+        # A text without spaces between its words.
+        ("韭菜切成圈洗净炒熟即可食用", "韭菜切成段洗净炒熟即可食用", 1 / 13),
+    ],
+)
+def test_a_change_is_as_large_as_the_words_that_differ(old: str, new: str, share: float) -> None:
+    one, other = (Reader().read(f"<p>{text}</p>".encode()) for text in (old, new))
+    change = other.difference(one)
+    assert change is not None
+    assert change.kind is ChangeKind.TEXT
+    assert change.share == pytest.approx(share)
+
+
 def test_it_counts_how_often_and_in_which_order_a_page_says_something() -> None:
     def table(*cells: str) -> bytes:
         return page(prose=(*PROSE, *cells))

@@ -174,9 +174,13 @@ def is_parsable(page: bytes) -> bool:
     >>> is_parsable(b"<div>" * 10_000)
     False
     """
-    if _has_huge_tag(page):
+    # Arrays, as loops over all tags would take as long as parsing.
+    at = np.flatnonzero(np.frombuffer(page, np.uint8) == ord("<"))
+    if _has_huge_tag(page, at):
         return False
-    if page.count(b"<") - page.count(b"</") <= _MAX_DEPTH:
+    # What follows a "<" at the very end is no slash.
+    ends = np.frombuffer(page + b"_", np.uint8)[at + 1] == ord("/")
+    if at.size - np.count_nonzero(ends) <= _MAX_DEPTH:
         return True
     return not _nests_deeply(_TAG.findall(page))
 
@@ -191,11 +195,8 @@ def crude_lines(page: bytes) -> list[str]:
     ]
 
 
-def _has_huge_tag(page: bytes) -> bool:
-    """Whether a tag has many attributes."""
-    # Arrays, as loops over all tags would take as long as parsing.
-    codes = np.frombuffer(page, np.uint8)
-    at = np.flatnonzero(codes == ord("<"))
+def _has_huge_tag(page: bytes, at: _Positions) -> bool:
+    """Whether a tag has many attributes, given where tags may begin."""
     ends = np.append(at[1:], len(page))
     long = np.flatnonzero(ends - at > _LONG).tolist()
     parts = (page[at[number] + 1 : ends[number]] for number in long)

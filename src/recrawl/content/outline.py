@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from hashlib import blake2b
 from html import unescape
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -19,9 +19,11 @@ from recrawl.content.masking import masked, steady_link, steady_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# As the parser writes them: attribute values in double quotes, "<" in texts escaped.
-_TAG = re.compile(r'(<(?:!--[\s\S]*?--|[^<>"]*+(?:"[^"]*+"[^<>"]*+)*+)>)')
+#: The parser escapes "<" and ">" in texts and attributes, but not in comments, nor in these.
+_RAW = re.compile(r"(<(?:xmp|plaintext|noembed|noframes)[ >])")
+_COMMENT = re.compile(r"<!--[\s\S]*?-->")
 _HAS_DIGIT = re.compile(r"\d").search
+_HAS_ASCII_DIGIT = re.compile("[0-9]").search
 _INLINE = frozenset(INLINE)
 _VOID = frozenset(
     "area base basefont bgsound br col embed frame hr img input keygen param source track".split()
@@ -33,10 +35,10 @@ _LINK = "\x02"
 #: Begin and end what is set in bold, and in italics.
 _STRESS = {"b": "\x03\x04", "strong": "\x03\x04", "i": "\x05\x06", "em": "\x05\x06"}
 _STRESSED = re.compile("[\x03-\x06]")
-_NOT_STRESSED = re.compile("(?:^|(?<=[\x04\x06]))[^\x03-\x06]+")
+_NOT_STRESSED = re.compile("([\x04\x06])[^\x03-\x06]+")
 #: Marks between which there is nothing.
-_NOTHING = re.compile("\x03\x04|\x04\x03|\x05\x06|\x06\x05")
-#: Elements that look like nothing else.
+_EMPTY_STRESS = re.compile("\x03\x04|\x04\x03|\x05\x06|\x06\x05")
+#: Elements whose lines look like nothing else.
 _SET_APART = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "li"})
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
@@ -57,9 +59,10 @@ class Element:
         hint: Its role, id and classes, verbatim, and its tag if that is not of HTML.
         depth: The number of elements around it.
         is_watched: Whether the user wants it watched, whatever it looks like.
+        is_set_apart: Whether lines in it look like nothing else.
     """
 
-    __slots__ = ("_path", "depth", "hint", "is_watched", "name", "parent", "tag")
+    __slots__ = ("_path", "depth", "hint", "is_set_apart", "is_watched", "name", "parent", "tag")
 
     def __init__(
         self, tag: str = "", parent: "Element | None" = None, name: str = "", hint: str = ""
@@ -70,6 +73,7 @@ class Element:
         self.hint = hint
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.is_watched: bool = parent is not None and (parent.is_watched or name.endswith(WATCHED))
+        self.is_set_apart: bool = tag in _SET_APART
         self._path: bytes | None = None
 
     @property
@@ -89,7 +93,7 @@ class Element:
             element = element.parent
 
 
-class Block(NamedTuple):
+class Block:
     """A line of text, or a link.
 
     Attributes:
@@ -97,44 +101,32 @@ class Block(NamedTuple):
         element: The element it is in.
         is_link: Whether it is a link.
         linked: The share of the line's letters that are in links.
-        stressed: What is set in bold or italics, between marks.
+        key: The text; of a link, with a mark that no text begins with.
+        look: How the line is set: as a heading of some level or an item, and what is stressed.
     """
 
-    text: str
-    element: Element
-    is_link: bool = False
-    linked: float = 0.0
-    stressed: str = ""
+    __slots__ = ("element", "is_link", "key", "linked", "look", "text")
 
-    @property
-    def key(self) -> str:
-        """The text; of a link, with a mark that no text begins with."""
-        return _LINK + self.text if self.is_link else self.text
-
-    @property
-    def look(self) -> str:
-        """How the line is set: as a heading of some level or an item, and what is stressed."""
-        tag = self.element.tag
-        return tag + self.stressed if tag in _SET_APART else self.stressed
+    def __init__(
+        self, text: str, element: Element, linked: float = 0.0, look: str = "", key: str = ""
+    ) -> None:
+        self.text = text
+        self.element = element
+        self.linked = linked
+        self.look = look
+        self.is_link: bool = key != ""
+        self.key = key or text
 
 
-class _Tag(NamedTuple):
-    """What a tag means for the scan."""
+#: What a tag does in the scan; those from stress on are in a line, the others end it.
+_NOTHING, _OPENS, _CLOSES, _BREAKS, _STRESSES, _LINKS, _OPENS_LINK, _CLOSES_LINK = range(8)
 
-    opens: str = ""
-    closes: str = ""
-    name: str = ""
-    hint: str = ""
-    href: str | None = None
-    is_inline: bool = False
-    stress: str = ""
-
+#: A tag: what it does; the element; its name on the path and its hint, or where the link leads, or
+#: the mark of the stress. Not a named tuple, which takes much longer to unpack.
+_Tag = tuple[int, str, str, str]
 
 #: An element with those inside it, by name.
 _Node = tuple[Element, dict[str, "_Node"]]
-
-_IS_LINK, _NO_LINK = True, False
-_COMMENT, _LINE_BREAK = _Tag(is_inline=True), _Tag()
 
 
 def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls cost
@@ -142,55 +134,70 @@ def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901, PLR0912 - one
     body = tree.body
     if body is None or not (html := body.html):
         return []
-    lines, links = list[tuple[str, Element, float]](), list[Block]()
+    lines, links = list[Block](), list[Block]()
     pending = list[tuple[str, Element]]()
     page: _Node = (Element(), {})
     node, element, stack = page, page[0], list[_Node]()
     line, linked, in_link = list[str](), 0, False
-    parts = iter(_TAG.split(html))
-    for text, raw in zip(parts, parts, strict=False):
-        if text and (line or not text.isspace()):
-            line.append(text)
+    last, share = None, 0.0
+    parts, tags = iter(_texts_and_tags(html)), dict[str, _Tag]()
+    for part, raw in zip(parts, parts, strict=False):
+        if part and (line or not part.isspace()):
+            line.append(part)
             if in_link:
-                linked += len(text) - text.count(" ")
-        opens, closes, name, hint, href, is_inline, stress = _TAGS[raw]
-        if is_inline:
-            if stress:
-                line.append(stress)
-            if href is not None:
-                pending.append((href, element))
-            in_link = opens == "a" or (in_link and closes != "a")
+                linked += len(part) - part.count(" ")
+        known = tags.get(raw)
+        if known is None:
+            # Most are on the page several times: its own dictionary is small, and so it is fast.
+            known = tags[raw] = _TAGS[raw]
+        does, tag, name, hint = known
+        if does == _NOTHING:
+            continue
+        if does >= _STRESSES:
+            if does == _STRESSES:
+                line.append(name)
+            else:
+                in_link = does != _CLOSES_LINK
+                if does == _LINKS:
+                    pending.append((name, element))
             continue
         if line:
             whole = "".join(line) if len(line) > 1 else line[0]
             share = linked / ((len(whole) - whole.count(" ")) or 1) if linked else 0.0
-            lines.append((whole, element, share))
+            last = element
+            text, stressed = _LINES[whole]
+            if text:
+                look = element.tag + stressed if element.is_set_apart else stressed
+                lines.append(Block(text, element, share, look))
             line, linked = [], 0
         if pending:
-            share = lines[-1][2] if lines and lines[-1][1] is element else 1.0
-            links += [Block(href, around, _IS_LINK, share) for href, around in pending]
+            around = share if last is element else 1.0
+            links += [
+                Block(href, where, around, where.tag if where.is_set_apart else "", _LINK + href)
+                for href, where in pending
+            ]
             pending = []
-        if opens:
+        if does == _OPENS:
             stack.append(node)
             if len(stack) <= _MAX_DEPTH:
                 inside = node[1]
                 if name not in inside:
-                    inside[name] = (Element(opens, element, name, hint), {})
+                    inside[name] = (Element(tag, element, name, hint), {})
                 node = inside[name]
                 element = node[0]
-        elif closes == element.tag or len(stack) > _MAX_DEPTH:
+        elif does == _CLOSES and (tag == element.tag or len(stack) > _MAX_DEPTH):
             node = stack.pop() if stack else page
             element = node[0]
-    return _blocks(lines) + links
+    return lines + links
 
 
-def _blocks(lines: list[tuple[str, Element, float]]) -> list[Block]:
-    """Return the lines that have text, without what is never content."""
-    return [
-        Block(line[0], element, _NO_LINK, share, line[1])
-        for text, element, share in lines
-        if (line := _LINES[text])[0]
-    ]
+def _texts_and_tags(html: str) -> list[str]:
+    """Return the texts of what the parser wrote, and the tags between them, by turns."""
+    if "<!--" in html:
+        html = _COMMENT.sub("", html)
+    if _RAW.search(html):
+        return [part for tag in html.split("<") for part in tag.partition(">")[::2]][1:]
+    return html.replace(">", "<").split("<")
 
 
 class _Remembered(dict[str, _Value], Generic[_Value]):
@@ -217,28 +224,53 @@ def _line(text: str) -> tuple[str, str]:
     >>> _line("Of \x03the \x04 \x03day\x04")
     ('Of the day', '\x03theday\x04')
     """
-    text = steady_text(text) if _HAS_DIGIT(text) else text
+    text = steady_text(text) if _HAS_ASCII_DIGIT(text) else text
     text = unescape(text) if "&" in text else text
-    if not _STRESSED.search(text):
-        return " ".join(text.split()), ""
-    stressed = _NOTHING.sub("", _NOTHING.sub("", "".join(text.split())))
-    return " ".join(_STRESSED.sub("", text).split()), _NOT_STRESSED.sub("", stressed)
+    if not ("\x03" in text or "\x04" in text or "\x05" in text or "\x06" in text):
+        return _single_spaced(text), ""
+    return _single_spaced(_STRESSED.sub("", text)), _stressed(text)
+
+
+def _stressed(text: str) -> str:
+    r"""Return what is between the marks of a text, with the marks.
+
+    >>> _stressed("Of \x03the\x04 very \x05day\x06!")
+    '\x03the\x04\x05day\x06'
+    """
+    marked = _EMPTY_STRESS.sub("", _EMPTY_STRESS.sub("", "".join(text.split())))
+    first = _STRESSED.search(marked)
+    return "" if first is None else _NOT_STRESSED.sub(r"\1", marked[first.start() :])
+
+
+def _single_spaced(text: str) -> str:
+    """Return a text without needless whitespace."""
+    # Looking whether there is any takes much less time than taking a long text to pieces.
+    text = text.strip()
+    return text if "  " not in text and text.isprintable() else " ".join(text.split())
 
 
 def _read_tag(raw: str) -> _Tag:
-    """Read a tag as the parser writes it."""
-    if raw.startswith("</"):
-        tag = raw[2:-1]
-        return _Tag(closes=tag, is_inline=tag in _INLINE, stress=_STRESS.get(tag, "")[1:])
-    if raw.startswith("<!"):
-        return _COMMENT
-    tag = raw[1:-1].partition(" ")[0]
+    """Read a tag as the parser writes it, without its brackets."""
+    if raw.startswith("/"):
+        tag = raw[1:]
+        if tag not in _INLINE:
+            return _CLOSES, tag, "", ""
+        if tag == "a":
+            return _CLOSES_LINK, tag, "", ""
+        return (_STRESSES, tag, _STRESS[tag][1], "") if tag in _STRESS else _IGNORED
+    tag = raw.partition(" ")[0]
+    if tag == "a":
+        href = _attribute(raw, ' href="')
+        return (_LINKS, tag, _link(raw, href), "") if href else (_OPENS_LINK, tag, "", "")
     if tag in _INLINE:
-        href = _attribute(raw, ' href="') if tag == "a" else ""
-        stress = _STRESS.get(tag, "")[:1]
-        return _Tag(tag, is_inline=True, href=_link(raw, href) if href else None, stress=stress)
+        return (_STRESSES, tag, _STRESS[tag][0], "") if tag in _STRESS else _IGNORED
     if tag in _VOID:
-        return _LINE_BREAK
+        return _BREAKS, tag, "", ""
+    return _OPENS, tag, *_name_and_hint(raw, tag)
+
+
+def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
+    """Return what an element is called on the path, and its hint."""
     id_, classes = _attribute(raw, ' id="'), _attribute(raw, ' class="')
     role = _attribute(raw, ' role="')
     name = tag if not id_ or _HAS_DIGIT(id_) else f"{tag}#{id_}"
@@ -253,7 +285,7 @@ def _read_tag(raw: str) -> _Tag:
         name += WATCHED
     # Tags that sites make up have a hyphen, and often tell what they are for.
     made_up = tag if "-" in tag else ""
-    return _Tag(tag, "", name, f"{id_} {classes} {role} {made_up}")
+    return name, f"{id_} {classes} {role} {made_up}"
 
 
 def _attribute(raw: str, start: str) -> str:
@@ -272,4 +304,5 @@ def _link(raw: str, href: str) -> str:
     return f"{href} {' '.join(masked(unescape(title)).split())}" if title else href
 
 
+_IGNORED: _Tag = _NOTHING, "", "", ""
 _TAGS, _LINES = _Remembered(_read_tag), _Remembered(_line)

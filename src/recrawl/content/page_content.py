@@ -1,5 +1,6 @@
 """What a page says, in blocks: whose each is, what counts of it, and how two of them differ."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,8 +20,12 @@ _MAX_BLOCKS = 40_000
 _MAX_HIDDEN = 0.5
 #: A line that tells when something was, or how many looked, is at most this long.
 _SHORT = 200
+#: A word; where words are not set apart, as in Chinese and Japanese, a letter.
+_WORD = re.compile(r"[^\W\u2e80-\ud7ff\uf900-\ufaff]+|\S")
 #: Bytes of a fingerprint that are about the page's own blocks; the rest is about the others.
 _OWN_BYTES = 16
+#: Members of an enumeration take a while to look up.
+_IN_TEXT, _OUTSIDE = Kind.OWN, Kind.BESIDE
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,12 @@ class Content:
     blocks: Sequence[Block]
     whose: Sequence[Kind] = field(repr=False)
     is_exact: bool = False
+    _own: dict[frozenset[bytes], list[tuple[Block, Kind]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _fingerprints: dict[frozenset[bytes], Fingerprint] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -53,33 +64,38 @@ class Content:
 
     def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
         """Return the page's own blocks, without ignored ones."""
-        own = [
-            (block, kind)
-            for block, kind in zip(self.blocks, self.whose, strict=True)
-            if kind <= Kind.BESIDE
-        ]
-        if not ignored:
-            return own
-        left = [
-            pair
-            for pair, is_ignored in zip(own, self._ignored(own, ignored), strict=True)
-            if not is_ignored
-        ]
+        # The same is asked for by the fingerprint, and several times in each comparison.
+        own = self._own.get(ignored)
+        if own is None:
+            own = self._own[ignored] = self._without(ignored) if ignored else self._all_own()
+        return own
+
+    def _all_own(self) -> list[tuple[Block, Kind]]:
+        whose = zip(self.blocks, self.whose, strict=True)
+        return [pair for pair in whose if pair[1] <= _OUTSIDE]
+
+    def _without(self, ignored: frozenset[bytes]) -> list[tuple[Block, Kind]]:
+        own = self.own()
+        are_gone = are_ignored([block for block, _ in own], ignored)
+        left = [pair for pair, is_gone in zip(own, are_gone, strict=True) if not is_gone]
         prose, kept = (
             sum(len(block.text) for block, _ in pairs if is_prose(block)) for pairs in (own, left)
         )
         return left if kept >= (1 - _MAX_HIDDEN) * prose else own
 
-    @staticmethod
-    def _ignored(own: list[tuple[Block, Kind]], ignored: frozenset[bytes]) -> list[bool]:
-        return are_ignored([block for block, _ in own], ignored)
-
     def fingerprint(self, ignored: frozenset[bytes] = frozenset()) -> Fingerprint:
         """Return the fingerprint, without ignored blocks."""
-        own = self.own(ignored)
-        whose = zip(self.texts, self.whose, strict=True)
-        others = [text for text, kind in whose if kind > Kind.BESIDE]
-        counted = [_shape(block.key) if kind is Kind.BESIDE else block.key for block, kind in own]
+        known = self._fingerprints.get(ignored)
+        if known is None:
+            known = self._fingerprints[ignored] = self._fingerprint(self.own(ignored))
+        return known
+
+    def _fingerprint(self, own: list[tuple[Block, Kind]]) -> Fingerprint:
+        others = list[str]()
+        if len(self.own()) < len(self.texts):
+            whose = zip(self.texts, self.whose, strict=True)
+            others = [text for text, kind in whose if kind > _OUTSIDE]
+        counted = [_shape(block.key) if kind is _OUTSIDE else block.key for block, kind in own]
         counted += self._looks(own)
         parts = (
             digest_of("\n".join(one).encode(errors="surrogatepass")) for one in (counted, others)
@@ -96,13 +112,10 @@ class Content:
         new, old = self.apart(copy, ignored)
         if not new and not old:
             return self._rearranged(copy, here, there)
-        texts = [
-            sum(len(block.text) for block in blocks if not block.is_link) for blocks in (new, old)
-        ]
-        if not any(texts):
+        if all(block.is_link for block in (*new, *old)):
             return Change(ChangeKind.LINKS)
         total = max(_letters(here), _letters(there))
-        return Change(ChangeKind.TEXT, min(max(texts) / total, 1.0))
+        return Change(ChangeKind.TEXT, min(_letters_apart(new, old) / total, 1.0))
 
     def apart(
         self, copy: "Content", ignored: frozenset[bytes] = frozenset()
@@ -114,7 +127,7 @@ class Content:
         self, copy: "Content", here: list[tuple[Block, Kind]], there: list[tuple[Block, Kind]]
     ) -> Change | None:
         """Return a difference between contents of the same texts."""
-        orders = [[block.key for block, kind in own if kind is Kind.OWN] for own in (here, there)]
+        orders = [[block.key for block, kind in own if kind is _IN_TEXT] for own in (here, there)]
         if orders[0] == orders[1]:
             if self._looks(here) != self._looks(there):
                 return Change(ChangeKind.LAYOUT)
@@ -124,7 +137,7 @@ class Content:
 
     def _looks(self, own: list[tuple[Block, Kind]]) -> list[str]:
         """Return how the lines of the text are set, where that counts."""
-        return [] if self.is_exact else [block.look for block, kind in own if kind is Kind.OWN]
+        return [] if self.is_exact else [block.look for block, kind in own if kind is _IN_TEXT]
 
     def noise(self, other: "Content") -> frozenset[bytes]:
         """Return the keys of the blocks that differ from another content, fetched in a row."""
@@ -160,10 +173,10 @@ def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
     for block, kind in own:
         if not left.get(block.key):
             absent.append((block, kind))
-        elif kind is Kind.OWN:
+        elif kind is _IN_TEXT:
             left[block.key] -= 1
     dated = [
-        block for block, kind in absent if kind is Kind.BESIDE and block.key != _shape(block.key)
+        block for block, kind in absent if kind is _OUTSIDE and block.key != _shape(block.key)
     ]
     shapes = frozenset(map(_shape, other.texts)) if dated else frozenset[str]()
     same = {id(block) for block in dated if _shape(block.key) in shapes}
@@ -175,5 +188,25 @@ def _shape(text: str) -> str:
     return masked(text) if len(text) <= _SHORT and is_dated(text) else text
 
 
+def _letters_apart(new: list[Block], old: list[Block]) -> int:
+    """Return the letters of the words that only one of two texts has, of the one with more.
+
+    Words that moved within the text do not count: otherwise a sentence put first would be as large
+    a change as a new page.
+    """
+    here, there = map(_words, (new, old))
+    return max(
+        sum(len(word) * count for word, count in words.items())
+        for words in (here - there, there - here)
+    )
+
+
+def _words(blocks: list[Block]) -> Counter[str]:
+    return Counter(
+        word for block in blocks if not block.is_link for word in _WORD.findall(block.text)
+    )
+
+
 def _letters(own: list[tuple[Block, Kind]]) -> int:
-    return sum(len(block.text) for block, _ in own if not block.is_link) or 1
+    texts = (block.text for block, _ in own if not block.is_link)
+    return sum(len(text) - text.count(" ") for text in texts) or 1

@@ -112,9 +112,9 @@ def copies(
 
     A WARC file is the format of web archives: each copy has the status and headers of its response,
     byte for byte, without those about compression. JSON lines and Parquet have the page's own text,
-    with its title and the language it declares. A copy that is damaged is left out and reported.
+    with its title and the language it declares. A copy that is damaged is left out and
+    reported. Examples:
 
-    Examples:
         recrawl export copies copies.warc.gz
         recrawl export copies texts.parquet --since 2026-01-31
         recrawl export copies - --format jsonl --since 1d

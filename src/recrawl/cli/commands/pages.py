@@ -71,9 +71,9 @@ def pages(
 ) -> None:
     """List pages: their state, how often they change, when they are visited next, and errors.
 
-    It works with and without a run. Sorted by rate, importance or failures, the largest come first.
+    It works with and without a run. Sorted by rate, importance or failures, the largest come
+    first. Examples:
 
-    Examples:
         recrawl pages --failing --sort error
         recrawl pages --state gone --format csv > gone.csv
         recrawl pages --host example.org --sort rate --limit 50

@@ -37,9 +37,9 @@ def remove(
 ) -> None:
     """Remove pages with their visits and copies, also during a run.
 
-    Sitemaps and links do not bring them back; `recrawl add URL` does. Their requests stay counted.
+    Sitemaps and links do not bring them back; `recrawl add URL` does. Their requests stay
+    counted. Examples:
 
-    Examples:
         recrawl remove https://example.org/old
         recrawl remove --dry-run 'https://example.org/old/*'
         recrawl remove --file unwanted.txt
