@@ -15,4 +15,4 @@ CREATE TABLE subscriptions (
     error TEXT
 ) WITHOUT ROWID;
 
-PRAGMA user_version = 14;
+PRAGMA user_version = 15;
