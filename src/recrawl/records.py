@@ -184,6 +184,10 @@ class Validators:
     last_modified: str | None = None
 
 
+#: Bytes of the digest of a page's markup.
+MARKUP_BYTES = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """A digest that is equal for contents that differ in nothing that matters.
@@ -192,10 +196,13 @@ class Fingerprint:
         kind: How it was computed, with a version, such as ``text/1``. Fingerprints of different
             kinds cannot be compared.
         digest: Equal for contents that count as the same.
+        markup: Digest of all that was read, if that was HTML: bodies that only differ in what
+            nobody reads, such as scripts, need not be compared any further.
     """
 
     kind: str
     digest: bytes
+    markup: bytes = field(default=b"", compare=False)
 
 
 @quick

@@ -125,6 +125,8 @@ def compare_body(
     if known is not None and known.kind != content.kind:
         # Keys learned with another kind of fingerprint do not apply.
         page = replace(page, ignored=frozenset(), suspects=b"", fingerprint=None)
+    elif known is not None and content.has_markup(known.markup):
+        return found_body(page, response, found, outcome_of(page, is_same=True))
     change, is_first = _difference(page, content, response, eyes)
     if not is_first and _is_suddenly_empty(page, response.at, body, content, eyes):
         since = response.at if page.missing_since is None else page.missing_since

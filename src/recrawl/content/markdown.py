@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from urllib.parse import urljoin
 
-from recrawl.content.html import beginning, in_utf8, parse
+from recrawl.content.html import UNREAD, beginning, in_utf8, parse
 from recrawl.content.media_type import is_binary
 from recrawl.content.outline import Block, outline
 
@@ -80,7 +80,9 @@ def linked_lines(body: bytes, content_type: str | None, base: str) -> LinkedLine
         node.insert_before(chr(_FIRST + len(targets)))
         node.insert_after(_END)
         targets.append(_target(base, node.attributes.get("href") or ""))
-    for block in outline(tree):
+    for node in tree.css(UNREAD):
+        node.decompose()
+    for block in outline((tree.body and tree.body.html) or ""):
         text = " ".join(_MARK.sub("", block.text).split())
         if not block.is_link and text:
             written = _LINK.sub(lambda link: _written(link, targets), block.text)

@@ -14,20 +14,25 @@ from urllib.parse import unquote
 # - build numbers that begin with a year, such as 2026.7.13.44191: the site was deployed again;
 # - how long ago something was.
 # Ids in hexadecimal, 32 digits or a UUID, may begin with a letter: they have a search of their own.
-_UNSTEADY = re.compile(
-    r"[0-9](?:[0-9]{11,}"
+_AFTER_DIGIT = (
+    r"[0-9]{11,}"
     r"|[0-9]{3}-[0-9]{2}-[0-9]{2}[T ,]{1,2}[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
     r"|[0-9]?:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?![:0-9])"
     r"|[0-9]{3}(?:\.[0-9]{1,6}){3,}"
-    r"|[0-9]{0,2}\s(?:sec(?:ond)?|min(?:ute)?|h(?:ou)?r|day|week|month|year)s?\sago\b)"
+    r"|[0-9]{0,2}\s(?:sec(?:ond)?|min(?:ute)?|h(?:ou)?r|day|week|month|year)s?\sago\b"
 )
+_UNSTEADY = re.compile(f"[0-9](?:{_AFTER_DIGIT})")
 
 # Begins with a digit too, which is fast: nearly all ids have one in their first half.
-_MAY_BE_ID = re.compile(r"[0-9][0-9a-fA-F-]{15}")
+_AFTER_DIGIT_OF_ID = "[0-9a-fA-F-]{15}"
+_MAY_BE_ID = re.compile(f"[0-9]{_AFTER_DIGIT_OF_ID}")
+_MAY_BE_UNSTEADY = re.compile(f"[0-9](?:{_AFTER_DIGIT}|{_AFTER_DIGIT_OF_ID})")
 _HEX_ID = re.compile(
     r"\b[0-9a-fA-F]{8}(?:[0-9a-fA-F]{24}|(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b"
 )
 
+#: An address in which there is nothing to remove, unless it is one that Cloudflare encodes.
+_PLAIN = re.compile(r"(?:https?:)?/[a-zA-Z/._-]*+")
 _SESSION_IN_PATH = re.compile(r";(?:jsessionid|sid|phpsessid)=[^?#;/]*", re.IGNORECASE)
 #: Parameters for tracking, sessions, forgery tokens and cache busting.
 _TRACKING = re.compile(
@@ -80,6 +85,8 @@ def steady_text(text: str) -> str:
     >>> steady_text("This is the Trace Id: 3b2c4ce62b636a1ef9f648cc07468687")
     'This is the Trace Id: #'
     """
+    if not _MAY_BE_UNSTEADY.search(text):
+        return text
     text = _UNSTEADY.sub("#", text)
     return _HEX_ID.sub("#", text) if _MAY_BE_ID.search(text) else text
 
@@ -102,6 +109,8 @@ def steady_link(href: str, depth: int = 0) -> str:
     >>> steady_link("/login?at=1770208491&to=https%3A%2F%2Fe.org%2F%3Fy%3D2%26utm_id%3D7%26x%3D1")
     '/login?to=https://e.org/?x=1&y=2'
     """
+    if _PLAIN.fullmatch(href) and "cdn-cgi" not in href:
+        return href
     href = "".join(href.split())
     if "cdn-cgi/l/email-protection" in href:
         # Cloudflare encodes an e-mail address differently for every reader.

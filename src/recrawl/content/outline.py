@@ -11,8 +11,6 @@ from hashlib import blake2b
 from html import unescape
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from selectolax.lexbor import LexborHTMLParser
-
 from recrawl.content.html import INLINE
 from recrawl.content.masking import masked, steady_link, steady_text
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 _RAW = re.compile(r"(<(?:xmp|plaintext|noembed|noframes)[ >])")
 _COMMENT = re.compile(r"<!--[\s\S]*?-->")
 _HAS_DIGIT = re.compile(r"\d").search
-_HAS_ASCII_DIGIT = re.compile("[0-9]").search
+_WITHOUT_DIGIT = re.compile(r"(?<!\S)[^\s\d]+(?!\S)").findall
 _INLINE = frozenset(INLINE)
 _VOID = frozenset(
     "area base basefont bgsound br col embed frame hr img input keygen param source track".split()
@@ -129,28 +127,27 @@ _Tag = tuple[int, str, str, str]
 _Node = tuple[Element, dict[str, "_Node"]]
 
 
-def outline(tree: LexborHTMLParser) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls cost
-    """Return the blocks of a page in document order: its lines of text, then its links."""
-    body = tree.body
-    if body is None or not (html := body.html):
-        return []
+def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls cost
+    """Return the blocks of a page in document order: its lines of text, then its links.
+
+    Args:
+        html: The body of the page, as the parser writes it, without elements that are not read.
+    """
     lines, links = list[Block](), list[Block]()
     pending = list[tuple[str, Element]]()
     page: _Node = (Element(), {})
     node, element, stack = page, page[0], list[_Node]()
     line, linked, in_link = list[str](), 0, False
     last, share = None, 0.0
-    parts, tags = iter(_texts_and_tags(html)), dict[str, _Tag]()
-    for part, raw in zip(parts, parts, strict=False):
+    parts = _texts_and_tags(html)
+    raw = parts[1::2]
+    # Most tags are on the page several times: its own dictionary is small, and so it is fast.
+    tags = {one: _TAGS[one] for one in set(raw)}
+    for part, (does, tag, name, hint) in zip(parts[::2], map(tags.__getitem__, raw), strict=False):
         if part and (line or not part.isspace()):
             line.append(part)
             if in_link:
                 linked += len(part) - part.count(" ")
-        known = tags.get(raw)
-        if known is None:
-            # Most are on the page several times: its own dictionary is small, and so it is fast.
-            known = tags[raw] = _TAGS[raw]
-        does, tag, name, hint = known
         if does == _NOTHING:
             continue
         if does >= _STRESSES:
@@ -224,7 +221,7 @@ def _line(text: str) -> tuple[str, str]:
     >>> _line("Of \x03the \x04 \x03day\x04")
     ('Of the day', '\x03theday\x04')
     """
-    text = steady_text(text) if _HAS_ASCII_DIGIT(text) else text
+    text = steady_text(text)
     text = unescape(text) if "&" in text else text
     if not ("\x03" in text or "\x04" in text or "\x05" in text or "\x06" in text):
         return _single_spaced(text), ""
@@ -253,10 +250,8 @@ def _read_tag(raw: str) -> _Tag:
     """Read a tag as the parser writes it, without its brackets."""
     if raw.startswith("/"):
         tag = raw[1:]
-        if tag not in _INLINE:
-            return _CLOSES, tag, "", ""
-        if tag == "a":
-            return _CLOSES_LINK, tag, "", ""
+        if tag not in _INLINE or tag == "a":
+            return _CLOSES_LINK if tag == "a" else _CLOSES, tag, "", ""
         return (_STRESSES, tag, _STRESS[tag][1], "") if tag in _STRESS else _IGNORED
     tag = raw.partition(" ")[0]
     if tag == "a":
@@ -275,10 +270,8 @@ def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
     role = _attribute(raw, ' role="')
     name = tag if not id_ or _HAS_DIGIT(id_) else f"{tag}#{id_}"
     if classes:
-        steady = classes.split()
-        if _HAS_DIGIT(classes):
-            steady = [one for one in steady if not _HAS_DIGIT(one)]
-        name += "".join(sorted(f".{one}" for one in steady))
+        steady = _WITHOUT_DIGIT(classes) if _HAS_DIGIT(classes) else classes.split()
+        name = ".".join((name, *sorted(steady)))
     if role:
         name += f"@{role}"
     if WATCHED in raw:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -34,14 +34,16 @@ class Content:
 
     Attributes:
         kind: The kind of its fingerprint.
-        blocks: All blocks.
-        whose: Whose each block is.
+        read_blocks: Returns all blocks; called when they are needed, which they often are not.
+        read_kinds: Returns whose each block is.
+        markup: Digest of the markup that the blocks are read from; empty if that was not HTML.
         is_exact: Whether nothing is furniture, so that any difference counts.
     """
 
     kind: str
-    blocks: Sequence[Block]
-    whose: Sequence[Kind] = field(repr=False)
+    read_blocks: Callable[[], Sequence[Block]] = field(repr=False)
+    read_kinds: Callable[[Sequence[Block]], Sequence[Kind]] = field(repr=False)
+    markup: bytes = b""
     is_exact: bool = False
     _own: dict[frozenset[bytes], list[tuple[Block, Kind]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -49,6 +51,16 @@ class Content:
     _fingerprints: dict[frozenset[bytes], Fingerprint] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    @cached_property
+    def blocks(self) -> Sequence[Block]:
+        """All blocks."""
+        return self.read_blocks()
+
+    @cached_property
+    def whose(self) -> Sequence[Kind]:
+        """Whose each block is."""
+        return self.read_kinds(self.blocks)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -100,7 +112,11 @@ class Content:
         parts = (
             digest_of("\n".join(one).encode(errors="surrogatepass")) for one in (counted, others)
         )
-        return Fingerprint(self.kind, next(parts) + next(parts)[:8])
+        return Fingerprint(self.kind, next(parts) + next(parts)[:8], self.markup)
+
+    def has_markup(self, markup: bytes) -> bool:
+        """Whether all that was read is known by its digest: there is nothing to compare."""
+        return self.markup != b"" and self.markup == markup
 
     def difference(self, copy: "Content", ignored: frozenset[bytes] = frozenset()) -> Change | None:
         """Return how this content differs from that of a copy; None if it does not.
@@ -108,6 +124,8 @@ class Content:
         A block is new only if it stands nowhere in the copy: what moved to another part of the page
         is neither new nor gone.
         """
+        if self.has_markup(copy.markup):
+            return None
         here, there = self.own(ignored), copy.own(ignored)
         new, old = self.apart(copy, ignored)
         if not new and not old:
@@ -175,9 +193,7 @@ def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
             absent.append((block, kind))
         elif kind is _IN_TEXT:
             left[block.key] -= 1
-    dated = [
-        block for block, kind in absent if kind is _OUTSIDE and block.key != _shape(block.key)
-    ]
+    dated = [block for block, kind in absent if kind is _OUTSIDE and block.key != _shape(block.key)]
     shapes = frozenset(map(_shape, other.texts)) if dated else frozenset[str]()
     same = {id(block) for block in dated if _shape(block.key) in shapes}
     return [block for block, _ in absent if id(block) not in same]

@@ -1,6 +1,8 @@
 """Fingerprints of pages, from all their bytes down to the text of one element."""
 
 from collections.abc import Sequence
+from functools import partial
+from hashlib import blake2b
 from typing import Literal, get_args
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
@@ -21,7 +23,7 @@ from recrawl.content.outline import WATCHED, Block, Element, outline
 from recrawl.content.page_content import Content
 from recrawl.content.template import SiteTemplate
 from recrawl.errors import ArgumentError
-from recrawl.records import digest_of
+from recrawl.records import MARKUP_BYTES, digest_of
 
 Mode = Literal["bytes", "text", "main", "selector"]
 
@@ -122,15 +124,15 @@ class Reader:
         tree = self._tree(page)
         if tree is None:
             return self._of_lines(crude_lines(page))
-        blocks = outline(tree)
-        if self._mode == "main":
-            blocks = [block for block in blocks if block.linked <= MAX_LINKED]
-        if self._mode != "text":
-            return Content(self.kind, blocks, [Kind.OWN] * len(blocks), is_exact=True)
-        if template is None or not template.has_siblings:
-            # Without another page of the site there is nothing to confirm what marks say.
-            return Content(self.kind, blocks, [Kind.OWN] * len(blocks))
-        return Content(self.kind, blocks, kinds_of(blocks, template.furniture))
+        html = (tree.body and tree.body.html) or ""
+        markup = blake2b(html.encode(errors="surrogatepass"), digest_size=MARKUP_BYTES).digest()
+        is_exact = self._mode != "text"
+        # Without another page of the site there is nothing to confirm what marks say.
+        furniture = None
+        if template is not None and template.has_siblings and not is_exact:
+            furniture = template.furniture
+        blocks = partial(self._blocks, html)
+        return Content(self.kind, blocks, partial(_kinds, furniture), markup, is_exact=is_exact)
 
     def beginning(self, body: bytes, content_type: str | None = None) -> bytes:
         """Return as much of a body as `read` looks at."""
@@ -142,7 +144,13 @@ class Reader:
     def _of_lines(self, lines: list[str]) -> Content:
         page = Element()
         blocks = [Block(text, page) for line in lines if (text := " ".join(line.split()))]
-        return Content(self.kind, blocks, [Kind.OWN] * len(blocks), is_exact=True)
+        return Content(self.kind, lambda: blocks, partial(_kinds, None), is_exact=True)
+
+    def _blocks(self, html: str) -> list[Block]:
+        blocks = outline(html)
+        if self._mode == "main":
+            return [block for block in blocks if block.linked <= MAX_LINKED]
+        return blocks
 
     def _tree(self, page: bytes) -> LexborHTMLParser | None:
         """Return the tree of what counts, None if it cannot be parsed in reasonable time."""
@@ -163,6 +171,11 @@ class Reader:
             for node in tree.css(self._watch):
                 _block_around(node).attrs[WATCHED] = ""
         return keep_main(tree) if self._mode == "main" else tree
+
+
+def _kinds(furniture: frozenset[bytes] | None, blocks: Sequence[Block]) -> Sequence[Kind]:
+    """Return whose each block is; all are the page's own where nothing is known of its site."""
+    return [Kind.OWN] * len(blocks) if furniture is None else kinds_of(blocks, furniture)
 
 
 def explain_blocks(

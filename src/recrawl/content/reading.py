@@ -173,8 +173,12 @@ def _sketches(
     """Return what a body teaches about the template of its site, if it is to be learned."""
     if template is None or not reader.learns or not is_parsed(page, response, template=template):
         return None
-    body = response.body or b""
-    sketches = reader.read(body, response.header("content-type"), template).sketches
+    content = reader.read(response.body or b"", response.header("content-type"), template)
+    known = page.fingerprint
+    if known is not None and content.has_markup(known.markup) and not template.is_young:
+        # It says what it said when it was last learned from.
+        return None
+    sketches = content.sketches
     return {**sketches, **varied} if varied else sketches
 
 

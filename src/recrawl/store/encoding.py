@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
-from recrawl.records import Fingerprint, Page, State, Validators
+from recrawl.records import MARKUP_BYTES, Fingerprint, Page, State, Validators
 
 #: Level 1 is three times as fast as the default, and real HTML takes a fifth more space.
 ZLIB_LEVEL = 1
 #: Bytes of headers that are not worth compressing.
 SHORT = 1_024
 _LENGTH_BYTES = 2
+#: Of the digest of a fingerprint, where that of the markup follows.
+_DIGEST_BYTES = 24
 
 
 def deflate(content: bytes) -> bytes:
@@ -87,6 +89,18 @@ def read_headers(written: bytes) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in json.loads(text))
 
 
+def write_fingerprint(known: Fingerprint) -> bytes:
+    """Encode the digests of a fingerprint."""
+    return known.digest + known.markup
+
+
+def read_fingerprint(kind: str, written: bytes) -> Fingerprint:
+    """Decode what `write_fingerprint` encoded; not all have a digest of the markup."""
+    if len(written) == _DIGEST_BYTES + MARKUP_BYTES:
+        return Fingerprint(kind, written[:_DIGEST_BYTES], written[_DIGEST_BYTES:])
+    return Fingerprint(kind, written)
+
+
 def read_page(row: Sequence[Any]) -> Page:
     """Decode a row of the view ``known_pages``."""
     number, url, host, importance, depth, state, last_visit, *rest = row
@@ -101,7 +115,7 @@ def read_page(row: Sequence[Any]) -> Page:
         state=State(state),
         last_visit=last_visit,
         validators=Validators(read_verbatim(etag), read_verbatim(last_modified)),
-        fingerprint=None if kind is None else Fingerprint(kind, fingerprint),
+        fingerprint=None if kind is None else read_fingerprint(kind, fingerprint),
         ignored=read_keys(ignored),
         suspects=suspects or b"",
         body=body,

@@ -17,6 +17,7 @@ from recrawl.store.changes import (
 from recrawl.store.database import Database, Row
 from recrawl.store.encoding import (
     deflate,
+    write_fingerprint,
     write_headers,
     write_keys,
     write_legible,
@@ -247,7 +248,7 @@ def _steady_values(visit: Visit) -> Row:
         write_verbatim(page.validators.etag),
         write_verbatim(page.validators.last_modified),
         None if known is None else known.kind,
-        None if known is None else known.digest,
+        None if known is None else write_fingerprint(known),
         write_keys(page.ignored),
         page.suspects or None,
         page.visits,
