@@ -1,5 +1,6 @@
 """WebSub: a real hub, a real site and a real crawl; and what somebody else may try."""
 
+import json
 import re
 import socket
 import time
@@ -139,6 +140,11 @@ def test_a_hub_says_what_has_changed(tmp_path: Path) -> None:
             # It is no news a second time.
             assert crawl.metric('recrawl_pushed_pages_total{became="signalled"}') == 1
             assert hub.send(b"<broken") == 204
+            token = {"Authorization": f"Bearer {crawl.token}"}
+            (listed,) = json.loads(asked(f"{crawl.url}/api/v1/sitemaps", **token)[1])["sitemaps"]
+            assert listed["hub"]["url"] == f"{hub.url}old"
+            assert listed["hub"]["until"] is not None
+            assert b"a hub says when it changes" in asked(f"{crawl.url}/hosts", **token)[1]
         (known,) = crawl.subscriptions()
         assert known.received_at is not None
         assert known.error is None
