@@ -1,5 +1,6 @@
 """WebSub: a real hub, a real site and a real crawl; and what somebody else may try."""
 
+import json
 import re
 import socket
 import time
@@ -56,10 +57,13 @@ class Crawl:
         self.token = token
         self.store = store
 
+    def read(self, path: str) -> bytes:
+        return asked(self.url + path, Authorization=f"Bearer {self.token}")[1]
+
     def metric(self, name: str) -> float:
-        _, text = asked(f"{self.url}/metrics", Authorization=f"Bearer {self.token}")
-        found = re.search(rf"^{re.escape(name)} (\S+)$", text.decode(), re.MULTILINE)
-        assert found is not None, text.decode()
+        text = self.read("/metrics").decode()
+        found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+        assert found is not None, text
         return float(found[1])
 
     def subscriptions(self) -> list[Subscription]:
@@ -139,6 +143,10 @@ def test_a_hub_says_what_has_changed(tmp_path: Path) -> None:
             # It is no news a second time.
             assert crawl.metric('recrawl_pushed_pages_total{became="signalled"}') == 1
             assert hub.send(b"<broken") == 204
+            (listed,) = json.loads(crawl.read("/api/v1/sitemaps"))["sitemaps"]
+            assert listed["hub"]["url"] == f"{hub.url}old"
+            assert listed["hub"]["until"] is not None
+            assert b"a hub says when it changes" in crawl.read("/hosts")
         (known,) = crawl.subscriptions()
         assert known.received_at is not None
         assert known.error is None

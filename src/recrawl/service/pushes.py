@@ -1,5 +1,6 @@
 """Pages that sites themselves say are new or have changed."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -25,6 +26,8 @@ SOURCE = "push"
 PIECE = 1_000
 #: Pages that are remembered as pushed; the oldest are forgotten first.
 MAX_PUSHED = 100_000
+#: Seconds for which it is remembered whether a host has pages, and of how many hosts.
+CRAWLED_FOR, MAX_CRAWLED = 60.0, 10_000
 
 
 @final
@@ -60,12 +63,23 @@ class Pushes:
         self._scope = Scope(settings.include, settings.exclude)
         #: Pages that were pushed, and when, in microseconds.
         self._pushed: OrderedDict[int, int] = OrderedDict()
+        #: Hosts, whether they have pages, and until when that counts.
+        self._crawled: OrderedDict[str, tuple[bool, float]] = OrderedDict()
         self.signalled = 0
         self.added = 0
 
     async def crawls(self, host: str) -> bool:
         """Whether pages of a host are kept fresh: nobody else is listened to."""
-        return await self._reader.call(SqliteStore.has_host, host)
+        known, until = self._crawled.get(host, (False, 0.0))
+        if time.monotonic() < until:
+            return known
+        known = await self._reader.call(SqliteStore.has_host, host)
+        # The store may have to look through all its pages, which strangers must not have it do.
+        self._crawled[host] = known, time.monotonic() + CRAWLED_FOR
+        self._crawled.move_to_end(host)
+        while len(self._crawled) > MAX_CRAWLED:
+            self._crawled.popitem(last=False)
+        return known
 
     async def take(self, modified: Mapping[str, int | None], now: int, *, add: bool = True) -> None:
         """Use what a site says of its own pages, once it is certain that the site says it.

@@ -35,6 +35,7 @@ from recrawl.store.listing import HostCounts
 from recrawl.store.rows import Added, LoggedVisit, NewPage, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.samples import KeptSample
 from recrawl.store.sqlite import SqliteStore
+from recrawl.store.subscriptions import Subscription
 from recrawl.store.webhooks import Webhook
 from recrawl.urls import canonical
 
@@ -283,6 +284,11 @@ class Service:
     async def sitemaps(self) -> list[SitemapFile]:
         """Return sitemaps and feeds, those that cannot be read first."""
         return await self._reader.call(SqliteStore.sitemaps)
+
+    async def subscriptions(self) -> dict[str, Subscription]:
+        """Return the subscriptions to the hubs of feeds, by the feed's URL."""
+        known = await self._reader.call(lambda store: store.subscriptions.all())
+        return {one.feed: one for one in known}
 
     async def plan(self, budgets: Sequence[float]) -> list[float]:
         """Return the freshness that budgets would lead to, by what is believed now."""

@@ -10,6 +10,7 @@ from recrawl.service.bodies import utc, when
 from recrawl.service.service import ServiceStatus
 from recrawl.store.listing import HostCounts
 from recrawl.store.rows import SitemapFile
+from recrawl.store.subscriptions import Subscription
 
 
 class HostOut(BaseModel):
@@ -44,6 +45,25 @@ class HostsOut(BaseModel):
     hosts: list[HostOut]
 
 
+class HubOut(BaseModel):
+    """A WebSub hub that says when a feed changes."""
+
+    url: str = Field(examples=["https://hub.example.org/"])
+    until: datetime | None = Field(description="How long it has promised to; null if it has not.")
+    last_message: datetime | None
+    error: str | None = Field(description="Why it is not subscribed to.")
+
+    @classmethod
+    def of(cls, known: Subscription) -> "HubOut":
+        """Return a subscription as the API has it."""
+        return cls(
+            url=known.hub,
+            until=when(known.lease_until),
+            last_message=when(known.received_at),
+            error=known.error,
+        )
+
+
 class SitemapOut(BaseModel):
     """A sitemap or feed."""
 
@@ -54,9 +74,10 @@ class SitemapOut(BaseModel):
     next_read: datetime | None
     failures: int
     error: str | None = Field(description="Why it could not be read, or not completely.")
+    hub: HubOut | None = Field(description="Who says when it changes, if somebody was asked to.")
 
     @classmethod
-    def of(cls, sitemap: SitemapFile) -> "SitemapOut":
+    def of(cls, sitemap: SitemapFile, known: Subscription | None) -> "SitemapOut":
         """Return a sitemap as the API has it."""
         return cls(
             url=sitemap.url,
@@ -66,6 +87,7 @@ class SitemapOut(BaseModel):
             next_read=when(sitemap.next_at),
             failures=sitemap.failures,
             error=sitemap.error,
+            hub=None if known is None else HubOut.of(known),
         )
 
 

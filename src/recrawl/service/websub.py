@@ -37,7 +37,7 @@ from recrawl.store.subscriptions import Subscription
 LOGGER = logging.getLogger("recrawl.service")
 
 RANDOM_BYTES = 24
-#: Subscriptions, and how many hubs are asked in a round.
+#: Subscriptions, and how many hubs are asked in a round, each once: feeds say where they are.
 MAX_SUBSCRIPTIONS, PER_ROUND = 10_000, 10
 #: Real seconds between two rounds.
 ROUND = 5.0
@@ -162,12 +162,15 @@ class WebSub:
         if not due:
             return
         read = {one.feed for one in await self._store.call(_subscriptions)}
-        for subscription in sorted(due, key=lambda one: one.next_at)[:PER_ROUND]:
+        first: dict[str, Subscription] = {}
+        for one in sorted(due, key=lambda one: one.next_at):
+            first.setdefault(host_of(one.hub), one)
+        for subscription in list(first.values())[:PER_ROUND]:
             if subscription.feed in read:
                 await self._subscribe(subscription, now)
             else:
-                del self._by_feed[subscription.feed]
-                del self._by_callback[subscription.callback]
+                self._by_feed.pop(subscription.feed, None)
+                self._by_callback.pop(subscription.callback, None)
 
     async def _subscribe(self, wanted: Subscription, now: int) -> None:
         """Ask a hub for a subscription, which it confirms by itself, maybe before it answers."""

@@ -50,4 +50,6 @@ async def list_hosts(
 @router.get("/sitemaps", dependencies=[needs(Access.READ)])
 async def list_sitemaps(service: TheService) -> SitemapsOut:
     """List sitemaps and feeds, those that cannot be read first."""
-    return SitemapsOut(sitemaps=[SitemapOut.of(one) for one in await service.sitemaps()])
+    hubs = await service.subscriptions()
+    found = [SitemapOut.of(one, hubs.get(one.url)) for one in await service.sitemaps()]
+    return SitemapsOut(sitemaps=found)

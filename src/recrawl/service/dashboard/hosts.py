@@ -78,6 +78,7 @@ async def hosts(
         size=PAGE_SIZE,
         text=text,
         sitemaps=sitemaps[:MAX_SITEMAPS],
+        hubs=await service.subscriptions(),
         more_sitemaps=max(len(sitemaps) - MAX_SITEMAPS, 0),
         max_robots=MAX_ROBOTS,
         failing=sum(map(_is_failing, sitemaps)),

@@ -224,9 +224,9 @@ def due(microseconds: int, now: int) -> str:
     """Return how far off a visit is.
 
     >>> due(7_200_000_000, 0), due(0, 500_000), due(0, 90_000_000)
-    ('in 2 h', 'now', 'now, for 1.5 min')
+    ('in 2 h', 'now', 'due for 1.5 min')
     """
     seconds = (now - microseconds) / 1e6
     if seconds < -JUST_NOW:
         return age(microseconds, now)
-    return "now" if seconds < JUST_NOW else f"now, for {period(seconds)}"
+    return "now" if seconds < JUST_NOW else f"due for {period(seconds)}"

@@ -870,7 +870,8 @@ WHERE span = ? AND at >= ? ORDER BY at;
 
 -- name: has_host
 -- See whether there is a page of a host.
-SELECT 1 FROM pages WHERE host = (SELECT number FROM hosts WHERE name = ?) LIMIT 1;
+SELECT 1 FROM hosts
+WHERE name = ? AND EXISTS (SELECT 1 FROM pages WHERE pages.host = hosts.number);
 
 -- name: keep_subscription
 -- Note what became of a subscription, or that there is one.
