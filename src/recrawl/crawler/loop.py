@@ -239,7 +239,10 @@ class Crawl:
         real, now = self._clock.real, self._clock.seconds()
         paid = real(SECONDS_A_DAY / self.stats.budget)
         nap = min(max(paid, self._idle_nap), MAX_NAP)
-        return min(nap, max(real(self._queues.opens_at - now), MIN_NAP))
+        next_at = self._queues.opens_at
+        if self._idle_until > now:
+            next_at = min(next_at, self._idle_until)
+        return min(nap, max(real(next_at - now), MIN_NAP))
 
     def _wanted(self) -> int:
         if self._recorder.has_backlog or self._clock.seconds() < self._idle_until:
