@@ -95,7 +95,7 @@ def test_a_visit_that_finds_the_page_keeps_what_it_does_not_change() -> None:
     assert unlike == [one.name for one in fields(Page)]
 
 
-@pytest.mark.parametrize("size", [0, 1, 2_046, 2_047, 2_048, 5_000, 65_536, 65_537, 200_000])
+@pytest.mark.parametrize("size", [0, 1, 2_046, 2_047, 2_048, 5_000, 16_384, 16_385, 200_000])
 def test_bodies_of_any_size_have_the_digest_of_all_their_bytes(size: int) -> None:
     body = bytes(number % 251 for number in range(size))
     assert digest_of(body) == blake2b(body, digest_size=16).digest()

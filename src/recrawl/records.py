@@ -310,7 +310,7 @@ class Response:
 _DIGEST_BYTES = 16
 #: Python lets other threads run while it digests more than `_PIECE` bytes; a body of more than
 #: `_LONG` takes so long that they should.
-_PIECE, _LONG = 2_047, 65_536
+_PIECE, _LONG = 2_047, 16_384
 
 
 def digest_of(body: bytes) -> bytes:

@@ -26,7 +26,7 @@ from recrawl.crawler.build import load
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.loop import GRACE
+from recrawl.crawler.loop import GRACE, MAX_IDLE_NAP
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError
@@ -92,6 +92,31 @@ def test_the_budget_is_spent_and_kept(budget: float) -> None:
     stats = crawl(web, store, settings_of(budget=budget * PER_SECOND), seconds=20.0)
     assert 20 * budget - 2 <= len(web.fetched) <= 20 * budget + 1
     assert stats.budget_used == pytest.approx(1.0, abs=0.12)
+
+
+def test_a_crawl_with_nothing_due_checks_less_often_and_sees_new_pages_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However large the budget is: the shortest nap is for crawls that have something to do."""
+    takes: list[int] = []
+    take = CrawlFrontier.take
+
+    def counted(self: CrawlFrontier, now: int, limit: int) -> list[int]:
+        takes.append(now)
+        return take(self, now, limit)
+
+    monkeypatch.setattr(CrawlFrontier, "take", counted)
+    store, page = MemoryStore(f"{A}/0"), f"{A}/new"
+    web = FakeWeb({f"{A}/0": TEXT, page: TEXT})
+    settings = settings_of(budget=1e4 * PER_SECOND, min_interval=1.0)
+    during = later(5.0, lambda: store.add([new_page(page)], at=0))
+    crawl(web, store, settings, seconds=10.0, during=during)
+    assert [fetch.url for fetch in web.fetched] == [f"{A}/0", page]
+    # The store is asked for new pages every second.
+    assert web.times(page)[0] == pytest.approx(5.5, abs=0.6)
+    longest = 1e6 * MAX_IDLE_NAP
+    assert 10 / MAX_IDLE_NAP <= len(takes) <= 1.2 * 10 / MAX_IDLE_NAP
+    assert max(second - first for first, second in itertools.pairwise(takes)) <= 1.5 * longest
 
 
 def test_a_killed_crawl_gets_no_free_visit_at_each_start() -> None:

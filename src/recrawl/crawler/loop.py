@@ -31,9 +31,9 @@ LOGGER = logging.getLogger("recrawl.crawler")
 #: Real seconds between two checks of what is due: the time that the budget takes to pay for a
 #: visit, within these.
 MIN_NAP, MAX_NAP = 0.005, 1.0
-#: After a look that found nothing due, the next one is later by this factor, up to so many seconds,
-#: real or of the crawl's clock: looking takes a tenth of the shortest nap.
-CALMING, MAX_CALM = 1.25, 0.02
+#: While nothing is due and nothing happens, each check is later by this factor, up to so many
+#: seconds, real or of the crawl's clock: a check takes a tenth of the shortest nap.
+SLOWING, MAX_IDLE_NAP = 1.25, 0.02
 #: Pages whose robots.txt is read ahead, per connection.
 PREPARING_PER_CONNECTION = 64
 #: Real seconds that visits in flight are given to end when the crawl stops.
@@ -146,7 +146,9 @@ class Crawl:
         self._prepared: set[int] = set()
         self._failed: BaseException | None = None
         self._counted = (0, 0)
-        self._calm, self._calm_until = MIN_NAP, -math.inf
+        # How long to nap, and to take no page, while there is nothing to do.
+        self._idle_nap = self._idle_take = MIN_NAP
+        self._idle_until = -math.inf
         self._lost = 0
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -220,9 +222,12 @@ class Crawl:
                 if (filling is None or filling.done()) and (wanted := self._wanted()) > 0:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._finish)
-                with suppress(TimeoutError):
+                try:
                     async with asyncio.timeout(self._nap()):
                         await self._wake.wait()
+                    self._idle_nap = MIN_NAP
+                except TimeoutError:
+                    self._idle_nap = self._longer(self._idle_nap)
             await self._end_visits()
         finally:
             for task in (*self._tasks, *self._preparing, *filter(None, [filling])):
@@ -232,31 +237,33 @@ class Crawl:
             raise self._failed
 
     def _nap(self) -> float:
-        """Return how many real seconds later to look again, if nothing happens before."""
+        """Return after how many real seconds to check again, if nothing happens before."""
         real, now = self._clock.real, self._clock.seconds()
         paid = real(SECONDS_A_DAY / self.stats.budget)
-        nap = min(max(paid, real(self._calm_until - now), MIN_NAP), MAX_NAP)
-        return min(nap, max(real(self._queues.opens_at - now), MIN_NAP))
+        nap = min(max(paid, self._idle_nap), MAX_NAP)
+        next_at = self._queues.opens_at
+        if self._idle_until > now:
+            next_at = min(next_at, self._idle_until)
+        return min(nap, max(real(next_at - now), MIN_NAP))
 
     def _wanted(self) -> int:
-        if self._recorder.has_backlog or self._clock.seconds() < self._calm_until:
+        if self._recorder.has_backlog or self._clock.seconds() < self._idle_until:
             return 0
         return self._queues.wanted(len(self._tasks))
 
-    def _calm_down(self) -> None:
-        """Look again a little later than the last time, as nothing was due."""
-        longest = min(MAX_CALM, self._clock.real(MAX_CALM))
-        self._calm = max(min(CALMING * self._calm, longest), MIN_NAP)
-        self._calm_until = self._clock.seconds() + self._clock.passing(self._calm)
+    def _longer(self, nap: float) -> float:
+        longest = max(min(MAX_IDLE_NAP, self._clock.real(MAX_IDLE_NAP)), MIN_NAP)
+        return min(SLOWING * nap, longest)
 
     async def _fill(self, wanted: int) -> None:
         """Take pages that are due, and queue them."""
         now = self._clock.now()
         taken = self._frontier.take(now, wanted)
         if not taken:
-            self._calm_down()
+            self._idle_take = self._longer(self._idle_take)
+            self._idle_until = self._clock.seconds() + self._clock.passing(self._idle_take)
             return
-        self._calm = MIN_NAP
+        self._idle_take = MIN_NAP
         # Whatever was learned is on its way to the store before this, through the same thread.
         pages = await self._store.call(self._store.store.pages, taken)
         for number in taken:
