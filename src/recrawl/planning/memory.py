@@ -1,5 +1,6 @@
 """How much memory the visits of a log may take, and how much they would."""
 
+import ctypes
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,17 @@ _MEMORY_INFO = Path("/proc/meminfo")
 _GROUP_LIMIT, _GROUP_USE = (
     Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current")
 )
+
+
+def release_unused() -> None:
+    """Give back memory that was freed, which Arrow and the C library keep for later."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    # Only glibc has it; others give memory back by themselves.
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class Memory(NamedTuple):

@@ -30,7 +30,7 @@ from recrawl.hosts import number_hosts
 from recrawl.kernels.hashing import Hashes
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.kernels.texts import scatter_texts
-from recrawl.planning.memory import Memory, share_left
+from recrawl.planning.memory import Memory, release_unused, share_left
 from recrawl.planning.parts import (
     NOTHING_LEARNED,
     Believed,
@@ -146,16 +146,17 @@ def believe_spilled(
             duplicates += part.log.duplicates
             done += part.log.page.size + part.log.duplicates
             advance(done, spill.rows)
-    pa.default_memory_pool().release_unused()
+    release_unused()
     if not any(one.rows.any() for one in parts):
         pages = sum(one.rows.size for one in parts)
         raise CrawlLogError(visits.source, nothing_learned(spill.rows - duplicates, pages))
     _number_pages(parts)
     fleet = None if sample is None else fleet_prior(sample)
     names, facts = _names_in_order(parts, names_of), _facts_in_order(parts)
+    release_unused()
     with progress("Estimating") as advance:
         found = _believed(parts, stash, question, fleet, advance)
-    pa.default_memory_pool().release_unused()
+    release_unused()
     known = LogFacts(
         visits.source,
         len(names),

@@ -19,7 +19,8 @@ from recrawl.hosts import number_hosts
 from recrawl.kernels.jit import Floats
 from recrawl.planning.plan import next_visits
 from recrawl.spark.believing import BATCH_PAGES
-from recrawl.spark.observing import host_hashes, pack
+from recrawl.spark.dealing import pack
+from recrawl.spark.observing import host_hashes
 from recrawl.units import quoted
 
 #: Columns that pages have if hosts have a budget: a number that differs from host to host, and the

@@ -107,7 +107,8 @@ def _spread(count: int, below: int) -> list[int]:
     [0, 16, 22, 38]
     """
     each = np.arange(min(count, below))
-    return ((each + each * GOLDEN_RATIO % 1.0) * (below / max(each.size, 1))).astype(int).tolist()
+    chosen = (each + each * GOLDEN_RATIO % 1.0) * (below / max(each.size, 1))
+    return list(map(int, chosen))
 
 
 def numbers(database: Database, name: str, values: dict[str, Any], columns: int) -> Floats:
