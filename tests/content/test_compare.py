@@ -304,3 +304,31 @@ def test_without_a_copy_noise_is_learned_and_the_change_stands() -> None:
     found = compare_twice(page, answer(bodies[1]), answer(bodies[2]), READER)
     assert (found.outcome, found.content) == (Outcome.CHANGED, bodies[2])
     assert found.page.ignored
+
+
+def test_bodies_that_differ_in_scripts_only_are_known_by_their_markup(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = compare(first().page, answer(STEW + b"<script>1</script>"), READER, SOUP).page
+    monkeypatch.setattr("recrawl.content.reader.outline", None)
+    same = compare(page, answer(STEW + b"<script>2</script>"), READER, STEW)
+    assert (same.outcome, same.change, same.content) == (Outcome.UNCHANGED, None, None)
+    assert same.page.fingerprint == page.fingerprint
+    with pytest.raises(TypeError):
+        compare(page, answer(SOUP + b"<script>2</script>"), READER, STEW)
+
+
+def test_a_missing_page_that_comes_back_with_the_same_markup_is_a_change() -> None:
+    page = replace(first().page, state=State.MISSING)
+    back = compare(page, answer(SOUP + b"<script>2</script>"), READER, SOUP)
+    assert back.outcome is Outcome.CHANGED
+
+
+def test_a_fingerprint_without_a_digest_of_the_markup_is_compared_in_full() -> None:
+    known = replace(READER.read(SOUP, "text/html").fingerprint(), markup=b"")
+    page = replace(first().page, fingerprint=known)
+    assert compare(page, answer(STEW), READER, SOUP).outcome is Outcome.CHANGED
+    same = compare(page, answer(SOUP + b"<script>2</script>"), READER, SOUP)
+    assert same.outcome is Outcome.UNCHANGED
+    assert same.page.fingerprint is not None
+    assert same.page.fingerprint.markup != b""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recrawl.content import html
 from recrawl.content.html import MAX_BYTES, in_utf8, is_parsable
-from recrawl.content.masking import is_random, steady_text
+from recrawl.content.masking import is_random, steady_link, steady_text
 from recrawl.content.reader import Reader
 from recrawl.errors import ArgumentError
 
@@ -391,3 +391,16 @@ def test_no_tag_with_many_attributes_escapes_the_quick_check(text: str) -> None:
             for tag in tags
         )
         assert not (has_huge and is_parsable(page))
+
+
+@pytest.mark.parametrize("raw", [b"<xmp>1 < 2</xmp>", b"<noembed> < </noembed>", b"<!-- < -->"])
+def test_brackets_that_are_not_escaped_do_not_hide_what_follows(raw: bytes) -> None:
+    """Texts and tags come by turns; one bracket too many would turn all texts into tags."""
+    texts = [Reader().read(raw + b"<p>" + text + b"</p>").texts for text in (b"Soup", b"Stew")]
+    assert [one[-1] for one in texts] == ["Soup", "Stew"]
+
+
+def test_a_plain_link_is_what_it_would_be_if_it_were_looked_at_in_full() -> None:
+    for href in ("/a/b-c_d.html", "https://example.org/Terms/", "//e.org/"):
+        assert steady_link(href) == href == steady_link(f" {href} ")
+    assert steady_link("https://e.org/cdn-cgi/l/email-protection") == "mailto:"

@@ -1,13 +1,18 @@
-"""Which bodies are read without a process that can be killed."""
+"""Which bodies are read without a process that can be killed, and which teach something."""
 
 import pytest
 
+from recrawl.content.absence import Patience
+from recrawl.content.reader import Reader
 from recrawl.content.reading import (
     HARMLESS_BYTES,
     HARMLESS_ENDS,
     HARMLESS_STARTS,
     is_harmless,
+    read_response,
 )
+from recrawl.content.template import YOUNG, SiteTemplate
+from recrawl.records import Page, Response
 
 
 def test_the_limits_are_those_that_were_measured() -> None:
@@ -21,3 +26,20 @@ def test_all_bodies_together_are_harmless_up_to_each_limit(piece: bytes, most: i
     half = most // 2
     assert is_harmless(piece * half, None, piece * (most - half))
     assert not is_harmless(piece * half, None, piece * (most - half + 1))
+
+
+@pytest.mark.parametrize("lessons", [YOUNG - 1, YOUNG])
+def test_the_same_markup_teaches_only_a_young_template(lessons: int) -> None:
+    template, page, copy = SiteTemplate(), Page(1, "http://e.org/", "e.org"), b"<p>Soup</p>"
+    for number in range(lessons):
+        template.learn(number, {})
+    taught = []
+    for at, body in enumerate((copy, copy + b"<i></i>", copy + b"<i></i><script>1</script>")):
+        response = Response(page.url, 200, at, (("content-type", "text/html"),), body)
+        reading = read_response(
+            page, response, Reader(), copy, patience=Patience(), template=template
+        )
+        page = reading.found.page
+        taught.append(reading.sketches is not None)
+    is_young = lessons < YOUNG
+    assert taught == [is_young, True, is_young]

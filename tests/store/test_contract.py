@@ -15,6 +15,7 @@ from recrawl.records import (
     NO_TIME,
     Change,
     ChangeKind,
+    Fingerprint,
     Outcome,
     Page,
     RobotsText,
@@ -278,6 +279,16 @@ def test_a_page_that_is_gone_is_revived_when_it_is_added_again(store: Store) -> 
     assert page.state is State.MISSING
     assert page.fingerprint is not None
     assert store.fleet().number.tolist() == [0, 1]
+
+
+def test_both_digests_of_a_fingerprint_are_kept(store: Store) -> None:
+    store.add(new_pages(1), at=NOON)
+    visit = found(known(store, 0), b"a", NOON, Outcome.FIRST)
+    read = Fingerprint("text/5", bytes(range(24)), bytes(range(8)))
+    store.record([replace(visit, page=replace(visit.page, fingerprint=read))])
+    kept = known(store, 0).fingerprint
+    assert kept is not None
+    assert (kept.kind, kept.digest, kept.markup) == (read.kind, read.digest, read.markup)
 
 
 def test_the_fleet_is_every_page_that_is_not_gone(store: Store) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The parser escapes "<" and ">" in texts and attributes, but not in comments, nor in these.
-_RAW = re.compile(r"(<(?:xmp|plaintext|noembed|noframes)[ >])")
+_RAW = re.compile(r"<(?:xmp|plaintext|noembed|noframes)[ >]")
+_TAG = re.compile(r'<([^<>"]*+(?:"[^"]*+"[^<>"]*+)*+)>')
 _COMMENT = re.compile(r"<!--[\s\S]*?-->")
 _HAS_DIGIT = re.compile(r"\d").search
 _WITHOUT_DIGIT = re.compile(r"(?<!\S)[^\s\d]+(?!\S)").findall
@@ -193,7 +194,7 @@ def _texts_and_tags(html: str) -> list[str]:
     if "<!--" in html:
         html = _COMMENT.sub("", html)
     if _RAW.search(html):
-        return [part for tag in html.split("<") for part in tag.partition(">")[::2]][1:]
+        return _TAG.split(html)
     return html.replace(">", "<").split("<")
 
 
