@@ -1,8 +1,8 @@
 """Plans on Spark: what a row costs, and the same answer from one executor and from three.
 
 ``python -m benchmarks spark --rows 5000000`` also compares each plan with the one of one machine.
-What a row costs is measured in a session that has made the plan before: Java compiles what it runs
-often, which takes longer than a few million rows do.
+What a row costs is measured in a session that has made the plan twice before: Java compiles what it
+runs often, which takes longer than a few million rows do.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from recrawl.spark.search import find_prices
 PAGE = "how-to/plan-on-spark.md"
 ROWS, FEW_ROWS = 6_000_000, 200_000
 VISITS, HOSTS = 10, 50
+WARM_UP = 2
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -162,7 +163,8 @@ def _compared(
 def _cost(large: Path, rows: int) -> list[Figure]:
     budget = rows / VISITS / 20
     with session("local[2]") as on:
-        made(on, large, budget)
+        for _ in range(WARM_UP):
+            made(on, large, budget)
         before = cpu_seconds()
         found = made(on, large, budget)
         cost = cpu_seconds() - before

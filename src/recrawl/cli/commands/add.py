@@ -90,7 +90,7 @@ def named_pages(
         if not listed:
             raise InputError(source_name(file), "there are no pages in it")
         pages += listed
-    return list(with_importance(pages, importance))
+    return pages if importance is None else list(with_importance(pages, importance))
 
 
 def _print_summary(added: "Added", sitemaps: int, path: str) -> None:
