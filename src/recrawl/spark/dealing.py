@@ -90,7 +90,7 @@ def bucket_keys(parts: int) -> NDArray[np.int64]:
     same.
 
     >>> bucket_keys(3)
-    array([3, 1, 0])
+    array([ 0,  1, 11])
     """
     tried = np.arange(64 * parts)
     found, first = np.unique(_spark_hash(tried) % parts, return_index=True)
