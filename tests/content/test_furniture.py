@@ -86,6 +86,8 @@ def test_a_page_alone_on_its_host_is_read_as_it_is() -> None:
         "<div class='promo-box'>{}</div>",
         "<div id=cookieConsent><p>{}</div>",
         "<button>{}</button>",
+        "<site-navigation>{}</site-navigation>",
+        "<x-global-footer>{}</x-global-footer>",
     ],
 )
 def test_marked_furniture_is_no_change_once_the_site_has_shown_two_pages(furniture: str) -> None:
@@ -163,7 +165,10 @@ def test_headings_that_open_what_is_below_them_are_no_furniture() -> None:
     assert kind_of(old, new, site()) is ChangeKind.TEXT
 
 
-@pytest.mark.parametrize("hidden", ["<nav>{}</nav>", "<div class=cookie-banner>{}</div>"])
+@pytest.mark.parametrize(
+    "hidden",
+    ["<nav>{}</nav>", "<div class=cookie-banner>{}</div>", "<site-menu>{}</site-menu>"],
+)
 def test_a_page_that_marks_all_it_says_as_furniture_is_still_seen_to_change(hidden: str) -> None:
     old, new = (
         hidden.format("".join(f"<p>{line}</p>" for line in lines)).encode()

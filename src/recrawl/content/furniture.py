@@ -298,7 +298,9 @@ def _is_made_for_it(element: Element) -> bool:
     if element.tag == "button":
         # Headings that open and close what is below them are buttons too.
         return not any(around.tag in _HEADINGS for around in element.ancestors())
-    return element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
+    # A site that makes up elements, such as <site-footer>, names them for what they do.
+    is_component = "-" in element.tag and not _words(element.tag).isdisjoint(_AROUND)
+    return is_component or element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
 
 
 def _leads(element: Element) -> bool:

@@ -28,7 +28,7 @@ from recrawl.records import MARKUP_BYTES, digest_of
 Mode = Literal["bytes", "text", "main", "selector"]
 
 #: Increased whenever the same body would give another fingerprint.
-VERSION = 5
+VERSION = 6
 
 
 class Reader:
@@ -49,7 +49,7 @@ class Reader:
 
     >>> reader = Reader()
     >>> reader.kind
-    'text/5'
+    'text/6'
     >>> page = b"<script>t=1</script><h1>Soup</h1><p>Of <b>the</b> day: <a href=/leek>leek</a>"
     >>> [text for text in reader.read(page, "text/html").texts]
     ['Soup', 'Of the day: leek', '\x02/leek']
