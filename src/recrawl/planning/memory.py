@@ -26,7 +26,7 @@ _GROUP_LIMIT, _GROUP_USE = (
 
 
 def release_unused() -> None:
-    """Give back memory that was freed, which Arrow and the C library keep for later."""
+    """Return freed memory to the system: Arrow and the C library keep it for later."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
