@@ -15,7 +15,7 @@ from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.state import Tables
 
 #: The frontier's tuned constants, written out again so that a change of one does not go unnoticed.
-HOST, SECTION = 4.0, 0.25
+HOST, SECTION = 8.0, 0.1
 MAX_ODDS, FIRST_ODDS = 10.0, 2.0
 MIN_SPEED = 1e-3
 CALIBRATION_VISITS, CALIBRATION_PRIOR = 65_536.0, 8.0
@@ -77,9 +77,10 @@ class Beliefs:
         others = self.seen & (np.arange(self.seen.size) != here)
         pools = (others, others & (self.host == self.host[here]))
         alike = others & (self.section == self.section[here])
-        for strength, pool in zip((5.0, 5.0, 3.0), (*pools, alike), strict=True):
+        sources = zip((5.0, 5.0, 10.0), (0.5, 0.5, 0.9), (*pools, alike), strict=True)
+        for strength, share, pool in sources:
             learned = (strength * prior + self.weight[pool].sum(0)) / (strength + pool.sum())
-            prior = 0.5 / 14 + 0.5 * learned
+            prior = (1.0 - share) / 14 + share * learned
         return prior
 
     def learn(self, here: int, chances: Floats, kept: float) -> None:

@@ -30,8 +30,8 @@ from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 #: Bins in the mean time between two visits of a page.
 BINS_PER_GAP = 16
 #: Changes after which the speed of a host, or of a section, is moved halfway.
-HOST_PRIOR = np.float32(4.0)
-SECTION_PRIOR = np.float32(0.25)
+HOST_PRIOR = np.float32(8.0)
+SECTION_PRIOR = np.float32(0.1)
 #: The log-odds that activity predicts better stay within ± this, so that they can turn again.
 MAX_ODDS = 10.0
 #: The lowest speed: a page whose time stood still would never be visited again.

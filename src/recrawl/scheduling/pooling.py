@@ -22,15 +22,15 @@ from recrawl.estimation.octaves import (
     gamma_weights,
     shift_rows,
 )
-from recrawl.kernels.jit import Ints, bare_step, compiled, small_bare_step
+from recrawl.kernels.jit import Ints, bare_step, compiled, prefetch_start, small_bare_step
 from recrawl.scheduling.signals import is_heard, lean_to_signals
-from recrawl.scheduling.state import ABSENT, NONE, Rows, Tables
+from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables
 
 #: Pages after which the mean of a host's or the fleet's pages, or of a section's, counts half.
 FLEET_PRIOR = HOST_PRIOR = 5.0
-SECTION_PRIOR = 3.0
-#: The share of a host's and the fleet's prior that is learned; the rest is flat.
-LEARNED = 0.5
+SECTION_PRIOR = 10.0
+#: The share of the fleet's and a host's prior that is learned, and of a section's; the rest is flat.
+LEARNED, SECTION_LEARNED = 0.5, 0.9
 #: Rates are equally likely up to 16 changes in the mean time between visits; only a prior that is
 #: given has weight on the two above that.
 FLAT = np.array([1 / (OCTAVES - 2)] * (OCTAVES - 2) + [0.0] * 2, np.float32)
@@ -58,14 +58,21 @@ def find_usual_prior(tables: Tables, page: int) -> None:
     if shared["pooling"][0]:
         itself = int(pages["counts"][page])
         own = pages["weight"][page]
-        _mix(prior, shared, 0, FLEET_PRIOR, own, itself)
-        _mix(prior, tables.hosts, pages["host"][page], HOST_PRIOR, own, itself)
-        _mix(prior, tables.sections, pages["section"][page], SECTION_PRIOR, own, itself)
+        host, section = pages["host"][page], pages["section"][page]
+        _mix(prior, shared, 0, FLEET_PRIOR, LEARNED, own, itself)
+        _mix(prior, tables.hosts, host, HOST_PRIOR, LEARNED, own, itself)
+        _mix(prior, tables.sections, section, SECTION_PRIOR, SECTION_LEARNED, own, itself)
 
 
 @small_bare_step
 def _mix(
-    prior: Likelihoods, pool: Rows, row: int, strength: float, own: Weights, itself: int
+    prior: Likelihoods,
+    pool: Rows,
+    row: int,
+    strength: float,
+    learned: float,
+    own: Weights,
+    itself: int,
 ) -> None:
     """Mix the mean weights of a pool, but for the page itself, into a prior.
 
@@ -74,13 +81,14 @@ def _mix(
         pool: Sections, hosts, or the fleet.
         row: Which of them.
         strength: How many pages.
+        learned: The share of the result that is not flat.
         own: The page's own weights.
         itself: 1 if they are part of the pool, 0 if not.
     """
     members = strength + pool["members"][row] - itself
-    before = np.float32(LEARNED * strength / members)
-    others = LEARNED / (members * ONE)
-    flat, total = np.float32(1.0 - LEARNED), pool["pool"][row]
+    before = np.float32(learned * strength / members)
+    others = learned / (members * ONE)
+    flat, total = np.float32(1.0 - learned), pool["pool"][row]
     for k in range(OCTAVES):
         prior[k] = (
             flat * FLAT[k]
@@ -152,11 +160,11 @@ def _starts_alike(tables: Tables, page: int, other: int) -> bool:
     if pages["prior_shape"][page] > 0.0 or pages["prior_shape"][other] > 0.0:
         return False
     host, other_host = pages["host"][page], pages["host"][other]
-    if host != other_host and (
-        hosts["members"][host] + hosts["members"][other_host] > 0
-        or is_heard(hosts, host)
-        or is_heard(hosts, other_host)
-    ):
+    if host != other_host and (is_heard(hosts, host) or is_heard(hosts, other_host)):
+        return False
+    if tables.shared["members"][0] == 0:
+        return True
+    if host != other_host and hosts["members"][host] + hosts["members"][other_host] > 0:
         return False
     section, other_section = pages["section"][page], pages["section"][other]
     return bool(
@@ -172,6 +180,8 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
     any_counts = False
     like = NONE
     for row in range(page.size):
+        ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
+        prefetch_start(tables.hosts, tables.pages["host"][ahead])
         here, visited = page[row], bool(counts[page[row]])
         counts[here] = False
         if like != NONE and not visited and _starts_alike(tables, here, like):
