@@ -3,8 +3,8 @@
 Pages of one section change about as often as one another. So what is believed about a page before
 its own visits is the mean of what is believed about the others of its section, around the same for
 its host, around the same for the fleet. The page itself is left out: it would confirm itself. Half
-of what host and fleet say is that all rates are equally likely, on a logarithmic scale: however
-many pages never change, the next one may.
+of what host and fleet say, and a tenth of what a section says, is that all rates are equally
+likely, on a logarithmic scale: however many pages never change, the next one may.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables
 #: Pages after which the mean of a host's or the fleet's pages, or of a section's, counts half.
 FLEET_PRIOR = HOST_PRIOR = 5.0
 SECTION_PRIOR = 10.0
-#: The share of the fleet's and a host's prior that is learned, and of a section's; the rest is flat.
+#: Learned shares of the priors of fleet and host, and of a section; the rest is flat.
 LEARNED, SECTION_LEARNED = 0.5, 0.9
 #: Rates are equally likely up to 16 changes in the mean time between visits; only a prior that is
 #: given has weight on the two above that.
