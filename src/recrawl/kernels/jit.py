@@ -225,6 +225,14 @@ MAX_PREFETCH = 18 * CACHE_LINE
 
 
 def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
+    return _prefetch_lines(array, MAX_PREFETCH)
+
+
+def _prefetch_start(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
+    return _prefetch_lines(array, 2 * CACHE_LINE)
+
+
+def _prefetch_lines(array: Any, most: int) -> Any:  # noqa: ANN401
     from llvmlite import ir
     from numba import types
 
@@ -236,7 +244,7 @@ def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
         element = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
         to_write, keep, as_data = number(1), number(3), number(1)
         size = getattr(signature.args[0].dtype, "size", 1)
-        for offset in range(0, min(size, MAX_PREFETCH), CACHE_LINE):
+        for offset in range(0, min(size, most), CACHE_LINE):
             line = builder.gep(element, [number(offset)])
             builder.call(request, [line, to_write, keep, as_data])
         return context.get_dummy_value()
@@ -251,3 +259,8 @@ AHEAD = 64
 @instruction(_prefetch)
 def prefetch(_array: NDArray[Any], _position: int) -> None:
     """Load an element of a flat array that will soon be written; of a long record, its start."""
+
+
+@instruction(_prefetch_start)
+def prefetch_start(_array: NDArray[Any], _position: int) -> None:
+    """Load two cache lines of a record: memory delivers only so many at a time."""

@@ -18,7 +18,15 @@ from recrawl.estimation.signals import (
     elapsed_worth_with_signals,
     value_with_signals,
 )
-from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, small_bare_step
+from recrawl.kernels.jit import (
+    Floats,
+    Ints,
+    bare_step,
+    compiled,
+    prefetch,
+    prefetch_start,
+    small_bare_step,
+)
 from recrawl.scheduling.neighbours import effective_since
 from recrawl.scheduling.pooling import value_of_prior
 from recrawl.scheduling.rhythm import timing, with_rhythm
@@ -28,6 +36,7 @@ from recrawl.scheduling.state import (
     FIRST_VALUE,
     NONE,
     READY,
+    ROWS_AHEAD,
     TAKEN,
     VALUES,
     Rows,
@@ -63,7 +72,10 @@ PRICE_FACTOR = 1e6
 @bare_step
 def effective_elapsed(tables: Tables, page: int, now: float) -> float:
     """Return the effective time since the page's last visit."""
-    since = tables.pages["last_visit"][page]
+    since, host = tables.pages["last_visit"][page], tables.pages["host"][page]
+    if tables.hosts["learned"][host] == 0:
+        # Nothing is known of its activity: spare the section, which is not in the cache.
+        return with_rhythm(tables, max(now - since, 0.0), since, now)
     active = effective_since(tables, tables.pages["section"][page], since, now)
     return with_rhythm(tables, active, since, now)
 
@@ -290,14 +302,25 @@ def schedule_all(tables: Tables, now: float) -> None:
     tables.shared["slot"][0] = slot_of(tables, now)
     # Backwards, as pages are added at the front of a list.
     for page in range(tables.pages.size - 1, -1, -1):
+        _prefetch_around(tables, max(page - ROWS_AHEAD, 0), max(page - 2 * ROWS_AHEAD, 0))
         if tables.pages["status"][page] not in (ABSENT, TAKEN):
             schedule(tables, page, now, tables.shared["schedule_price"][0])
+
+
+@small_bare_step
+def _prefetch_around(tables: Tables, soon: int, later: int) -> None:
+    """Prefetch what the due times of two pages depend on: the host first, which says what else."""
+    prefetch_start(tables.hosts, tables.pages["host"][later])
+    if tables.hosts["learned"][tables.pages["host"][soon]] > 0:
+        prefetch(tables.sections, tables.pages["section"][soon])
 
 
 @compiled
 def schedule_each(tables: Tables, page: Ints, now: float) -> None:
     """Schedule pages that are in no list."""
     for row in range(page.size):
+        soon, later = min(row + ROWS_AHEAD, page.size - 1), min(row + 2 * ROWS_AHEAD, page.size - 1)
+        _prefetch_around(tables, page[soon], page[later])
         schedule(tables, page[row], now, tables.shared["schedule_price"][0])
 
 

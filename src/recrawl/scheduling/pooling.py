@@ -22,9 +22,9 @@ from recrawl.estimation.octaves import (
     gamma_weights,
     shift_rows,
 )
-from recrawl.kernels.jit import Ints, bare_step, compiled, small_bare_step
+from recrawl.kernels.jit import Ints, bare_step, compiled, prefetch_start, small_bare_step
 from recrawl.scheduling.signals import is_heard, lean_to_signals
-from recrawl.scheduling.state import ABSENT, NONE, Rows, Tables
+from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables
 
 #: Pages after which the mean of a host's or the fleet's pages, or of a section's, counts half.
 FLEET_PRIOR = HOST_PRIOR = 5.0
@@ -152,11 +152,11 @@ def _starts_alike(tables: Tables, page: int, other: int) -> bool:
     if pages["prior_shape"][page] > 0.0 or pages["prior_shape"][other] > 0.0:
         return False
     host, other_host = pages["host"][page], pages["host"][other]
-    if host != other_host and (
-        hosts["members"][host] + hosts["members"][other_host] > 0
-        or is_heard(hosts, host)
-        or is_heard(hosts, other_host)
-    ):
+    if host != other_host and (is_heard(hosts, host) or is_heard(hosts, other_host)):
+        return False
+    if tables.shared["members"][0] == 0:
+        return True
+    if host != other_host and hosts["members"][host] + hosts["members"][other_host] > 0:
         return False
     section, other_section = pages["section"][page], pages["section"][other]
     return bool(
@@ -172,6 +172,8 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
     any_counts = False
     like = NONE
     for row in range(page.size):
+        ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
+        prefetch_start(tables.hosts, tables.pages["host"][ahead])
         here, visited = page[row], bool(counts[page[row]])
         counts[here] = False
         if like != NONE and not visited and _starts_alike(tables, here, like):

@@ -92,6 +92,9 @@ def restore_bins(tables: Tables, activity: Rows, row: Ints, clocks: Rows, now: f
     for name in _BINS:
         activity[name][row[usable]] = clocks[name][usable]
     activity["refreshed"][row[usable]] = STALE
+    host = row if activity is tables.hosts else tables.sections["host"][row]
+    learned = tables.hosts["learned"]
+    learned[host[usable]] = np.maximum(learned[host[usable]], 1)
 
 
 def untold(hosts: int) -> Rows:

@@ -4,7 +4,16 @@ import math
 
 import numpy as np
 
-from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, prefetch, small_bare_step, step
+from recrawl.kernels.jit import (
+    Floats,
+    Ints,
+    bare_step,
+    compiled,
+    prefetch,
+    prefetch_start,
+    small_bare_step,
+    step,
+)
 from recrawl.scheduling.due import (
     allowed_at,
     due_at,
@@ -188,6 +197,7 @@ def _arrive_all(tables: Tables, page: int, now: float, gap: float, pace: float) 
             # Rows are scattered over memory: prefetch what the next pages need.
             after = tables.pages["next"][following]
             prefetch(tables.sections, tables.pages["section"][following])
+            prefetch_start(tables.hosts, tables.pages["host"][following])
             prefetch(tables.pages, max(after, 0))
         _arrive(tables, page, now, gap, pace)
         page, following = following, after
@@ -315,7 +325,7 @@ def _values_of(tables: Tables, page: Ints, now: float) -> Floats:
     for row in range(page.size):
         ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
         prefetch(tables.sections, tables.pages["section"][ahead])
-        prefetch(tables.hosts, tables.pages["host"][ahead])
+        prefetch_start(tables.hosts, tables.pages["host"][ahead])
         values[row] = worth(tables, page[row], now)
     return values
 
