@@ -13,7 +13,7 @@ from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
 
 from recrawl.clock import Clock
-from recrawl.crawler import loop
+from recrawl.crawler import loop, polling
 from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
@@ -153,16 +153,19 @@ def resident() -> int:
 def looking_seldom(between: float) -> Iterator[None]:
     """Let the loop take pages once in some seconds, and do everything else less often still."""
     periodic = [name for name in vars(loop) if name.isupper() and name.endswith("_EVERY")]
-    seldom = {name: max(PERIODIC * getattr(loop, name), BATCH * between) for name in periodic}
-    seldom |= {"MIN_NAP": between, "MAX_NAP": between, "BATCH_SECONDS": BATCH * between}
-    usual = {name: getattr(loop, name) for name in seldom}
+    seldom = {
+        (loop, name): max(PERIODIC * getattr(loop, name), BATCH * between) for name in periodic
+    }
+    seldom |= {(polling, "MIN_NAP"): between, (polling, "MAX_NAP"): between}
+    seldom |= {(loop, "BATCH_SECONDS"): BATCH * between}
+    usual = {(module, name): getattr(module, name) for module, name in seldom}
     try:
-        for name, value in seldom.items():
-            setattr(loop, name, value)
+        for (module, name), value in seldom.items():
+            setattr(module, name, value)
         yield
     finally:
-        for name, value in usual.items():
-            setattr(loop, name, value)
+        for (module, name), value in usual.items():
+            setattr(module, name, value)
 
 
 @contextmanager

@@ -26,7 +26,8 @@ from recrawl.crawler.build import load
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.loop import GRACE, MAX_IDLE_NAP
+from recrawl.crawler.loop import GRACE
+from recrawl.crawler.polling import MAX_IDLE_NAP
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError

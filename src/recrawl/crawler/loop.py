@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -14,6 +13,7 @@ from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.host_queues import FULL_PAUSE, MAX_WAIT, HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
+from recrawl.crawler.polling import MIN_NAP, Polling
 from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
@@ -23,17 +23,11 @@ from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import MICROSECONDS_A_DAY, RESTING, SECONDS_A_DAY, Page, Visit
+from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, Visit
 from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Real seconds between two checks of what is due: the time that the budget takes to pay for a
-#: visit, within these.
-MIN_NAP, MAX_NAP = 0.005, 1.0
-#: While nothing is due and nothing happens, each check is later by this factor, up to so many
-#: seconds, real or of the crawl's clock: a check takes a tenth of the shortest nap.
-SLOWING, MAX_IDLE_NAP = 1.25, 0.02
 #: Pages whose robots.txt is read ahead, per connection.
 PREPARING_PER_CONNECTION = 64
 #: Real seconds that visits in flight are given to end when the crawl stops.
@@ -133,6 +127,7 @@ class Crawl:
         )
         self._waking = Waking(frontier, store, settings.budget)
         self._memory = FrontierMemory(frontier, store)
+        self._polling = Polling(clock)
         self._queues = HostQueues(
             pacing,
             settings.connections,
@@ -146,9 +141,6 @@ class Crawl:
         self._prepared: set[int] = set()
         self._failed: BaseException | None = None
         self._counted = (0, 0)
-        # How long to nap, and to take no page, while there is nothing to do.
-        self._idle_nap = self._idle_take = MIN_NAP
-        self._idle_until = -math.inf
         self._lost = 0
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -222,12 +214,11 @@ class Crawl:
                 if (filling is None or filling.done()) and (wanted := self._wanted()) > 0:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._finish)
-                try:
-                    async with asyncio.timeout(self._nap()):
+                with suppress(TimeoutError):
+                    nap = self._polling.nap(self.stats.budget, self._queues.opens_at)
+                    async with asyncio.timeout(nap):
                         await self._wake.wait()
-                    self._idle_nap = MIN_NAP
-                except TimeoutError:
-                    self._idle_nap = self._longer(self._idle_nap)
+                self._polling.end_nap(is_woken=self._wake.is_set())
             await self._end_visits()
         finally:
             for task in (*self._tasks, *self._preparing, *filter(None, [filling])):
@@ -236,34 +227,18 @@ class Crawl:
         if self._failed is not None:
             raise self._failed
 
-    def _nap(self) -> float:
-        """Return after how many real seconds to check again, if nothing happens before."""
-        real, now = self._clock.real, self._clock.seconds()
-        paid = real(SECONDS_A_DAY / self.stats.budget)
-        nap = min(max(paid, self._idle_nap), MAX_NAP)
-        next_at = self._queues.opens_at
-        if self._idle_until > now:
-            next_at = min(next_at, self._idle_until)
-        return min(nap, max(real(next_at - now), MIN_NAP))
-
     def _wanted(self) -> int:
-        if self._recorder.has_backlog or self._clock.seconds() < self._idle_until:
+        if self._recorder.has_backlog or self._polling.is_resting:
             return 0
         return self._queues.wanted(len(self._tasks))
-
-    def _longer(self, nap: float) -> float:
-        longest = max(min(MAX_IDLE_NAP, self._clock.real(MAX_IDLE_NAP)), MIN_NAP)
-        return min(SLOWING * nap, longest)
 
     async def _fill(self, wanted: int) -> None:
         """Take pages that are due, and queue them."""
         now = self._clock.now()
         taken = self._frontier.take(now, wanted)
+        self._polling.note_taken(len(taken))
         if not taken:
-            self._idle_take = self._longer(self._idle_take)
-            self._idle_until = self._clock.seconds() + self._clock.passing(self._idle_take)
             return
-        self._idle_take = MIN_NAP
         # Whatever was learned is on its way to the store before this, through the same thread.
         pages = await self._store.call(self._store.store.pages, taken)
         for number in taken:

@@ -1,0 +1,61 @@
+"""How long the crawl loop naps: not at all while there is work, and longer while there is none."""
+
+import math
+from typing import final
+
+from recrawl.clock import Clock
+from recrawl.records import SECONDS_A_DAY
+
+#: Real seconds between two checks of what is due: the time that the budget takes to pay for a
+#: visit, within these.
+MIN_NAP, MAX_NAP = 0.005, 1.0
+#: While nothing is due and nothing happens, each check is later by this factor, up to so many
+#: seconds, real or of the crawl's clock: a check takes a tenth of the shortest nap.
+SLOWING, MAX_IDLE_NAP = 1.25, 0.02
+
+
+@final
+class Polling:
+    """Decides when to check again what is due, and whether to ask the frontier then.
+
+    Args:
+        clock: The clock of the crawl.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._nap = self._rest = MIN_NAP
+        self._rests_until = -math.inf
+
+    def nap(self, budget: float, opens_at: float) -> float:
+        """Return after how many real seconds to check again, if nothing happens before.
+
+        Args:
+            budget: Requests per day.
+            opens_at: When the next host with a queued page may be visited, by the crawl's clock.
+        """
+        real, now = self._clock.real, self._clock.seconds()
+        paid = real(SECONDS_A_DAY / budget)
+        next_at = opens_at if self._rests_until <= now else min(opens_at, self._rests_until)
+        return min(max(paid, self._nap), MAX_NAP, max(real(next_at - now), MIN_NAP))
+
+    def end_nap(self, *, is_woken: bool) -> None:
+        """Note whether a nap ended because something happened; if not, the next is longer."""
+        self._nap = MIN_NAP if is_woken else self._longer(self._nap)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the frontier had no page a moment ago, so that it need not be asked now."""
+        return self._clock.seconds() < self._rests_until
+
+    def note_taken(self, pages: int) -> None:
+        """Note how many pages the frontier had; after none, it is asked later and later."""
+        if pages:
+            self._rest = MIN_NAP
+        else:
+            self._rest = self._longer(self._rest)
+            self._rests_until = self._clock.seconds() + self._clock.passing(self._rest)
+
+    def _longer(self, nap: float) -> float:
+        longest = max(min(MAX_IDLE_NAP, self._clock.real(MAX_IDLE_NAP)), MIN_NAP)
+        return min(SLOWING * nap, longest)
