@@ -49,14 +49,14 @@ def test_naps_grow_while_nothing_happens_and_are_short_again_after_that() -> Non
 def test_a_frontier_without_pages_is_left_alone_for_longer_and_longer() -> None:
     time = Time()
     polling = Polling(Clock(steady=time))
-    assert not polling.is_resting
-    rests = []
+    is_resting, rests = [polling.is_resting], list[float]()
     for _ in range(10):
         polling.note_taken(0)
-        assert polling.is_resting
+        is_resting.append(polling.is_resting)
         rests.append(polling.nap(SECONDS_A_DAY, math.inf))
         time.now += 1.01 * rests[-1]
-        assert not polling.is_resting
+        is_resting.append(polling.is_resting)
+    assert is_resting == [False, *[True, False] * 10]
     assert rests == sorted(rests)
     assert rests[-1] == pytest.approx(MAX_IDLE_NAP)
     polling.note_taken(3)
