@@ -29,7 +29,7 @@ from recrawl.planning.plan import plan as plan_here
 from recrawl.planning.sampling import fleet_prior, lowest, name_hashes, sample_pages
 from recrawl.spark import beliefs, job, plan
 from recrawl.spark.believing import Believe, SamplePages, sample_of
-from recrawl.spark.dealing import PART, Deal, bucket_keys
+from recrawl.spark.dealing import Deal, bucket_keys
 from recrawl.spark.observing import Observe
 from recrawl.spark.pricing import Pages, problem_of
 from recrawl.spark.search import Model, find_prices
@@ -245,10 +245,8 @@ def test_the_example_prints_what_it_should(
 def dealt(table: pa.Table, parts: int, seed: int) -> list[list[Any]]:
     """Return the rows of each part as blocks, in some order."""
     shuffled = table.take(pa.array(np.random.default_rng(seed).permutation(len(table))))
-    number = name_hashes(shuffled["page"].combine_chunks()) % np.uint64(parts)
-    rows = shuffled.append_column(PART, pa.array(number.astype(np.int32)))
     with patch("recrawl.spark.dealing.DEALT_ROWS", 250):
-        batches = rows.to_batches(max_chunksize=100)
+        batches = shuffled.to_batches(max_chunksize=100)
         blocks = pa.Table.from_batches(Deal(parts)(iter(batches)))
     assert len(blocks) == parts * 5
     of_part = (pc.equal(blocks["bucket"], key) for key in bucket_keys(parts).tolist())

@@ -6,7 +6,7 @@ The files have no name: whatever ends the process, the system takes them back.
 import errno
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO, NamedTuple, final
 
@@ -16,9 +16,8 @@ from pyarrow import ipc
 
 from recrawl.errors import OutputError
 from recrawl.formats.crawl_log import Visits, sorted_visits
-from recrawl.hosts import number_hosts
 from recrawl.kernels.grouping import stable_order
-from recrawl.kernels.hashing import Hashes, hash_column
+from recrawl.kernels.hashing import Hashes
 from recrawl.kernels.jit import Ints
 from recrawl.kernels.numbering import Numbering
 from recrawl.records import CrawlLog
@@ -54,7 +53,8 @@ class Spill:
         visits: The log. What it has kept is dealt first.
         files: Closes the files, whatever happens.
         expected: About how many rows there will be.
-        by_host: Whether the pages of a host are dealt to one file, too.
+        hashes_of: Returns what pages, as an Arrow array, are dealt by: those with one hash go to
+            one file.
 
     Attributes:
         rows: The number of rows dealt.
@@ -63,9 +63,9 @@ class Spill:
     """
 
     def __init__(
-        self, visits: Visits, files: ExitStack, expected: int, *, by_host: bool = False
+        self, visits: Visits, files: ExitStack, expected: int, hashes_of: Callable[[Any], Hashes]
     ) -> None:
-        self._visits, self._by_host = visits, by_host
+        self._visits, self._hashes_of = visits, hashes_of
         self._bits = min(max((expected // PART_ROWS).bit_length(), MIN_BITS), MAX_BITS)
         self._files = [_Table(files) for _ in range(1 << self._bits)]
         #: For each batch of each file, the number of rows dealt before its chunk.
@@ -128,12 +128,7 @@ class Spill:
 
     def _numbers(self, page: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
         """Return the number of the file that each row is dealt to."""
-        if self._by_host:
-            host, names = number_hosts(page)
-            hashes: Hashes = hash_column(pa.array(names, pa.large_string()))[host]
-        else:
-            hashes = hash_column(page)
-        return (hashes >> np.uint64(64 - self._bits)).astype(np.int64)
+        return (self._hashes_of(page) >> np.uint64(64 - self._bits)).astype(np.int64)
 
     def _part(self, file: "_Table", bases: list[int]) -> Part:
         table = file.read()

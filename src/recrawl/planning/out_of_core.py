@@ -44,6 +44,7 @@ from recrawl.planning.parts import (
 from recrawl.planning.sampling import (
     Sample,
     fleet_prior,
+    host_hashes,
     host_priors,
     lowest,
     name_hashes,
@@ -86,7 +87,8 @@ def spill_rest(
             stored = sum(column.nbytes for column in batch.values()) / len(batch["page"])
             expected = int(visits.rows.count * share_left(visits.rows))
             check_disk(int(expected * stored))
-            spill = Spill(visits, files, expected, by_host=by_host)
+            hashes_of = host_hashes if by_host else name_hashes
+            spill = Spill(visits, files, expected, hashes_of)
         if spill is None:
             visits.keep(batch)
         else:

@@ -188,7 +188,7 @@ def plan(
         reading=Reading(columns or {}, ignore_unknown, memory, progress),
     )
     with progress("Planning"):
-        host = None if host_budget is None else _hosts(beliefs.names)
+        host = None if host_budget is None else checked_hosts(beliefs.names)
         changes = beliefs.change_rate
         best = allocate(
             changes, budget, importance=weights, visits=visits, host=host, host_budget=host_budget
@@ -228,7 +228,12 @@ def next_visits(last_visit: Ints, crawl_rate: Floats) -> pa.Array:
     return pa.array(seconds.astype("datetime64[s]"), pa.timestamp("s", "UTC"), mask=never)
 
 
-def _hosts(pages: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
+def checked_hosts(pages: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
+    """Return the number of each page's host.
+
+    Raises:
+        ArgumentError: A page has no host.
+    """
     host, names = number_hosts(pages)
     if "" in names:
         page = quoted(str(pages[int(np.argmax(host == names.index("")))].as_py()))

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from recrawl.estimation import Observations, Prior, fit_host_priors
 from recrawl.estimation.fleet import MAX_PAGES, fit_sample
+from recrawl.hosts import number_hosts
 from recrawl.kernels.grouping import group_rows
 from recrawl.kernels.hashing import Hashes, hash_column
 from recrawl.kernels.jit import Bools, Floats, Ints
@@ -42,6 +43,13 @@ def name_hashes(names: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
     column = names if isinstance(names, pa.Array) else pa.array(names)
     whole = pa.types.is_integer(column.type)
     return hash_column(column if whole else column.cast(pa.large_string()))
+
+
+def host_hashes(names: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
+    """Return a hash of each page's host: the same for all pages of a host."""
+    host, hosts = number_hosts(names)
+    found: Hashes = hash_column(pa.array(hosts, pa.large_string()))[host]
+    return found
 
 
 def sample_pages(observations: Observations, hashes: Hashes, most: int = MAX_PAGES) -> Sample:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pyarrow import ipc
 
 from recrawl.kernels.grouping import stable_order
+from recrawl.kernels.hashing import GOLDEN, Hashes
+from recrawl.planning.sampling import name_hashes
 
-#: The column that says which partition a row belongs to.
-PART = "_part"
 #: How many rows are dealt at a time, at least: a block per partition comes of them.
 DEALT_ROWS = 1 << 18
 
@@ -30,7 +30,7 @@ _INT_BYTES = 4
 
 @dataclass(frozen=True)
 class Deal:
-    """Turns rows into blocks, one for each partition that some rows belong to.
+    """Turns rows into blocks by the hash of their page, one for each partition that gets some.
 
     Attributes:
         parts: How many partitions there are.
@@ -40,18 +40,29 @@ class Deal:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield blocks; their bucket brings them to their partition."""
-        keys = bucket_keys(self.parts)
         for rows in enlarged(batches, DEALT_ROWS):
-            part = rows.column(PART).to_numpy().astype(np.int64)
-            starts, order = stable_order(part, self.parts)
-            sorted_rows = rows.drop_columns([PART]).take(pa.array(order))
-            filled = np.flatnonzero(np.diff(starts))
-            cells = [
-                pack(sorted_rows.slice(starts[one], starts[one + 1] - starts[one]))
-                for one in filled.tolist()
-            ]
-            buckets = pa.array(keys[filled], pa.int32())
-            yield pa.record_batch([buckets, pa.array(cells, pa.binary())], schema=BLOCK)
+            dealt = split(rows, _page_hashes(rows.column("page")), self.parts)
+            buckets, cells = zip(*((bucket, pack(part)) for bucket, part in dealt), strict=True)
+            columns = [pa.array(buckets, pa.int32()), pa.array(cells, pa.binary())]
+            yield pa.record_batch(columns, schema=BLOCK)
+
+
+def split(rows: Any, hashes: Hashes, parts: int) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
+    """Yield the rows of each partition that gets some, after the bucket that brings them there."""
+    # Sampling goes by the highest bits of hashes, and numbering by the lowest.
+    part = (hashes * GOLDEN >> np.uint64(32)) % np.uint64(parts)
+    starts, order = stable_order(part.astype(np.int64), parts)
+    ordered, keys = rows.take(pa.array(order)), bucket_keys(parts)
+    for one in np.flatnonzero(np.diff(starts)).tolist():
+        yield int(keys[one]), ordered.slice(starts[one], starts[one + 1] - starts[one])
+
+
+def _page_hashes(page: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
+    try:
+        return name_hashes(page)
+    except pa.ArrowException:
+        # These are not names, which those who read them will say.
+        return np.zeros(len(page), np.uint64)
 
 
 def enlarged(batches: Iterable[Any], rows: int) -> Iterator[Any]:
@@ -76,9 +87,9 @@ def pack(rows: Any) -> bytes:  # noqa: ANN401 - pyarrow has no types
     return packed
 
 
-def unpacked(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the tables of blocks."""
-    for cell in chain.from_iterable(batch.column("block") for batch in batches):
+def unpacked(batches: Iterable[Any], column: str = "block") -> Iterator[Any]:
+    """Yield the tables in the cells of a column."""
+    for cell in chain.from_iterable(batch.column(column) for batch in batches):
         yield ipc.open_stream(cell.as_buffer()).read_all()
 
 

@@ -15,16 +15,31 @@ from recrawl.planning.parts import NOTHING_LEARNED
 from recrawl.planning.plan import LEVEL
 from recrawl.planning.sampling import Sample, fleet_prior, lowest
 from recrawl.spark.believing import COLUMNS, SAMPLE_SCHEMA, Believe, SamplePages, sample_of
-from recrawl.spark.dealing import BLOCK_SCHEMA, PART, Deal
+from recrawl.spark.dealing import BLOCK_SCHEMA, Deal
 from recrawl.spark.observing import EARLIER, SOURCE, Observe
 from recrawl.spark.session import DataFrame, collected, mapped, partitions_of
 
 
 class Believed(NamedTuple):
-    """Beliefs, and what frees the memory that they are computed from."""
+    """Beliefs that executors are yet to compute.
 
-    frame: DataFrame
+    Attributes:
+        blocks: The observations.
+        believe: Turns them into rows of beliefs.
+        page_type: What Spark calls the type of pages.
+        release: Frees the memory that blocks take.
+    """
+
+    blocks: DataFrame
+    believe: Believe
+    page_type: str
     release: Callable[[], object]
+
+    @property
+    def frame(self) -> DataFrame:
+        """The beliefs, a row per page."""
+        types = ", ".join(f"{name} {kind}" for name, (_, kind) in COLUMNS.items())
+        return mapped(self.blocks, self.believe, f"page {self.page_type}, {types}")
 
 
 def beliefs(
@@ -84,11 +99,11 @@ def believe(
     if by_host:
         blocks = blocks.repartition(count, "bucket")
     if prior == "alone":
-        return Believed(_believed(blocks, rows, Believe(method, level, None, by_host)), _nothing)
+        return Believed(blocks, Believe(method, level, None, by_host), page_type(rows), _nothing)
     blocks = blocks.persist()
     fleet = fleet_prior(_sample(blocks, count))
-    frame = _believed(blocks, rows, Believe(method, level, fleet, by_host))
-    return Believed(frame, blocks.unpersist)
+    how = Believe(method, level, fleet, by_host)
+    return Believed(blocks, how, page_type(rows), blocks.unpersist)
 
 
 def _nothing() -> None:
@@ -126,7 +141,8 @@ def _continued(
     rows = _log_rows(df, naming)
     both = rows.unionByName(_earlier(previous), allowMissingColumns=True)
     blocks = _dealt(both, partitions_of(df), Observe(method))
-    return Believed(_believed(blocks, rows, Believe(method, level, kept, by_host=False)), _nothing)
+    how = Believe(method, level, kept, by_host=False)
+    return Believed(blocks, how, page_type(rows), _nothing)
 
 
 class _Log:
@@ -155,16 +171,8 @@ def _earlier(previous: DataFrame) -> DataFrame:
 
 def _dealt(rows: DataFrame, partitions: int, observe: Observe) -> DataFrame:
     """Return blocks of observations, after dealing rows by page."""
-    from pyspark.sql.functions import lit, pmod, xxhash64
-
-    part = pmod(xxhash64("page"), lit(partitions)).cast("int")
-    blocks = mapped(rows.withColumn(PART, part), Deal(partitions), BLOCK_SCHEMA)
+    blocks = mapped(rows, Deal(partitions), BLOCK_SCHEMA)
     return mapped(blocks.repartition(partitions, "bucket"), observe, BLOCK_SCHEMA)
-
-
-def _believed(blocks: DataFrame, rows: DataFrame, how: Believe) -> DataFrame:
-    types = ", ".join(f"{name} {kind}" for name, (_, kind) in COLUMNS.items())
-    return mapped(blocks, how, f"page {page_type(rows)}, {types}")
 
 
 def page_type(frame: DataFrame) -> str:

@@ -18,14 +18,12 @@ from recrawl.errors import CrawlLogError
 from recrawl.estimation import Observations
 from recrawl.formats.cells import NO_DIGEST
 from recrawl.formats.crawl_log import Visits
-from recrawl.hosts import number_hosts
 from recrawl.kernels.grouping import stable_order
-from recrawl.kernels.hashing import Hashes, hash_column
 from recrawl.kernels.jit import Bools, Ints
 from recrawl.planning.parts import last_visits, latest_importance, observed
-from recrawl.planning.sampling import name_hashes
+from recrawl.planning.sampling import host_hashes, name_hashes
 from recrawl.records import NO_TIME, CrawlLog, Outcome
-from recrawl.spark.dealing import BLOCK, bucket_keys, enlarged, pack, unpacked
+from recrawl.spark.dealing import BLOCK, enlarged, pack, split, unpacked
 from recrawl.units import quoted
 
 #: What messages call the log.
@@ -223,23 +221,12 @@ def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401 - pyarrow has n
 
 def _packed(table: Any, buckets: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
     """Yield blocks; those of a host have one bucket, if there are any."""
-    if buckets:
-        keys = bucket_keys(buckets)
-        bucket = host_hashes(table["page"].combine_chunks()) % np.uint64(buckets)
-        starts, order = stable_order(bucket.astype(np.int64), buckets)
-        table = table.take(pa.array(order))
-        for number in range(buckets):
-            part = table.slice(starts[number], starts[number + 1] - starts[number])
-            yield from _blocks(part, int(keys[number]))
-    else:
+    if not buckets:
         yield from _blocks(table, 0)
-
-
-def host_hashes(pages: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
-    """Return the hash of each page's host."""
-    host, names = number_hosts(pages)
-    found: Hashes = hash_column(pa.array(names, pa.large_string()))[host]
-    return found
+        return
+    hashes = host_hashes(table["page"].combine_chunks())
+    for bucket, part in split(table, hashes, buckets):
+        yield from _blocks(part, bucket)
 
 
 def _blocks(table: Any, bucket: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types

@@ -18,14 +18,24 @@ from recrawl.kernels.jit import Floats
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
 from recrawl.planning.parts import NOTHING_LEARNED
 from recrawl.planning.plan import LEVEL
-from recrawl.spark import pricing
-from recrawl.spark.learning import believe, page_type
+from recrawl.spark.learning import Believed, believe, page_type
 from recrawl.spark.observing import SOURCE
-from recrawl.spark.pricing import DEMAND_COLUMNS, HOST_COLUMNS, AddUp, SampleDemand, Total, Write
+from recrawl.spark.pages import PAGES_SCHEMA, Check, PackPages
+from recrawl.spark.pricing import (
+    SAMPLE_SCHEMA,
+    SUMS_SCHEMA,
+    TOTAL_SCHEMA,
+    AddUp,
+    FindFullPrices,
+    SampleDemand,
+    Total,
+    Write,
+    pages_of,
+)
 from recrawl.spark.search import Model, find_prices
-from recrawl.spark.session import DataFrame, collected, mapped, partitions_of
+from recrawl.spark.session import DataFrame, Then, collected, mapped, partitions_of
 
-_PAGE_COLUMNS = ("change_rate", "low", "high", "observations", "importance")
+_PAGE_COLUMNS = ("page", "change_rate", "low", "high", "observations", "importance", "last_visit")
 
 
 @dataclass(frozen=True)
@@ -49,27 +59,21 @@ class Planned:
         budget: Visits per day.
         pages: The number of pages.
         passes: How many passes over the pages the price took, one for the sample included.
-        kind: POISSON or PERIODIC.
-        cached: The pages, which Spark keeps.
+        cached: The pages, which Spark keeps,
+        write: and what turns them into the plan.
     """
 
     frame: DataFrame
     budget: float
     pages: int
     passes: int
-    kind: int
     cached: DataFrame
+    write: Write
 
     def totals(self) -> dict[str, float]:
         """Return visits per day, and the freshness of the plan and of equal rates, by name."""
-        equal = self.budget / self.pages
-        rows = collected(
-            mapped(
-                self.frame.select("change_rate", "importance", "crawl_rate"),
-                Total(self.kind, equal),
-                pricing.TOTAL_SCHEMA,
-            )
-        )
+        total = Total(self.write, self.budget / self.pages)
+        rows = collected(mapped(self.cached.select("demand"), total, TOTAL_SCHEMA))
         weight, fresh, alike, used = (
             math.fsum(row[name] for row in rows) for name in ("weight", "fresh", "alike", "used")
         )
@@ -131,23 +135,26 @@ def make_plan(
     kind = kind_of(wanted.visits, "freshness")
     total, limit = _budget("budget", wanted.budget), wanted.host_budget
     per_host = None if limit is None else _budget("host_budget", limit)
-    believed, release = df, None
+    believed = None
     if "change_rate" not in df.columns:
-        believed, release = believe(df, previous, wanted.method, wanted.prior, LEVEL, wanted.naming)
-    pages = _weighted(believed, importance)
+        believed = believe(df, previous, wanted.method, wanted.prior, LEVEL, wanted.naming)
+    buckets = 0 if per_host is None else partitions_of(df)
+    pages = _pages(df, believed, importance, PackPages(buckets))
     if per_host is not None:
-        pages = _by_host(pages, kind, per_host)
+        dealt = pages.repartition(buckets, "bucket")
+        pages = mapped(dealt, FindFullPrices(kind, per_host), PAGES_SCHEMA)
     pages = pages.persist()
     search = _Search(pages, kind, per_host)
-    prices = search.prices(total)
-    if release is not None:
-        release()
+    write = Write(kind, per_host, search.prices(total))
+    page = page_type(df) if believed is None else believed.page_type
+    if believed is not None:
+        believed.release()
     schema = (
-        f"page {page_type(pages)}, change_rate double, low double, high double, "
+        f"page {page}, change_rate double, low double, high double, "
         "importance double, crawl_rate double, next_visit timestamp"
     )
-    frame = mapped(pages, Write(kind, per_host, prices), schema)
-    return Planned(frame, total, search.pages, search.passes, kind, pages)
+    frame = mapped(pages, write, schema)
+    return Planned(frame, total, search.pages, search.passes, pages, write)
 
 
 def _budget(name: str, value: float | str) -> float:
@@ -157,40 +164,34 @@ def _budget(name: str, value: float | str) -> float:
     return found
 
 
-def _weighted(pages: DataFrame, importance: DataFrame | None) -> DataFrame:
-    """Return pages with the importance that counts."""
-    from pyspark.sql.functions import coalesce, lit, max, min  # noqa: A004
-
-    pages = pages.select("page", *_PAGE_COLUMNS, "last_visit")
-    if importance is not None:
-        missing = [name for name in ("page", "importance") if name not in importance.columns]
-        if missing:
-            raise InputError("importance", f"there is no column '{missing[0]}'")
-        listed = importance.select(
-            importance["page"].cast(page_type(pages)), importance["importance"].cast("double")
-        )
-        bounds = listed.groupBy("page").agg(
-            min("importance").alias("_lowest"), max("importance").alias("_highest")
-        )
-        joined = pages.drop("importance").join(bounds, "page", "full")
-        joined = joined.withColumn("importance", joined["_lowest"])
-        checked = joined.select("page", *_PAGE_COLUMNS, "last_visit", "_lowest", "_highest")
-        pages = mapped(checked, pricing.Check(), _schema(pages))
-    return pages.withColumn("importance", coalesce(pages["importance"], lit(1.0)))
+def _pages(
+    df: DataFrame, believed: Believed | None, importance: DataFrame | None, pack: PackPages
+) -> DataFrame:
+    """Return blocks of pages, from a table of beliefs if there are none yet to be computed."""
+    if believed is not None and importance is None:
+        # In one go: Spark sees no row of a page before the plan.
+        return mapped(believed.blocks, Then(believed.believe, pack), PAGES_SCHEMA)
+    rows = (df if believed is None else believed.frame).select(*_PAGE_COLUMNS)
+    return mapped(rows if importance is None else _weighted(rows, importance), pack, PAGES_SCHEMA)
 
 
-def _schema(frame: DataFrame, more: str = "") -> str:
-    """Return the schema of a table of pages as text."""
-    fields = (f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
-    return ", ".join([*fields, more] if more else fields)
+def _weighted(pages: DataFrame, importance: DataFrame) -> DataFrame:
+    """Return pages with their importance in another table."""
+    from pyspark.sql.functions import max, min  # noqa: A004
 
-
-def _by_host(pages: DataFrame, kind: int, host_budget: float) -> DataFrame:
-    """Return pages dealt by host, with the prices at which hosts are full."""
-    numbered = mapped(pages, pricing.NumberHosts(), _schema(pages, "host bigint"))
-    dealt = numbered.repartition(partitions_of(pages), "host")
-    more = ", ".join(f"{name} double" for name in HOST_COLUMNS[1:])
-    return mapped(dealt, pricing.FindFullPrices(kind, host_budget), _schema(dealt, more))
+    missing = [name for name in ("page", "importance") if name not in importance.columns]
+    if missing:
+        raise InputError("importance", f"there is no column '{missing[0]}'")
+    listed = importance.select(
+        importance["page"].cast(page_type(pages)), importance["importance"].cast("double")
+    )
+    bounds = listed.groupBy("page").agg(
+        min("importance").alias("_lowest"), max("importance").alias("_highest")
+    )
+    joined = pages.drop("importance").join(bounds, "page", "full")
+    joined = joined.withColumn("importance", joined["_lowest"])
+    fields = (f"{field.name} {field.dataType.simpleString()}" for field in pages.schema)
+    return mapped(joined.select(*_PAGE_COLUMNS, "_lowest", "_highest"), Check(), ", ".join(fields))
 
 
 class _Search:
@@ -203,17 +204,14 @@ class _Search:
 
     def __init__(self, frame: DataFrame, kind: int, host_budget: float | None) -> None:
         self._kind, self._host_budget = kind, host_budget
-        self._names = [*DEMAND_COLUMNS, *(HOST_COLUMNS if host_budget is not None else ())]
         self._frame = frame
         self.pages = self.passes = 0
 
     def prices(self, budget: float) -> PricePair | None:
         """Return the price at which the pages spend a budget; None if no visit gains anything."""
         most = max(1, SAMPLE // partitions_of(self._frame))
-        sampled = self._frame.select(*self._names, "observations")
-        rows = collected(
-            mapped(sampled, SampleDemand(most, self._host_budget), pricing.SAMPLE_SCHEMA)
-        )
+        sampled = self._frame.select("observations", "demand")
+        rows = collected(mapped(sampled, SampleDemand(most, self._host_budget), SAMPLE_SCHEMA))
         self.passes += 1
         self.pages = sum(row["pages"] for row in rows)
         if not sum(row["observations"] for row in rows):
@@ -234,14 +232,14 @@ class _Search:
                 for one, step in zip(tables, steps, strict=True)
             ]
         sample = pa.concat_tables(tables)
-        found = pricing.pages_of(sample, self._kind, self._host_budget)
+        found = pages_of(sample, self._kind, self._host_budget)
         return Model(found, len(sample) / self.pages)
 
     def _demand(self, prices: tuple[float, ...]) -> tuple[Floats, Floats]:
         """Return what all pages demand at some prices, and its fall, after a pass over them."""
         self.passes += 1
         added = AddUp(self._kind, self._host_budget, prices)
-        rows = collected(mapped(self._frame.select(*self._names), added, pricing.SUMS_SCHEMA))
+        rows = collected(mapped(self._frame.select("demand"), added, SUMS_SCHEMA))
         sums = (
             [np.frombuffer(row[name], np.float64) for row in rows] for name in ("demand", "fall")
         )

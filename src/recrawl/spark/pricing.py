@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from recrawl.allocation import hosts, one_budget
 from recrawl.allocation.freshness import mean_freshness
@@ -14,23 +13,15 @@ from recrawl.allocation.hosts import Hosts
 from recrawl.allocation.inputs import as_column, as_rates
 from recrawl.allocation.price_search import PricePair
 from recrawl.allocation.problem import Problem
-from recrawl.errors import ArgumentError, InputError
-from recrawl.hosts import number_hosts
-from recrawl.kernels.jit import Floats
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.planning.plan import next_visits
 from recrawl.spark.believing import BATCH_PAGES
 from recrawl.spark.dealing import pack
-from recrawl.spark.observing import host_hashes
-from recrawl.units import quoted
+from recrawl.spark.pages import HOST_COLUMNS, column_names, joined, observations_in, packed
 
-#: Columns that pages have if hosts have a budget: a number that differs from host to host, and the
-#: price at which the host is full, as in `recrawl.allocation.hosts.Hosts`.
-HOST_COLUMNS = ("host", "full_low", "full_high", "full_share")
 SAMPLE_SCHEMA = "pages long, observations long, gaining long, weight double, sample binary"
-#: The columns that prices are found by.
-DEMAND_COLUMNS = ("change_rate", "importance")
 SUMS_SCHEMA = "demand binary, fall binary"
-TOTAL_SCHEMA = "pages long, weight double, fresh double, alike double, used double"
+TOTAL_SCHEMA = "weight double, fresh double, alike double, used double"
 PLAN_COLUMNS = ("page", "change_rate", "low", "high", "importance", "crawl_rate", "next_visit")
 
 
@@ -57,18 +48,21 @@ class Pages(NamedTuple):
 
 def pages_of(table: Any, kind: int, host_budget: float | None) -> Pages:  # noqa: ANN401 - pyarrow
     """Return the problem of a table of pages."""
-    change, weight = (table[name].to_numpy() for name in ("change_rate", "importance"))
-    problem = problem_of(kind, change, weight)
+    problem = problem_of(kind, *(table[name].to_numpy() for name in ("change_rate", "importance")))
     if host_budget is None:
         return Pages(problem, None)
-    host = table["host"].to_numpy()
-    first = np.flatnonzero(np.concatenate([[True], host[1:] != host[:-1]]))
-    starts = np.append(first, host.size)
-    full = (np.array(table[name].to_numpy()[first]) for name in HOST_COLUMNS[1:])
-    count = first.size
+    starts = _host_starts(table)
+    full = (np.array(table[name].to_numpy()[starts[:-1]]) for name in HOST_COLUMNS[1:])
+    count = starts.size - 1
     return Pages(
         problem, Hosts(starts, np.full(count, host_budget), np.ones(count, np.bool_), *full)
     )
+
+
+def _host_starts(table: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
+    """Return where the pages of each host start, and where the last one's end."""
+    host = table["host"].to_numpy()
+    return np.concatenate([[0], np.flatnonzero(host[1:] != host[:-1]) + 1, [host.size]])
 
 
 def problem_of(kind: int, change_rate: Floats, importance: Floats) -> Problem:
@@ -79,45 +73,8 @@ def problem_of(kind: int, change_rate: Floats, importance: Floats) -> Problem:
     return Problem(kind, change, weight, one, zero, infinite)
 
 
-def _table(batches: Iterator[Any]) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return all rows of a partition, or None if there are none."""
-    found = [batch for batch in batches if len(batch)]
-    return pa.Table.from_batches(found) if found else None
-
-
-@dataclass(frozen=True)
-class Check:
-    """Refuses pages that have an importance, but are not in the log, or have two."""
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the pages, without the columns of the list of importances."""
-        for batch in batches:
-            two = pc.not_equal(batch.column("_lowest"), batch.column("_highest"))
-            _refuse(batch, batch.column("change_rate").is_null(), "is not in the crawl log")
-            _refuse(batch, two, "has another importance in another row")
-            yield batch.drop_columns(["_lowest", "_highest"])
-
-
-def _refuse(batch: Any, wrong: Any, problem: str) -> None:  # noqa: ANN401 - pyarrow has no types
-    found = batch.column("page").filter(wrong)
-    if len(found):
-        page = quoted(str(found[0].as_py()))
-        raise InputError("importance", f"the page {page} {problem}")
-
-
-@dataclass(frozen=True)
-class NumberHosts:
-    """Adds a number per host, by which pages are dealt: the hash of its name."""
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the pages with the column host."""
-        for batch in batches:
-            page = batch.column("page")
-            number, names = number_hosts(page)
-            if "" in names:
-                bad = quoted(str(page[int(np.argmax(number == names.index("")))].as_py()))
-                raise ArgumentError(f"host_budget: the page {bad} is not a URL, so it has no host")
-            yield batch.append_column("host", pa.array(host_hashes(page).view(np.int64)))
+def _row(schema: str, *cells: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    return pa.record_batch([pa.array([cell]) for cell in cells], column_names(schema))
 
 
 @dataclass(frozen=True)
@@ -128,22 +85,21 @@ class FindFullPrices:
     host_budget: float
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the pages with the columns of hosts."""
-        table = _table(batches)
+        """Yield blocks of the pages with the columns of hosts."""
+        blocks = list(batches)
+        table = joined(blocks, "demand", "rest")
         if table is None:
             return
         # By name within a host: a partition that is computed again has the same order.
         table = table.sort_by([("host", "ascending"), ("page", "ascending")])
-        host = table["host"].to_numpy()
-        starts = np.append(
-            np.flatnonzero(np.concatenate([[True], host[1:] != host[:-1]])), host.size
-        )
+        starts = _host_starts(table)
         change, weight = (table[name].to_numpy() for name in ("change_rate", "importance"))
         budget = np.full(starts.size - 1, self.host_budget)
         found = hosts.with_full_prices(problem_of(self.kind, change, weight), starts, budget)
         for name, column in zip(HOST_COLUMNS[1:], found[3:], strict=True):
             table = table.append_column(name, pa.array(np.repeat(column, np.diff(starts))))
-        yield from table.to_batches(max_chunksize=BATCH_PAGES)
+        seen = sum(map(observations_in, blocks))
+        yield packed(table, seen)
 
 
 @dataclass(frozen=True)
@@ -155,7 +111,8 @@ class SampleDemand:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield one row."""
-        table = _table(batches)
+        blocks = list(batches)
+        table = joined(blocks, "demand")
         if table is None:
             return
         change, weight = (table[name].to_numpy() for name in ("change_rate", "importance"))
@@ -163,15 +120,11 @@ class SampleDemand:
         if self.host_budget is None:
             sample = table.take(pa.array(np.arange(0, len(table), -(-len(table) // self.most))))
         else:
-            host = table["host"].to_numpy()
-            ends = np.append(np.flatnonzero(host[1:] != host[:-1]) + 1, host.size)
+            ends = _host_starts(table)[1:]
             whole_hosts = max(int(np.searchsorted(ends, self.most, "right")), 1)
             sample = table.slice(0, int(ends[whole_hosts - 1]))
-        observations = int(table["observations"].to_numpy().sum())
-        sample = pack(sample.drop_columns(["observations"]))
-        cells = [len(table), observations, gaining, float(weight.sum()), sample]
-        names = [part.split()[0] for part in SAMPLE_SCHEMA.split(", ")]
-        yield pa.record_batch([pa.array([cell]) for cell in cells], names)
+        seen = sum(map(observations_in, blocks))
+        yield _row(SAMPLE_SCHEMA, len(table), seen, gaining, float(weight.sum()), pack(sample))
 
 
 @dataclass(frozen=True)
@@ -184,13 +137,11 @@ class AddUp:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield one row."""
-        table = _table(batches)
-        if table is None:
-            return
-        pages = pages_of(table, self.kind, self.host_budget)
-        sums = np.array([pages.demand(price) for price in self.prices])
-        cells = [pa.array([column.tobytes()], pa.binary()) for column in sums.T]
-        yield pa.record_batch(cells, ["demand", "fall"])
+        table = joined(batches, "demand")
+        if table is not None:
+            pages = pages_of(table, self.kind, self.host_budget)
+            sums = np.array([pages.demand(price) for price in self.prices])
+            yield _row(SUMS_SCHEMA, *(column.tobytes() for column in sums.T))
 
 
 @dataclass(frozen=True)
@@ -202,38 +153,39 @@ class Write:
     prices: PricePair | None
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the columns of a plan."""
-        table = _table(batches)
+        """Yield the rows of a plan."""
+        table = joined(batches, "demand", "rest")
         if table is None:
             return
-        rates = pages_of(table, self.kind, self.host_budget).rates(self.prices)
+        rates = self.rates(table)
         last = table["last_visit"].cast(pa.int64()).to_numpy()
         due = next_visits(last, rates).cast(pa.timestamp("us", "UTC"))
         table = table.append_column("crawl_rate", pa.array(rates))
         table = table.append_column("next_visit", due).select(PLAN_COLUMNS)
         yield from table.to_batches(max_chunksize=BATCH_PAGES)
 
+    def rates(self, table: Any) -> Floats:  # noqa: ANN401 - pyarrow has no types
+        """Return the crawl rate of each page."""
+        return pages_of(table, self.kind, self.host_budget).rates(self.prices)
+
 
 @dataclass(frozen=True)
 class Total:
     """Adds up how fresh a plan keeps pages, and how fresh equal rates would."""
 
-    kind: int
+    plan: Write
     equal_rate: float
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield one row."""
-        table = _table(batches)
+        table = joined(batches, "demand")
         if table is None:
             return
-        change, weight, rate = (
-            table[name].to_numpy() for name in ("change_rate", "importance", "crawl_rate")
-        )
+        rate = self.plan.rates(table)
+        change, weight = (table[name].to_numpy() for name in ("change_rate", "importance"))
         total = float(weight.sum())
         fresh, alike = (
-            total * mean_freshness(self.kind, rates, change, weight)
+            total * mean_freshness(self.plan.kind, rates, change, weight)
             for rates in (rate, np.array([self.equal_rate]))
         )
-        cells = (len(table), total, fresh, alike, float(rate.sum()))
-        names = [part.split()[0] for part in TOTAL_SCHEMA.split(", ")]
-        yield pa.record_batch([pa.array([cell]) for cell in cells], names)
+        yield _row(TOTAL_SCHEMA, total, fresh, alike, float(rate.sum()))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +14,18 @@ DataFrame = Any
 #: Makes Arrow batches of those of a partition.
 Function = Callable[[Iterator[Any]], Iterator[Any]]
 _RAISED = re.compile(r"^recrawl\.errors\.(\w+): (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Then:
+    """One function after another, without Spark in between."""
+
+    first: Function
+    second: Function
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Yield what the second makes of what the first makes of batches."""
+        return self.second(self.first(batches))
 
 
 def partitions_of(frame: DataFrame) -> int:
