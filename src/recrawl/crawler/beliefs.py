@@ -76,7 +76,7 @@ def stored_octaves(
         host: The host of each page.
         gap: The mean time between two visits to a page, in days.
     """
-    # The grid may have moved up since a page was last visited, and then that of the others is right.
+    # The grid may have moved since a page was last visited; then that of the others is right.
     latest = max((_first(one) for one in fleet.octaves if one is not None), default=-OCTAVES)
     first = start_near(latest, gap)
     octaves = unpack_octaves(fleet.octaves, first)

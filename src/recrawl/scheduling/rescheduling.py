@@ -7,8 +7,8 @@ import numpy as np
 from recrawl.estimation.octaves import MIN_GAP, lowest_octave, start_near
 from recrawl.kernels.jit import Ints
 from recrawl.scheduling.due import balanced_price, schedule_all, schedule_each
-from recrawl.scheduling.neighbours import BINS_PER_GAP
 from recrawl.scheduling.grid import octaves_off
+from recrawl.scheduling.neighbours import BINS_PER_GAP
 from recrawl.scheduling.pooling import shift_octaves
 from recrawl.scheduling.state import ABSENT, FINE, NEW, Tables, reset_activity
 from recrawl.scheduling.take import MIN_CANDIDATES
@@ -76,7 +76,7 @@ class Rescheduling:
         self.schedule_new(tables, now)
 
     def _follow_changes(self, tables: Tables, now: float, gap: float) -> None:
-        """Move the grid of rates if pages turn out to change more often, or less, than it covers."""
+        """Move the grid of rates if pages turn out to change faster or slower than it covers."""
         self._looked_at = self.visits
         first = first_octave(tables)
         octaves = start_near(first + octaves_off(tables, _sample(tables)), gap) - first
