@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from recrawl.estimation import Observations, Prior, fit_host_priors
-from recrawl.estimation.octaves import OCTAVES, Octaves, lowest_octave
+from recrawl.estimation.octaves import OCTAVES, Octaves, start_near
 from recrawl.kernels.jit import Bools, Ints
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.store.rows import Observed, PageTable
@@ -57,6 +57,11 @@ def unpack_octaves(packed: Sequence[bytes | None], first: int | None = None) -> 
     return Octaves(wanted, likelihood)
 
 
+def _first(packed: bytes) -> int:
+    """Return the lowest octave of what was packed."""
+    return int.from_bytes(packed[: ROW["first"].itemsize], "little", signed=True)
+
+
 def stored_octaves(
     fleet: PageTable, observations: Callable[[int], Observed], host: Ints, gap: float
 ) -> Octaves:
@@ -71,7 +76,9 @@ def stored_octaves(
         host: The host of each page.
         gap: The mean time between two visits to a page, in days.
     """
-    first = lowest_octave(gap)
+    # The grid may have moved since a page was last visited; then that of the others is right.
+    latest = max((_first(one) for one in fleet.octaves if one is not None), default=-OCTAVES)
+    first = start_near(latest, gap)
     octaves = unpack_octaves(fleet.octaves, first)
     old = ~np.isnan(fleet.shape) & np.array([one is None for one in fleet.octaves], np.bool_)
     if not old.any():

@@ -31,7 +31,7 @@ Curves = Annotated[NDArray[np.float32], 3]
 OCTAVES = 16
 #: Octaves below one change in the mean time between visits; the others are above it.
 BELOW = 9
-#: Days; for pages visited more often than this the rates are not higher.
+#: Days; that pages are visited more often than this does not mean that they change more often.
 MIN_GAP = 1.0 / 24.0
 #: Weights add up to this.
 ONE = 65_535
@@ -97,12 +97,30 @@ def lowest_octave(gap: float) -> int:
     """Return the lowest octave of the rates for pages visited every ``gap`` days on average.
 
     A large budget is no reason to believe that pages change all the time: from an hour down the
-    rates stay the same.
+    rates stay the same, until visits find that pages do.
 
     >>> lowest_octave(1.0), lowest_octave(30.0), lowest_octave(1e-6)
     (-9, -14, -4)
     """
-    return round(-math.log2(max(gap, MIN_GAP))) - BELOW
+    return highest_start(max(gap, MIN_GAP))
+
+
+def highest_start(gap: float) -> int:
+    """Return the same for pages that are known to change as often as they are visited.
+
+    >>> highest_start(1.0), highest_start(1e-6)
+    (-9, 11)
+    """
+    return min(round(-math.log2(gap)) - BELOW, math.floor(math.log2(HIGHEST)) - OCTAVES)
+
+
+def start_near(first: int, gap: float) -> int:
+    """Return the lowest octave for a mean time between visits that is nearest to another one.
+
+    >>> start_near(7, 1.0), start_near(7, 1e-6), start_near(-7, 1e-6)
+    (-9, 7, -4)
+    """
+    return min(max(first, lowest_octave(gap)), highest_start(gap))
 
 
 def gamma_of(first: int, weight: Weights) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
-from recrawl.estimation.octaves import Likelihoods, Octaves, gamma_of, lowest_octave
+from recrawl.estimation.octaves import Likelihoods, Octaves, gamma_of, lowest_octave, start_near
 from recrawl.estimation.signals import KINDS
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.quantities import number as as_number
@@ -190,7 +190,10 @@ class Frontier:
             raise ArgumentError(f"belief: expected {pages.size} rows, one per page")
         self._tables = extend(self._tables, columns, self._settings, self._now)
         if not self._budget.pages:
-            self._tables.shared["rate"] = 2.0 ** lowest_octave(pages.size / self._settings.budget)
+            gap = pages.size / self._settings.budget
+            usual = lowest_octave(gap)
+            first = start_near(belief.first, gap) if isinstance(belief, Octaves) else usual
+            self._tables.shared["rate"] = 2.0**first
         self._budget.pages += pages.size
         fill(self._tables, columns, before)
         if belief is not None:

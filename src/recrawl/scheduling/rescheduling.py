@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from recrawl.estimation.octaves import lowest_octave
+from recrawl.estimation.octaves import MIN_GAP, lowest_octave, start_near
 from recrawl.kernels.jit import Ints
 from recrawl.scheduling.due import balanced_price, schedule_all, schedule_each
+from recrawl.scheduling.grid import octaves_off
 from recrawl.scheduling.neighbours import BINS_PER_GAP
 from recrawl.scheduling.pooling import shift_octaves
 from recrawl.scheduling.state import ABSENT, FINE, NEW, Tables, reset_activity
@@ -17,14 +18,16 @@ from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 PRICE_FALL = 0.2
 #: ...but not before this many visits per page, so that the cost per visit stays constant.
 MIN_VISITS = 0.0625
-#: Size of the sample of pages that the first price is computed from.
-PRICE_SAMPLE = 2_048
+#: How many pages, or twice that, stand for all where a price or a grid is chosen.
+SAMPLE = 2_048
 #: New pages are scheduled one by one up to this share of all pages; beyond it all are rescheduled.
 NEW_SHARE = 0.25
 #: In a frontier of up to this many pages all are ready at any time: each take values them anyway.
 ALWAYS_READY = 2 * MIN_CANDIDATES
 #: The timing wheel and activity restart when the mean time between visits changes by this factor.
 NEW_SCALE = 2.0
+#: Whether pages change within less than an hour is looked at after this many visits per page.
+LOOK_EVERY = 0.25
 #: After a pause of more slots than this all pages are rescheduled.
 LONG_PAUSE = 64 * FINE
 
@@ -38,6 +41,7 @@ class Rescheduling:
 
     def __init__(self) -> None:
         self.visits = 0
+        self._looked_at = 0
         self._new: list[Ints] = []
 
     def add(self, pages: Ints) -> None:
@@ -57,6 +61,8 @@ class Rescheduling:
         shared["early"] = 0.0 if known <= ALWAYS_READY else 1.0
         if shared["slot_width"][0] == math.inf:
             self.reschedule_all(tables, now, gap)
+        if gap < MIN_GAP and self.visits >= self._looked_at + LOOK_EVERY * known:
+            self._follow_changes(tables, now, gap)
         slots = (now / shared["slot_width"][0]) - shared["slot"][0]
         added = sum(pages.size for pages in self._new)
         fallen = shared["schedule_price"][0] < (1.0 - PRICE_FALL) * shared["highest_price"][0]
@@ -68,6 +74,16 @@ class Rescheduling:
         ):
             self.reschedule_all(tables, now, gap)
         self.schedule_new(tables, now)
+
+    def _follow_changes(self, tables: Tables, now: float, gap: float) -> None:
+        """Move the grid of rates if pages turn out to change faster or slower than it covers."""
+        self._looked_at = self.visits
+        first = first_octave(tables)
+        octaves = start_near(first + octaves_off(tables, _sample(tables)), gap) - first
+        if octaves:
+            shift_octaves(tables, octaves)
+            tables.shared["schedule_price"][0] = 0.0
+            self.reschedule_all(tables, now, gap)
 
     def schedule_new(self, tables: Tables, now: float) -> None:
         """Schedule new pages."""
@@ -84,7 +100,7 @@ class Rescheduling:
             shared["price"][0] = shared["schedule_price"][0] = _balanced_price(tables, gap)
         schedule_all(tables, now)
         self._new.clear()
-        self.visits = 0
+        self.visits = self._looked_at = 0
 
 
 def first_octave(tables: Tables) -> int:
@@ -100,7 +116,8 @@ def set_scale(tables: Tables, now: float, gap: float) -> None:
     if not 1.0 / NEW_SCALE < shared["slot_width"][0] / width < NEW_SCALE:
         shared["slot_width"][0] = width
         shared["bin_width"] = gap / BINS_PER_GAP
-        octaves = lowest_octave(gap) - first_octave(tables)
+        first = first_octave(tables)
+        octaves = start_near(first, gap) - first
         if octaves:
             shift_octaves(tables, octaves)
         for table in (tables.hosts, tables.sections):
@@ -109,6 +126,11 @@ def set_scale(tables: Tables, now: float, gap: float) -> None:
 
 def _balanced_price(tables: Tables, gap: float) -> float:
     """Return the price at which the pages are due as often as the budget pays for."""
-    known = np.flatnonzero(tables.pages["status"] != ABSENT)
-    sample = known[:: -(-known.size // PRICE_SAMPLE)]
+    sample = _sample(tables)
     return balanced_price(tables, sample, sample.size / gap)
+
+
+def _sample(tables: Tables) -> Ints:
+    """Return some pages that stand for all."""
+    known = np.flatnonzero(tables.pages["status"] != ABSENT)
+    return known[:: -(-known.size // SAMPLE)]
