@@ -199,6 +199,7 @@ def soak(
         store.add((NewPage(url, host_of(url)) for url in web.seeds()), BEGIN)
         for url in web.sitemaps():
             store.add_sitemap(url)
+        store.narrow_cache()  # As a crawl does once it has begun.
         for number, budget in enumerate(budgets):
             settings = settings_of(
                 budget=budget,
