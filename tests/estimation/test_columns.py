@@ -122,7 +122,7 @@ def test_bad_optional_columns_are_named(name: str, value: list[float]) -> None:
 
 @pytest.mark.parametrize("name", ["crawl_rate", "age"])
 @pytest.mark.parametrize("value", [[], [1.0], [1.0, 2.0, 3.0], [[1.0], [2.0, 3.0]]])
-def test_optional_columns_fit_elapsed_even_where_it_is_missing(name: str, value: Any) -> None:
+def test_optional_columns_fit_elapsed_even_where_it_is_missing(name: str, value: list[Any]) -> None:
     with pytest.raises(ArgumentError, match=f"^{name}: "):
         estimate([0, 0], [np.nan, 1.0], [0, 1], **{name: value})
 
