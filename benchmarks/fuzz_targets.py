@@ -3,10 +3,9 @@
 A target returns numbers that must not be NaN. It may raise no exception but recrawl's own.
 """
 
-import asyncio
 import random
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import fuzz_inputs as inputs
+from benchmarks import fuzz_web as web
 from recrawl import (
     LLN,
     MLE,
@@ -40,10 +40,6 @@ from recrawl import (
     save_state,
     uniform,
 )
-from recrawl.content.html import in_utf8
-from recrawl.content.links import links
-from recrawl.content.reader import Mode, Reader
-from recrawl.content.sitemaps import read_date, read_sitemap
 from recrawl.crawler.seeds import read_seeds
 from recrawl.crawler.settings import load_settings
 from recrawl.errors import RecrawlError
@@ -51,19 +47,14 @@ from recrawl.estimation.observations import observe
 from recrawl.formats.crawl_log import read_log
 from recrawl.formats.importance import read_importance
 from recrawl.formats.traces import read_trace
-from recrawl.hosts import host_of
-from recrawl.http.headers import decoded, location, retry_after, sendable
-from recrawl.http.robots import Robots
-from recrawl.records import Response
+from recrawl.http.cookies import cookie_header, read_cookies
 from recrawl.units import (
     format_duration,
     format_rate,
     parse_duration,
-    parse_http_date,
     parse_rate,
     parse_time,
 )
-from recrawl.urls import canonical, origin_of, redirected
 
 Numbers = Iterable[Any]
 Target = Callable[[random.Random], Numbers]
@@ -78,42 +69,15 @@ _IMPORTANCE = b"page,importance\na,1.5\nb,0\n7,2e3\n"
 _PAGES = b"page,name,weight,born,died\n1,a,1,2026-01-01,\n2,b,0.5,100,2026-02-01\n"
 _CHANGES = b"page,time\n1,2026-01-05\n2,200\n1,2026-01-05\n"
 _SEEDS = [b"http://e.org/a\n# no\nhttps://e.org/b # x\n", b"url,importance\nhttp://e.org/,2\n"]
-_SETTINGS = [b'budget = "500/h"\nhost_delay = "2s"\nuser_agent = "me/1.0"\nconnections = 8\n']
-_TYPES = ["text/html", "text/html; charset=utf-8", "text/html;charset=shift_jis", "text/plain", ""]
-_TYPES += ["application/json", "application/xml; charset=utf-16", "text/html; charset=idna"]
-_MODES: list[Mode] = ["bytes", "text", "main", "selector"]
-_HTML = [
+_SETTINGS = [
+    b'budget = "500/h"\nhost_delay = "2s"\nuser_agent = "me/1.0"\nconnections = 8\n',
     (
-        b"<!doctype html><html><head><meta charset=utf-8><title>A</title><base href=/x/></head>"
-        b"<body><nav><a href=/a>A</a></nav><main><h1>Title</h1><p>Text <b>bold</b> 12:30 "
-        b"<a rel=nofollow href='b?utm_source=x&id=9f8e7d6c'>link</a></p>"
-        b"<table><tr><td>1<td>2</table></main>"
-        b"<script>var t=1;</script><footer>&copy; 2026</footer></body></html>"
-    ),
-    b"<p>a<p>b<div id=x class='y z'><ul><li>1<li>2</ul></div><svg><a href=q>s</a></svg>",
-    b'{"a": [1, 2, {"b": "text"}], "time": "2026-01-01T00:00:00Z"}',
-]
-_MAPS = [
-    (
-        b'<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/'
-        b'0.9"><url><loc>http://e.org/a</loc><lastmod>2026-01-01</lastmod></url></urlset>'
-    ),
-    b"<sitemapindex><sitemap><loc>http://e.org/s.xml.gz</loc></sitemap></sitemapindex>",
-    (
-        b"<rss><channel><item><link>http://e.org/b</link><pubDate>Thu, 01 Jan 2026 11:00:00 GMT"
-        b"</pubDate></item></channel></rss>"
-    ),
-    b"http://e.org/a\nhttp://e.org/b\n",
-]
-_ROBOTS = [
-    (
-        b"User-agent: *\nDisallow: /a*b$\nAllow: /a\nCrawl-delay: 2.5\nRequest-rate: 1/5\n"
-        b"Sitemap: http://e.org/s.xml\n\nUser-agent: recrawl\nDisallow:\n"
+        b'[host."example.org"]\ndelay = "50ms"\nbudget = "10/month"\nheaders = { X = "1" }\n'
+        b'[host."*.example.net"]\nproxy = "http://e.org:3128"\nmin_change = "2%"\n'
+        b'[url."https://e.org/a/*"]\nselector = "p, h1"\nmax_interval = "1h"\nimportance = 9\n'
     ),
 ]
-_URLS = ["http://example.org:80/a/../b?y=2&x=1#c", "https://bücher.example/%7Ea;p?q=%zz", "//e/x"]
-_URLS += ["http://0x7f.1/", "http://[::1]:8080/", "HTTP://user:pw@e.org/", "../c?d#e", "mailto:a@b"]
-_DATES = ["Thu, 01 Jan 2026 11:00:00 GMT", "2026-01-01T12:00:00+01:00", "120", "Thu, 1-Jan-26 1:1"]
+_COOKIES = [b".e.org\tTRUE\t/\tFALSE\t0\ta\tb\n# no\n#HttpOnly_e.org\tFALSE\t/x\tTRUE\t9\tc\td\n"]
 _UNITS = ["500/h", "1.5M/day", "1h30m", "30d", "2026-01-31T12:30:00Z", "1767225600", "50ms", ".5w"]
 
 
@@ -192,6 +156,14 @@ def settings(rng: random.Random) -> Numbers:
     return ()
 
 
+def cookies(rng: random.Random) -> Numbers:
+    """A file of cookies, and what is sent of it."""
+    file = inputs.text(rng, [cookie.decode() for cookie in _COOKIES])
+    read = read_cookies(file.splitlines(), "cookies.txt")
+    cookie_header(read, "http://e.org/x", 1.0)
+    return ()
+
+
 def state(rng: random.Random) -> Numbers:
     """A saved state."""
     path = _folder() / "state.npz"
@@ -199,91 +171,6 @@ def state(rng: random.Random) -> Numbers:
     path.write_bytes(inputs.mutated(rng, [path.read_bytes()]))
     load_state(path, LLN())
     return ()
-
-
-def html(rng: random.Random) -> Numbers:
-    """A page, its fingerprint and its noise."""
-    mode = rng.choice(_MODES)
-    reader = Reader(mode, "main, #x" if mode == "selector" else None)
-    kind = rng.choice(_TYPES) or None
-    one, other = (reader.read(inputs.mutated(rng, _HTML), kind) for _ in range(2))
-    one.fingerprint(one.noise(other))
-    return ()
-
-
-def page_links(rng: random.Random) -> Numbers:
-    """The links of a page."""
-    url = rng.choice(("http://e.org/a/", "https://e.org/b?c=1"))
-    for link in links(inputs.mutated(rng, _HTML), rng.choice(_TYPES), url):
-        origin_of(link)
-    return ()
-
-
-def sitemap(rng: random.Random) -> Numbers:
-    """A sitemap or feed."""
-    for address, _ in read_sitemap(inputs.mutated(rng, _MAPS)).entries:
-        origin_of(address)
-    return ()
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
-
-
-def robots(rng: random.Random) -> Numbers:
-    """A robots.txt, and whether it allows a page."""
-    body = inputs.mutated(rng, _ROBOTS)
-
-    async def fetch(url: str, _: int) -> Response:
-        return Response(url, 200, 0, body=body)
-
-    async def ask() -> float:
-        known = Robots(fetch, "recrawl/1.0")
-        rules = await known.rules("http://e.org/a")
-        rules.allows("http://e.org/" + rng.choice(("a", "aXb", "?q=%C3%BC", "robots.txt")))
-        await known.close()
-        return rules.delay
-
-    return [_run(ask())]
-
-
-def _run(work: Awaitable[float]) -> float:
-    return _loop().run_until_complete(asyncio.ensure_future(work, loop=_loop()))
-
-
-def charset(rng: random.Random) -> Numbers:
-    """The encoding of a page."""
-    kind = inputs.text(rng, _TYPES) if rng.random() < 0.5 else rng.choice(_TYPES)
-    in_utf8(inputs.mutated(rng, _HTML), kind).decode()
-    return ()
-
-
-def headers(rng: random.Random) -> Numbers:
-    """Headers as a server sends them."""
-    raw = inputs.mutated(rng, [*(date.encode() for date in _DATES), b'W/"etag"', b"/caf\xe9"])
-    ((_, value),) = decoded(((b"x", raw),))
-    sendable(value)
-    with suppress(RecrawlError):
-        redirected("http://e.org/a", location(value))
-    return [retry_after(value, 1e9) or 0.0]
-
-
-def dates(rng: random.Random) -> Numbers:
-    """Dates as servers and sitemaps write them."""
-    text = inputs.text(rng, _DATES)
-    return [parse_http_date(text) or 0, read_date(text) or 0]
-
-
-def urls(rng: random.Random) -> Numbers:
-    """URLs, canonical and redirected."""
-    url = inputs.text(rng, _URLS)
-    host_of(url)
-    with suppress(RecrawlError):
-        redirected("http://e.org/a/b", url)
-    found = canonical(url)
-    origin_of(found)
-    return [] if canonical(found).startswith(origin_of(found)) else [np.nan]
 
 
 def units(rng: random.Random) -> Numbers:
@@ -433,14 +320,19 @@ TARGETS: dict[str, tuple[Target, int]] = {
     "seed files": (seeds, 5),
     "settings": (settings, 5),
     "saved states": (state, 1),
-    "HTML": (html, 12),
-    "links": (page_links, 8),
-    "sitemaps": (sitemap, 12),
-    "robots.txt": (robots, 8),
-    "charsets": (charset, 6),
-    "headers": (headers, 8),
-    "dates": (dates, 8),
-    "URLs": (urls, 12),
+    "cookies": (cookies, 3),
+    "responses": (web.responses, 10),
+    "HTML": (web.html, 12),
+    "Markdown": (web.markdown, 4),
+    "links": (web.page_links, 8),
+    "sitemaps": (web.sitemap, 12),
+    "hubs of feeds": (web.hubs, 4),
+    "submissions": (web.submissions, 3),
+    "robots.txt": (web.robots, 8),
+    "charsets": (web.charset, 6),
+    "headers": (web.headers, 8),
+    "dates": (web.dates, 8),
+    "URLs": (web.urls, 12),
     "units": (units, 8),
     "estimators": (estimators, 6),
     "priors": (priors, 1),

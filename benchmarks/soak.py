@@ -3,11 +3,17 @@
 import logging
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from benchmarks.report import Figure
+
+if TYPE_CHECKING:
+    from crawler.soak_web import SoakWeb
+    from crawler.soaking import Soaked
 
 HOSTS, PAGES, DAYS = 400, 250, 365
 #: Requests per day; each holds for a quarter of the year.
@@ -30,7 +36,10 @@ def run(
     logging.disable(logging.WARNING)  # hosts fail thousands of times
     try:
         with folder_in_memory() as folder, Console(stderr=True).status(f"{days:g} days"):
-            soaked = soak(folder / "recrawl.db", SoakWeb(hosts, pages, days, SEED), budgets)
+            web = SoakWeb(hosts, pages, days, SEED)
+            soaked = soak(
+                folder / "recrawl.db", web, budgets, lambda so_far: _tell(so_far, web, budgets)
+            )
     finally:
         logging.disable(logging.NOTSET)
     minutes = (time.perf_counter() - began) / 60.0
@@ -48,3 +57,19 @@ def run(
         Figure("soak: growth of memory from spring to winter", growth(soaked.memory), 0.05),
         Figure("soak: damage found", len(soaked.damage), 0),
     ]
+
+
+def _tell(so_far: "Soaked", web: "SoakWeb", budgets: Sequence[float]) -> None:
+    """Say how far a soak has come, so that one that is stopped has told something."""
+    day = web.day
+    length = web.days / len(budgets)
+    allowed = sum(
+        budget * min(max(day - number * length, 0.0), length)
+        for number, budget in enumerate(budgets)
+    )
+    print(
+        f"day {day:.0f}: {web.asked.total():,} requests where the budgets allow {allowed:,.0f}, "
+        f"{so_far.memory[-1] / 1e6:,.0f} MB, {time.process_time():,.0f} CPU s",
+        file=sys.stderr,
+        flush=True,
+    )

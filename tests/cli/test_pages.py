@@ -148,3 +148,30 @@ def test_the_exported_log_says_why_visits_failed() -> None:
         errors = {row["url"]: row["error"] for row in csv.DictReader(file)}
     assert errors["https://c.example/down"] == "Timed out after 30 s"
     assert errors["https://a.example/fast"] == ""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        'min_interval = "2000y"',
+        'max_interval = "1h"',
+        '[host."b.example"]\nmin_interval = "90d"\n[host."c.example"]\nmax_interval = "15m"',
+    ],
+)
+def test_pages_status_and_show_agree_on_the_next_visit(settings: str) -> None:
+    unlimited = _next_visits()
+    Path("recrawl.toml").write_text(settings, encoding="utf-8")
+    limited = _next_visits()
+    assert limited != unlimited
+    status = json.loads(run("status", "--format", "json").stdout)
+    told = {row["page"]: row["time"] for row in status["due"] if row["time"]}
+    assert told == {page: limited[page] for page in told}
+    for page in ("https://b.example/slow", "https://c.example/lost"):
+        assert page in told
+        shown = json.loads(run("show", page, "--format", "json").stdout)
+        assert shown["next_visit"] == limited[page]
+
+
+def _next_visits() -> dict[str, str | None]:
+    rows = json.loads(run("pages", "--format", "json").stdout)
+    return {row["page"]: row["next_visit"] for row in rows}

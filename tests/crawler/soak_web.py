@@ -259,12 +259,13 @@ class SoakWeb:
         return (404, None, ()) if kind == "404" else (200, "\n".join(lines), plain)
 
     def _sitemap(self, host: SoakHost, headers: dict[str, str]) -> Answer:
-        kind, xml = _current(host.maps, self.day), (("Content-Type", "text/xml"),)
+        day, xml = self.day, (("Content-Type", "text/xml"),)
+        kind = _current(host.maps, day)
         if kind in {"404", "500"}:
             return int(kind), None, ()
         if kind == "html":
             return 200, "<!doctype html><h1>We have moved</h1>", (("Content-Type", "text/html"),)
-        there = [n for n, page in enumerate(host.pages) if page.is_there(self.day)]
+        there = [n for n, page in enumerate(host.pages) if page.is_there(day)]
         entries = "".join(f"<url><loc>{host.url(n)}</loc></url>" for n in there)
         text = f"<urlset>{'' if kind == 'empty' else entries}</urlset>"
         text = text[: len(text) // 2] if kind == "cut" else text

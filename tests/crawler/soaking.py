@@ -176,8 +176,20 @@ def folder_in_memory() -> Iterator[Path]:
         yield Path(folder)
 
 
-def soak(path: Path, web: SoakWeb, budgets: Sequence[float]) -> Soaked:
-    """Crawl a web to its last day; the budget changes with each run, and runs are equally long."""
+def soak(
+    path: Path,
+    web: SoakWeb,
+    budgets: Sequence[float],
+    watch: Callable[[Soaked], None] = lambda _: None,
+) -> Soaked:
+    """Crawl a web to its last day; the budget changes with each run, and runs are equally long.
+
+    Args:
+        path: Of the store, which is made.
+        web: What is crawled.
+        budgets: Requests per day, one for each run.
+        watch: Called with what has come of it so far, each time that memory is looked at.
+    """
     result = Soaked()
     length = web.days / len(budgets)
     between = SECONDS_A_DAY / min(max(budgets), TAKES_PER_DAY)
@@ -187,6 +199,7 @@ def soak(path: Path, web: SoakWeb, budgets: Sequence[float]) -> Soaked:
         store.add((NewPage(url, host_of(url)) for url in web.seeds()), BEGIN)
         for url in web.sitemaps():
             store.add_sitemap(url)
+        store.narrow_cache()  # As a crawl does once it has begun.
         for number, budget in enumerate(budgets):
             settings = settings_of(
                 budget=budget,
@@ -202,7 +215,7 @@ def soak(path: Path, web: SoakWeb, budgets: Sequence[float]) -> Soaked:
                 seconds=seconds(length),
                 begin=BEGIN + round(number * length * MICROSECONDS_A_DAY),
                 pacing=fetcher.pacing,
-                during=lambda _: _sample(result, seconds(web.days / SAMPLES)),
+                during=lambda _: _sample(result, seconds(web.days / SAMPLES), watch),
             )
         _count_days(result, web, budgets)
         _count_pages(result, web, store)
@@ -212,7 +225,7 @@ def soak(path: Path, web: SoakWeb, budgets: Sequence[float]) -> Soaked:
     return result
 
 
-def _sample(result: Soaked, every: float) -> None:
+def _sample(result: Soaked, every: float, watch: Callable[[Soaked], None]) -> None:
     """Note the memory from time to time."""
     clock = asyncio.get_running_loop()
     gc.freeze()
@@ -221,6 +234,7 @@ def _sample(result: Soaked, every: float) -> None:
         gc.collect()
         result.memory.append(resident())
         result.objects.append(len(gc.get_objects()))
+        watch(result)
         clock.call_later(every, note)
 
     clock.call_later(every, note)

@@ -183,6 +183,38 @@ def test_looking_at_gone_pages_takes_a_small_share_of_the_budget() -> None:
     assert stats.outcomes[Outcome.UNCHANGED] > 800
 
 
+def _lose(outages: Outages, *folders: str, number: int = 4) -> None:
+    """Find none of the pages of some folders, and all of those of another."""
+    for at, folder in enumerate((*folders, "there")):
+        for n in range(number):
+            page = Page(100 * at + n, f"{A}/{folder}/{n}", "a.example", last_visit=0)
+            outages.note(page, 1, missing=folder != "there")
+
+
+def test_a_folder_that_is_away_is_named_and_not_its_host() -> None:
+    outages = Outages()
+    _lose(outages, "x")
+    assert outages.current(2) == {f"{A}/x/": 4}
+    assert outages.current(1 + RECENT) == {}
+
+
+def test_a_host_that_is_away_as_a_whole_stands_for_its_folders() -> None:
+    outages = Outages()
+    _lose(outages, "x", "y")
+    for n in range(4):
+        page = Page(200 + n, f"{A}/there/{n}", "a.example", last_visit=0)
+        outages.note(page, 2, missing=True)
+    assert outages.current(3) == {"a.example": 12}
+
+
+def test_a_host_is_named_beside_its_folders_if_more_of_its_pages_are_missing() -> None:
+    outages = Outages()
+    _lose(outages, "x")
+    page = Page(900, f"{A}/lone", "a.example", last_visit=0)
+    outages.note(page, 2, missing=True)
+    assert outages.current(3) == {"a.example": 5, f"{A}/x/": 4}
+
+
 def test_outages_are_forgotten_in_order() -> None:
     outages = Outages()
     for number in range(2 * MAX_GROUPS):

@@ -1,6 +1,7 @@
 """`estimate` on the columns of a log, and `Tracker` on one page."""
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,6 +118,13 @@ def test_bad_columns_are_named(
 def test_bad_optional_columns_are_named(name: str, value: list[float]) -> None:
     with pytest.raises(ArgumentError, match=name):
         estimate([0], [1.0], [1], **{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["crawl_rate", "age"])
+@pytest.mark.parametrize("value", [[], [1.0], [1.0, 2.0, 3.0], [[1.0], [2.0, 3.0]]])
+def test_optional_columns_fit_elapsed_even_where_it_is_missing(name: str, value: list[Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name}: "):
+        estimate([0, 0], [np.nan, 1.0], [0, 1], **{name: value})
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, np.nan])

@@ -302,6 +302,7 @@ def test_cookies_obey_domain_path_expiry_and_secure(url: str, sent: str) -> None
         "a.example\tTRUE\t/\tFALSE\t0",
         "a.example\tmaybe\t/\tFALSE\t0\tname\tsesame",
         "a.example\tTRUE\t/\tFALSE\tsoon\tname\tsesame",
+        "a.example\tTRUE\t/\tFALSE\t1e400\tname\tsesame",
         "a.example\tTRUE\tpath\tFALSE\t0\tname\tsesame",
         "\tTRUE\t/\tFALSE\t0\tname\tsesame",
         "a.example\tTRUE\t/\tFALSE\t0\tname\tsesame; other=1",

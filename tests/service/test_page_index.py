@@ -11,7 +11,9 @@ from service.served import fill
 from store.made_up import failed, found
 
 from recrawl.crawler.explain import Price
+from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.page_list import ORDERS, Wanted, list_pages
+from recrawl.kernels.jit import Ints
 from recrawl.records import State
 from recrawl.service.page_index import MIN_AGE, PageIndex
 from recrawl.service.url_text import UrlText
@@ -22,19 +24,23 @@ PRICE = Price(0.5, is_now=True)
 HOUR = 3_600_000_000
 
 
+def _intervals(_store: SqliteStore, numbers: Ints) -> Intervals:
+    return Intervals(np.where(numbers % 4, 0.0, 50.0), np.where(numbers % 4, 3.0, np.inf))
+
+
 def test_lists_are_those_of_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "recrawl.db"
     with SqliteStore.open(path, create=True) as store:
         fill(store, [f"https://h{n % 3}.example/{(7 * n) % 10}" for n in range(10)])
         pages = store.pages(range(0, 10, 2)).values()
         store.record([found(page, b"one", HOUR * (9 - page.number)) for page in pages])
-        index = PageIndex(str(path), now=lambda: 0.0)
+        index = PageIndex(str(path), _intervals, now=lambda: 0.0)
         for order in ORDERS:
             for reverse in (False, True):
                 for offset, limit in ((0, 4), (3, 4), (0, 99), (8, 9), (99, 9)):
                     wanted = Wanted(order=order, reverse=reverse, limit=limit)
                     whole = Wanted(order=order, reverse=reverse)
-                    expected = list(list_pages(store, whole, PRICE, 99 * HOUR).rows)
+                    expected = list(list_pages(store, whole, PRICE, 99 * HOUR, _intervals).rows)
                     listed = index.list(store, wanted, PRICE, 99 * HOUR, offset=offset)
                     assert listed.found == 10
                     assert listed.rows == expected[offset : offset + limit], order

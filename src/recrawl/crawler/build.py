@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self, final
 
 from recrawl.clock import Clock
@@ -17,6 +18,7 @@ from recrawl.content.reader import Reader
 from recrawl.crawler.change_hook import ChangeHook
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.fetching import fetcher_of
+from recrawl.crawler.intervals import stored_intervals
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_text import TextReader
@@ -184,7 +186,9 @@ class Crawler:
 
     def status(self) -> Status:
         """Return pages, visits, spending and what is due next."""
-        return read_status(self.store, self.settings.store, self.settings.budget, self.clock.now())
+        settings = self.settings
+        limits = partial(stored_intervals, settings)
+        return read_status(self.store, settings.store, settings.budget, self.clock.now(), limits)
 
 
 def run_crawl(

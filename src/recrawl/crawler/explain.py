@@ -10,6 +10,7 @@ from typing import final
 
 import numpy as np
 
+from recrawl.crawler.intervals import Intervals
 from recrawl.estimation.belief import Belief, staleness
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, State
 from recrawl.scheduling.value import days_until_due, value_of_belief
@@ -92,9 +93,7 @@ class Explanation:
 
     def _within(self, after: float) -> float:
         """Return when the next visit comes, by the settings; a page without importance has none."""
-        if self.page.importance <= 0.0:
-            return after
-        return max(min(after, self.limits[1]), self.limits[0])
+        return float(Intervals(*self.limits).applied(after, self.page.importance))
 
     def _limited(self) -> str:
         """Return what the settings have to do with the next visit, if anything."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypedDict, final
+from typing import final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from recrawl.crawler.host_memory import (
     trust_in_sitemaps,
     unpack_rows,
 )
+from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
@@ -137,6 +138,7 @@ class CrawlFrontier:
         """
         hosts = [self._ids.host(page.host) for page in pages]
         present = days(now)
+        limits = Intervals.of(self._settings, [page.url for page in pages])
         self.frontier.add(
             [page.number for page in pages],
             now=present,
@@ -149,7 +151,8 @@ class CrawlFrontier:
                 else min(days(page.last_visit or 0), present)
                 for page in pages
             ],
-            **_intervals(self._settings, [page.url for page in pages]),
+            min_interval=limits.low,
+            max_interval=limits.high,
         )
         self.limit_hosts({page.host for page in pages})
 
@@ -239,8 +242,8 @@ class CrawlFrontier:
         for page in pages if self._hurried else ():
             url = self._hurried.pop(page, None)
             if url is not None and page in self.frontier:
-                limits = _intervals(self._settings, [url])
-                self.frontier.set_intervals([page], **limits)
+                limits = Intervals.of(self._settings, [url])
+                self.frontier.set_intervals([page], limits.low, limits.high)
 
     def defer(self, host: str, now: int, seconds: float) -> int:
         """Take no page of a host for some seconds; return until when, in microseconds."""
@@ -304,6 +307,7 @@ def load_frontier(
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
     gap = fleet.number.size / settings.budget
+    limits = Intervals.of(settings, fleet.url)
     frontier.add(
         fleet.number,
         now=days(now),
@@ -312,7 +316,8 @@ def load_frontier(
         section=sections,
         last_visit=_last_visits(fleet, now),
         belief=stored_octaves(fleet, store.observations, hosts, gap),
-        **_intervals(settings, fleet.url),
+        min_interval=limits.low,
+        max_interval=limits.high,
     )
     loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
     loaded.limit_hosts(fleet.hosts)
@@ -321,20 +326,6 @@ def load_frontier(
     loaded.restore_trust(store.kept)
     frontier.settle(days(now))
     return loaded
-
-
-class _Intervals(TypedDict):
-    min_interval: Floats | float
-    max_interval: Floats | float
-
-
-def _intervals(settings: Settings, urls: Sequence[str]) -> _Intervals:
-    """Return the limits on the time between two visits to each page, in days."""
-    if not settings.sites.sets("min_interval", "max_interval"):
-        low, high = settings.min_interval, settings.max_interval
-        return {"min_interval": low, "max_interval": high or math.inf}
-    limits = np.array([settings.site_of(url).limits for url in urls]).reshape(-1, 2)
-    return {"min_interval": limits[:, 0], "max_interval": limits[:, 1]}
 
 
 def warm_up(settings: Settings) -> None:

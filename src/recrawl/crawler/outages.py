@@ -6,6 +6,7 @@ Pure: time is an argument.
 from collections import OrderedDict
 from typing import final
 
+from recrawl.hosts import host_of
 from recrawl.records import Page
 
 #: An outage takes this many pages, and this share of those of a host or folder visited lately.
@@ -39,6 +40,8 @@ class Outages:
 
     def __init__(self) -> None:
         self._groups: OrderedDict[str, _Group] = OrderedDict()
+        #: Those with enough missing pages for an outage, whenever that was.
+        self._suspects: set[str] = set()
 
     def __len__(self) -> int:
         """How many hosts and folders are remembered."""
@@ -53,24 +56,48 @@ class Outages:
             group.move_to_end(page.number)
             if len(group) > RECENT_PAGES:
                 group.popitem(last=False)
+            if sum(lost for _, lost in group.values()) >= MIN_PAGES:
+                self._suspects.add(name)
+            else:
+                self._suspects.discard(name)
         while len(self._groups) > MAX_GROUPS:
-            self._groups.popitem(last=False)
+            self._suspects.discard(self._groups.popitem(last=False)[0])
 
     def around(self, page: Page, now: int) -> str | None:
         """Return the folder or host of a page whose pages are not found, or None."""
         return next((name for name in _names(page) if self._missing(name, now)), None)
 
     def current(self, now: int) -> dict[str, int]:
-        """Return the folders and hosts that are away, and how many of their pages are."""
-        found = {name: self._missing(name, now) for name in self._groups}
-        return {name: missing for name, missing in found.items() if missing}
+        """Return the folders and hosts that are away, and how many of their pages are.
+
+        A host that is away as a whole stands for its folders. If only folders are, they are named,
+        and the host is only if still more of its pages are missing.
+        """
+        found = {name: self._missing(name, now) for name in self._suspects}
+        away = {name: missing for name, missing in sorted(found.items()) if missing}
+        for host in [name for name in away if not _is_folder(name)]:
+            folders = [name for name in away if _is_folder(name) and host_of(name) == host]
+            if away[host] == len(self._lately(host, now)):
+                for folder in folders:
+                    del away[folder]
+            elif away[host] <= sum(away[folder] for folder in folders):
+                del away[host]
+        return away
 
     def _missing(self, name: str, now: int) -> int:
         """Return how many pages of a group are not found; 0 if that is no outage."""
-        group = self._groups.get(name, OrderedDict())
-        lately = [missing for at, missing in group.values() if now - at < RECENT]
+        lately = self._lately(name, now)
         missing = sum(lately)
         return missing if missing >= max(MIN_PAGES, MIN_SHARE * len(lately)) else 0
+
+    def _lately(self, name: str, now: int) -> list[bool]:
+        """Return for each page of a group that was visited lately whether it is missing."""
+        group = self._groups.get(name, OrderedDict())
+        return [missing for at, missing in group.values() if now - at < RECENT]
+
+
+def _is_folder(name: str) -> bool:
+    return name.endswith("/")
 
 
 def _names(page: Page) -> tuple[str, str]:

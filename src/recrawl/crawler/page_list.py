@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import Price
+from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
 from recrawl.scheduling.value import due_after
@@ -81,8 +82,9 @@ class ListedPage:
         visits: How many visits taught something.
         changes: How many of them found a change.
         last_visit: When it was last found, in microseconds; None if never.
-        next_visit: When a visit is worth its price; None without a copy, without a price, for a
-            page that is not visited, and for one that failed, whose retries only a run knows.
+        next_visit: When a visit is worth its price, and allowed by the settings; None without a
+            copy, without a price, for a page that is not visited, and for one that failed, whose
+            retries only a run knows.
         failures: How many of its latest visits failed in a row.
         status: The HTTP status of the last visit; None without a visit, 0 without a response.
         error: Why the last visit failed.
@@ -116,7 +118,13 @@ class PageList:
     rows: Iterator[ListedPage]
 
 
-def list_pages(store: SqliteStore, wanted: Wanted, price: Price | None, now: int) -> PageList:
+def list_pages(
+    store: SqliteStore,
+    wanted: Wanted,
+    price: Price | None,
+    now: int,
+    intervals: IntervalsOf = unlimited,
+) -> PageList:
     """Return the pages that were asked for, in order.
 
     Args:
@@ -124,9 +132,10 @@ def list_pages(store: SqliteStore, wanted: Wanted, price: Price | None, now: int
         wanted: Which pages.
         price: What a visit must be worth, as the last run found out; None if not known.
         now: The present, in microseconds.
+        intervals: Limits on the time between two visits.
     """
     pages = store.page_columns()
-    due = next_visits(pages, price)
+    due = next_visits(pages, price, intervals(store, pages.number))
     found, rows = select_rows(store, pages, wanted, due, now)
     return PageList(found, listed_rows(store, pages, due, rows))
 
@@ -169,16 +178,16 @@ def _first(rows: Ints, keys: Floats | None, end: int, *, reverse: bool) -> Ints:
     return rows[np.argsort(keys, kind="stable")][:end]
 
 
-def next_visits(pages: PageColumns, price: Price | None) -> Floats:
-    """Return when pages are worth a visit, in microseconds: −∞ without a copy, NaN if unknown."""
+def next_visits(pages: PageColumns, price: Price | None, limits: Intervals) -> Floats:
+    """Return when pages are visited, in microseconds: −∞ without a copy, NaN if unknown."""
     turn = np.isin(pages.state, VISITED) & (pages.failures == 0)
     due = np.full(pages.number.size, np.nan)
     due[turn & (pages.last_visit == NO_TIME)] = -math.inf
     known = np.flatnonzero(turn & (pages.last_visit != NO_TIME) & ~np.isnan(pages.shape))
     if price is not None and known.size:
-        after = due_after(
-            pages.importance[known], pages.shape[known], pages.time[known], price.value
-        )
+        importance = pages.importance[known]
+        after = due_after(importance, pages.shape[known], pages.time[known], price.value)
+        after = limits.at(known).applied(after, importance)
         due[known] = pages.last_visit[known] + after * MICROSECONDS_A_DAY
     return due
 

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import BUDGET, PRICE, Price
+from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.estimation.belief import staleness
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
@@ -126,7 +127,11 @@ class Status:
 
 
 def read_status(
-    store: SqliteStore, path: str | os.PathLike[str], budget: float, now: int
+    store: SqliteStore,
+    path: str | os.PathLike[str],
+    budget: float,
+    now: int,
+    intervals: IntervalsOf = unlimited,
 ) -> Status:
     """Read the status of a crawl.
 
@@ -135,6 +140,7 @@ def read_status(
         path: Its file.
         budget: Requests per day to measure by, if there was no run yet.
         now: The present, in microseconds.
+        intervals: Limits on the time between two visits to a page.
     """
     totals, counts = store.totals(), store.host_counts()
     is_sample = totals.pages > MAX_READ
@@ -156,7 +162,9 @@ def read_status(
         trouble=store.trouble(),
         reasons=store.reasons(SHOWN),
         price=price,
-        due=[] if is_sample else next_due(store, fleet, stale, price, now),
+        due=[]
+        if is_sample
+        else next_due(store, fleet, stale, price, intervals(store, fleet.number), now),
         hosts=largest_hosts(counts, fleet, stale, is_sample=is_sample),
         other_hosts=max(sum(_visited(host) > 0 for host in counts) - SHOWN, 0),
         sitemaps=store.sitemaps(),
@@ -223,7 +231,12 @@ def stale_chances(fleet: Outlook, now: int) -> Floats:
 
 
 def next_due(
-    store: SqliteStore, fleet: Outlook, stale: Floats, price: Price | None, now: int
+    store: SqliteStore,
+    fleet: Outlook,
+    stale: Floats,
+    price: Price | None,
+    limits: Intervals,
+    now: int,
 ) -> list[Due]:
     """Return the pages to visit next: without a copy, then due, then the others in order.
 
@@ -237,7 +250,7 @@ def next_due(
     left = SHOWN - rows.size
     if price is not None and left > 0:
         known = np.flatnonzero(well & has_belief(fleet))
-        at = _due_times(fleet, known, price.value)
+        at = _due_times(fleet, known, price.value, limits)
         first = _in_order(fleet, known, at - now / MICROSECONDS_A_DAY, now)[:left]
         rows, due = np.concatenate([rows, known[first]]), np.concatenate([due, at[first]])
     urls = {number: url for number, url, _ in store.page_texts(fleet.number[rows])}
@@ -257,9 +270,11 @@ def has_belief(fleet: Outlook) -> Bools:
     return found
 
 
-def _due_times(fleet: Outlook, pages: Ints, price: float) -> Floats:
-    """Return when visits are worth the price, in days since 1970."""
-    after = due_after(fleet.importance[pages], fleet.shape[pages], fleet.time[pages], price)
+def _due_times(fleet: Outlook, pages: Ints, price: float, limits: Intervals) -> Floats:
+    """Return when visits are worth the price, and allowed, in days since 1970."""
+    importance = fleet.importance[pages]
+    after = due_after(importance, fleet.shape[pages], fleet.time[pages], price)
+    after = limits.at(pages).applied(after, importance)
     return fleet.last_visit[pages] / MICROSECONDS_A_DAY + after
 
 

@@ -134,20 +134,28 @@ def estimate(
 
 def _known_rows(columns: list[Any], known: Bools) -> list[Any]:
     """Return the rows that have an elapsed time; the others are first visits."""
-    page, elapsed, changed, *others = columns
+    page, elapsed, changed, crawl_rate, age = columns
     pages = page if isinstance(page, list | tuple) else np.ravel(as_array("page", page))
     if len(pages) != known.size:
         raise ArgumentError(f"elapsed: has {known.size} rows; page has {len(pages)}")
     bits = flags(changed, known.size, known)
-    rest = [
-        column if column is None or np.ndim(column) == 0 else np.asarray(column)[known]
-        for column in others
-    ]
+    rest = (_known("crawl_rate", crawl_rate, known), _known("age", age, known))
     if isinstance(pages, list | tuple):
         pages = list(itertools.compress(pages, known))
     else:
         pages = pages[known]
     return [pages, elapsed[known], bits[known], *rest]
+
+
+def _known(name: str, column: ArrayLike | None, known: Bools) -> ArrayLike | None:
+    """Return the known rows of an optional column; one number is that of every row."""
+    values = None if column is None else as_array(name, column)
+    if values is None or values.ndim == 0:
+        return column
+    if len(values) != known.size:
+        shape = f"has shape {values.shape}; expected {known.size} rows, as elapsed has"
+        raise ArgumentError(f"{name}: {shape}")
+    return values[known]
 
 
 def _numbered(page: ArrayLike) -> tuple[Ints, int, NDArray[Any] | None]:

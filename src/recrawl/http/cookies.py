@@ -70,7 +70,7 @@ def read_cookies(lines: Iterable[str], name: str) -> tuple[Cookie, ...]:
             continue
         try:
             cookies.append(_cookie(text.split("\t")))
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, OverflowError):
             problem = (
                 "this is not a cookie; a line has domain, TRUE or FALSE, path, TRUE or FALSE, "
                 "expiry, name and value, separated by tabs"

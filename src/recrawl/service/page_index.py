@@ -16,6 +16,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import Price
+from recrawl.crawler.intervals import IntervalsOf, unlimited
 from recrawl.crawler.page_list import ListedPage, Wanted, listed_rows, next_visits
 from recrawl.errors import StoreError
 from recrawl.kernels.jit import Ints
@@ -49,11 +50,18 @@ class PageIndex:
 
     Args:
         path: The store's file, which is read in a thread of its own.
+        intervals: Limits on the time between two visits to a page.
         now: Returns seconds that never go back.
     """
 
-    def __init__(self, path: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        path: str,
+        intervals: IntervalsOf = unlimited,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = path
+        self._intervals = intervals
         self._now = now
         self._snapshot: Snapshot | None = None
         self._until = self._read_at = -math.inf
@@ -104,7 +112,7 @@ class PageIndex:
         found, rows = known.select(wanted, text, offset, now)
         current = _current(store, known.columns, rows)
         every = np.arange(current.number.size)
-        due = next_visits(current, price)
+        due = next_visits(current, price, self._intervals(store, current.number))
         return PageSlice(found, list(listed_rows(store, current, due, every)))
 
     def _known(self, store: SqliteStore, price: Price | None) -> Snapshot:
@@ -133,7 +141,7 @@ class PageIndex:
 
     def _read(self, store: SqliteStore, price: Price | None) -> Snapshot:
         began = self._now()
-        self._snapshot = known = Snapshot.read(store, price, self._snapshot)
+        self._snapshot = known = Snapshot.read(store, price, self._intervals, self._snapshot)
         self._read_at, self._cost = began, self._now() - began
         self._until = began + self._cost + max(MIN_AGE, AGE_PER_COST * self._cost)
         return known

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from recrawl.crawler.explain import Price
+from recrawl.crawler.intervals import Intervals, IntervalsOf
 from recrawl.crawler.page_list import (
     ORDERS,
     Wanted,
@@ -33,6 +34,7 @@ class Snapshot:
         errors: Why the last visit failed, by page number.
         by_url: Their numbers in order of URL.
         price: What a visit had to be worth; None if that was not known.
+        limits: On the time between two visits.
         due: When they are worth a visit, as `next_visits` has it.
         orders: The rows in each order.
     """
@@ -42,30 +44,40 @@ class Snapshot:
     errors: dict[int, str]
     by_url: Ints
     price: Price | None
+    limits: Intervals
     due: Floats
     orders: dict[str, Ints] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, store: SqliteStore, price: Price | None, before: "Snapshot | None") -> "Snapshot":
+    def read(
+        cls,
+        store: SqliteStore,
+        price: Price | None,
+        intervals: IntervalsOf,
+        before: "Snapshot | None",
+    ) -> "Snapshot":
         """Read all pages, and sort them in every way.
 
         Args:
             store: Where they are read.
             price: What a visit must be worth; None if not known.
+            intervals: Limits on the time between two visits.
             before: An earlier one, whose URLs need not be read again; None if there was none.
         """
         columns = store.page_columns()
         urls = (UrlText() if before is None else before.urls).of(store, columns.number)
         errors, by_url = last_errors(store, columns), store.numbers_by_url()
-        made = cls(columns, urls, errors, by_url, price, next_visits(columns, price))
+        limits = intervals(store, columns.number)
+        due = next_visits(columns, price, limits)
+        made = cls(columns, urls, errors, by_url, price, limits, due)
         made._sort(ORDERS)
         return made
 
     def at_price(self, price: Price | None) -> "Snapshot":
         """Return the same pages with the visits that are due at another price."""
         orders = {name: rows for name, rows in self.orders.items() if name != "next-visit"}
-        due = next_visits(self.columns, price)
-        made = Snapshot(self.columns, self.urls, self.errors, self.by_url, price, due, orders)
+        due = next_visits(self.columns, price, self.limits)
+        made: Snapshot = replace(self, price=price, due=due, orders=orders)
         made._sort(["next-visit"])
         return made
 

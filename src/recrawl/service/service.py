@@ -4,12 +4,14 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Concatenate, ParamSpec, TypeVar, final
 
 from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
+from recrawl.crawler.intervals import stored_intervals
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_list import Wanted
@@ -164,7 +166,7 @@ class Service:
         self.failed = FailedLogins()
         self.wrong_tokens = FailedLogins(MAX_WRONG_TOKENS)
         self.streams = Streams(self.tokens)
-        self.index = PageIndex(settings.store)
+        self.index = PageIndex(settings.store, partial(stored_intervals, settings))
         self.stopping = asyncio.Event()
         self._writer = writer
         self._store = store

@@ -1,5 +1,6 @@
 """``recrawl pages``: list pages, filtered and sorted."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -82,9 +83,11 @@ def pages(
     check_choice("--format", format_, LISTED_AS)
     if limit is not None and limit < 1:
         raise ArgumentError(f"--limit: {limit} is not above 0; leave it out for all pages")
-    path = settings_of(store, settings).store
+    known = settings_of(store, settings)
+    path = known.store
     from recrawl.cli.render.pages import WRITERS, print_pages
     from recrawl.cli.render.progress import progress_bar
+    from recrawl.crawler.intervals import stored_intervals
     from recrawl.crawler.page_list import ORDERS, STATES, Wanted, list_pages
     from recrawl.crawler.status import price_of
     from recrawl.store.locking import runner_of
@@ -109,7 +112,8 @@ def pages(
         with progress_bar("Reading"):
             price = price_of(opened, is_now=runner_of(path) is not None)
             now = present()
-            found = list_pages(opened, wanted, price, now)
+            limits = partial(stored_intervals, known)
+            found = list_pages(opened, wanted, price, now, limits)
         if format_ == "table":
             print_pages(found, now)
         else:

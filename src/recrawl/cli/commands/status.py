@@ -1,5 +1,7 @@
 """``recrawl status``: an overview of the store and of what is next."""
 
+from functools import partial
+
 from recrawl.cli.crawl_options import (
     SHOWN_AS,
     SettingsFile,
@@ -30,11 +32,13 @@ def status(
     known = settings_of(store, settings)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.status import as_json, print_status
+    from recrawl.crawler.intervals import stored_intervals
     from recrawl.crawler.status import read_status
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(known.store) as opened, progress_bar("Reading"):
-        found = read_status(opened, known.store, known.budget, present())
+        limits = partial(stored_intervals, known)
+        found = read_status(opened, known.store, known.budget, present(), limits)
     if format_ == "json":
         say_as_is(as_json(found))
     else:
