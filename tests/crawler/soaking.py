@@ -186,7 +186,7 @@ def soak(path: Path, web: SoakWeb, budgets: Sequence[float]) -> Soaked:
     with SqliteStore.open(path, create=True) as store, looking_seldom(between):
         store.add((NewPage(url, host_of(url)) for url in web.seeds()), BEGIN)
         for url in web.sitemaps():
-            store.add_sitemap(url)
+            store.sitemaps.add(url)
         for number, budget in enumerate(budgets):
             settings = settings_of(
                 budget=budget,

@@ -159,7 +159,7 @@ def read_status(
         due=[] if is_sample else next_due(store, fleet, stale, price, now),
         hosts=largest_hosts(counts, fleet, stale, is_sample=is_sample),
         other_hosts=max(sum(_visited(host) > 0 for host in counts) - SHOWN, 0),
-        sitemaps=store.sitemaps(),
+        sitemaps=store.sitemaps.all(),
         size=size_of(path),
         runner=runner,
     )
