@@ -235,7 +235,7 @@ def next_due(
     rows = without[order[:SHOWN]]
     due = np.full(rows.size, np.nan)
     left = SHOWN - rows.size
-    if price is not None and left > 0:
+    if price is not None and left:
         known = np.flatnonzero(well & has_belief(fleet))
         at = _due_times(fleet, known, price.value)
         first = _in_order(fleet, known, at - now / MICROSECONDS_A_DAY, now)[:left]
