@@ -45,7 +45,7 @@ from recrawl.content.links import links
 from recrawl.content.reader import Mode, Reader
 from recrawl.content.sitemaps import read_date, read_sitemap
 from recrawl.crawler.seeds import read_seeds
-from recrawl.crawler.settings import load_settings
+from recrawl.crawler.setting_sources import load_settings
 from recrawl.errors import RecrawlError
 from recrawl.estimation.observations import observe
 from recrawl.formats.crawl_log import read_log

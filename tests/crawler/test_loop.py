@@ -21,9 +21,8 @@ from crawler.fakes import (
 )
 from site_server import page_about
 
-from recrawl.crawler import record
+from recrawl.crawler import gauges, record
 from recrawl.crawler.build import load
-from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import GRACE
@@ -535,8 +534,10 @@ def test_unchanged_pages_are_visited_once_in_ten_minutes_however_large_the_budge
 
 @pytest.mark.parametrize(("is_watched", "least", "most"), [(False, 1, 1), (True, 3, 50)])
 def test_freshness_is_added_up_only_if_somebody_looks(
-    is_watched: bool, least: int, most: int
+    monkeypatch: pytest.MonkeyPatch, is_watched: bool, least: int, most: int
 ) -> None:
+    # Real time stands still here, so that it never takes too much of it.
+    monkeypatch.setattr(gauges, "MAX_FRESHNESS_SHARE", math.inf)
     calls: list[float] = []
 
     def count(running: Running) -> None:
@@ -548,8 +549,6 @@ def test_freshness_is_added_up_only_if_somebody_looks(
             return add_up(now)
 
         frontier.expected_freshness = counted  # type: ignore[method-assign]
-        # Real time stands still here, so that it never takes too much of it.
-        running.crawl._freshness_cost = CostShare(math.inf)  # noqa: SLF001
 
     def look(_stats: Stats) -> None:
         """Look."""
