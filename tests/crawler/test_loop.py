@@ -529,6 +529,18 @@ def test_unchanged_pages_are_visited_once_in_ten_minutes_however_large_the_budge
     assert stats.budget_used < 1e-3
 
 
+def test_the_delay_of_a_host_is_what_its_pacing_says() -> None:
+    delays: list[float] = []
+    crawl(
+        FakeWeb({}),
+        MemoryStore(),
+        settings_of(host_delay=2.5),
+        seconds=1.0,
+        during=lambda running: delays.append(running.crawl.delay_of("a.example")),
+    )
+    assert delays == [2.5]
+
+
 # What goes on between visits, and between runs
 
 
