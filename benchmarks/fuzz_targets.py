@@ -41,7 +41,7 @@ from recrawl import (
     uniform,
 )
 from recrawl.crawler.seeds import read_seeds
-from recrawl.crawler.settings import load_settings
+from recrawl.crawler.setting_sources import load_settings
 from recrawl.errors import RecrawlError
 from recrawl.estimation.observations import observe
 from recrawl.formats.crawl_log import read_log

@@ -45,7 +45,7 @@ def run(mutants: list[Mutant], wanted: argparse.Namespace) -> dict[Mutant, bool]
     known = dict(read_verdicts(wanted.log))
     new = [m for m in mutants if str(m) not in known or (wanted.again and not known[str(m)])]
     packages = {mutant.package for mutant in new if not mutant.in_kernel}
-    reached = recorded(sorted(packages)) if packages else {}
+    reached = recorded(sorted(packages), wanted.jobs) if packages else {}
     with (
         tempfile.TemporaryDirectory() as folder,
         ThreadPoolExecutor(wanted.jobs) as pool,

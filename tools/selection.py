@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.faults import ROOT, Mutant
+from tools.reaching import first_line
 
 KEPT = ROOT / "build" / "reached.json"
 CHILDREN = ROOT / "tools" / "in_children"
@@ -92,7 +93,7 @@ def near_and_other(mutant: Mutant) -> tuple[list[str], list[str]]:
     return [str(mutant.path), *near], [str(file) for file in files if str(file) not in near]
 
 
-def recorded(packages: Iterable[str]) -> dict[str, Reached]:
+def recorded(packages: Iterable[str], jobs: int) -> dict[str, Reached]:
     """Return what the tests of packages call, by test file; run those not known yet."""
     sources = {path for package in packages for path in sorted_sources(package)}
     wanted = {*(str(path) for package in packages for path in files_for(package)), *sources}
@@ -110,7 +111,7 @@ def recorded(packages: Iterable[str]) -> dict[str, Reached]:
     # Folder by folder, so that a run that is interrupted does not begin anew.
     for folder, files in itertools.groupby(unknown, lambda name: Path(name).parent):
         print(f"Recording which functions the tests in {folder} call", flush=True)
-        known |= _record(list(files))
+        known |= _record(list(files), jobs)
         found = {name: vars(one) for name, one in known.items()}
         KEPT.parent.mkdir(exist_ok=True)
         KEPT.write_text(json.dumps({"code": code, "files": found}))
@@ -128,12 +129,12 @@ def _digest(*paths: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
-def _record(files: list[str]) -> dict[str, Reached]:
+def _record(files: list[str], jobs: int) -> dict[str, Reached]:
     known = {name: Reached(_digest(ROOT / name)) for name in files}
     with tempfile.NamedTemporaryFile() as notes:
         path = os.pathsep.join(map(str, (ROOT, CHILDREN, ROOT / "src")))
         run = subprocess.run(
-            [*PYTEST, "-p", "tools.pytest_reaching", *files],
+            [*PYTEST, "-p", "tools.pytest_reaching", f"-n{jobs}", "--dist=loadfile", *files],
             cwd=ROOT,
             env=os.environ | {"PYTHONPATH": path, "RECRAWL_REACHING": notes.name},
             stdout=subprocess.DEVNULL,
@@ -175,23 +176,18 @@ def _functions(mutant: Mutant) -> Iterator[str]:
         for node in ast.walk(ast.parse((ROOT / path).read_bytes()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and path == mutant.path
-        and _first_line(node) <= mutant.line <= (node.end_lineno or 0)
+        and first_line(node) <= mutant.line <= (node.end_lineno or 0)
     ]
     if own:
         # The innermost is the last to begin.
-        yield f"{path}:{max(map(_first_line, own))}"
+        yield f"{path}:{max(map(first_line, own))}"
         return
     for file in (path, *(p for p in _sources() if mutant.path in imports(p))):
         for node in ast.walk(ast.parse((ROOT / file).read_bytes())):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{file}:{_first_line(node)}"
+                yield f"{file}:{first_line(node)}"
 
 
 @functools.cache
 def _sources() -> tuple[Path, ...]:
     return tuple(path.relative_to(ROOT) for path in sorted(ROOT.glob("src/recrawl/**/*.py")))
-
-
-def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Return the line that a function begins in, as its code object has it."""
-    return min(node.lineno, *(one.lineno for one in node.decorator_list), node.lineno)

@@ -127,7 +127,7 @@ def crawling(
         with SqliteStore.open(store) as opened:
             for kind in sitemaps:
                 for url in hostile.get(kind, ()):
-                    opened.add_sitemap(f"{url}/sitemap.xml")
+                    opened.sitemaps.add(f"{url}/sitemap.xml")
         lag_file = store.with_suffix(".lag")
         with subprocess.Popen(
             [sys.executable, "-m", "acceptance.lag", lag_file, "run", "--store", store],

@@ -115,7 +115,7 @@ def bombs(store: Path) -> Iterator[Callable[[], int]]:
         origin = "http://{}:{}".format(*server.server_address[:2])
         if name in SITEMAPS:
             with SqliteStore.open(store) as opened:
-                opened.add_sitemap(f"{origin}/{name}")
+                opened.sitemaps.add(f"{origin}/{name}")
         elif name == "good":
             program.add(store, (f"{origin}/good{page}" for page in range(20)))
         else:
@@ -141,7 +141,7 @@ def start(store: Path, code: str) -> "subprocess.Popen[str]":
 def outcomes(store: Path) -> tuple[int, int]:
     """Return how many visits failed, and how many sitemaps were read."""
     with SqliteStore.open(store) as opened:
-        left = [one.url for one in opened.sitemaps() if one.tried_at is None]
+        left = [one.url for one in opened.sitemaps.all() if one.tried_at is None]
         return opened.spent(0).outcomes[Outcome.FAILED], len(SITEMAPS) - len(left)
 
 

@@ -52,7 +52,7 @@ def test_a_file_a_pipe_and_sitemaps() -> None:
     printed = run("add", "--sitemap", "https://a.example/s.xml", "--store", "my.db").stdout
     assert printed.startswith("my.db: 1 sitemap to be read.")
     with SqliteStore.open("my.db") as store:
-        assert [sitemap.url for sitemap in store.sitemaps()] == ["https://a.example/s.xml"]
+        assert [sitemap.url for sitemap in store.sitemaps.all()] == ["https://a.example/s.xml"]
 
 
 def test_settings_say_where_the_store_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,7 +257,7 @@ def is_refused(store: SqliteStore) -> bool:
 
 
 def has_sitemap_problem(store: SqliteStore) -> bool:
-    return any(sitemap.error for sitemap in store.sitemaps())
+    return any(sitemap.error for sitemap in store.sitemaps.all())
 
 
 def test_a_terminal_shows_it_live() -> None:

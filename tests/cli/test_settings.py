@@ -8,7 +8,8 @@ import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
 
-from recrawl.crawler.settings import FIELDS, Settings, load_settings
+from recrawl.crawler.setting_sources import load_settings
+from recrawl.crawler.settings import FIELDS, Settings
 
 
 @pytest.fixture(autouse=True)

@@ -109,9 +109,9 @@ def test_sitemaps_are_listed_with_entries_last_read_and_last_error() -> None:
     good, bad = "https://a.example/good.xml", "https://a.example/bad.xml"
     with SqliteStore.open("recrawl.db") as store:
         for url in (good, bad):
-            store.add_sitemap(url)
-        store.note_sitemap(SitemapFile(good, 0, pages=1_234, next_at=now + 10**9, kind="feed"))
-        store.note_sitemap(
+            store.sitemaps.add(url)
+        store.sitemaps.note(SitemapFile(good, 0, pages=1_234, next_at=now + 10**9, kind="feed"))
+        store.sitemaps.note(
             SitemapFile(bad, tried_at=0, failures=1, error="the server answered 404")
         )
     shown = run("status").stdout

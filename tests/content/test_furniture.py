@@ -64,6 +64,26 @@ def answer(body: bytes) -> Response:
 NEW_MENU = (*MENU[:3], "Jobs", "Press")
 
 
+def with_consent(words: str, related: str = "Stew") -> bytes:
+    """Return a page with a box of related pages, and a dialog that asks for consent."""
+    prose = f"{words} We and our partners use cookies to do what you would rather not know."
+    return page().replace(
+        b"</body>",
+        f"<div class=related>{related}</div>"
+        f"<div class=cookie-consent><h2>Cookies</h2><p>{prose}</p></div></body>".encode(),
+    )
+
+
+def test_what_a_dialog_for_consent_says_is_not_taken_for_the_text_of_the_page() -> None:
+    assert kind_of(with_consent("Hello."), with_consent("Dear you."), site()) is (
+        ChangeKind.FURNITURE
+    )
+    # Otherwise the text would be all of the page, and boxes beside the text a part of it.
+    assert kind_of(with_consent("Hello."), with_consent("Hello.", "Soup"), site()) is (
+        ChangeKind.FURNITURE
+    )
+
+
 def test_a_new_item_in_the_menu_of_a_site_is_no_change_of_its_pages() -> None:
     assert kind_of(page(), page(menu=NEW_MENU), site()) is ChangeKind.FURNITURE
     assert kind_of(page(), page("Leek stew"), site()) is ChangeKind.TEXT

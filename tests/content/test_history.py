@@ -38,11 +38,19 @@ def test_the_newest_suspects_are_kept() -> None:
     assert History.from_bytes(kept).suspects == suspects[-18:]
 
 
-def learned_after_dates(ignored: int) -> frozenset[bytes]:
-    """Return what a page ignores that tells a new date at every visit, besides so many keys."""
+def learned_after_dates(ignored: int = 0, more: str = "") -> frozenset[bytes]:
+    """Return what a page learns to ignore that tells a new date at every visit.
+
+    Args:
+        ignored: How many other things it ignores already.
+        more: What else it says; ``DAY`` is another number at every visit.
+    """
     reader = Reader("text")
     prose = "<p>What this page is about, in a sentence that is long enough to be prose, or two.</p>"
-    bodies = [f"{prose}<h5>Read on 2026-03-{day:02}</h5>".encode() for day in range(1, 6)]
+    bodies = [
+        f"{prose}<h5>Read on 2026-03-{day:02}</h5>{more.replace('DAY', str(day))}".encode()
+        for day in range(1, 6)
+    ]
     keys = frozenset(number.to_bytes(8, "big") for number in range(ignored))
     page = Page(1, "https://example.org/", "example.org")
     page = compare(page, Response(page.url, 200, 1, body=bodies[0]), reader).page
@@ -58,3 +66,8 @@ def test_a_page_that_ignores_as_much_as_it_may_learns_no_slow_noise(
     ignored: int, learned: int
 ) -> None:
     assert len(learned_after_dates(ignored)) == learned
+
+
+def test_a_date_that_is_new_only_when_a_price_is_too_is_not_taken_for_noise() -> None:
+    assert len(learned_after_dates(more="<h6>Price: 12</h6>")) == 1
+    assert learned_after_dates(more="<h6>Price: DAY</h6>") == frozenset()

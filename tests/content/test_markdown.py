@@ -60,3 +60,10 @@ def test_the_text_is_the_same_with_and_without_links(parts: list[str]) -> None:
 
 def test_what_is_no_page_has_no_links() -> None:
     assert not linked_lines(b"\0\1", "image/png", BASE)
+
+
+@pytest.mark.parametrize("page", [b"\x00\x01\x02", "<p>\U000f0001<a href=1>one</a>".encode()])
+def test_a_page_that_is_no_text_or_has_the_marks_of_links_itself_has_no_lines_with_links(
+    page: bytes,
+) -> None:
+    assert linked_lines(page, None, BASE) == {}

@@ -404,3 +404,9 @@ def test_a_plain_link_is_what_it_would_be_if_it_were_looked_at_in_full() -> None
     for href in ("/a/b-c_d.html", "https://example.org/Terms/", "//e.org/"):
         assert steady_link(href) == href == steady_link(f" {href} ")
     assert steady_link("https://e.org/cdn-cgi/l/email-protection") == "mailto:"
+
+
+def test_a_link_of_nothing_but_a_random_value_is_masked_from_sixteen_letters_on() -> None:
+    random = "4f8Kd02mmP19sKd7"
+    assert (len(random), steady_link(random)) == (16, "#")
+    assert steady_link(random[:15]) == random[:15]

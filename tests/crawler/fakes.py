@@ -60,6 +60,50 @@ SECOND = 1_000_000
 PER_SECOND = 86_400.0
 
 
+class MemorySitemaps:
+    """The sitemaps of a `MemoryStore`."""
+
+    def __init__(self, spent: list[Spent]) -> None:
+        self.files: dict[str, SitemapFile] = {}
+        self._spent = spent
+        self._scope = ""
+
+    def add(self, url: str) -> None:
+        self.files[url] = SitemapFile(url, host=host_of(url))
+
+    def name(
+        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
+    ) -> int:
+        del limit, is_all
+        for url in urls:
+            new = SitemapFile(url, root=by.root or by.url, host=host_of(url), depth=by.depth + 1)
+            self.files.setdefault(url, new)
+        return 0
+
+    def all(self) -> list[SitemapFile]:
+        return list(self.files.values())
+
+    def due(self, now: int, limit: int) -> list[SitemapFile]:
+        due = [one for one in self.files.values() if one.next_at is None or one.next_at <= now]
+        return due[:limit]
+
+    def note(self, found: SitemapFile) -> None:
+        if found.url in self.files:
+            self.files[found.url] = found
+
+    def retry(self, scope: str) -> None:
+        for url, one in self.files.items():
+            if one.error is not None or self._scope != scope:
+                self.files[url] = replace(one, next_at=None, validators=Validators())
+        self._scope = scope
+
+    def remove(self, urls: Iterable[str]) -> int:
+        return sum(self.files.pop(url, None) is not None for url in urls)
+
+    def requests(self, since: int) -> list[tuple[int, int]]:
+        return [(one.at, one.sitemaps) for one in self._spent if one.at >= since and one.sitemaps]
+
+
 class MemoryStore:
     """Everything that a crawl records, in lists and dictionaries."""
 
@@ -74,7 +118,7 @@ class MemoryStore:
         self.learned: dict[str, dict[str, bytes]] = {}
         self.templates: dict[str, bytes] = {}
         self.robots: list[RobotsText] = []
-        self.maps: dict[str, SitemapFile] = {}
+        self.sitemaps = MemorySitemaps(self.spent)
         self.removed: set[str] = set()
         self._edits: list[tuple[str, int, float]] = []
         self._next = 0
@@ -237,38 +281,6 @@ class MemoryStore:
                 page, state=after.get(page.state, page.state), retry_at=again, reason=None
             )
         return [self.known[page.number] for page in due[:limit]]
-
-    def add_sitemap(self, url: str) -> None:
-        self.maps[url] = SitemapFile(url, host=host_of(url))
-
-    def name_sitemaps(
-        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
-    ) -> int:
-        del limit, is_all
-        for url in urls:
-            new = SitemapFile(url, root=by.root or by.url, host=host_of(url), depth=by.depth + 1)
-            self.maps.setdefault(url, new)
-        return 0
-
-    def sitemaps(self) -> list[SitemapFile]:
-        return list(self.maps.values())
-
-    def sitemaps_due(self, now: int, limit: int) -> list[SitemapFile]:
-        due = [one for one in self.maps.values() if one.next_at is None or one.next_at <= now]
-        return due[:limit]
-
-    def note_sitemap(self, found: SitemapFile) -> None:
-        if found.url in self.maps:
-            self.maps[found.url] = found
-
-    def retry_sitemaps(self, scope: str) -> None:
-        for url, one in self.maps.items():
-            if one.error is not None or self.meta.get("sitemap_scope", "") != scope:
-                self.maps[url] = replace(one, next_at=None, validators=Validators())
-        self.meta["sitemap_scope"] = scope
-
-    def sitemap_requests(self, since: int) -> list[tuple[int, int]]:
-        return [(one.at, one.sitemaps) for one in self.spent if one.at >= since and one.sitemaps]
 
     def set_meta(self, key: str, value: str) -> None:
         self.meta[key] = value

@@ -198,7 +198,7 @@ def soak(
     with SqliteStore.open(path, create=True) as store, looking_seldom(between):
         store.add((NewPage(url, host_of(url)) for url in web.seeds()), BEGIN)
         for url in web.sitemaps():
-            store.add_sitemap(url)
+            store.sitemaps.add(url)
         store.narrow_cache()  # As a crawl does once it has begun.
         for number, budget in enumerate(budgets):
             settings = settings_of(

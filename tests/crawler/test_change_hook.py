@@ -14,7 +14,7 @@ from store.made_up import HOUR, NOON, address, found, gone, new_pages
 
 from recrawl.crawler import change_hook
 from recrawl.crawler.change_hook import CURSOR, ChangeHook
-from recrawl.crawler.settings import load_settings
+from recrawl.crawler.setting_sources import load_settings
 from recrawl.errors import SettingsError
 from recrawl.store.rows import Retention
 from recrawl.store.sqlite import SqliteStore

@@ -163,7 +163,7 @@ def test_edits_and_sitemaps_reach_a_run(tmp_path: Path) -> None:
             f"<url><loc>{site.url}/c</loc><lastmod>2020-01-01</lastmod></url></urlset>"
         )
         crawler.add([f"{site.url}/a"])
-        crawler.store.add_sitemap(f"{site.url}/sitemap.xml")
+        crawler.store.sitemaps.add(f"{site.url}/sitemap.xml")
         edited: list[int] = []
 
         def done() -> bool:

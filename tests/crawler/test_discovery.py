@@ -99,30 +99,30 @@ def test_a_page_that_is_known_keeps_its_importance_when_it_is_linked_to() -> Non
 
 def test_a_sitemap_brings_pages_and_is_read_again_after_its_interval() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({f"{A}/new": page_about("New."), MAP: sitemap((f"{A}/new", ""))})
     settings = settings_of(sitemap_interval=40 / 86_400, budget=PER_SECOND)
     stats = crawl(web, store, settings, seconds=100.0)
     assert store.outcomes(f"{A}/new")[0] is Outcome.FIRST
-    assert store.maps[MAP].pages == 1
+    assert store.sitemaps.files[MAP].pages == 1
     assert stats.files == web.files == store.total().sitemaps == 3
 
 
 def test_a_sitemap_that_is_not_modified_is_noted_as_read() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({MAP: sitemap((f"{A}/new", ""))}, etags=True)
     crawl(web, store, settings_of(sitemap_interval=1 / 24), seconds=60.0)
-    validators = store.maps[MAP].validators
+    validators = store.sitemaps.files[MAP].validators
     assert validators.etag is not None
     crawl(web, store, settings_of(sitemap_interval=1 / 24), seconds=60.0, begin=DAY)
-    assert store.maps[MAP].validators == validators
-    assert (store.maps[MAP].pages, store.maps[MAP].read_at) == (1, DAY)
+    assert store.sitemaps.files[MAP].validators == validators
+    assert (store.sitemaps.files[MAP].pages, store.sitemaps.files[MAP].read_at) == (1, DAY)
 
 
 def test_a_sitemap_of_sitemaps_brings_these() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     index = (
         '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
         f"<sitemap><loc>{A}/more.xml</loc></sitemap></sitemapindex>"
@@ -149,26 +149,26 @@ def test_a_sitemap_that_cannot_be_read_is_loud_and_tried_again_soon(
     answer: Response | str | None, error: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({} if answer is None else {MAP: answer})
     stats = crawl(web, store, settings_of(), seconds=130.0)
     assert stats.failing_sitemaps == {MAP: error}
     # At once, and after two minutes.
-    assert (web.files, store.maps[MAP].failures) == (2, 2)
-    assert (store.maps[MAP].error, store.maps[MAP].read_at) == (error, None)
+    assert (web.files, store.sitemaps.files[MAP].failures) == (2, 2)
+    assert (store.sitemaps.files[MAP].error, store.sitemaps.files[MAP].read_at) == (error, None)
     warnings = [line.getMessage() for line in caplog.records if line.levelno == logging.WARNING]
     assert warnings == [f"cannot read the sitemap {MAP}: {error}"] * 2
 
 
 def test_a_sitemap_that_failed_is_tried_again_when_a_run_starts() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({MAP: failure("no connection: refused")})
     crawl(web, store, settings_of(), seconds=5.0)
     web.answers = {MAP: sitemap((f"{A}/new", "")), f"{A}/new": page_about("New.")}
     stats = crawl(web, store, settings_of(), seconds=10.0, begin=10 * SECOND)
     assert list(importance(store)) == ["/new"]
-    assert (stats.failing_sitemaps, store.maps[MAP].error) == ({}, None)
+    assert (stats.failing_sitemaps, store.sitemaps.files[MAP].error) == ({}, None)
     # One that was read is not read again before its interval is over.
     crawl(web, store, settings_of(), seconds=10.0, begin=30 * SECOND)
     assert web.files == 2
@@ -182,7 +182,7 @@ def test_a_sitemap_that_calls_a_page_newer_brings_its_visit_forward() -> None:
     settings = settings_of(budget=PER_SECOND, neighbours=False)
     crawl(web, store, settings, seconds=120.0)
     newest = max(store.known.values(), key=lambda page: page.last_visit or 0)
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web.answers = lambda url: (
         sitemap((newest.url, modified(2))) if url == MAP else page_about(f"This is {url}.")
     )
@@ -200,7 +200,7 @@ def test_a_retired_page_comes_back_only_with_a_newer_date() -> None:
         crawl(web, store, settings, seconds=5.0, begin=4 * DAY)
         web.answers = {}
         crawl(web, store, settings, seconds=10.0, begin=4 * DAY + 10 * SECOND)
-        store.add_sitemap(MAP)
+        store.sitemaps.add(MAP)
         web.answers = {f"{A}/": page_about("A page."), MAP: sitemap((f"{A}/", date))}
         crawl(web, store, settings, seconds=20.0, begin=9 * DAY)
         return store.outcomes(f"{A}/")[-1] is not Outcome.GONE
@@ -210,7 +210,7 @@ def test_a_retired_page_comes_back_only_with_a_newer_date() -> None:
 
 def test_only_a_copy_teaches_whether_a_sitemap_was_right() -> None:
     store = MemoryStore(f"{A}/")
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({f"{A}/": Response("", 500, 0, error="no"), MAP: sitemap((f"{A}/", modified(2)))})
     crawl(web, store, settings_of(), begin=3 * DAY, seconds=20.0)
     assert set(store.outcomes(f"{A}/")) == {Outcome.FAILED}
@@ -226,7 +226,7 @@ def index(*urls: str) -> str:
 
 def test_an_index_does_not_have_other_hosts_asked_for_sitemaps() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     children = [f"https://victim{n}.example/{n}.xml" for n in range(33)]
     web = FakeWeb({MAP: index(*children, f"{A}/own.xml"), f"{A}/own.xml": sitemap()})
     stats = crawl(web, store, settings_of(), seconds=60.0)
@@ -239,7 +239,7 @@ def test_an_index_does_not_have_other_hosts_asked_for_sitemaps() -> None:
 def test_hosts_that_name_an_index_in_robots_txt_may_be_in_it() -> None:
     child, page = "https://b.example/b.xml", "https://b.example/page"
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({MAP: index(child), child: sitemap((page, "")), page: page_about("B.")})
     web.named = {"b.example": (f" {A.upper()}/sitemap.xml",)}
     stats = crawl(web, store, settings_of(), seconds=20.0)
@@ -249,35 +249,35 @@ def test_hosts_that_name_an_index_in_robots_txt_may_be_in_it() -> None:
 
 def test_a_sitemap_lists_only_pages_of_its_own_host_and_of_hosts_that_name_it() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     urls = [f"{A}/own", "https://www.a.example/www", "https://b.example/b", "https://c.example/c"]
     web = FakeWeb({MAP: sitemap(*((url, "") for url in urls))})
     web.named = {"b.example": (MAP,)}
     stats = crawl(web, store, settings_of(), seconds=20.0)
     assert {page.url for page in store.known.values()} == set(urls[:3])
-    assert store.maps[MAP].skipped == 1
+    assert store.sitemaps.files[MAP].skipped == 1
     assert MAP in stats.failing_sitemaps
 
 
 def test_a_feed_is_read_under_the_same_rules() -> None:
     store = MemoryStore()
     feed = f"{A}/feed"
-    store.add_sitemap(feed)
+    store.sitemaps.add(feed)
     items = "".join(
         f"<item><link>{url}</link></item>" for url in (f"{A}/news", "https://victim.example/")
     )
     crawl(FakeWeb({feed: f"<rss><channel>{items}</channel></rss>"}), store, settings_of())
     assert list(importance(store)) == ["/news"]
-    assert (store.maps[feed].kind, store.maps[feed].skipped) == ("feed", 1)
+    assert (store.sitemaps.files[feed].kind, store.sitemaps.files[feed].skipped) == ("feed", 1)
 
 
 def test_a_robots_txt_that_cannot_be_read_yet_has_the_sitemap_read_again_soon() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({MAP: sitemap(("https://b.example/b", ""))}, etags=True)
     web.named = {"b.example": None}
     crawl(web, store, settings_of(), seconds=60.0)
-    assert store.maps[MAP].error == (
+    assert store.sitemaps.files[MAP].error == (
         "robots.txt of b.example, whose URLs it lists, cannot be read yet"
     )
     web.named = {"b.example": (MAP,)}
@@ -287,7 +287,7 @@ def test_a_robots_txt_that_cannot_be_read_yet_has_the_sitemap_read_again_soon() 
 
 def test_chains_of_indexes_end() -> None:
     store = MemoryStore()
-    store.add_sitemap(f"{A}/0")
+    store.sitemaps.add(f"{A}/0")
     web = FakeWeb(lambda url: index(f"{A}/{int(url.rpartition('/')[2]) + 1}"))
     stats = crawl(web, store, settings_of(), seconds=40.0)
     assert web.file_urls == [f"{A}/{depth}" for depth in range(MAX_DEPTH + 1)]
@@ -298,7 +298,7 @@ def test_sitemaps_have_a_budget_of_their_own_which_outlives_a_restart(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb(
         lambda url: index(*(f"{A}/{n}.xml" for n in range(50))) if url == MAP else sitemap()
     )
@@ -315,7 +315,7 @@ def test_sitemaps_have_a_budget_of_their_own_which_outlives_a_restart(
 
 def test_no_more_pages_come_from_sitemaps_than_the_limit() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({MAP: sitemap(*((f"{A}/{n}", "") for n in range(30)))})
     stats = crawl(web, store, settings_of(max_sitemap_pages=7))
     assert len(store.known) == 7
@@ -338,7 +338,7 @@ def test_a_removed_page_does_not_come_back_through_sitemaps_and_links() -> None:
     store = MemoryStore(f"{A}/", f"{A}/one", f"{A}/two")
     store.remove(f"{A}/one")
     store.remove(f"{A}/two")
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = linked_site()
     assert isinstance(web.answers, dict)
     web.answers[MAP] = sitemap((f"{A}/two", modified(1)))
@@ -348,7 +348,7 @@ def test_a_removed_page_does_not_come_back_through_sitemaps_and_links() -> None:
 
 def test_patterns_decide_what_sitemaps_and_links_bring_in() -> None:
     store = MemoryStore(f"{A}/")
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = linked_site()
     assert isinstance(web.answers, dict)
     listed = (f"{A}/docs/a", f"{A}/docs/b.pdf", f"{A}/other")
@@ -360,7 +360,7 @@ def test_patterns_decide_what_sitemaps_and_links_bring_in() -> None:
 
 def test_changed_patterns_have_an_unchanged_sitemap_read_anew() -> None:
     store = MemoryStore()
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web = FakeWeb({MAP: sitemap((f"{A}/a.pdf", ""), (f"{A}/b", ""))}, etags=True)
     crawl(web, store, settings_of(exclude=("*.pdf",)))
     crawl(web, store, settings_of(), begin=60 * SECOND)
@@ -380,7 +380,7 @@ def test_a_host_whose_sitemaps_lie_is_known_after_a_restart() -> None:
         kept.append(float(precision(trust["right"][0, 0], trust["seen"][0, 0])))
 
     crawl(web, store, settings, begin=DAY, during=look)
-    store.add_sitemap(MAP)
+    store.sitemaps.add(MAP)
     web.answers = lambda url: (
         sitemap(*((one, modified(3)) for one in urls))
         if url == MAP

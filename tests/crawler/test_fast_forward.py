@@ -20,7 +20,7 @@ def test_a_history_is_crawled_in_fast_forward() -> None:
         )
     )
     store = MemoryStore(daily, quiet, down)
-    store.add_sitemap("https://quiet.example/sitemap.xml")
+    store.sitemaps.add("https://quiet.example/sitemap.xml")
     settings = settings_of(budget=6.0, host_delay=60.0, host_connections=1)
     stats = crawl(web, store, settings, seconds=60 * DAY, speed=DAY)
     assert (stats.now - stats.began) / MICROSECONDS > 59

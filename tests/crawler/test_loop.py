@@ -21,9 +21,8 @@ from crawler.fakes import (
 )
 from site_server import page_about
 
-from recrawl.crawler import record
+from recrawl.crawler import gauges, record
 from recrawl.crawler.build import load
-from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import GRACE
@@ -530,13 +529,27 @@ def test_unchanged_pages_are_visited_once_in_ten_minutes_however_large_the_budge
     assert stats.budget_used < 1e-3
 
 
+def test_the_delay_of_a_host_is_what_its_pacing_says() -> None:
+    delays: list[float] = []
+    crawl(
+        FakeWeb({}),
+        MemoryStore(),
+        settings_of(host_delay=2.5),
+        seconds=1.0,
+        during=lambda running: delays.append(running.crawl.delay_of("a.example")),
+    )
+    assert delays == [2.5]
+
+
 # What goes on between visits, and between runs
 
 
 @pytest.mark.parametrize(("is_watched", "least", "most"), [(False, 1, 1), (True, 3, 50)])
 def test_freshness_is_added_up_only_if_somebody_looks(
-    is_watched: bool, least: int, most: int
+    monkeypatch: pytest.MonkeyPatch, is_watched: bool, least: int, most: int
 ) -> None:
+    # Real time stands still here, so that it never takes too much of it.
+    monkeypatch.setattr(gauges, "MAX_FRESHNESS_SHARE", math.inf)
     calls: list[float] = []
 
     def count(running: Running) -> None:
@@ -548,8 +561,6 @@ def test_freshness_is_added_up_only_if_somebody_looks(
             return add_up(now)
 
         frontier.expected_freshness = counted  # type: ignore[method-assign]
-        # Real time stands still here, so that it never takes too much of it.
-        running.crawl._freshness_cost = CostShare(math.inf)  # noqa: SLF001
 
     def look(_stats: Stats) -> None:
         """Look."""

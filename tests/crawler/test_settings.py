@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from recrawl.crawler.setting_kinds import COUNT, NUMBER, SHARE
-from recrawl.crawler.settings import FIELDS, OLD_NAMES, Settings, agent_of, load_settings
+from recrawl.crawler.setting_sources import OLD_NAMES, load_settings
+from recrawl.crawler.settings import FIELDS, Settings, agent_of
 from recrawl.errors import SettingsError
 
 

@@ -183,7 +183,7 @@ def test_linked_pages_and_pages_of_sitemaps_have_the_importance_of_their_site() 
         }
     )
     store = MemoryStore(f"{A}/")
-    store.add_sitemap(sitemap)
+    store.sitemaps.add(sitemap)
     settings = with_sites({"url": {f"{A}/news/*": {"importance": 9}}}, follow=True)
     crawl(web, store, settings, seconds=8.0)
     wanted = {f"{A}/news/1": 9.0, f"{A}/2": 0.5, f"{A}/news/3": 9.0}

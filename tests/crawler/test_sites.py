@@ -7,7 +7,8 @@ import pytest
 
 from recrawl.crawler.build import Crawler
 from recrawl.crawler.secrets import MASK, Secret
-from recrawl.crawler.settings import FIELDS, Settings, load_settings
+from recrawl.crawler.setting_sources import load_settings
+from recrawl.crawler.settings import FIELDS, Settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.site_tables import SITE_FIELDS, shown_proxy

@@ -304,3 +304,19 @@ def test_several_bodies_of_one_host_have_a_share_of_the_memory() -> None:
     assert outcome == "read"
     # Half, and the step that the first may always take.
     assert held <= 12_000_000
+
+
+def test_a_body_waits_even_if_one_byte_is_missing_for_its_first_step() -> None:
+    async def main() -> None:
+        memory = MemoryBudget(2 * SMALL - 1)
+        memory.hold(SMALL, waits=True)
+        with Reservation(memory) as second:
+            # Does not fit either, but one at a time may exceed the budget.
+            with Reservation(memory) as first:
+                await first.grow()
+                waiting = asyncio.create_task(second.grow())
+                await asyncio.sleep(1.0)
+                assert not waiting.done()
+            await waiting
+
+    run_virtual(main())

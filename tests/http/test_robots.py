@@ -404,6 +404,30 @@ def test_reading_can_be_ended_at_any_moment() -> None:
     run(main())
 
 
+def test_closing_waits_until_downloads_have_ended() -> None:
+    ended = list[str]()
+
+    async def fetch(url: str, _max_bytes: int) -> Response:
+        try:
+            await asyncio.sleep(HOUR)
+        finally:
+            # As closing a connection does, this takes a turn of the event loop.
+            await asyncio.sleep(0)
+            ended.append(url)
+        return no_answer(url)
+
+    async def main() -> None:
+        robots = Robots(fetch, AGENT, recall=lambda _: None, remember=lambda _url, _file: None)
+        asked = asyncio.create_task(robots.rules("http://a.test/x"))
+        await asyncio.sleep(1.0)
+        await robots.close()
+        assert ended == ["http://a.test/robots.txt"]
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+
+    run(main())
+
+
 def test_a_stored_file_longer_than_what_is_read_is_read_as_far() -> None:
     rule = "User-agent: *\rDisallow: /x\r"
     host = Host(text(""))

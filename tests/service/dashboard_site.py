@@ -65,8 +65,8 @@ def fill(path: str, at: int) -> None:
         _end(store, REFUSED, at - HOUR, Outcome.FAILED, reason=f"refused {EVIL}")
         store.remember_robots(RobotsText("https://b.example", 500, "", at, at, f"bad {EVIL}"))
         store.remember_robots(RobotsText("https://a.example", 200, f"User-agent: *\n{EVIL}", at))
-        store.add_sitemap("https://a.example/sitemap.xml")
-        store.note_sitemap(
+        store.sitemaps.add("https://a.example/sitemap.xml")
+        store.sitemaps.note(
             SitemapFile("https://a.example/sitemap.xml", at, error=f"not XML {EVIL}", failures=2)
         )
         store.set_meta("price", "0.05")

@@ -14,7 +14,8 @@ from virtual_time import clock as virtual_clock
 from recrawl.clock import Clock
 from recrawl.crawler.build import load
 from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.settings import Settings, load_settings
+from recrawl.crawler.setting_sources import load_settings
+from recrawl.crawler.settings import Settings
 from recrawl.hosts import host_of
 from recrawl.service.app import create_app
 from recrawl.service.auth import Access, add_token

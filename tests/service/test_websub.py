@@ -107,7 +107,7 @@ def site_and_hub(folder: Path, hub_path: str = "") -> Iterator[tuple[Site, Hub, 
         site.pages["/feed"] = feed((f"{site.url}/1", "2020-01-01"), hub=hub.url + hub_path)
         program.add(store, [f"{site.url}/1"])
         with SqliteStore.open(store) as opened:
-            opened.add_sitemap(f"{site.url}/feed")
+            opened.sitemaps.add(f"{site.url}/feed")
         yield site, hub, store
 
 

@@ -401,62 +401,62 @@ def read(url: str, **changed: Any) -> SitemapFile:  # noqa: ANN401
 
 def test_sitemaps_are_due_until_they_are_read(store: Store) -> None:
     for name in "bab":
-        store.add_sitemap(f"{S}/{name}")
+        store.sitemaps.add(f"{S}/{name}")
     new = [SitemapFile(f"{S}/{name}", host="s.example") for name in "ab"]
-    assert store.sitemaps() == store.sitemaps_due(NOON, 9) == new
-    store.note_sitemap(read("a"))
-    assert store.sitemaps_due(NOON, 9) == new[1:]
-    assert store.sitemaps_due(NOON + HOUR, 9) == [new[1], read("a")]
-    assert store.sitemaps_due(NOON + HOUR, 1) == new[1:]
+    assert store.sitemaps.all() == store.sitemaps.due(NOON, 9) == new
+    store.sitemaps.note(read("a"))
+    assert store.sitemaps.due(NOON, 9) == new[1:]
+    assert store.sitemaps.due(NOON + HOUR, 9) == [new[1], read("a")]
+    assert store.sitemaps.due(NOON + HOUR, 1) == new[1:]
 
 
 def test_a_sitemap_that_fails_is_listed_first_and_tried_again_on_demand(
     store: Store,
 ) -> None:
     for name in "ab":
-        store.add_sitemap(f"{S}/{name}")
+        store.sitemaps.add(f"{S}/{name}")
     failing = read("b", failures=3, error="the server answered 404", skipped=2)
-    store.note_sitemap(read("a"))
-    store.note_sitemap(failing)
-    assert store.sitemaps() == [failing, read("a")]
-    store.retry_sitemaps("")
-    assert store.sitemaps_due(NOON, 9) == [replace(failing, next_at=None)]
-    store.retry_sitemaps("other pages")
-    assert {(one.next_at, one.validators) for one in store.sitemaps()} == {(None, Validators())}
+    store.sitemaps.note(read("a"))
+    store.sitemaps.note(failing)
+    assert store.sitemaps.all() == [failing, read("a")]
+    store.sitemaps.retry("")
+    assert store.sitemaps.due(NOON, 9) == [replace(failing, next_at=None)]
+    store.sitemaps.retry("other pages")
+    assert {(one.next_at, one.validators) for one in store.sitemaps.all()} == {(None, Validators())}
 
 
 def test_an_index_brings_in_sitemaps_up_to_a_limit_and_drops_those_it_no_longer_names(
     store: Store,
 ) -> None:
-    store.add_sitemap(f"{S}/a")
+    store.sitemaps.add(f"{S}/a")
     index = read("a")
     urls = [f"{S}/{n}" for n in range(5)]
-    assert store.name_sitemaps(index, urls, 4) == 2
-    assert [one.url for one in store.sitemaps()] == [f"{S}/a", *urls[:3]]
-    assert store.sitemaps()[1] == SitemapFile(urls[0], root=f"{S}/a", host="s.example", depth=1)
-    assert store.name_sitemaps(index, urls[1:2], 4, is_all=True) == 0
-    assert [one.url for one in store.sitemaps()] == [f"{S}/a", urls[1]]
+    assert store.sitemaps.name(index, urls, 4) == 2
+    assert [one.url for one in store.sitemaps.all()] == [f"{S}/a", *urls[:3]]
+    assert store.sitemaps.all()[1] == SitemapFile(urls[0], root=f"{S}/a", host="s.example", depth=1)
+    assert store.sitemaps.name(index, urls[1:2], 4, is_all=True) == 0
+    assert [one.url for one in store.sitemaps.all()] == [f"{S}/a", urls[1]]
 
 
 def test_a_removed_sitemap_comes_back_only_when_a_user_adds_it(store: Store) -> None:
-    store.add_sitemap(f"{S}/a")
-    store.name_sitemaps(read("a"), [f"{S}/b", f"{S}/c"], 9)
-    assert store.remove_sitemaps([f"{S}/b", f"{S}/b", f"{S}/x"]) == 1
-    store.name_sitemaps(read("a"), [f"{S}/b", f"{S}/c"], 9, is_all=True)
-    store.note_sitemap(read("b"))
-    assert [one.url for one in store.sitemaps()] == [f"{S}/a", f"{S}/c"]
-    assert store.remove_sitemaps([f"{S}/a"]) == 1
-    store.name_sitemaps(read("a"), [f"{S}/d"], 9)
-    assert store.sitemaps() == []
-    store.add_sitemap(f"{S}/b")
-    assert [(one.url, one.depth) for one in store.sitemaps()] == [(f"{S}/b", 0)]
+    store.sitemaps.add(f"{S}/a")
+    store.sitemaps.name(read("a"), [f"{S}/b", f"{S}/c"], 9)
+    assert store.sitemaps.remove([f"{S}/b", f"{S}/b", f"{S}/x"]) == 1
+    store.sitemaps.name(read("a"), [f"{S}/b", f"{S}/c"], 9, is_all=True)
+    store.sitemaps.note(read("b"))
+    assert [one.url for one in store.sitemaps.all()] == [f"{S}/a", f"{S}/c"]
+    assert store.sitemaps.remove([f"{S}/a"]) == 1
+    store.sitemaps.name(read("a"), [f"{S}/d"], 9)
+    assert store.sitemaps.all() == []
+    store.sitemaps.add(f"{S}/b")
+    assert [(one.url, one.depth) for one in store.sitemaps.all()] == [(f"{S}/b", 0)]
 
 
 def test_requests_for_sitemaps_are_known_by_hour(store: Store) -> None:
     for at in (NOON - HOUR, NOON, NOON + 1):
         store.record([], Spent(at, sitemaps=2))
     store.record([], Spent(NOON + HOUR, robots=1))
-    assert store.sitemap_requests(NOON) == [(NOON, 4)]
+    assert store.sitemaps.requests(NOON) == [(NOON, 4)]
 
 
 def test_a_removed_page_comes_back_only_when_a_user_adds_it(store: Store) -> None:

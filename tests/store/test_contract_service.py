@@ -138,8 +138,8 @@ def test_a_host_is_there_as_long_as_it_has_pages(store: Store) -> None:
 
 def test_subscriptions_last_as_long_as_their_feed_is_read(store: Store) -> None:
     feed, other = "https://a.example/feed", "https://b.example/feed"
-    store.add_sitemap(feed)
-    store.add_sitemap(other)
+    store.sitemaps.add(feed)
+    store.sitemaps.add(other)
     one = Subscription(feed, "https://hub.example/", f"{feed}?self", "c1", "s1", NOON)
     two = Subscription(other, "https://hub.example/", other, "c2", "s2", NOON + 1)
     store.subscriptions.keep(two)
@@ -148,8 +148,8 @@ def test_subscriptions_last_as_long_as_their_feed_is_read(store: Store) -> None:
     later = replace(one, lease_until=NOON + 9, received_at=NOON + 2, failures=3, error="refused")
     store.subscriptions.keep(later)
     assert store.subscriptions.all() == [later, two]
-    store.remove_sitemaps([other])
+    store.sitemaps.remove([other])
     assert store.subscriptions.all() == [later]
     store.subscriptions.drop_unread()
-    store.add_sitemap(other)
+    store.sitemaps.add(other)
     assert store.subscriptions.all() == [later]

@@ -57,7 +57,7 @@ class Commands(Group):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Refuse options that have a new name."""
-        from recrawl.crawler.settings import OLD_NAMES, option
+        from recrawl.crawler.setting_sources import OLD_NAMES, option
 
         renamed = {option(old): option(new) for old, new in OLD_NAMES.items()}
         for name in (arg.partition("=")[0] for arg in args):

@@ -51,7 +51,7 @@ def settings_of(
     store: str | None, file: str | None, options: Mapping[str, Any] | None = None
 ) -> "Settings":
     """Load the settings, with the options that were given."""
-    from recrawl.crawler.settings import load_settings
+    from recrawl.crawler.setting_sources import load_settings
 
     return load_settings({**(options or {}), "store": store}, file=file)
 

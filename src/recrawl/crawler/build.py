@@ -26,7 +26,8 @@ from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.reloading import Reload
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
-from recrawl.crawler.settings import FIELDS, Settings, agent_of, load_settings
+from recrawl.crawler.setting_sources import load_settings
+from recrawl.crawler.settings import FIELDS, Settings, agent_of
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.site_tables import TABLES, read_sites

@@ -115,7 +115,7 @@ class Discovery:
         """Read the sitemaps that are due, for new pages and for dates of known ones."""
         await self._start_sitemaps(now)
         await self._read_robots_sitemaps()
-        due = await self._thread.call(self._store.sitemaps_due, now, MAX_DUE)
+        due = await self._thread.call(self._store.sitemaps.due, now, MAX_DUE)
         by_host: dict[str, list[SitemapFile]] = {}
         for known in due:
             by_host.setdefault(host_of(known.url), []).append(known)
@@ -123,7 +123,7 @@ class Discovery:
         rounds = [self._read_host(files[:PER_ROUND], now) for files in by_host.values()]
         await asyncio.gather(*rounds)
         if self.failing:
-            known_now = await self._thread.call(self._store.sitemaps)
+            known_now = await self._thread.call(self._store.sitemaps.all)
             still = {one.url for one in known_now if one.error is not None}
             self.failing = {url: why for url, why in self.failing.items() if url in still}
 
@@ -131,9 +131,9 @@ class Discovery:
         """Try again what an earlier run could not read, and take its spending into account."""
         if self._limits is not None:
             return
-        await self._thread.call(self._store.retry_sitemaps, str(self._scope))
+        await self._thread.call(self._store.sitemaps.retry, str(self._scope))
         since = round(now - MICROSECONDS_A_DAY)
-        spent = await self._thread.call(self._store.sitemap_requests, since)
+        spent = await self._thread.call(self._store.sitemaps.requests, since)
         # Hours are counted from their end, so that never too much is spent.
         spent = [(min(hour + HOUR, now), requests) for hour, requests in spent]
         self._limits = SitemapLimits(self._settings.sitemap_budget, spent)
@@ -147,7 +147,7 @@ class Discovery:
             robots = SitemapFile(f"{origin}/robots.txt", kind=ROBOTS)
             if named is not None:
                 await self._thread.call(
-                    self._store.name_sitemaps, robots, urls, MAX_SITEMAPS, is_all=True
+                    self._store.sitemaps.name, robots, urls, MAX_SITEMAPS, is_all=True
                 )
 
     async def _read_host(self, sitemaps: Sequence[SitemapFile], now: int) -> None:
@@ -156,7 +156,7 @@ class Discovery:
                 found = await self._read_sitemap(known, now)
             if found is None:
                 return
-            await self._thread.call(self._store.note_sitemap, found)
+            await self._thread.call(self._store.sitemaps.note, found)
             self.failing.pop(known.url, None)
             if found.error is not None:
                 what = "cannot read" if found.failures else "cannot use all of"
@@ -262,7 +262,7 @@ class Discovery:
             return [f"it is an index at the end of a chain of {MAX_DEPTH} indexes"]
         left_out = max(len(children.urls) - MAX_SITEMAPS, 0)
         left_out += await self._thread.call(
-            self._store.name_sitemaps,
+            self._store.sitemaps.name,
             known,
             children.urls[:MAX_SITEMAPS],
             MAX_SITEMAPS,

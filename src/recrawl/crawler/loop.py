@@ -2,15 +2,14 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.frontier_memory import FrontierMemory
+from recrawl.crawler.gauges import Gauges
 from recrawl.crawler.host_queues import FULL_PAUSE, MAX_WAIT, HostQueues
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.polling import MIN_NAP, Polling
@@ -23,7 +22,7 @@ from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, Visit
+from recrawl.records import RESTING, Page, Visit
 from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.crawler")
@@ -36,8 +35,6 @@ GRACE = 3.0
 EDITS_EVERY, SITEMAPS_EVERY, WAKING_EVERY = 1.0, 5.0, 60.0
 #: ...and real ones, of those that write, or that somebody looks at.
 KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY, WATCH_EVERY = 10.0, 5.0, 10.0, 0.5
-#: The share of the time that adding up the expected freshness of all pages may take.
-MAX_FRESHNESS_SHARE = 0.01
 
 
 @final
@@ -145,8 +142,8 @@ class Crawl:
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
-        self._freshness_cost = CostShare(MAX_FRESHNESS_SHARE)
         self.stats = Stats(frontier.loaded_at, settings.budget)
+        self._gauges = Gauges(self.stats, frontier.frontier)
 
     @property
     def stopping(self) -> bool:
@@ -408,22 +405,6 @@ class Crawl:
 
     def refresh_stats(self, *, is_last: bool = False) -> None:
         """Bring the present state in `stats` up to date; counts always are."""
-        stats, frontier = self.stats, self._frontier.frontier
-        stats.now = self._clock.now()
-        stats.under_way = len(self._tasks)
-        if is_last or self._freshness_cost.is_due(time.monotonic()):
-            self._refresh_freshness()
-        stats.price = frontier.price
-        stats.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
-        stats.pages = len(frontier)
-        stats.failing_sitemaps = dict(self._discovery.failing)
-        stats.closed = {host: until for host, until in stats.closed.items() if until > stats.now}
-
-    def _refresh_freshness(self) -> None:
-        """Add up the expected freshness of all pages; with millions of them, not all the time."""
-        frontier, began = self._frontier.frontier, time.monotonic()
-        fresh = frontier.expected_freshness(days(self.stats.now))
-        # Nothing is fresh without a copy, and no pages at all are no reason to boast.
-        self.stats.expected_freshness = (fresh or None) if len(frontier) else None
-        ended = time.monotonic()
-        self._freshness_cost.spend(ended, ended - began)
+        self.stats.under_way = len(self._tasks)
+        self.stats.failing_sitemaps = dict(self._discovery.failing)
+        self._gauges.refresh(self._clock.now(), is_last=is_last)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ParamSpec, Protocol, TypeVar
 
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
+from recrawl.store.protocols import Sitemaps
 from recrawl.store.rows import (
     Added,
     Edits,
     NewPage,
     Observed,
     PageTable,
-    SitemapFile,
     Spent,
     Trouble,
 )
@@ -49,6 +49,10 @@ class Fetching(Protocol):
 class Storing(Protocol):
     """The store; `recrawl.store.sqlite.SqliteStore` documents the methods."""
 
+    @property
+    def sitemaps(self) -> Sitemaps:
+        """Sitemaps and feeds."""
+
     def add(self, pages: Iterable[NewPage], at: int) -> Added:
         """Add pages."""
 
@@ -60,14 +64,6 @@ class Storing(Protocol):
 
     def newest_visit(self) -> int | None:
         """Return when the newest visit was made."""
-
-    def name_sitemaps(
-        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
-    ) -> int:
-        """Add the sitemaps that an index or a robots.txt names."""
-
-    def note_sitemap(self, found: SitemapFile) -> None:
-        """Note what reading a sitemap found."""
 
     def observations(self, about: int) -> Observed:
         """Return about that many observations."""
@@ -106,15 +102,3 @@ class Storing(Protocol):
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value by its name."""
-
-    def retry_sitemaps(self, scope: str) -> None:
-        """Have sitemaps tried again that could not be read."""
-
-    def sitemap_requests(self, since: int) -> list[tuple[int, int]]:
-        """Return the requests for sitemaps by hour."""
-
-    def sitemaps(self) -> list[SitemapFile]:
-        """Return all sitemaps."""
-
-    def sitemaps_due(self, now: int, limit: int) -> list[SitemapFile]:
-        """Return the sitemaps to read now."""

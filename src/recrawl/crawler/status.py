@@ -167,7 +167,7 @@ def read_status(
         else next_due(store, fleet, stale, price, intervals(store, fleet.number), now),
         hosts=largest_hosts(counts, fleet, stale, is_sample=is_sample),
         other_hosts=max(sum(_visited(host) > 0 for host in counts) - SHOWN, 0),
-        sitemaps=store.sitemaps(),
+        sitemaps=store.sitemaps.all(),
         size=size_of(path),
         runner=runner,
     )
@@ -248,7 +248,7 @@ def next_due(
     rows = without[order[:SHOWN]]
     due = np.full(rows.size, np.nan)
     left = SHOWN - rows.size
-    if price is not None and left > 0:
+    if price is not None and left:
         known = np.flatnonzero(well & has_belief(fleet))
         at = _due_times(fleet, known, price.value, limits)
         first = _in_order(fleet, known, at - now / MICROSECONDS_A_DAY, now)[:left]

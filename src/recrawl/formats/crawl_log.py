@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from recrawl.errors import CrawlLogError
 from recrawl.formats import cells
-from recrawl.formats.cells import EMPTY, NO_DIGEST, Note, Outcomes
+from recrawl.formats.cells import EMPTY, NO_DIGEST, Outcomes
 from recrawl.formats.inputs import Paths, find_inputs, inputs_name
 from recrawl.formats.naming import Named, Naming, choose_columns
 from recrawl.formats.rows import Layout, Rows, page_names, stream_batches, stream_rows
+from recrawl.formats.times import Note, no_note, read_times
 from recrawl.kernels.grouping import sort_groups, stable_order
 from recrawl.kernels.jit import Ints
 from recrawl.kernels.numbering import Numbering, Numbers
@@ -166,12 +167,12 @@ def log_columns(table: Named, found: Sequence[str], naming: Naming) -> dict[str,
     Raises:
         CrawlLogError: A column is missing or unknown.
     """
-    return choose_columns(table, found, _layout(cells.no_note), naming)
+    return choose_columns(table, found, _layout(no_note), naming)
 
 
 def _layout(note: Note) -> Layout:
     def times(column: pa.Array) -> Ints:
-        found = cells.read_times(column, note)
+        found = read_times(column, note)
         if (found == NO_TIME).any():
             raise cells.BadCell("the cell is empty", int(np.argmax(found == NO_TIME)))
         return found
@@ -185,7 +186,7 @@ def _layout(note: Note) -> Layout:
             "digest": cells.read_digests,
             "status": cells.read_statuses,
             "crawl_rate": cells.read_rates,
-            "last_modified": cells.read_times,
+            "last_modified": read_times,
             "importance": cells.read_importances,
             "_interval": cells.read_importances,
             "_status_name": _read_status_names,

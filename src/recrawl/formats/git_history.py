@@ -24,7 +24,7 @@ from typing import BinaryIO, Final, Self, cast
 import numpy as np
 
 from recrawl.errors import ArgumentError, InputError
-from recrawl.formats.cells import YEAR_10000
+from recrawl.formats.times import YEAR_10000
 from recrawl.formats.traces import ALIVE, Trace, in_order
 from recrawl.kernels.jit import Ints
 from recrawl.progress import Progress, no_progress

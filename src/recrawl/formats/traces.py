@@ -17,6 +17,7 @@ from recrawl.errors import InputError, OutputError
 from recrawl.formats import cells
 from recrawl.formats.rows import Layout, Rows, page_names, read_rows
 from recrawl.formats.tables import whole_file
+from recrawl.formats.times import read_times
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import NO_TIME
 from recrawl.units import MICROSECONDS_A_SECOND, quoted
@@ -242,14 +243,14 @@ def _names(column: pa.Array) -> NDArray[np.object_]:
 
 def _times(column: pa.Array) -> Ints:
     """Return Unix seconds."""
-    times = cells.read_times(column)
+    times = read_times(column)
     _reject_empty(column, pa.array(times == NO_TIME))
     return times // MICROSECONDS_A_SECOND
 
 
 def _deaths(column: pa.Array) -> Ints:
     """Return Unix seconds, ``ALIVE`` for empty cells."""
-    times = cells.read_times(column)
+    times = read_times(column)
     return np.where(times == NO_TIME, ALIVE, times // MICROSECONDS_A_SECOND)
 
 

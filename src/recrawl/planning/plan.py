@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from recrawl.allocation import Allocation, allocate, freshness
 from recrawl.errors import ArgumentError
-from recrawl.formats.cells import YEAR_10000
+from recrawl.formats.times import YEAR_10000
 from recrawl.hosts import number_hosts
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.planning.beliefs import (

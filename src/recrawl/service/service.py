@@ -285,7 +285,7 @@ class Service:
 
     async def sitemaps(self) -> list[SitemapFile]:
         """Return sitemaps and feeds, those that cannot be read first."""
-        return await self._reader.call(SqliteStore.sitemaps)
+        return await self._reader.call(lambda store: store.sitemaps.all())
 
     async def subscriptions(self) -> dict[str, Subscription]:
         """Return the subscriptions to the hubs of feeds, by the feed's URL."""

@@ -145,12 +145,46 @@ class Access(Protocol):
         """Return those of the pages that were visited since a time."""
 
 
+class Sitemaps(Protocol):
+    """Sitemaps and feeds; `recrawl.store.sitemap_files.SitemapFiles` documents the methods."""
+
+    def add(self, url: str) -> None:
+        """Add a sitemap."""
+
+    def name(
+        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
+    ) -> int:
+        """Add the sitemaps that an index or a robots.txt names."""
+
+    def all(self) -> list[SitemapFile]:
+        """Return all sitemaps."""
+
+    def due(self, now: int, limit: int) -> list[SitemapFile]:
+        """Return the sitemaps to read now."""
+
+    def note(self, found: SitemapFile) -> None:
+        """Note what reading a sitemap found."""
+
+    def retry(self, scope: str) -> None:
+        """Have sitemaps tried again."""
+
+    def remove(self, urls: Iterable[str]) -> int:
+        """Remove sitemaps."""
+
+    def requests(self, since: int) -> list[tuple[int, int]]:
+        """Return the requests for sitemaps by hour."""
+
+
 class Store(Protocol):
     """Pages, copies, visits, the feed, webhooks, and what a service keeps."""
 
     @property
     def feed(self) -> Feed:
         """What became of copies."""
+
+    @property
+    def sitemaps(self) -> Sitemaps:
+        """Sitemaps and feeds."""
 
     @property
     def webhooks(self) -> Outgoing:
@@ -295,32 +329,6 @@ class Store(Protocol):
 
     def robots(self, origin: str) -> RobotsText | None:
         """Return the robots.txt of an origin."""
-
-    def add_sitemap(self, url: str) -> None:
-        """Add a sitemap."""
-
-    def name_sitemaps(
-        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
-    ) -> int:
-        """Add the sitemaps that an index or a robots.txt names."""
-
-    def sitemaps(self) -> list[SitemapFile]:
-        """Return all sitemaps."""
-
-    def sitemaps_due(self, now: int, limit: int) -> list[SitemapFile]:
-        """Return the sitemaps to read now."""
-
-    def note_sitemap(self, found: SitemapFile) -> None:
-        """Note what reading a sitemap found."""
-
-    def retry_sitemaps(self, scope: str) -> None:
-        """Have sitemaps tried again."""
-
-    def remove_sitemaps(self, urls: Iterable[str]) -> int:
-        """Remove sitemaps."""
-
-    def sitemap_requests(self, since: int) -> list[tuple[int, int]]:
-        """Return the requests for sitemaps by hour."""
 
     def meta(self, key: str) -> str | None:
         """Return a small value."""

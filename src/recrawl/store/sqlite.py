@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from recrawl.errors import StoreError
-from recrawl.hosts import host_of
 from recrawl.kernels.jit import Ints
 from recrawl.records import Outcome, Page, RobotsText, Visit
-from recrawl.store import checking, editing, listing, reading, robots_files, sitemap_files
+from recrawl.store import checking, editing, listing, reading, robots_files
 from recrawl.store.access import ServiceTables
 from recrawl.store.backing_up import back_up
 from recrawl.store.changes import ChangeFeed
@@ -31,13 +30,13 @@ from recrawl.store.rows import (
     Outlook,
     PageTable,
     Retention,
-    SitemapFile,
     Spending,
     Spent,
     Totals,
     Trouble,
 )
 from recrawl.store.samples import KeptSamples
+from recrawl.store.sitemap_files import SitemapFiles
 from recrawl.store.subscriptions import Subscriptions
 from recrawl.store.webhooks import Webhooks
 
@@ -58,6 +57,7 @@ class SqliteStore:
         feed: What became of copies, in order.
         samples: How the crawl went, for charts.
         service: What a service keeps: tokens, and leases of pages.
+        sitemaps: Sitemaps and feeds: which are due, and what reading them found.
         subscriptions: Feeds whose hub says when they change.
         webhooks: Who is sent what the feed has.
 
@@ -74,6 +74,7 @@ class SqliteStore:
         self.feed = ChangeFeed(database)
         self.samples = KeptSamples(database)
         self.service = ServiceTables(database)
+        self.sitemaps = SitemapFiles(database)
         self.subscriptions = Subscriptions(database)
         self.webhooks = Webhooks(database, self.feed)
         self._running = threading.Lock()
@@ -401,60 +402,6 @@ class SqliteStore:
     def robots(self, origin: str) -> RobotsText | None:
         """Return the saved robots.txt of an origin, however old; None without a legible one."""
         return robots_files.recall(self._database, origin)
-
-    def add_sitemap(self, url: str) -> None:
-        """Add a sitemap or feed to be read at regular intervals; a known one is read at once."""
-        self._database.execute("add_sitemap", url, host_of(url))
-
-    def name_sitemaps(
-        self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
-    ) -> int:
-        """Add sitemaps that an index or a robots.txt names, unless a user removed them.
-
-        Args:
-            by: The index, or a robots.txt, whose kind is `recrawl.store.sitemap_files.ROBOTS`.
-            urls: Their URLs.
-            limit: The most sitemaps of one index, and of one host, that are kept.
-            is_all: Whether the index names no others, so that others that it named are dropped.
-
-        Returns:
-            How many were left out because of the limit.
-        """
-        return sitemap_files.name(self._database, by, urls, limit, is_all=is_all)
-
-    def sitemaps(self) -> list[SitemapFile]:
-        """Return all sitemaps and feeds, those that cannot be read first."""
-        return [sitemap_files.read_row(row) for row in self._database.rows("sitemaps")]
-
-    def sitemaps_due(self, now: int, limit: int) -> list[SitemapFile]:
-        """Return sitemaps that are to be read now, those that a user named first."""
-        rows = self._database.rows("sitemaps_due", now, limit)
-        return [sitemap_files.read_row(row) for row in rows]
-
-    def note_sitemap(self, found: SitemapFile) -> None:
-        """Save what reading a sitemap found, unless it was removed meanwhile."""
-        sitemap_files.note(self._database, found)
-
-    def retry_sitemaps(self, scope: str) -> None:
-        """Have sitemaps that could not be read tried again at once.
-
-        Args:
-            scope: What is wanted of sitemaps, in any words. If it is not what it was the last
-                time, all of them are read anew.
-        """
-        sitemap_files.retry(self._database, scope)
-
-    def remove_sitemaps(self, urls: Iterable[str]) -> int:
-        """Remove sitemaps, with those that they brought in; return how many of them were there.
-
-        No index and no robots.txt brings them back; `add_sitemap` does. Pages stay.
-        """
-        return sitemap_files.remove(self._database, urls)
-
-    def sitemap_requests(self, since: int) -> list[tuple[int, int]]:
-        """Return the requests for sitemaps by hour: its beginning in microseconds, and how many."""
-        rows = self._database.rows("sitemap_requests", since // HOUR)
-        return [(hour * HOUR, requests) for hour, requests in rows]
 
     def meta(self, key: str) -> str | None:
         """Return the value saved under a key, or None."""

@@ -61,7 +61,7 @@ def add(
     with progress_bar("Adding"), SqliteStore.open(path, create=True) as opened:
         added = opened.add(with_initial_importance(pages, known), at=present())
         for url in sitemaps:
-            opened.add_sitemap(url)
+            opened.sitemaps.add(url)
     _print_summary(added, len(sitemaps), path)
 
 

@@ -63,7 +63,7 @@ def remove(
             lines = _would_remove(opened, path, wanted, sitemaps)
         else:
             numbers = opened.remove(wanted) if wanted else []
-            counts = len(numbers), opened.remove_sitemaps(sitemaps)
+            counts = len(numbers), opened.sitemaps.remove(sitemaps)
             lines = [
                 _summary(path, counts, len(wanted), len(sitemaps), is_pages=bool(urls or file))
             ]
@@ -81,7 +81,7 @@ def _would_remove(
 
     known = store.pages_at(wanted)
     pages = [url for url in wanted if url in known]
-    read = {one.url for one in store.sitemaps()}
+    read = {one.url for one in store.sitemaps.all()}
     named = [url for url in sitemaps if url in read]
     parts = [count(len(pages), "page")] + ([count(len(named), "sitemap")] if sitemaps else [])
     summary = f"{path}: {' and '.join(parts)} would be removed."

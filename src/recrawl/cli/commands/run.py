@@ -163,7 +163,7 @@ def _check_pages(path: str) -> None:
 
     with SqliteStore.open(path) as opened:
         totals = opened.totals()
-        if totals.pages or opened.sitemaps():
+        if totals.pages or opened.sitemaps.all():
             return
     raise StoreError(f"{path}: it has no pages; `recrawl add URL` adds one")
 

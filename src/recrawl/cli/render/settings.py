@@ -21,7 +21,8 @@ from recrawl.crawler.setting_kinds import (
     SHARE,
     Kind,
 )
-from recrawl.crawler.settings import FIELDS, FILE, load_settings, variable
+from recrawl.crawler.setting_sources import FILE, load_settings, variable
+from recrawl.crawler.settings import FIELDS
 from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
 from recrawl.crawler.sites import GLOBAL_NAMES
 from recrawl.urls import canonical

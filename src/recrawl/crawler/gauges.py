@@ -1,0 +1,58 @@
+"""The present state of a crawl in its stats: pages, price, expected freshness, backoff."""
+
+import time
+from collections.abc import Callable
+from typing import final
+
+from recrawl.crawler.cost_share import CostShare
+from recrawl.crawler.load import days
+from recrawl.crawler.stats import Stats
+from recrawl.records import MICROSECONDS_A_DAY
+from recrawl.scheduling.frontier import Frontier
+
+#: The share of the time that adding up the expected freshness of all pages may take.
+MAX_FRESHNESS_SHARE = 0.01
+
+
+@final
+class Gauges:
+    """Bring the present state in stats up to date; counts always are.
+
+    Args:
+        stats: What is brought up to date.
+        frontier: The frontier of the crawl.
+        seconds: Returns the real time in seconds.
+    """
+
+    def __init__(
+        self, stats: Stats, frontier: Frontier, seconds: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stats = stats
+        self._frontier = frontier
+        self._seconds = seconds
+        self._cost = CostShare(MAX_FRESHNESS_SHARE)
+
+    def refresh(self, now: int, *, is_last: bool) -> None:
+        """Bring the stats up to date.
+
+        Args:
+            now: The present, in microseconds.
+            is_last: Add up the freshness of all pages, whatever that costs.
+        """
+        stats, frontier = self._stats, self._frontier
+        stats.now = now
+        if is_last or self._cost.is_due(self._seconds()):
+            self._refresh_freshness()
+        stats.price = frontier.price
+        stats.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
+        stats.pages = len(frontier)
+        stats.closed = {host: until for host, until in stats.closed.items() if until > now}
+
+    def _refresh_freshness(self) -> None:
+        """Add up the expected freshness of all pages; with millions of them, not all the time."""
+        began = self._seconds()
+        fresh = self._frontier.expected_freshness(days(self._stats.now))
+        # Nothing is fresh without a copy, and no pages at all are no reason to boast.
+        self._stats.expected_freshness = (fresh or None) if len(self._frontier) else None
+        ended = self._seconds()
+        self._cost.spend(ended, ended - began)

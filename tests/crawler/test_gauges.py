@@ -1,0 +1,54 @@
+"""What stats say about the present of a crawl."""
+
+from recrawl import Frontier
+from recrawl.crawler.gauges import MAX_FRESHNESS_SHARE, Gauges
+from recrawl.crawler.stats import Stats
+
+DAY = 86_400_000_000
+
+
+class SteppingClock:
+    """A clock that advances by some seconds whenever it is read."""
+
+    def __init__(self, step: float) -> None:
+        self.step = step
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def a_frontier() -> Frontier:
+    frontier = Frontier(budget=1.0)
+    frontier.add([0, 1], now=0.0, last_visit=0.0)
+    return frontier
+
+
+def test_the_present_is_shown_and_hosts_that_are_open_again_are_not() -> None:
+    frontier, stats = a_frontier(), Stats(0, 1.0)
+    stats.closed = {"a.example": DAY, "b.example": DAY + 1}
+    Gauges(stats, frontier).refresh(DAY, is_last=False)
+    assert (stats.now, stats.pages, stats.price) == (DAY, 2, frontier.price)
+    assert stats.expected_freshness == frontier.expected_freshness(1.0)
+    assert stats.next_visit == round(frontier.affordable_at * DAY)
+    assert stats.closed == {"b.example": DAY + 1}
+
+
+def test_nothing_is_fresh_without_pages() -> None:
+    stats = Stats(0, 1.0)
+    Gauges(stats, Frontier(budget=1.0)).refresh(DAY, is_last=True)
+    assert stats.expected_freshness is None
+
+
+def test_adding_up_freshness_takes_no_more_than_its_share_of_the_time_but_for_the_last() -> None:
+    frontier, stats, clock = a_frontier(), Stats(0, 1.0), SteppingClock(step=0.5)
+    gauges = Gauges(stats, frontier, clock)
+    gauges.refresh(DAY, is_last=False)
+    first, clock.step = stats.expected_freshness, 0.0
+    ended = clock.now
+    clock.now = ended + 0.5 / MAX_FRESHNESS_SHARE - 1.0
+    gauges.refresh(2 * DAY, is_last=False)
+    assert stats.expected_freshness == first
+    gauges.refresh(2 * DAY, is_last=True)
+    assert stats.expected_freshness == frontier.expected_freshness(2.0) != first
