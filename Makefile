@@ -31,7 +31,7 @@ dashboard: $(DEV_READY) $(KERNELS) ## Crawl the same little web for ten minutes,
 	@$(BIN)/recrawl demo --serve
 
 .PHONY: test
-test: $(DEV_READY) $(KERNELS) ## Run the tests (offline, some five minutes)
+test: $(DEV_READY) $(KERNELS) ## Run the tests (offline, some ten minutes on two cores)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: check

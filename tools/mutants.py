@@ -13,7 +13,8 @@ once more, without a fault: one that fails then has killed nothing.
 Faults in compiled kernels are a sample of their own, since each costs a compilation. They meet all
 tests of the package, those that import the module first. So does what no test was seen to call.
 
-Verdicts are kept in a file. A run that was interrupted goes on where it was.
+Verdicts are kept in a file. A run that was interrupted goes on where it was. On a machine that is
+too busy to tell a test that hangs from one that is slow, there is no verdict.
 """
 
 import argparse
@@ -25,7 +26,15 @@ from pathlib import Path
 
 from tools.faults import ROOT, Mutant, mutants_of
 from tools.selection import recorded
-from tools.trial import HANGS_COMPILING, MAX_CPU_COMPILING, Tests, copy_to, killer_of, tests_for
+from tools.trial import (
+    HANGS_COMPILING,
+    MAX_CPU_COMPILING,
+    Tests,
+    TooSlowError,
+    copy_to,
+    killer_of,
+    tests_for,
+)
 
 PACKAGES = ("crawler", "store", "http", "content")
 LOG = ROOT / "build" / "mutants.log"
@@ -41,7 +50,7 @@ def unreliable(killers: set[str], clean: Path) -> set[str]:
 
 
 def run(mutants: list[Mutant], wanted: argparse.Namespace) -> dict[Mutant, bool]:
-    """Try every mutant that has no verdict yet, and return which were killed."""
+    """Try every mutant that has no verdict yet, and return which were killed, as far as known."""
     known = dict(read_verdicts(wanted.log))
     new = [m for m in mutants if str(m) not in known or (wanted.again and not known[str(m)])]
     packages = {mutant.package for mutant in new if not mutant.in_kernel}
@@ -55,7 +64,11 @@ def run(mutants: list[Mutant], wanted: argparse.Namespace) -> dict[Mutant, bool]
 
         def attempt(mutant: Mutant) -> None:
             tests = tests_for(mutant, reached, only_near=wanted.near)
-            killer = killer_of(mutant, clean, Path(folder), tests)
+            try:
+                killer = killer_of(mutant, clean, Path(folder), tests)
+            except TooSlowError as slow:
+                print(f"TOO SLOW  {mutant}\n          {slow}", flush=True)
+                return
             known[str(mutant)] = killer.test if killer else None
             verdict = f"killed    {mutant}  by {killer}" if killer else f"SURVIVED  {mutant}"
             print(verdict, flush=True)
@@ -63,14 +76,14 @@ def run(mutants: list[Mutant], wanted: argparse.Namespace) -> dict[Mutant, bool]
 
         for _ in pool.map(attempt, new):
             pass
-        no_killers = unreliable({killer for m in new if (killer := known[str(m)])}, clean)
+        no_killers = unreliable({killer for m in new if (killer := known.get(str(m)))}, clean)
         for mutant in new:
-            killer = known[str(mutant)]
+            killer = known.get(str(mutant))
             if killer in no_killers:
                 known[str(mutant)] = None
                 print(f"SURVIVED  {mutant}", file=log)
                 print(f"SURVIVED  {mutant}\n          as {killer} fails without it", flush=True)
-    return {mutant: known[str(mutant)] is not None for mutant in mutants}
+    return {mutant: known[str(mutant)] is not None for mutant in mutants if str(mutant) in known}
 
 
 def read_verdicts(log: Path) -> dict[str, str | None]:
@@ -136,7 +149,11 @@ def main() -> None:
     """Try both samples, and fail below the floor."""
     wanted = options()
     wanted.log.parent.mkdir(exist_ok=True)
-    shares = [print_table(run(sample, wanted)) for sample in samples(wanted) if sample]
+    drawn = [sample for sample in samples(wanted) if sample]
+    results = [run(sample, wanted) for sample in drawn]
+    shares = [print_table(result) for result in results if result]
+    if sum(map(len, results)) < sum(map(len, drawn)):
+        sys.exit("Some could not be tried, as the machine is too busy; start it again to try them.")
     if min(shares, default=1.0) < wanted.floor:
         sys.exit(f"Fewer than {wanted.floor:.0%} were killed; each that survived wants a test.")
 

@@ -11,7 +11,6 @@ import itertools
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -35,7 +34,6 @@ MORE_TESTS = {
 STARTED_BY = {"src/recrawl/crawler/parse_worker.py": "src/recrawl/crawler/parse_process.py"}
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
 SOME_FAILED = 1
-IMPORT = re.compile(r"^\s*(?:from|import) ([.\w]+)(?: import ([\w, ]+|\())?", re.MULTILINE)
 
 
 @dataclass
@@ -51,10 +49,28 @@ class Reached:
 def imports(path: Path) -> frozenset[Path]:
     """Return the files of the repository that a file imports."""
     found = set[Path]()
-    for module, names in IMPORT.findall((ROOT / path).read_text()):
-        for name in ("", *names.strip("(").split(", ")):
-            file = Path(*module.split("."), *filter(None, [name.strip()])).with_suffix(".py")
-            found |= {Path(at) / file for at in ("src", "tests") if (ROOT / at / file).is_file()}
+    for node in ast.walk(ast.parse((ROOT / path).read_bytes())):
+        if isinstance(node, ast.Import):
+            found.update(*(_files_of(one.name) for one in node.names))
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.update(*(_files_of(node.module, one.name) for one in node.names))
+    return frozenset(found)
+
+
+@functools.cache
+def _files_of(module: str, name: str = "") -> frozenset[Path]:
+    """Return the files of a module, and of what is imported from it by name: where it comes from.
+
+    A package's public names stand in its ``__init__``, or in a stub, if they are imported late.
+    """
+    found = set[Path]()
+    for folder in (Path(at, *module.split(".")) for at in ("src", "tests")):
+        files = (folder.with_suffix(".py"), folder / f"{name}.py")
+        found |= {file for file in files if (ROOT / file).is_file()}
+        for init in (ROOT / folder / "__init__.pyi", ROOT / folder / "__init__.py"):
+            for node in ast.parse(init.read_bytes()).body if name and init.is_file() else ():
+                if isinstance(node, ast.ImportFrom) and name in {one.name for one in node.names}:
+                    found |= _files_of(node.module or "", name)
     return frozenset(found)
 
 

@@ -27,6 +27,10 @@ FAR_BELOW = 0.25
 NO_TESTS_RAN = 5
 
 
+class TooSlowError(Exception):
+    """A test was given up that takes long without the fault too: the machine is too busy."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """The test that failed first, or was given up."""
@@ -109,7 +113,11 @@ def copy_to(folder: Path) -> Path:
 
 
 def killer_of(mutant: Mutant, clean: Path, folder: Path, runs: list[Tests]) -> Failure | None:
-    """Plant a fault in a copy, and run its tests there; return which failed, if one did."""
+    """Plant a fault in a copy, and run its tests there; return which failed, if one did.
+
+    Raises:
+        TooSlowError: A test was given up, and that may not be due to the fault.
+    """
     # A copy for each fault: what is compiled with it is not found by the next. Its files are links:
     # what changes, machine code included, is a new file.
     copy = Path(tempfile.mkdtemp(dir=folder))
@@ -121,17 +129,17 @@ def killer_of(mutant: Mutant, clean: Path, folder: Path, runs: list[Tests]) -> F
     try:
         for tests in runs:
             found = tests.run(copy)
-            if found is not None and _is_due_to_the_fault(found, tests, clean):
+            if found is not None and found.was_given_up and not _ends_soon(found, tests, clean):
+                raise TooSlowError(found.test)
+            if found is not None:
                 return found
         return None
     finally:
         shutil.rmtree(copy)
 
 
-def _is_due_to_the_fault(failure: Failure, tests: Tests, clean: Path) -> bool:
-    """Whether a test that was given up ends soon without the fault; others are tried later."""
-    if not failure.was_given_up:
-        return True
+def _ends_soon(failure: Failure, tests: Tests, clean: Path) -> bool:
+    """Whether a test that was given up passes without the fault, in far less time."""
     began = time.monotonic()
     passes = Tests([failure.test], tests.cpu, tests.wait).run(clean) is None
     return passes and time.monotonic() - began < FAR_BELOW * tests.wait

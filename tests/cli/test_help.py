@@ -49,9 +49,12 @@ def test_examples_keep_their_lines() -> None:
 
 
 @pytest.mark.parametrize("command", ALL, ids=" ".join)
-def test_no_example_runs_into_the_text_before_it(command: list[str]) -> None:
+def test_examples_stand_apart_and_are_indented(command: list[str]) -> None:
     shown = CliRunner().invoke(app, [*command, "--help"]).stdout
-    assert not re.search(r"xamples?: +recrawl", shown)
+    assert not re.search(r"\S +Examples?:", shown)
+    assert not re.search(r"^recrawl (?!visits)", shown, re.MULTILINE)
+    for title, first in re.findall(r"^(Examples?:)\n(.*)$", shown, re.MULTILINE):
+        assert re.match(r"    (RECRAWL_|zcat|recrawl )", first), title
 
 
 @pytest.mark.parametrize(

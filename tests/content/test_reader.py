@@ -410,3 +410,10 @@ def test_a_link_of_nothing_but_a_random_value_is_masked_from_sixteen_letters_on(
     random = "4f8Kd02mmP19sKd7"
     assert (len(random), steady_link(random)) == (16, "#")
     assert steady_link(random[:15]) == random[:15]
+
+
+def test_the_depth_of_an_element_is_the_number_of_elements_around_it() -> None:
+    blocks = Reader().read(b"<p>One<div><ul><li>Two<li><p>Three</ul></div>").blocks
+    depths = [block.element.depth for block in blocks]
+    assert depths == [len(list(block.element.ancestors())) - 1 for block in blocks]
+    assert depths[0] < depths[1] < depths[2]

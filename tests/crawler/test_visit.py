@@ -308,28 +308,29 @@ class Within:
         return function(*args, **kwargs)
 
 
-LONG = b"<p>And so on." * 300_000
+#: More than is read of a page; in few words, which are quickly compared.
+TOO_LONG = (b"<p>" + b"Onandon" * 1_500) * 400
 
 
 def test_only_what_is_read_of_a_page_is_sent_to_another_process() -> None:
     memory, pool = MemoryBudget(), Within()
-    before = LONG + b"<p>Before."
+    before = TOO_LONG + b"<p>Before."
     page = replace(COPY, body=digest_of(before), changes=1, streak=1)
     copies = {page.body: before}
     visitor = Visitor(
-        Scripted(ok(LONG)), Reader(), copies.__getitem__, 20, PATIENCE, pool, memory=memory
+        Scripted(ok(TOO_LONG)), Reader(), copies.__getitem__, 20, PATIENCE, pool, memory=memory
     )
     found = asyncio.run(visitor.visit(page))
     # What differs is beyond what is read of a page, and in the copy all the same.
-    assert (found.outcome, found.content) == (Outcome.UNCHANGED, LONG)
-    assert found.page.body == digest_of(LONG)
+    assert (found.outcome, found.content) == (Outcome.UNCHANGED, TOO_LONG)
+    assert found.page.body == digest_of(TOO_LONG)
     assert pool.given == [2 * MAX_BYTES]
     assert memory.held == 0
 
 
 def test_the_whole_page_is_kept_of_which_the_beginning_was_read() -> None:
     pool = Within()
-    first, second = (b"<p>News." + LONG + end for end in (b"<p>One.", b"<p>Two."))
+    first, second = (b"<p>News." + TOO_LONG + end for end in (b"<p>One.", b"<p>Two."))
     page = replace(COPY, not_modified=0, changes=0)
     visitor = Visitor(Scripted(ok(first), ok(second)), Reader(), lambda _: OLD, 20, PATIENCE, pool)
     found = asyncio.run(visitor.visit(page))
@@ -354,7 +355,7 @@ def test_bodies_are_accounted_for_while_they_are_parsed_and_while_the_page_is_fe
             held.append(memory.held)
             return await super().fetch(page, conditional=conditional)
 
-    news = b"<p>News." + LONG
+    news = b"<p>News." + TOO_LONG
     visitor = Visitor(
         Web(ok(news), ok(news)), Reader(), lambda _: OLD, 20, PATIENCE, Noting(), memory=memory
     )

@@ -54,14 +54,17 @@ def help_text(command: Any, ctx: Any, width: int) -> str:  # noqa: ANN401
 
 
 def description(text: str, width: int) -> str:
-    """Wrap paragraphs and leave indented examples alone."""
-    paragraphs = inspect.cleandoc(text).split("\n\n")
-    return "\n\n".join(
-        paragraph
-        if paragraph.startswith("    ")
-        else textwrap.fill(paragraph, width, break_long_words=False, break_on_hyphens=False)
-        for paragraph in paragraphs
-    )
+    """Wrap paragraphs and leave examples, which are indented, alone."""
+    return "\n\n".join(_paragraph(one, width) for one in inspect.cleandoc(text).split("\n\n"))
+
+
+def _paragraph(text: str, width: int) -> str:
+    title, _, rest = text.partition("\n")
+    if title.startswith("    "):
+        return text
+    if title in {"Example:", "Examples:"}:
+        return f"{_heading(title)}\n{rest}"
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def section(title: str, rows: list[tuple[str, str]], width: int) -> str:

@@ -42,8 +42,8 @@ Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that visits may take, such as 2GB; a larger log is dealt to temporary files. "
-        "Default: half of what is free.",
+        help="Memory that visits may take, such as 2GB; a larger log is split into temporary "
+        "files. Default: half of what is free.",
     ),
 ]
 Method = Annotated[

@@ -58,7 +58,7 @@ Seeds = Annotated[
     typer.Option(
         min=1,
         metavar="NUMBER",
-        help="Number of replays per policy, with ties broken otherwise each time; above 1, means "
+        help="Number of replays per policy, with ties broken differently each time; above 1, means "
         "and their standard errors are shown.",
     ),
 ]

@@ -72,7 +72,7 @@ def stored_octaves(
 
     Args:
         fleet: The pages.
-        observations: Returns about so many observations to learn these priors from.
+        observations: Returns about a given number of observations to learn these priors from.
         host: The host of each page.
         gap: The mean time between two visits to a page, in days.
     """

@@ -48,9 +48,9 @@ class Wanted:
         error: Only pages whose last visit failed with an error that contains this text, in any
             case; None for all.
         failing: Whether to list only pages whose last visit failed.
-        min_rate: Only pages that are believed to change at least so often, per day.
-        max_rate: Only pages that are believed to change at most so often, per day.
-        due_within: Only pages that are due within so many days; pages without a copy are due.
+        min_rate: Only pages that are believed to change at least this often, per day.
+        max_rate: Only pages that are believed to change at most this often, per day.
+        due_within: Only pages that are due within this many days; pages without a copy are due.
         order: One of `ORDERS`.
         reverse: Whether to turn the order round.
         limit: The maximum number of pages; None for all.
@@ -107,7 +107,7 @@ class ListedPage:
 @final
 @dataclass(frozen=True)
 class PageList:
-    """The pages that were asked for.
+    """The pages that were requested.
 
     Attributes:
         found: How many pages match, with those beyond the limit.
@@ -125,7 +125,7 @@ def list_pages(
     now: int,
     intervals: IntervalsOf = unlimited,
 ) -> PageList:
-    """Return the pages that were asked for, in order.
+    """Return the pages that were requested, in order.
 
     Args:
         store: The store.
@@ -143,7 +143,7 @@ def list_pages(
 def select_rows(
     store: SqliteStore, pages: PageColumns, wanted: Wanted, due: Floats, now: int
 ) -> tuple[int, Ints]:
-    """Return how many pages match, and the rows of those that were asked for, in order.
+    """Return how many pages match, and the rows of those that were requested, in order.
 
     Args:
         store: The store.
@@ -169,7 +169,7 @@ def _first(rows: Ints, keys: Floats | None, end: int, *, reverse: bool) -> Ints:
         rows, keys = rows[::-1], None if keys is None else -keys[::-1]
     if keys is None:
         return rows[:end]
-    # What is unknown comes last, and first if the order is turned round.
+    # What is unknown comes last, and first if the order is reversed.
     keys = np.where(np.isnan(keys), -math.inf if reverse else math.inf, keys)
     if 0 < end < rows.size:
         # Of a million rows few are wanted: these are found without sorting all.
@@ -214,7 +214,7 @@ def last_errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
 def matching(
     pages: PageColumns, wanted: Wanted, due: Floats, errors: dict[int, str], now: int
 ) -> Bools | None:
-    """Return which pages match; None if all of them do, as nothing is asked for."""
+    """Return which pages match; None if all of them do, as there is no filter."""
     if wanted == Wanted(order=wanted.order, reverse=wanted.reverse, limit=wanted.limit):
         return None
     matches = np.ones(pages.number.size, np.bool_)

@@ -160,7 +160,7 @@ class _Queue:
         self._is_closed = False
 
     def put(self, job: _Job, limit: float = float("inf")) -> bool:
-        """Add a call, unless so many wait already."""
+        """Add a call, unless too many are waiting already."""
         with self._condition:
             if self._is_closed:
                 job.future.cancel()

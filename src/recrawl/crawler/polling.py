@@ -9,7 +9,7 @@ from recrawl.records import SECONDS_A_DAY
 #: Real seconds between two checks of what is due: the time that the budget takes to pay for a
 #: visit, within these.
 MIN_NAP, MAX_NAP = 0.005, 1.0
-#: While nothing is due and nothing happens, each check is later by this factor, up to so many
+#: While nothing is due and nothing happens, each check is later by this factor, up to this many
 #: seconds, real or of the crawl's clock: a check takes a tenth of the shortest nap.
 SLOWING, MAX_IDLE_NAP = 1.25, 0.02
 

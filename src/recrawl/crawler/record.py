@@ -150,7 +150,7 @@ def credible_age(visit: Visit, just_now: float = JUST_NOW) -> float:
 
     Args:
         visit: The visit.
-        just_now: A date of the last so many seconds, by the clock of the crawl, says nothing.
+        just_now: Seconds, by the clock of the crawl; a date this recent says nothing.
 
     >>> from recrawl.records import Response, Page
     >>> day = 86_400_000_000

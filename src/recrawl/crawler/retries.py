@@ -9,7 +9,7 @@ _HOUR = 3_600 * _SECOND
 #: After a failure a page is left alone for this long, and twice as long after each further one.
 FIRST_PAUSE, MAX_PAUSE = 10 * _SECOND, 24 * _HOUR
 MAX_DOUBLINGS = 16
-#: A page that is not found is asked for again after as long as it has been missing, but not before
+#: A page that is not found is requested again after as long as it has been missing, but not before
 #: this long, and during an outage at least this often.
 MISSING_PAUSE = 300 * _SECOND
 OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = 60 * _SECOND, 6 * _HOUR

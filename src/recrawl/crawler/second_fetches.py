@@ -8,7 +8,7 @@ from typing import final
 MIN_CHANCE = 0.1
 #: The weight of all hosts in what is expected of one, in fetches.
 FLEET_FETCHES = 2.0
-#: Only so many fetches count, the latest most, as sites and crawls change.
+#: Only this many fetches count, the latest most, as sites and crawls change.
 MAX_FETCHES = 100.0
 #: Hosts that are remembered; of others, only what is known of all hosts is expected.
 MAX_HOSTS = 10_000

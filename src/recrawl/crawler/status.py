@@ -25,9 +25,9 @@ from recrawl.store.sqlite import SqliteStore
 SHOWN = 10
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
-#: More pages than this are not all read, which takes more than a second, but so many of them. The
-#: freshness of these is at most .7 % from that of all pages in 19 of 20 cases, if pages are equally
-#: important. Of a host, so many have to be among them.
+#: If there are more pages than this, a sample is read, as reading all takes more than a second. Its
+#: freshness is within .7 % of that of all pages in 19 of 20 cases, if pages are equally important.
+#: A host's freshness is shown if this many of its pages are in the sample.
 MAX_READ = 200_000
 SAMPLED = 20_000
 MIN_SAMPLED = 100
@@ -100,7 +100,7 @@ class Status:
         reasons: Why pages are refused, and how many for each reason, the most frequent first.
         price: What a visit must be worth; None before the first run has found out.
         due: The next pages; without a price only those without a copy. None where freshness is
-            estimated: of so many pages there are several each second.
+            estimated: with that many pages, several are due each second.
         hosts: The hosts with the most pages.
         other_hosts: How many more hosts there are.
         sitemaps: Sitemaps and feeds, those that cannot be read first.

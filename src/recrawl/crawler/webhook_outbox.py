@@ -20,7 +20,7 @@ class Step(NamedTuple):
 
     Attributes:
         message: The message.
-        cursor: How far the feed has been dealt with afterwards; None for a message tried before.
+        cursor: How far the feed has been processed afterwards; None for a message tried before.
         held: What becomes of a message that is held back; None for one to send.
     """
 

@@ -242,7 +242,7 @@ class _Table(_Lines):
 
     @property
     def bytes_read(self) -> int:
-        """How many of the stored bytes were read; of Parquet, about so many."""
+        """How many of the stored bytes were read; approximate for Parquet."""
         if self._total:
             return (self._source.size or 0) * min(self.seen, self._total) // self._total
         return self._source.bytes_read

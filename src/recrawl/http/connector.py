@@ -18,7 +18,7 @@ from recrawl.http.connection import Connection
 #: Seconds that a DNS answer is cached, and how many names.
 DNS_SECONDS: Final = 60.0
 MAX_NAMES: Final = 10_000
-#: Seconds after which the next address of a host is tried alongside the first, as RFC 8305 has it.
+#: Seconds after which the next address of a host is tried alongside the first, as RFC 8305 advises.
 NEXT_ADDRESS: Final = 0.25
 
 AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]

@@ -62,7 +62,7 @@ class ConnectError(Exception):
 
 
 class ProxyError(Exception):
-    """A proxy did not do what it was asked for; the message says what it did."""
+    """A proxy did not do what it was asked to; the message says what it did."""
 
 
 #: Everything that a server or the network can do to a request.

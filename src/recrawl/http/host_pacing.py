@@ -127,7 +127,7 @@ class HostPacing:
     def refuse(self, host: str, status: int, retry_after: float | None, now: float) -> float | None:
         """Close a host that answered 429 or 503, and return for how long, None for not at all.
 
-        A longer time that it asked for before stands.
+        A longer time that it requested earlier stands.
         """
         pause = TOO_MANY_PAUSE if retry_after is None and status == _TOO_MANY else retry_after
         if pause is not None:

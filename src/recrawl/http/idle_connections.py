@@ -15,7 +15,7 @@ Route: TypeAlias = tuple[bool, str, str | None]
 
 @final
 class IdleConnections:
-    """Connections that are kept open, to at most so many servers.
+    """Connections that are kept open, to a limited number of servers.
 
     Otherwise, a crawl of many hosts would run out of file descriptors.
 
@@ -41,7 +41,7 @@ class IdleConnections:
         return None
 
     def keep(self, route: Route, connection: Connection) -> None:
-        """Keep a connection open, and close those of a server that was not asked for long."""
+        """Keep a connection open, and close those of the server that was used least recently."""
         self._kept.setdefault(route, []).append(connection)
         self._kept.move_to_end(route)
         if len(self._kept) > self._max_servers:

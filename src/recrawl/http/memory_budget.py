@@ -11,7 +11,7 @@ SMALL = 512 * 1024
 #: Bytes that long bodies may take together.
 MAX_BYTES = 20_000_000
 
-#: While somebody waits for memory, a body that has received fewer bytes than this for so many
+#: While somebody waits for memory, a body that has received fewer bytes than this for this many
 #: seconds gives way: the slowest first, one per check. So does one that has waited much longer.
 STEADY_BYTES, MAX_STALL, MAX_WAIT = 262_144, 2.0, 10.0
 CHECK_SECONDS = 0.25

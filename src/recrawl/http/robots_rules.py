@@ -123,7 +123,7 @@ class _Group:
             return
         text = normal(value)
         self._add(text, allow=allow)
-        # A folder may be fetched if its index page may, as Google has it.
+        # A folder may be fetched if its index page may, as Google does.
         folder, slash, page = text.rpartition("/")
         if allow and slash and page.startswith("index.htm"):
             self._add(f"{folder}/$", allow=True)

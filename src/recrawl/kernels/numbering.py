@@ -100,7 +100,7 @@ class Numbering:
         return self._type is not None and pa.types.is_large_string(self._type)
 
     def _reserve(self, more: int) -> None:
-        """Extend the columns for so many more values."""
+        """Extend the columns for this many more values."""
         needed = self._count + more
         self._hashes = _grown(self._hashes, self._count, needed)
         self._starts = _grown(self._starts, self._count + 1, needed + 1)

@@ -23,7 +23,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]", re.ASCII)
 
 
 def utc(microseconds: int) -> datetime:
-    """Return a time as the API has it.
+    """Return a time as the API shows it.
 
     >>> utc(0).isoformat()
     '1970-01-01T00:00:00+00:00'
@@ -32,7 +32,7 @@ def utc(microseconds: int) -> datetime:
 
 
 def when(microseconds: int | None) -> datetime | None:
-    """Return a time as the API has it, None if there is none."""
+    """Return a time as the API shows it, None if there is none."""
     return None if microseconds is None else utc(microseconds)
 
 

@@ -23,7 +23,7 @@ class ChangeOut(BaseModel):
 
     @classmethod
     def of(cls, change: PageChange) -> "ChangeOut":
-        """Return a change as the API has it."""
+        """Return a change as the API shows it."""
         kind: Any = change.kind.name.lower()
         return cls(
             cursor=str(change.cursor),

@@ -1,8 +1,8 @@
 """IndexNow, as those who are told: sites say which of their pages are new, changed or gone.
 
 https://www.indexnow.org/documentation. Whoever says so names a key, and where on the site a file
-has it; nothing is believed before that file was read. Only hosts whose pages are kept fresh are
-asked for it, and whoever names others is not told which those are.
+contains it; nothing is believed until that file has been read. It is requested only from hosts
+whose pages are kept fresh, and nobody learns from the answer which hosts those are.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class Submission:
             host: The host of the URLs; None for that of the first.
 
         Raises:
-            ProblemError: It is not as the protocol has it.
+            ProblemError: It does not follow the protocol.
 
         >>> Submission.read(["https://example.org/a"], "0123abcd").key_file.url
         'https://example.org/0123abcd.txt'
@@ -176,7 +176,7 @@ class IndexNow:
             200 if its key is known to be right, 202 if not yet.
 
         Raises:
-            ProblemError: It is not as the protocol has it, its key is wrong, or it is too much.
+            ProblemError: It does not follow the protocol, its key is wrong, or it is too much.
         """
         check_wait(self._urls.spend(address, len(urls)) or self._all_urls.spend("", len(urls)))
         # Beside the event loop: some URLs take long to be taken apart.

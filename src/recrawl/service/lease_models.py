@@ -73,7 +73,7 @@ class LeaseOut(BaseModel):
 
     @classmethod
     def of(cls, leased: Leased) -> "LeaseOut":
-        """Return a lease as the API has it."""
+        """Return a lease as the API shows it."""
         pages = []
         for page, delay in zip(leased.pages, leased.delays, strict=True):
             validators = None if wants_full(page) else page.validators

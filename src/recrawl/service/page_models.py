@@ -37,7 +37,7 @@ class PageOut(BaseModel):
 
     @classmethod
     def of(cls, page: ListedPage) -> "PageOut":
-        """Return a page as the API has it."""
+        """Return a page as the API shows it."""
         return cls(
             url=page.url,
             host=page.host,
@@ -80,7 +80,7 @@ class VisitOut(BaseModel):
 
     @classmethod
     def of(cls, visit: LoggedVisit) -> "VisitOut":
-        """Return a visit as the API has it."""
+        """Return a visit as the API shows it."""
         return cls(
             at=utc(visit.at),
             outcome=visit.outcome.name.lower(),
@@ -121,7 +121,7 @@ class PageDetailsOut(BaseModel):
 
     @classmethod
     def of(cls, details: PageDetails) -> "PageDetailsOut":
-        """Return a page as the API has it."""
+        """Return a page as the API shows it."""
         found = details.explanation
         page = found.page
         return cls(
@@ -170,7 +170,7 @@ class AddedOut(BaseModel):
 
     @classmethod
     def of(cls, added: Added, problems: list[str]) -> "AddedOut":
-        """Return what became of pages, as the API has it."""
+        """Return what became of pages, as the API shows it."""
         return cls(
             new=added.new,
             known=added.known,

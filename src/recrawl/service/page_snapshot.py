@@ -89,7 +89,7 @@ class Snapshot:
                 self.orders[order] = np.argsort(known, kind="stable").astype(np.int32)
 
     def select(self, wanted: Wanted, text: str, offset: int, now: int) -> tuple[int, Ints]:
-        """Return how many pages match, and the rows of those that were asked for, in order.
+        """Return how many pages match, and the rows of those that were requested, in order.
 
         Args:
             wanted: Which pages; the limit is how many from the offset on.

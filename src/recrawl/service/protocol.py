@@ -1,7 +1,7 @@
 """HTTP/1.1 as uvicorn speaks it, with patience that has an end.
 
 Connections take file descriptors and memory, which the crawl needs as well: whoever connects has to
-say what they want within some time and in so many bytes, and there are only so many at once.
+say what they want within limits of time and size, and only so many may connect at once.
 """
 
 import asyncio

@@ -26,7 +26,7 @@ class HostOut(BaseModel):
 
     @classmethod
     def of(cls, host: HostCounts, delay: float) -> "HostOut":
-        """Return a host as the API has it."""
+        """Return a host as the API shows it."""
         return cls(
             host=host.name,
             pages=host.pages,
@@ -55,7 +55,7 @@ class HubOut(BaseModel):
 
     @classmethod
     def of(cls, known: Subscription) -> "HubOut":
-        """Return a subscription as the API has it."""
+        """Return a subscription as the API shows it."""
         return cls(
             url=known.hub,
             until=when(known.lease_until),
@@ -78,7 +78,7 @@ class SitemapOut(BaseModel):
 
     @classmethod
     def of(cls, sitemap: SitemapFile, known: Subscription | None) -> "SitemapOut":
-        """Return a sitemap as the API has it."""
+        """Return a sitemap as the API shows it."""
         return cls(
             url=sitemap.url,
             kind=sitemap.kind,
@@ -125,7 +125,7 @@ class StatusOut(BaseModel):
 
     @classmethod
     def of(cls, status: ServiceStatus) -> "StatusOut":
-        """Return the status as the API has it."""
+        """Return the status as the API shows it."""
         up, stats = status.keeping_up, status.stats
         return cls(
             now=utc(status.now),

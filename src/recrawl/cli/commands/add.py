@@ -41,8 +41,9 @@ def add(
 
     The store is created if there is none. A known page takes the given importance; a page that is
     no longer visited because it was not found is visited again, and a page that was removed comes
-    back. Examples:
+    back.
 
+    Examples:
         recrawl add https://example.org/ https://example.org/news
         recrawl add --file urls.csv
         recrawl add --sitemap https://example.org/sitemap.xml --store example.db

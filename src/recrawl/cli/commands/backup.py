@@ -16,9 +16,10 @@ def backup(
 ) -> None:
     """Copy the store, also during a run; the copy is the store at one moment.
 
-    The copy is written completely or not at all, and replaces a file that is there. To go back to
-    it, stop the run, and put it where the store was. Example:
+    The copy is written completely or not at all, and replaces a file that is there. To restore
+    it, stop the run and put the copy where the store was.
 
+    Example:
         recrawl backup backups/2026-01-31.db
     """
     path = settings_of(store, settings).store

@@ -50,8 +50,9 @@ def budget(
     """Find how many visits it takes to keep the pages of a crawl log as fresh as you want.
 
     Freshness is the share of pages that are up to date, weighted by importance. The best freshness
-    for fewer and for more visits is drawn as well, or written as a table. Examples:
+    for fewer and for more visits is drawn as well, or written as a table.
 
+    Examples:
         recrawl budget crawl.csv --freshness 0.95
         recrawl budget crawl.parquet --freshness 0.9 --plot curve.png
         recrawl budget crawl.csv --freshness 0.95 --format csv

@@ -56,8 +56,9 @@ def changes(
 
     With --format json, each line is an object with a cursor. Keep the cursor of the last line that
     you have dealt with, and begin after it next time: nothing is missed. It works with and without
-    a run. Examples:
+    a run.
 
+    Examples:
         recrawl changes --since 1d
         recrawl changes --since start --format json
         recrawl changes --since 1042 --follow --format json

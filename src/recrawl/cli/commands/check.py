@@ -31,9 +31,10 @@ def check(
 ) -> None:
     """Check the settings, and the store from beginning to end; it works during a run too.
 
-    Every copy is read and compared with its digest, so that a large store takes a while. If
-    anything is wrong, each problem is a line on standard error and the exit status is 1. Examples:
+    Every copy is read and compared with its digest, so a large store takes a while. If
+    anything is wrong, each problem is a line on standard error and the exit status is 1.
 
+    Examples:
         recrawl check
         recrawl check --network
     """

@@ -11,9 +11,10 @@ def compact(
 ) -> None:
     """Return the space that removed pages and old copies took in the store to the disk.
 
-    By itself, the store uses such space again, and the file never gets smaller. The file is written
-    anew, which takes as much space again while it is done; stop a run before. Example:
+    The store reuses such space, but its file never shrinks by itself. The file is rewritten, which
+    takes as much space again while it lasts; stop a run first.
 
+    Example:
         recrawl compact
     """
     path = settings_of(store, settings).store

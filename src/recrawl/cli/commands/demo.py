@@ -66,8 +66,9 @@ def demo(
     Five sites are served on loopback, over real HTTP and without a network. Their pages change at
     rates that the demo knows but the crawler does not: the demo shows the true freshness next to
     that of uniform crawling and of the best possible, for the same changes and as many requests.
-    Without a terminal, only the result is printed. Examples:
+    Without a terminal, only the result is printed.
 
+    Examples:
         recrawl demo
         recrawl demo --seconds 20 --seed 7
         recrawl demo --keep demo

@@ -31,8 +31,9 @@ def diff(
 ) -> None:
     """Show what changed in a page: the lines of its own text that are new, and those that are gone.
 
-    How many older copies there are is a setting, keep_versions. Examples:
+    How many older copies there are is a setting, keep_versions.
 
+    Examples:
         recrawl diff https://example.org/
         recrawl diff https://example.org/ --from 2 --to 1
     """

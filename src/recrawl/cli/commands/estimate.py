@@ -42,8 +42,9 @@ def estimate(
     A log has the columns page, time and changed (0 or 1, empty at the first visit); in place of
     changed, outcome (first, changed, unchanged, failed, gone) or digest; optional are status,
     crawl_rate, last_modified and importance.
-    Rates are changes per day. Examples:
+    Rates are changes per day.
 
+    Examples:
         recrawl estimate crawl.csv
         recrawl estimate crawl.parquet --prior host -o rates.parquet
         recrawl estimate index/ --columns page=url,digest=content_sha1 --memory 4GB

@@ -58,8 +58,9 @@ def log(
 
     Refused pages follow with the reason; they have no visits.
 
-    The file is written completely or not at all. Examples:
+    The file is written completely or not at all.
 
+    Examples:
         recrawl export log visits.parquet
         recrawl export log crawl.csv --native
         recrawl estimate crawl.csv
@@ -113,8 +114,9 @@ def copies(
     A WARC file is the format of web archives: each copy has the status and headers of its response,
     byte for byte, without those about compression. JSON lines and Parquet have the page's own text,
     with its title and the language it declares. A copy that is damaged is left out and
-    reported. Examples:
+    reported.
 
+    Examples:
         recrawl export copies copies.warc.gz
         recrawl export copies texts.parquet --since 2026-01-31
         recrawl export copies - --format jsonl --since 1d

@@ -31,7 +31,9 @@ def get(
     ] = False,
     text: Annotated[
         bool,
-        typer.Option("--text", help="Only the page's own text, without what the site puts around."),
+        typer.Option(
+            "--text", help="Only the page's own text, without what the site puts around it."
+        ),
     ] = False,
     markdown: Annotated[
         bool,
@@ -56,8 +58,9 @@ def get(
 
     The copy is byte for byte as the server sent it, but decompressed. Its headers fit that: those
     about compression are left out, and Content-Length is that of the copy. On a terminal, control
-    characters are escaped. Examples:
+    characters are escaped.
 
+    Examples:
         recrawl get https://example.org/
         recrawl get https://example.org/logo.png -o logo.png
         recrawl get https://example.org/ --headers

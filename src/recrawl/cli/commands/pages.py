@@ -38,11 +38,11 @@ def pages(
     ] = None,
     min_rate: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Only pages that change at least so often: 1/day."),
+        typer.Option(metavar="RATE", help="Only pages that change at least this often: 1/day."),
     ] = None,
     max_rate: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Only pages that change at most so often: 1/week."),
+        typer.Option(metavar="RATE", help="Only pages that change at most this often: 1/week."),
     ] = None,
     due: Annotated[
         str | None,
@@ -56,7 +56,7 @@ def pages(
             "failures or error.",
         ),
     ] = "added",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Turn the order round.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -73,8 +73,9 @@ def pages(
     """List pages: their state, how often they change, when they are visited next, and errors.
 
     It works with and without a run. Sorted by rate, importance or failures, the largest come
-    first. Examples:
+    first.
 
+    Examples:
         recrawl pages --failing --sort error
         recrawl pages --state gone --format csv > gone.csv
         recrawl pages --host example.org --sort rate --limit 50

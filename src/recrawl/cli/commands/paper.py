@@ -41,8 +41,9 @@ def paper(
 
     The paper is "Change Rate Estimation and Optimal Freshness in Web Page Crawling" (Avrachenkov,
     Patil and Thoppe 2020). The folder gets figures, the numbers behind them, and a report to open
-    in a browser. Examples:
+    in a browser.
 
+    Examples:
         recrawl paper
         recrawl paper 1 --runs 10000 -o experiment-1
         recrawl paper theorems --seed 7

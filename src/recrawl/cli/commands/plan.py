@@ -67,8 +67,9 @@ def plan(
     """Plan how often to visit every page in a crawl log, so that the copy is freshest.
 
     The budget is shared so that the share of pages that are up to date, weighted by importance, is
-    as large as possible. The plan says how often to visit each page, and when next. Examples:
+    as large as possible. The plan says how often to visit each page, and when next.
 
+    Examples:
         recrawl plan crawl.csv --budget 1000/day
         recrawl plan crawl.parquet --budget 2/s --host-budget 50/h -o plan.parquet
         recrawl plan crawl.csv --budget 500/h --importance views.csv --format json

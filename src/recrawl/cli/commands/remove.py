@@ -38,8 +38,9 @@ def remove(
     """Remove pages with their visits and copies, also during a run.
 
     Sitemaps and links do not bring them back; `recrawl add URL` does. Their requests stay
-    counted. Examples:
+    counted.
 
+    Examples:
         recrawl remove https://example.org/old
         recrawl remove --dry-run 'https://example.org/old/*'
         recrawl remove --file unwanted.txt

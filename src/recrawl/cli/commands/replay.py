@@ -57,8 +57,9 @@ def replay(
     """Compare policies on a recorded history: how fresh would each have kept the copy?
 
     Every policy gets the same number of visits and faces the same changes; only pages that existed
-    throughout the window take part. The table ranks them, least stale first. Examples:
+    throughout the window take part. The table ranks them, least stale first.
 
+    Examples:
         recrawl replay trace --every 30d
         recrawl replay trace --budget 500/day --from 2024-01-01 --to 2026-01-01 --plot replay.png
         recrawl replay trace --every 7d --policies index,uniform,nutch --format json

@@ -107,8 +107,9 @@ def run(
     """Keep the copies fresh until stopped: visit, compare, learn, and make the most of the budget.
 
     Ctrl-C stops the run cleanly, and a second Ctrl-C immediately; nothing that was written is lost
-    either way. Settings without an option come from the environment or a file. Examples:
+    either way. Settings without an option come from the environment or a file.
 
+    Examples:
         recrawl run --budget 2000/day --contact https://example.org/bot
         recrawl run --budget 5/min --for 1h --follow
         recrawl run --settings recrawl.toml --format json

@@ -30,9 +30,10 @@ def serve(
 ) -> None:
     """Answer requests, and lease pages to other crawlers until stopped; none is fetched here.
 
-    A token is needed for everything; at the first start one is made and shown, and each start
-    shows a link that logs a browser in, once. Examples:
+    Every request needs a token. The first start makes one and shows it, and each start shows a link
+    that logs a browser in, once.
 
+    Examples:
         recrawl serve
         recrawl serve --budget 5/s --listen 127.0.0.1:9000
         recrawl run --serve

@@ -27,8 +27,9 @@ def settings(
     """List the crawler's settings: their values, where these were set, and what they mean.
 
     Options of `recrawl run` override the environment, and that overrides the file. In the file,
-    tables for URLs override those for hosts, and these the rest. Secrets are masked. Examples:
+    tables for URLs override those for hosts, and these the rest. Secrets are masked.
 
+    Examples:
         recrawl settings
         recrawl settings --for https://example.org/news/today
         recrawl settings --example > recrawl.toml

@@ -46,8 +46,9 @@ def show(
 ) -> None:
     """Show a page: what visits found, how often it changes, and when and why it is visited next.
 
-    It works with and without a run. Examples:
+    It works with and without a run.
 
+    Examples:
         recrawl show https://example.org/
         recrawl show https://example.org/ --all --format json
         recrawl show https://example.org/ --blocks

@@ -85,8 +85,9 @@ def simulate(
     """Compare policies on synthetic pages, whose true change rates are known.
 
     Change rates are log-normal around the crawl rate and independent of importance. Every policy
-    gets the same number of visits; the table ranks them, least stale first. Examples:
+    gets the same number of visits; the table ranks them, least stale first.
 
+    Examples:
         recrawl simulate
         recrawl simulate --world bursty --every 7d --plot bursty.png
         recrawl simulate --signals 0.8,0.5 --policies index,signals-ignored,ncis

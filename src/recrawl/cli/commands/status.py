@@ -23,8 +23,9 @@ def status(
     """Show pages, visits, requests, how fresh the copies are expected to be, and what is next.
 
     It works with and without a run. With more than 200,000 pages, freshness is estimated from
-    20,000 of them. Examples:
+    20,000 of them.
 
+    Examples:
         recrawl status
         recrawl status --format json --store example.db
     """

@@ -44,8 +44,9 @@ def add(
 ) -> None:
     """Make a token and print it; only a digest is kept, so that it cannot be shown again.
 
-    A service that is running knows it within a second. Examples:
+    A running service accepts it within a second.
 
+    Examples:
         recrawl token add grafana
         recrawl token add crawler-1 --access crawl
     """
@@ -67,9 +68,10 @@ def list_(
 ) -> None:
     """List the tokens.
 
-    What they are called, what they allow, and when they were made. Example:
+    What they are called, what they allow, and when they were made.
 
-    recrawl token list
+    Example:
+        recrawl token list
     """
     check_choice("--format", format_, SHOWN_AS)
     path = settings_of(store, settings).store
@@ -103,9 +105,10 @@ def revoke(
 ) -> None:
     """Revoke a token.
 
-    A service that is running refuses it within a second. Example:
+    A running service refuses it within a second.
 
-    recrawl token revoke crawler-1
+    Example:
+        recrawl token revoke crawler-1
     """
     path = settings_of(store, settings).store
     from recrawl.escaping import printable

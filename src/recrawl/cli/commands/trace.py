@@ -55,8 +55,9 @@ def git(
     """Make a trace of the files in a git repository, from its history.
 
     Every file is a page, and every commit of the current branch, merges included, may change it.
-    Put patterns in quotation marks, so that the shell does not expand them. Examples:
+    Put patterns in quotation marks, so that the shell does not expand them.
 
+    Examples:
         recrawl trace git my-site -o trace
         recrawl trace git my-site.git --path 'docs/**/*.md' --path blog -o trace
         recrawl trace git . --importance views.csv -o trace --force

@@ -65,9 +65,10 @@ def add(
     """Add a webhook, and print its secret, which is shown only now.
 
     While a run goes on, every change is sent as a POST request with a body of JSON, at least once,
-    and those about one page in order. Messages are signed as Standard Webhooks has it, so that
-    libraries can verify them. Examples:
+    and those about one page in order. Messages are signed according to Standard Webhooks, so that
+    libraries can verify them.
 
+    Examples:
         recrawl webhook add https://example.org/changes
         recrawl webhook add http://localhost:8000/index --allow-private --since start
     """
@@ -103,10 +104,11 @@ def list_(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """List webhooks: how many messages were received, wait, or failed for good. Example:
+    """List webhooks: how many messages were received, wait, or failed for good.
 
-    recrawl webhook list
-    """  # noqa: D415 - ends with an example
+    Example:
+        recrawl webhook list
+    """
     check_choice("--format", format_, SHOWN_AS)
     path = settings_of(store, settings).store
     from recrawl.cli.render.webhooks import LISTS
@@ -119,10 +121,11 @@ def list_(
 
 @webhook.command(cls=Command)
 def remove(named: Named, *, store: StoreFile = None, settings: SettingsFile = None) -> None:
-    """Remove a webhook, with what was to be sent to it. Example:
+    """Remove a webhook, with what was to be sent to it.
 
-    recrawl webhook remove 1
-    """  # noqa: D415
+    Example:
+        recrawl webhook remove 1
+    """
     path = settings_of(store, settings).store
     from recrawl.store.sqlite import SqliteStore
 
@@ -136,8 +139,9 @@ def remove(named: Named, *, store: StoreFile = None, settings: SettingsFile = No
 def send_test(named: Named, *, store: StoreFile = None, settings: SettingsFile = None) -> None:
     """Send a test message now, and say what came of it; it works with and without a run.
 
-    If it is not accepted, the exit status is 1. Example:
+    If it is not accepted, the exit status is 1.
 
+    Example:
         recrawl webhook test 1
     """
     known = settings_of(store, settings)
@@ -162,10 +166,11 @@ def failed(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """List messages that were given up, and those held back behind them. Example:
+    """List messages that were given up, and those held back behind them.
 
-    recrawl webhook failed 1
-    """  # noqa: D415
+    Example:
+        recrawl webhook failed 1
+    """
     check_choice("--format", format_, SHOWN_AS)
     path = settings_of(store, settings).store
     from recrawl.cli.render.webhooks import FAILED_LISTS
@@ -187,10 +192,11 @@ def resend(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Send messages again that were given up, in order; it is done while a run goes on. Example:
+    """Send messages again that were given up, in order, during this run or the next.
 
-    recrawl webhook resend 1
-    """  # noqa: D415
+    Example:
+        recrawl webhook resend 1
+    """
     path = settings_of(store, settings).store
     from recrawl.cli.render.terminal import count
     from recrawl.store.sqlite import SqliteStore
@@ -205,8 +211,9 @@ def resend(
 def enable(named: Named, *, store: StoreFile = None, settings: SettingsFile = None) -> None:
     """Enable a webhook that was disabled, or try one that fails at once.
 
-    A webhook is disabled if its receiver answers 410. What has changed since then is sent. Example:
+    A webhook is disabled if its receiver answers 410. What has changed since then is sent.
 
+    Example:
         recrawl webhook enable 1
     """
     path = settings_of(store, settings).store

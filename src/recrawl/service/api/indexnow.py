@@ -45,7 +45,7 @@ class SubmissionIn(BaseModel):
         max_length=1_000,
         examples=[KEY_EXAMPLE],
     )
-    keyLocation: str | None = Field(  # noqa: N815 - as the protocol has it
+    keyLocation: str | None = Field(  # noqa: N815 - the protocol's name
         None,
         max_length=MAX_URL,
         description="The file's URL; without it, the key with .txt at the root of the site.",
@@ -74,7 +74,7 @@ async def submit_url(
         str | None, Query(alias="keyLocation", description="The URL of the file with the key.")
     ] = None,
 ) -> Response:
-    """Say that a page is new, changed or gone, as IndexNow has it; needs no token."""
+    """Say that a page is new, changed or gone, as IndexNow defines it; needs no token."""
 
     async def read() -> Given:
         if url is None or key is None:
@@ -96,7 +96,7 @@ async def submit_url(
     },
 )
 async def submit_urls(service: TheService, request: Request) -> Response:
-    """Say that pages of a site are new, changed or gone, as IndexNow has it; needs no token."""
+    """Say that pages of a site are new, changed or gone, as IndexNow defines it; needs no token."""
 
     async def read() -> Given:
         body = await service.incoming.bodies.read(request)

@@ -74,7 +74,7 @@ async def list_pages(
         float | None, Query(ge=0.0, le=MAX_RATE, description="Only pages due within these days.")
     ] = None,
     order: Annotated[OrderName, Query(description="What to sort by.")] = "added",
-    reverse: Annotated[bool, Query(description="Turn the order round.")] = False,  # noqa: FBT002
+    reverse: Annotated[bool, Query(description="Reverse the order.")] = False,  # noqa: FBT002
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 100,
 ) -> Response:
