@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
@@ -95,12 +96,20 @@ class SoakFetcher:
         return await self._made.named_sitemaps(url)
 
 
+class Day(NamedTuple):
+    """A day's requests for pages, and its budget."""
+
+    number: int
+    asked: int
+    budget: float
+
+
 @dataclass
 class Soaked:
     """What came of a soak.
 
     Attributes:
-        asked: Requests for pages and the budget, for each whole day.
+        days: Each day on which the budget stays as it is.
         memory: Bytes of memory, from time to time.
         objects: Objects that Python keeps, likewise.
         lost: URLs of pages that are there and that the store does not call alive.
@@ -110,7 +119,7 @@ class Soaked:
         damage: What is wrong with the store.
     """
 
-    asked: list[tuple[int, float]] = field(default_factory=list)
+    days: list[Day] = field(default_factory=list)
     files: int = 0
     memory: list[int] = field(default_factory=list)
     objects: list[int] = field(default_factory=list)
@@ -121,15 +130,15 @@ class Soaked:
     wrongs: int = 0
     damage: list[str] = field(default_factory=list)
 
-    def off_budget(self, share: float, requests: int = 3) -> list[tuple[int, float]]:
+    def off_budget(self, share: float, requests: int = 3) -> list[Day]:
         """Return the days whose requests are further from the budget than a share of it.
 
         A few requests are always allowed, as midnight falls between visits.
         """
         return [
-            (asked, budget)
-            for asked, budget in self.asked
-            if abs(asked - budget) > max(share * budget, requests)
+            day
+            for day in self.days
+            if abs(day.asked - day.budget) > max(share * day.budget, requests)
         ]
 
 
@@ -246,7 +255,7 @@ def _count_days(result: Soaked, web: SoakWeb, budgets: Sequence[float]) -> None:
         run = int(day / length)
         # A day on which the budget changes has two.
         if int((day + 1 - 1e-9) / length) == run:
-            result.asked.append((web.asked[day], budgets[run]))
+            result.days.append(Day(day, web.asked[day], budgets[run]))
     result.files = sum(web.files.values())
 
 
