@@ -112,7 +112,7 @@ class Soaked:
         days: Each day on which the budget stays as it is.
         memory: Bytes of memory, from time to time.
         objects: Objects that Python keeps, likewise.
-        lost: URLs of pages that are there and that the store does not call alive.
+        lost: Pages that are there and that the store does not call alive, and what it has instead.
         unvisited: URLs of pages that are there and have no copy.
         complaints: What hosts complain about.
         wrongs: How many complaints there are in all.
@@ -265,5 +265,23 @@ def _count_pages(result: Soaked, web: SoakWeb, store: SqliteStore) -> None:
     for at in range(0, len(there), 500):
         urls = there[at : at + 500]
         known = store.pages_at(urls)
-        result.lost += [u for u in urls if u not in known or known[u].state is not State.ALIVE]
+        result.lost += [
+            f"{url}: {_described(known.get(url))}"
+            for url in urls
+            if url not in known or known[url].state is not State.ALIVE
+        ]
         result.unvisited += [u for u in urls if u in known and known[u].body is None]
+
+
+def _described(page: Page | None) -> str:
+    """Return what is known of a page that should be alive."""
+    if page is None:
+        return "not in the store"
+    last, since, again = (
+        "never" if at is None else f"day {(at - BEGIN) / MICROSECONDS_A_DAY:.2f}"
+        for at in (page.last_visit, page.missing_since, page.retry_at)
+    )
+    return (
+        f"{page.state.name.lower()}, {page.visits} visits and {page.failures} failures, "
+        f"last found {last}, missing since {since}, to be looked at {again}"
+    )
