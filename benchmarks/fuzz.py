@@ -35,6 +35,8 @@ HANGING = 1_800.0
 #: Inputs between two reports of a process.
 REPORT_EVERY = 2_000
 MAX_SHOWN = 40
+#: Seconds between two lines that say how far it has come, where there is no terminal.
+TELL_EVERY = 60.0
 
 _NAMES = list(TARGETS)
 _SHARES = list(accumulate(share for _, share in TARGETS.values()))
@@ -201,10 +203,14 @@ def fuzz(cases: range, seed: int, processes: int = 2, seconds: float = float("in
     until = time.monotonic() + seconds
     shares = [cases[first::processes] for first in range(processes)]
     workers = [_Worker(share, seed, until, results) for share in shares]
-    with Console(stderr=True).status("") as status:
+    console, told = Console(stderr=True), time.monotonic()
+    with console.status("") as status:
         while not all([worker.is_done() for worker in workers]):  # noqa: C419 - ask each
             found = f"{results.inputs:,} inputs, {len(results.failures)} failures"
             status.update(found)
+            if not console.is_terminal and time.monotonic() - told >= TELL_EVERY:
+                told = time.monotonic()
+                console.print(found)
             time.sleep(0.2)
     return results
 

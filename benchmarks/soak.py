@@ -43,14 +43,16 @@ def run(
     finally:
         logging.disable(logging.NOTSET)
     minutes = (time.perf_counter() - began) / 60.0
-    asked = sum(requests for requests, _ in soaked.asked)
+    asked, off = sum(day.asked for day in soaked.days), soaked.off_budget(0.01)
     print(f"{asked:,} requests for pages, {soaked.files:,} for other files, {minutes:.0f} min")
+    for day in off[:10]:
+        print(f"  day {day.number}: {day.asked:,} requests, and a budget of {day.budget:,.0f}")
     for what in (*soaked.complaints, *soaked.lost[:10], *soaked.unvisited[:10], *soaked.damage):
         print(f"  {what}")
     megabytes = max(soaked.memory) / 1e6
     print(f"{soaked.alive:,} pages are there at the end; {megabytes:,.0f} MB at most")
     return [
-        Figure("soak: days off budget by more than 1 %", len(soaked.off_budget(0.01)), 0),
+        Figure("soak: days off budget by more than 1 %", len(off), 0),
         Figure("soak: requests that a host did not allow", soaked.wrongs, 0),
         Figure("soak: pages that are there and not alive in the store", len(soaked.lost), 0),
         Figure("soak: pages that are there without a copy", len(soaked.unvisited), 0),

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -311,3 +312,17 @@ def test_first_hosts_that_mislead(kind: str) -> None:
     assert plan.budget_used == pytest.approx(2_000.0, rel=EXACT)
     bound = upper_bound(problem, plan.price)
     assert objective(problem, plan.crawl_rate) == pytest.approx(bound, rel=EXACT)
+
+
+@pytest.mark.parametrize("visits", ["poisson", "periodic"])
+@pytest.mark.parametrize("host", [None, [0, 0]])
+def test_a_budget_beyond_what_a_price_can_tell_gives_numbers(
+    visits: Literal["poisson", "periodic"], host: list[int] | None
+) -> None:
+    """At the lowest prices the demand of such pages is infinite, as far as floats can tell."""
+    budgets: Any = {} if host is None else {"host": host, "host_budget": [1e120]}
+    found = allocate([1e-60, 1e-60], 1e120, visits=visits, **budgets)
+    assert np.isfinite(found.crawl_rate).all()
+    assert (found.crawl_rate > 0.0).all()
+    assert found.budget_used <= 1e120 * (1.0 + 1e-9)
+    assert found.freshness == pytest.approx(1.0)

@@ -92,6 +92,15 @@ def test_one_bad_row_and_nothing_is_added(tmp_path: Path) -> None:
     assert refused("add", "--file", "none.txt") == "none.txt: there are no pages in it"
 
 
+@pytest.mark.parametrize("command", ["add", "remove"])
+def test_a_file_given_as_a_page_is_told_how_to_give_it(command: str, tmp_path: Path) -> None:
+    run("add", "https://a.example/")
+    (tmp_path / "urls.txt").write_text("https://b.example/\n", encoding="utf-8")
+    sentence = "urls.txt: this is a file; --file reads the URLs in it"
+    assert refused(command, "urls.txt") == sentence
+    assert "at most" in refused(command, f"{'x' * 5_000}.txt")
+
+
 def test_something_else_is_not_written_to(tmp_path: Path) -> None:
     Path("notes.txt").write_text("my notes, which are no store, of course\n" * 9, encoding="utf-8")
     sentence = left_alone(tmp_path, "add", "https://a.example/", "--store", "notes.txt")

@@ -102,6 +102,18 @@ def test_what_applies_to_a_url_is_shown_with_where_it_was_set_and_without_secret
         assert "sesame" not in printed
 
 
+@pytest.mark.parametrize(
+    ("budget", "shown"), [("0/day", "no limit"), ("0.5/day", "0.5/day"), ("10/day", "10/day")]
+)
+def test_what_applies_to_a_url_calls_no_limit_by_its_name(budget: str, shown: str) -> None:
+    Path("recrawl.toml").write_text(f'host_budget = "{budget}"\n', encoding="utf-8")
+    rows = run("settings", "--for", "https://a.example/").stdout.splitlines()
+    cells = {row.split()[0]: row for row in rows}
+    assert cells["budget"].split("  recrawl.toml")[0].split(maxsplit=1)[1].strip() == shown
+    assert "no limit" in cells["max_interval"]
+    assert "no limit" not in cells["min_interval"]
+
+
 def test_the_tables_for_sites_are_named_below_the_settings() -> None:
     Path("recrawl.toml").write_text(SITES, encoding="utf-8")
     assert '[host."a.example"], [url."https://a.example/news/*"]' in run("settings").stdout

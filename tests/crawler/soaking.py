@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
@@ -95,22 +96,30 @@ class SoakFetcher:
         return await self._made.named_sitemaps(url)
 
 
+class Day(NamedTuple):
+    """A day's requests for pages, and its budget."""
+
+    number: int
+    asked: int
+    budget: float
+
+
 @dataclass
 class Soaked:
     """What came of a soak.
 
     Attributes:
-        asked: Requests for pages and the budget, for each whole day.
+        days: Each day on which the budget stays as it is.
         memory: Bytes of memory, from time to time.
         objects: Objects that Python keeps, likewise.
-        lost: URLs of pages that are there and that the store does not call alive.
+        lost: Pages that are there and that the store does not call alive, and what it has instead.
         unvisited: URLs of pages that are there and have no copy.
         complaints: What hosts complain about.
         wrongs: How many complaints there are in all.
         damage: What is wrong with the store.
     """
 
-    asked: list[tuple[int, float]] = field(default_factory=list)
+    days: list[Day] = field(default_factory=list)
     files: int = 0
     memory: list[int] = field(default_factory=list)
     objects: list[int] = field(default_factory=list)
@@ -121,15 +130,15 @@ class Soaked:
     wrongs: int = 0
     damage: list[str] = field(default_factory=list)
 
-    def off_budget(self, share: float, requests: int = 3) -> list[tuple[int, float]]:
+    def off_budget(self, share: float, requests: int = 3) -> list[Day]:
         """Return the days whose requests are further from the budget than a share of it.
 
         A few requests are always allowed, as midnight falls between visits.
         """
         return [
-            (asked, budget)
-            for asked, budget in self.asked
-            if abs(asked - budget) > max(share * budget, requests)
+            day
+            for day in self.days
+            if abs(day.asked - day.budget) > max(share * day.budget, requests)
         ]
 
 
@@ -246,7 +255,7 @@ def _count_days(result: Soaked, web: SoakWeb, budgets: Sequence[float]) -> None:
         run = int(day / length)
         # A day on which the budget changes has two.
         if int((day + 1 - 1e-9) / length) == run:
-            result.asked.append((web.asked[day], budgets[run]))
+            result.days.append(Day(day, web.asked[day], budgets[run]))
     result.files = sum(web.files.values())
 
 
@@ -256,5 +265,23 @@ def _count_pages(result: Soaked, web: SoakWeb, store: SqliteStore) -> None:
     for at in range(0, len(there), 500):
         urls = there[at : at + 500]
         known = store.pages_at(urls)
-        result.lost += [u for u in urls if u not in known or known[u].state is not State.ALIVE]
+        result.lost += [
+            f"{url}: {_described(known.get(url))}"
+            for url in urls
+            if url not in known or known[url].state is not State.ALIVE
+        ]
         result.unvisited += [u for u in urls if u in known and known[u].body is None]
+
+
+def _described(page: Page | None) -> str:
+    """Return what is known of a page that should be alive."""
+    if page is None:
+        return "not in the store"
+    last, since, again = (
+        "never" if at is None else f"day {(at - BEGIN) / MICROSECONDS_A_DAY:.2f}"
+        for at in (page.last_visit, page.missing_since, page.retry_at)
+    )
+    return (
+        f"{page.state.name.lower()}, {page.visits} visits and {page.failures} failures, "
+        f"last found {last}, missing since {since}, to be looked at {again}"
+    )

@@ -27,7 +27,7 @@ def test_every_page_that_is_there_is_alive_after_months_of_outages(soaked: Soake
 
 
 def test_each_day_spends_its_budget(soaked: Soaked) -> None:
-    assert len(soaked.asked) == DAYS
+    assert len(soaked.days) == DAYS
     assert soaked.off_budget(0.01) == []
 
 

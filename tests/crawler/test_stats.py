@@ -19,3 +19,12 @@ def test_the_five_slowest_hosts_are_listed_by_their_mean() -> None:
     assert [host for host, _ in stats.slowest()] == [f"{n}.example" for n in (6, 5, 4, 3, 2)]
     assert stats.slowest()[0][1] == HostTimes(responses=2, seconds=13.0)
     assert stats.slowest()[0][1].mean == 6.5
+
+
+def test_no_more_pages_are_not_modified_than_unchanged() -> None:
+    """A page that was not found and is back is a change, whatever its server answers."""
+    stats = Stats(began=0, budget=1.0)
+    for outcome in (Outcome.UNCHANGED, Outcome.CHANGED):
+        page = Page(1, "http://a.example/", "a.example")
+        stats.count(Visit(page, outcome, Response(page.url, 304, 1, requests=1)))
+    assert (stats.outcomes[Outcome.UNCHANGED], stats.not_modified) == (1, 1)

@@ -124,7 +124,7 @@ def test_bad_optional_columns_are_named(name: str, value: list[float]) -> None:
 @pytest.mark.parametrize("value", [[], [1.0], [1.0, 2.0, 3.0], [[1.0], [2.0, 3.0]]])
 def test_optional_columns_fit_elapsed_even_where_it_is_missing(name: str, value: list[Any]) -> None:
     with pytest.raises(ArgumentError, match=f"^{name}: "):
-        estimate([0, 0], [np.nan, 1.0], [0, 1], **{name: value})
+        estimate([0, 0], [np.nan, 1.0], [0, 1], **{name: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, np.nan])

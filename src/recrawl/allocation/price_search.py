@@ -122,7 +122,8 @@ def price_pair(bracket: Floats, budget: float) -> PricePair:
     """Return the mix of the bracket's ends that meets the budget."""
     if bracket[HIGH] == np.inf:
         return PricePair(bracket[LOW], bracket[LOW], 1.0)
-    if bracket[LOW] == 0.0:
+    if bracket[LOW] == 0.0 or bracket[DEMAND_AT_LOW] == np.inf:
+        # The budget is beyond what any price can tell from an endless one.
         return PricePair(bracket[HIGH], bracket[HIGH], 0.0)
     apart = bracket[DEMAND_AT_LOW] - bracket[DEMAND_AT_HIGH]
     share = (budget - bracket[DEMAND_AT_HIGH]) / apart

@@ -118,7 +118,9 @@ class Stats:
             self.refused += 1
         else:
             self.outcomes[visit.outcome] += 1
-        self.not_modified += response.is_not_modified
+        # A page that was not found and is back has changed, even if it is as it was.
+        if visit.outcome is Outcome.UNCHANGED:
+            self.not_modified += response.is_not_modified
         self.requests += response.requests
         self.transferred += response.transferred
         if response.requests:

@@ -1,5 +1,6 @@
 """``recrawl add``: add pages to keep fresh."""
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -84,6 +85,9 @@ def named_pages(
             checked_importance(importance)
         except ArgumentError as error:
             raise ArgumentError(f"--importance: {error}") from None
+    for url in urls:
+        if "://" not in url and os.path.isfile(url):  # noqa: PTH113 - any text may be asked about
+            raise ArgumentError(f"{url}: this is a file; --file reads the URLs in it")
     pages = [named_page(url) for url in urls]
     if file is not None:
         with progress_bar("Reading") as progress:

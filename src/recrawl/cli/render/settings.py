@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from dataclasses import Field, asdict, dataclass, replace
 from pathlib import Path
@@ -30,7 +31,10 @@ from recrawl.urls import canonical
 DEFAULT = "default"
 #: Defaults of settings that only sites have.
 SITE_DEFAULTS = {"importance": "1"}
-EMPTY = "–"
+EMPTY, NO_LIMIT = "–", "no limit"
+#: Settings of a site of which 0 means that there is no limit, which nobody would guess.
+UNLIMITED_AT_0 = ("budget", "max_interval")
+_ZERO = re.compile(r"0+(\.0*)?(?![\d.])")
 #: Kinds of settings that are lists in a file.
 LISTS = (NAMES, PATTERNS, SELECTORS)
 EXAMPLE_TABLES = (
@@ -129,7 +133,8 @@ def print_for_url(settings: list[Setting]) -> None:
     for heading in ("setting", "value", "set by"):
         table.add_column(heading, no_wrap=True)
     for one in settings:
-        cells = (one.name, one.value or EMPTY, one.set_by)
+        is_unlimited = one.name in UNLIMITED_AT_0 and _ZERO.match(one.value)
+        cells = (one.name, NO_LIMIT if is_unlimited else one.value or EMPTY, one.set_by)
         table.add_row(*(Text(printable(cell)) for cell in cells))
     show(table)
 
