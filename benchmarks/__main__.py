@@ -48,6 +48,7 @@ ALL = {
     "paper": paper.run,
     "html-pairs": html_pairs.run,
     "page-histories": page_histories.run,
+    "held-out-histories": page_histories.run_held_out,
     "crawling": crawling.run,
     "demo-noise": demo_noise.run,
     "killing": killing.run,

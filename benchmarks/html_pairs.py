@@ -1,5 +1,6 @@
 """How well each comparison detects real changes, on labelled pairs of real pages."""
 
+import gc
 import os
 import sys
 import time
@@ -81,6 +82,7 @@ def run() -> list[Figure]:
         )
         return []
     pairs = parquet.read_table(path).to_pylist()
+    gc.freeze()  # As the processes do that read pages.
     with Console(stderr=True).status("comparing pages"):
         scores = {name: score(reader, pairs) for name, reader in READERS.items()}
     rows = [[name, *one.cells()] for name, one in scores.items()]

@@ -284,7 +284,7 @@ def test_a_page_that_is_gone_is_revived_when_it_is_added_again(store: Store) -> 
 def test_both_digests_of_a_fingerprint_are_kept(store: Store) -> None:
     store.add(new_pages(1), at=NOON)
     visit = found(known(store, 0), b"a", NOON, Outcome.FIRST)
-    read = Fingerprint("text/6", bytes(range(24)), bytes(range(8)))
+    read = Fingerprint("text/7", bytes(range(24)), bytes(range(8)))
     store.record([replace(visit, page=replace(visit.page, fingerprint=read))])
     kept = known(store, 0).fingerprint
     assert kept is not None

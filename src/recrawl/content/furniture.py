@@ -12,7 +12,7 @@
    count there, nor where a link leads that has a text.
 
 Marks are hints, not proof: they never hide most of what a page says, and a page that has nothing
-but furniture is all its own.
+but furniture is all its own. Of a page alone on its site, see `lone_page`.
 """
 
 import re
@@ -62,7 +62,7 @@ _NEARLY_ALL = 0.95
 #: Elements with so little of a page's prose, all together, may be the site's: a banner, a notice.
 _MINOR = 0.2
 #: Hints that would hide more than this share are not believed.
-_MAX_HIDDEN = 0.5
+MAX_HIDDEN = 0.5
 #: The share of its letters that a page without prose keeps, whatever its site's template says.
 _MIN_LEFT = 0.2
 
@@ -92,11 +92,11 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
         blocks: The blocks of the page.
         template: The paths of elements that belong to the site.
     """
-    prose = _without_template(_prose_of(blocks), template)
-    text = _text_of(prose)
+    prose = _without_template(prose_of(blocks), template)
+    text = text_of(prose)
     marks = _Marks(text, _of_links(blocks))
     if sum(size for element, size in prose.items() if marks.hides_inside(element)) > (
-        _MAX_HIDDEN * sum(prose.values())
+        MAX_HIDDEN * sum(prose.values())
     ):
         marks.believed = False
     consent, saying = dict[Element, bool](), {b.element for b in blocks if not b.is_link}
@@ -106,7 +106,7 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
         if kind is Kind.FURNITURE and marks.leaves(block, template):
             kind = Kind.BESIDE
         if kind is Kind.FURNITURE or (kind is Kind.BESIDE and _is_named_link(block, saying)):
-            is_about = _is_about_page(block, template, consent)
+            is_about = is_about_page(block, template, consent)
             kind = Kind.BESIDE if is_about else Kind.FURNITURE
         kinds.append(kind)
     if template:
@@ -122,7 +122,7 @@ def _is_named_link(block: Block, saying: set[Element]) -> bool:
     return block.is_link and block.element in saying
 
 
-def _is_about_page(block: Block, template: frozenset[bytes], consent: dict[Element, bool]) -> bool:
+def is_about_page(block: Block, template: frozenset[bytes], consent: dict[Element, bool]) -> bool:
     """Whether a block is the title of the page, or leads to a part of it from a list of those."""
     if block.is_link:
         is_inside = block.text[:1] == "#" and len(block.text) > 1
@@ -167,14 +167,14 @@ def sketches_of(blocks: Sequence[Block]) -> Sketches:
     }
 
 
-def _prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
+def prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
     """Return the letters of prose in each element; of consent only if there is little else."""
     prose, consent = defaultdict[Element, int](int), dict[Element, bool]()
     for block in blocks:
         if is_prose(block):
             prose[block.element] += len(block.text)
     consenting = {element for element in prose if _asks_for_consent(element, consent)}
-    if sum(prose[element] for element in consenting) > _MAX_HIDDEN * sum(prose.values()):
+    if sum(prose[element] for element in consenting) > MAX_HIDDEN * sum(prose.values()):
         return prose
     return {element: size for element, size in prose.items() if element not in consenting}
 
@@ -200,7 +200,7 @@ def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bo
     return found
 
 
-def _text_of(prose: dict[Element, int]) -> Element | None:
+def text_of(prose: dict[Element, int]) -> Element | None:
     """Return the innermost element with nearly all prose, not a paragraph; None without any."""
     inside = defaultdict[Element, int](int)
     for element, size in prose.items():
@@ -266,7 +266,7 @@ class _Marks:
         return found
 
     def _is_marked_inside(self, element: Element) -> bool:
-        return _is_made_for_it(element) or (element in self._of_links and _is_named_around(element))
+        return is_made_for_it(element) or (element in self._of_links and _is_named_around(element))
 
     def _is_surely_marked(self, element: Element, *, is_inside: bool) -> bool:
         """Whether an element, or one around it up to the text, has marks that need no proof."""
@@ -275,7 +275,7 @@ class _Marks:
                 return False
             if around.tag == "form" or not _words(around.hint).isdisjoint(_PASSING):
                 return True
-            if _is_made_for_it(around) and not (is_inside and _leads(around)):
+            if is_made_for_it(around) and not (is_inside and _leads(around)):
                 return True
         return False
 
@@ -284,14 +284,14 @@ class _Marks:
         if found is None:
             found = self._outside[element] = element.parent is not None and (
                 self._hides_outside(element.parent)
-                or _is_made_for_it(element)
+                or is_made_for_it(element)
                 or element.tag == "form"
                 or _is_named_around(element)
             )
         return found
 
 
-def _is_made_for_it(element: Element) -> bool:
+def is_made_for_it(element: Element) -> bool:
     """Whether the tag or the role of an element says that it is furniture."""
     if element.tag in _EDGES:
         return not any(around.tag in _SECTIONING for around in element.ancestors())

@@ -25,7 +25,7 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 #: Elements whose text is not visible.
 UNREAD = (
     "script,style,noscript,template,svg,iframe,object,canvas,audio,video,link,meta,head,"
-    "img,source,input"
+    "img,source,input,title"
 )
 
 #: Elements that do not break a line: the text inside and around them is one block.

@@ -54,25 +54,40 @@ _NUMBER = re.compile(r"[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+#: Those of other languages that do not begin like the English ones.
+_OTHER_MONTHS = (
+    "février|avril|mai|juin|juillet|août|décembre|märz|oktober|dezember|enero|abril|agosto|diciembre|gennaio"
+    "|maggio|giugno|luglio|settembre|ottobre|dicembre|fevereiro|março|maio|setembro|outubro|mei"
+)
 # Matches from the start of a word only, so that a long word is scanned once.
 _WORD_WITH_DIGIT = r"(?<![\w+/=-])[\w+/=-]*?[0-9][\w+/=-]*+"
 _VARYING = re.compile(
     rf"{_WORD_WITH_DIGIT}(?:[.,:]{_WORD_WITH_DIGIT})*"
     r"|\b[0-9a-fA-F]{8,}\b"
-    rf"|\b(?:{_MONTHS})[a-z]*\b|\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
+    rf"|\b(?:(?:{_MONTHS})[a-z]*|{_OTHER_MONTHS})\b|\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
     r"|\b[ap]\.?m\b",
     re.IGNORECASE,
 )
 
 # A short line with one of these, and a number, tells when, or how many looked.
 _DATED = re.compile(
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\b(?:mon|tues?|wed(?:nes)?"
+    rf"\b(?:(?:{_MONTHS})[a-z]*|{_OTHER_MONTHS})\b|\b(?:mon|tues?|wed(?:nes)?"
     r"|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b|\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b"
     r"|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b|\b\d{1,2}:\d{2}\b|\bago\b|\btoday\b|\byesterday\b"
     r"|\b(?:views?|viewed|visits?|visitors?|reads?|likes?|shares?|comments?|replies|followers?"
     r"|subscribers?|members?|online|downloads?|votes?|points?)\b",
     re.IGNORECASE,
 )
+
+# Outside the text of a page, so does a line with the year of a copyright, a build number such as
+# 1.259.0.329, or a number of thousands that is not a price: how many offers, reviews or people.
+_COUNTED = re.compile(
+    r"©|\(c\)|\bcopyright\b|\b\d+(?:\.\d+){3,}\b|\b\d{1,3}(?:[.,\s'’]\d{3})+\b(?![.,]\d)",
+    re.IGNORECASE,
+)
+_PRICED = re.compile(r"[$€£¥₹%]|\b(?:eur|usd|gbp|chf|sek|nok|dkk|pln|kr|zł)\b", re.IGNORECASE)
+#: Such a line is at most this long.
+_SHORT = 200
 
 
 def steady_text(text: str) -> str:
@@ -173,3 +188,16 @@ def is_dated(text: str) -> bool:
     (True, True, False)
     """
     return _DATED.search(text) is not None
+
+
+def is_incidental(text: str) -> bool:
+    """Whether a line outside the text of a page may change by itself, but for its words.
+
+    >>> is_incidental("© 2026 Example"), is_incidental("4,5 of 5 in 40.615 reviews")
+    (True, True)
+    >>> is_incidental("Only 1,299 €"), is_incidental("Room 12")
+    (False, False)
+    """
+    if len(text) > _SHORT or not _NUMBER.search(text):
+        return False
+    return is_dated(text) or (_COUNTED.search(text) is not None and _PRICED.search(text) is None)

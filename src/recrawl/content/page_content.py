@@ -8,7 +8,7 @@ from functools import cached_property
 
 from recrawl.content.boxes import box_path, link_boxes
 from recrawl.content.furniture import Kind, is_prose, sketches_of
-from recrawl.content.masking import is_dated, masked
+from recrawl.content.masking import is_incidental, masked
 from recrawl.content.noise import are_ignored, noise, position_keys, text_key
 from recrawl.content.outline import Block
 from recrawl.content.template import STEADY, Sketches
@@ -18,8 +18,6 @@ from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 _MAX_BLOCKS = 40_000
 #: Noise that would hide more than this share of a page's prose is not believed.
 _MAX_HIDDEN = 0.5
-#: A line that tells when something was, or how many looked, is at most this long.
-_SHORT = 200
 #: A word; where words are not set apart, as in Chinese and Japanese, a letter.
 _WORD = re.compile(r"[^\W\u2e80-\ud7ff\uf900-\ufaff]+|\S")
 #: Bytes of a fingerprint that are about the page's own blocks; the rest is about the others.
@@ -200,8 +198,8 @@ def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
 
 
 def _shape(text: str) -> str:
-    """Return a line outside the text of a page as it counts: without dates and counts of views."""
-    return masked(text) if len(text) <= _SHORT and is_dated(text) else text
+    """Return a line outside the text of a page as it counts: without dates and counts."""
+    return masked(text) if is_incidental(text) else text
 
 
 def _letters_apart(new: list[Block], old: list[Block]) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Literal, get_args
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
@@ -17,6 +17,7 @@ from recrawl.content.html import (
     in_utf8,
     parse,
 )
+from recrawl.content.lone_page import lone_kinds
 from recrawl.content.main_text import MAX_LINKED, keep_main
 from recrawl.content.media_type import Format, format_of
 from recrawl.content.outline import WATCHED, Block, Element, outline
@@ -28,7 +29,7 @@ from recrawl.records import MARKUP_BYTES, digest_of
 Mode = Literal["bytes", "text", "main", "selector"]
 
 #: Increased whenever the same body would give another fingerprint.
-VERSION = 6
+VERSION = 7
 
 
 class Reader:
@@ -49,7 +50,7 @@ class Reader:
 
     >>> reader = Reader()
     >>> reader.kind
-    'text/6'
+    'text/7'
     >>> page = b"<script>t=1</script><h1>Soup</h1><p>Of <b>the</b> day: <a href=/leek>leek</a>"
     >>> [text for text in reader.read(page, "text/html").texts]
     ['Soup', 'Of the day: leek', '\x02/leek']
@@ -125,14 +126,16 @@ class Reader:
         if tree is None:
             return self._of_lines(crude_lines(page))
         html = (tree.body and tree.body.html) or ""
-        markup = blake2b(html.encode(errors="surrogatepass"), digest_size=MARKUP_BYTES).digest()
+        markup = sha256(html.encode(errors="surrogatepass")).digest()[:MARKUP_BYTES]
         is_exact = self._mode != "text"
-        # Without another page of the site there is nothing to confirm what marks say.
         furniture = None
         if template is not None and template.has_siblings and not is_exact:
             furniture = template.furniture
-        blocks = partial(self._blocks, html)
-        return Content(self.kind, blocks, partial(_kinds, furniture), markup, is_exact=is_exact)
+        blocks, kinds = (
+            partial(self._blocks, html),
+            _all_own if is_exact else partial(_kinds, furniture),
+        )
+        return Content(self.kind, blocks, kinds, markup, is_exact=is_exact)
 
     def beginning(self, body: bytes, content_type: str | None = None) -> bytes:
         """Return as much of a body as `read` looks at."""
@@ -144,7 +147,7 @@ class Reader:
     def _of_lines(self, lines: list[str]) -> Content:
         page = Element()
         blocks = [Block(text, page) for line in lines if (text := " ".join(line.split()))]
-        return Content(self.kind, lambda: blocks, partial(_kinds, None), is_exact=True)
+        return Content(self.kind, lambda: blocks, _all_own, is_exact=True)
 
     def _blocks(self, html: str) -> list[Block]:
         blocks = outline(html)
@@ -173,9 +176,13 @@ class Reader:
         return keep_main(tree) if self._mode == "main" else tree
 
 
+def _all_own(blocks: Sequence[Block]) -> Sequence[Kind]:
+    return [Kind.OWN] * len(blocks)
+
+
 def _kinds(furniture: frozenset[bytes] | None, blocks: Sequence[Block]) -> Sequence[Kind]:
-    """Return whose each block is; all are the page's own where nothing is known of its site."""
-    return [Kind.OWN] * len(blocks) if furniture is None else kinds_of(blocks, furniture)
+    """Return whose each block is, given what is known of its site, if anything."""
+    return lone_kinds(blocks) if furniture is None else kinds_of(blocks, furniture)
 
 
 def explain_blocks(

@@ -1,0 +1,68 @@
+"""Whose each block is on a page of whose site nothing else is known.
+
+No other page confirms what names, headers and boxes are, so that only two marks are believed: what
+HTML has for navigation and for the footer of a page. And outside its text, lines that change by
+themselves, such as dates and counts, are known as such. Everything else is the page's own.
+"""
+
+from collections.abc import Sequence
+
+from recrawl.content.furniture import (
+    MAX_HIDDEN,
+    Kind,
+    is_about_page,
+    is_made_for_it,
+    prose_of,
+    text_of,
+)
+from recrawl.content.masking import is_incidental
+from recrawl.content.outline import Block, Element
+
+_TAGS = frozenset({"nav", "footer"})
+_ROLES = frozenset({"navigation", "contentinfo"})
+
+
+def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
+    """Return whose each block of a page is."""
+    prose = prose_of(blocks)
+    text = text_of(prose)
+    # What is said of an element around the text is said of the text too: it says nothing.
+    marked = {} if text is None else dict.fromkeys(text.ancestors(), False)
+    hidden = sum(size for element, size in prose.items() if _is_marked(element, marked))
+    if hidden > MAX_HIDDEN * sum(prose.values()):
+        return [Kind.OWN] * len(blocks)
+    inside, consent = {text: True}, dict[Element, bool]()
+    kinds = list[Kind]()
+    for block in blocks:
+        element, kind = block.element, Kind.OWN
+        if element.is_watched:
+            pass
+        elif _is_marked(element, marked):
+            is_about = is_about_page(block, frozenset(), consent)
+            kind = Kind.OWN if is_about else Kind.FURNITURE
+        elif not block.is_link and is_incidental(block.text) and not _is_in(element, inside):
+            kind = Kind.BESIDE
+        kinds.append(kind)
+    pairs = zip(kinds, blocks, strict=True)
+    if not any(kind <= Kind.BESIDE and not block.is_link for kind, block in pairs):
+        return [Kind.OWN] * len(blocks)
+    return kinds
+
+
+def _is_marked(element: Element, known: dict[Element, bool]) -> bool:
+    """Whether an element, or one around it, is navigation or the footer of the page."""
+    found = known.get(element)
+    if found is None:
+        is_either = element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
+        found = known[element] = (is_either and is_made_for_it(element)) or (
+            element.parent is not None and _is_marked(element.parent, known)
+        )
+    return found
+
+
+def _is_in(element: Element | None, known: dict[Element | None, bool]) -> bool:
+    """Whether an element is one that is known, or inside it; without any, it is in the text."""
+    found = known.get(element)
+    if found is None:
+        found = known[element] = element is not None and _is_in(element.parent, known)
+    return found

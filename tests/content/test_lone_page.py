@@ -1,0 +1,107 @@
+"""A page alone on its site: only its navigation, its footer and passing numbers are told apart."""
+
+import pytest
+
+from recrawl.content.masking import is_incidental
+from recrawl.content.reader import Reader
+from recrawl.records import ChangeKind
+
+TEXT = "".join(
+    f"<p>{line}</p>"
+    for line in (
+        "Leeks are cut into rings, washed well, and boiled in salted water for twenty minutes.",
+        "Potatoes are peeled and added later, as they need less time than most people think.",
+    )
+)
+
+
+def kind_of(old: str, new: str, reader: Reader | None = None) -> ChangeKind | None:
+    """Return how two bodies differ that nothing else is known of."""
+    one, other = ((reader or Reader()).read(body.encode(), "text/html") for body in (old, new))
+    change = other.difference(one)
+    return None if change is None else change.kind
+
+
+def around(part: str) -> str:
+    return f"<body>{part}<div class=text><h1>Soup</h1>{TEXT}</div></body>"
+
+
+@pytest.mark.parametrize(
+    ("part", "is_own"),
+    [
+        ("<nav><a href=/a>{}</a></nav>", False),
+        ("<footer><p>{}</p></footer>", False),
+        ("<div role=contentinfo>{}</div>", False),
+        ("<div role=navigation><ul><li>{}</ul></div>", False),
+        ("<header>{}</header>", True),
+        ("<aside>{}</aside>", True),
+        ("<div class=menu>{}</div>", True),
+        ("<article><p>Stew</p><footer>{}</footer></article>", True),
+        ("<nav><h1>{}</h1></nav>", True),
+    ],
+)
+def test_only_navigation_and_the_footer_are_furniture(part: str, is_own: bool) -> None:
+    old, new = (around(part.format(word)) for word in ("Jobs", "Press"))
+    assert kind_of(old, new) is (ChangeKind.TEXT if is_own else ChangeKind.FURNITURE)
+
+
+@pytest.mark.parametrize("tag", ["nav", "footer"])
+def test_a_page_that_says_all_in_its_furniture_is_still_seen_to_change(tag: str) -> None:
+    old, new = (f"<body><{tag}><p>{word}</p>{TEXT}</{tag}></body>" for word in ("Soup", "Stew"))
+    assert kind_of(old, new) is ChangeKind.TEXT
+    # Most of it is there, and some is not.
+    old, new = (
+        f"<body><p>{'Serve it hot, with bread. ' * 3}</p><{tag}>{TEXT * 2}<p>{word}</p></{tag}>"
+        for word in ("Soup", "Stew")
+    )
+    assert kind_of(old, new) is ChangeKind.TEXT
+
+
+def test_a_page_without_text_of_its_own_is_read_as_it_is() -> None:
+    assert kind_of("<nav>Home</nav>", "<nav>House</nav>") is ChangeKind.TEXT
+
+
+def test_passing_numbers_count_in_the_text_only() -> None:
+    old, new = (f"<p>{number} offers online</p>" for number in ("50,911", "50,905"))
+    assert kind_of(around(old), around(new)) is ChangeKind.FURNITURE
+    assert kind_of(around(old), around(old.replace("offers", "wishes"))) is ChangeKind.TEXT
+    old, new = (f"<body><div>{TEXT}{line}</div></body>" for line in (old, new))
+    assert kind_of(old, new) is ChangeKind.TEXT
+
+
+def test_prices_count_wherever_they_stand() -> None:
+    for old, new in (("1,299 €", "1,399 €"), ("Price: 12", "Price: 13"), ("$ 1,000", "$ 2,000")):
+        assert kind_of(around(f"<b>{old}</b>"), around(f"<b>{new}</b>")) is ChangeKind.TEXT
+
+
+def test_what_is_watched_counts_in_a_footer_too() -> None:
+    old, new = (around(f"<footer><p class=status>{word}</p></footer>") for word in ("Up", "Down"))
+    assert kind_of(old, new) is ChangeKind.FURNITURE
+    assert kind_of(old, new, Reader(watch=[".status"])) is ChangeKind.TEXT
+
+
+def test_the_order_of_what_a_page_says_counts() -> None:
+    parts = [f"<div>{part}</div>" for part in ("One", "Two")]
+    assert kind_of(around("".join(parts)), around("".join(parts[::-1]))) is ChangeKind.TEXT
+
+
+def test_a_title_in_the_body_is_not_read() -> None:
+    assert kind_of(around(""), around("<title>Soup - Example</title>")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Copyright 2025-2026 Example", True),
+        ("Version 1.259.0.329", True),
+        ("Version 2.3.1", False),
+        ("Mis à jour le 3 juillet", True),
+        ("12 000 annonces", True),
+        ("12 annonces", False),
+        ("CHF 12 000", False),
+        ("All rights reserved ©", False),
+        ("© 2026 " + "and so on " * 20, False),
+    ],
+)
+def test_which_lines_change_by_themselves(text: str, expected: bool) -> None:
+    assert is_incidental(text) is expected
