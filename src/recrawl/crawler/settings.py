@@ -7,6 +7,7 @@ file, tables for URLs and hosts take precedence over the rest (`recrawl.crawler.
 
 import os
 import shlex
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -125,6 +126,13 @@ class Settings:
     )
     max_redirects: int = setting(
         "5", COUNT, "Maximum number of redirects to follow.", minimum=0, maximum="100"
+    )
+    processes: int = setting(
+        "1",
+        COUNT,
+        "Processes that fetch pages; with more than one, each fetches from hosts of its own.",
+        minimum=1,
+        maximum="100",
     )
     parse_processes: int = setting(
         "0",
@@ -448,6 +456,8 @@ def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> 
 
 
 def _consistent(settings: Settings) -> Settings:
+    if settings.processes > 1 and sys.platform == "win32":
+        raise SettingsError("processes: on Windows, one process fetches")
     if settings.public_url:
         try:
             canonical(settings.public_url)
