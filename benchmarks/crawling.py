@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.fetchers import Timing
-from benchmarks.page_server import HOW_TO_GET_NGINX, LONG_BYTES, LONG_PAGES, page_server
+from benchmarks.page_server import ADDRESSES, HOW_TO_GET_NGINX, LONG_BYTES, LONG_PAGES, page_server
 from benchmarks.report import Figure, markdown, write_section
 
 PAGE = "how-to/crawl-a-site.md"
@@ -28,6 +28,8 @@ WAYS = {
     "bare": "aiohttp alone",
     "scrapy": "Scrapy, bare fetches",
     "recrawl": "recrawl, first visits",
+    "recrawl-hosts": f"recrawl, first visits, {len(ADDRESSES)} hosts",
+    "recrawl-processes": f"recrawl, first visits, {len(ADDRESSES)} hosts, 2 processes that fetch",
     "bare-304": "aiohttp alone, answered 304",
     "recrawl-304": "recrawl, answered 304",
     "recrawl-changed": f"recrawl, {LONG_BYTES // 1_000} kB, changed",
@@ -114,7 +116,7 @@ def _write(best: dict[str, Timing], server: str, seconds: float, megabytes: floa
         [WAYS[way], f"{one.pages_per_second:,.0f}", f"{one.cpu_per_page:.3g}", *_parts(one)]
         for way, one in best.items()
     ]
-    headings = ["", "pages a second", "CPU, ms a page", "event loop", "store", "parse processes"]
+    headings = ["", "pages a second", "CPU, ms a page", "event loop", "store", "other processes"]
     note = (
         f"{PAGES:,} pages of 5 kB and {LONG_PAGES} of {LONG_BYTES // 1_000} kB, {CONNECTIONS} "
         f"connections, {_cores()} cores, served by "
@@ -129,7 +131,7 @@ def _write(best: dict[str, Timing], server: str, seconds: float, megabytes: floa
 
 def _parts(timing: Timing) -> list[str]:
     """Return the CPU time of each part of a crawl, in milliseconds a page."""
-    parts = timing.loop, timing.store, timing.parsing
+    parts = timing.loop, timing.store, timing.others
     if not any(parts):
         return ["", "", ""]
     return [f"{1e3 * part / timing.pages:.3g}" for part in parts]

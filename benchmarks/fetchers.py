@@ -17,10 +17,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.page_server import BYTES, LATER, LONG, LONG_PAGES, PAGES, long_page
+from benchmarks.page_server import ADDRESSES, BYTES, LATER, LONG, LONG_PAGES, PAGES, long_page
 
 #: Requests per day: more than anything can spend.
 BUDGET = 1e9
+#: How many times as many pages are fetched from several hosts.
+HOSTS_PAGES = 5
 #: The time between two runs on the same store.
 BETWEEN = timedelta(days=30)
 
@@ -33,7 +35,7 @@ class Timing(NamedTuple):
     cpu: float
     loop: float = 0.0
     store: float = 0.0
-    parsing: float = 0.0
+    others: float = 0.0
 
     @property
     def pages_per_second(self) -> float:
@@ -135,6 +137,21 @@ def with_recrawl(address: str, pages: int, connections: int) -> None:
         _crawl(path, pages, connections).show()
 
 
+def with_recrawl_hosts(address: str, pages: int, connections: int, *, processes: int = 1) -> None:
+    """Crawl the pages of several hosts, which can be dealt to processes."""
+    port = address.rpartition(":")[2]
+    with tempfile.TemporaryDirectory() as folder:
+        urls = [f"http://{host}:{port}/{n}" for n in range(PAGES) for host in ADDRESSES]
+        # More than in the other ways, as it takes a while until all processes are busy.
+        path, pages = _filled(folder, urls), HOSTS_PAGES * pages
+        _crawl(path, pages, connections, processes=processes).show()
+
+
+def with_recrawl_processes(address: str, pages: int, connections: int) -> None:
+    """Crawl the pages of several hosts in two processes that fetch."""
+    with_recrawl_hosts(address, pages, connections, processes=2)
+
+
 def with_recrawl_304(address: str, pages: int, connections: int) -> None:
     """Visit pages a month later that are still the same, as the server says."""
     with tempfile.TemporaryDirectory() as folder:
@@ -164,7 +181,13 @@ def _filled(folder: str, urls: list[str]) -> str:
 
 
 def _crawl(
-    path: str, pages: int, connections: int, *, is_later: bool = False, user_agent: str = ""
+    path: str,
+    pages: int,
+    connections: int,
+    *,
+    is_later: bool = False,
+    user_agent: str = "",
+    processes: int = 1,
 ) -> Timing:
     """Crawl until so many visits are written, or a few more; CPU times are for that many."""
     from recrawl.clock import Clock
@@ -176,10 +199,13 @@ def _crawl(
     # Otherwise the end would be noticed half a second late.
     loop.WATCH_EVERY = 0.02
     begun: list[tuple[float, ...]] = []
+    before: list[int] = []
     ended: list[float] = []
 
     def watch(view: Stats) -> None:
-        if not begun:
+        # Several processes take a moment to start.
+        if not begun and (view.visits or processes == 1):
+            before.append(view.visits)
             begun.append((time.perf_counter(), *_cpu_times()))
         if view.visits >= pages and not ended:
             ended.append(time.perf_counter())
@@ -195,6 +221,7 @@ def _crawl(
         # Nothing is visited twice, however large the budget.
         min_interval=1.0,
         user_agent=user_agent,
+        processes=processes,
     )
     clock = Clock(start=datetime.now(UTC) + BETWEEN) if is_later else Clock()
     view = run_crawl(settings, seconds=300.0, watch=watch, clock=clock)
@@ -203,11 +230,12 @@ def _crawl(
         if thread.name == "parse":
             thread.join(5.0)
     _check(path, view.visits, settings)
-    start, *before = begun[0]
-    used = [after - then for after, then in zip(_cpu_times(), before, strict=True)]
-    whole, in_loop, parsing = (one * pages / view.visits for one in used)
-    cpu = whole + parsing
-    return Timing(pages, ended[0] - start, cpu, in_loop, whole - in_loop, parsing)
+    start, *cpu_before = begun[0]
+    used = [after - then for after, then in zip(_cpu_times(), cpu_before, strict=True)]
+    pages -= before[0]
+    whole, in_loop, others = (one * pages / (view.visits - before[0]) for one in used)
+    cpu = whole + others
+    return Timing(pages, ended[0] - start, cpu, in_loop, whole - in_loop, others)
 
 
 def _cpu_times() -> tuple[float, float, float]:
@@ -294,6 +322,8 @@ WAYS = {
     "bare-304": bare_304,
     "scrapy": with_scrapy,
     "recrawl": with_recrawl,
+    "recrawl-hosts": with_recrawl_hosts,
+    "recrawl-processes": with_recrawl_processes,
     "recrawl-304": with_recrawl_304,
     "recrawl-changed": with_recrawl_changed,
     "reading": reading,

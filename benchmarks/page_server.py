@@ -18,6 +18,8 @@ PAGES, BYTES = 5_000, 5_000
 #: Long pages, under `LONG`, of which there are two versions.
 LONG_PAGES, LONG_BYTES = 600, 60_000
 LONG = "long/"
+#: Where the pages are, so that there are several hosts.
+ADDRESSES = tuple(f"127.0.0.{number}" for number in range(1, 17))
 #: Whoever has this in the User-Agent is served the second versions.
 LATER = "later"
 HOW_TO_GET_NGINX = "nginx is not installed (apt install nginx); pages come from our own server"
@@ -30,7 +32,7 @@ http {{
   client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
   uwsgi_temp_path {folder}; scgi_temp_path {folder};
   map $http_user_agent $version {{ default 1; ~{later} 2; }}
-  server {{ listen 127.0.0.1:{port}; root {folder}/$version; }}
+  server {{ {listen} root {folder}/$version; }}
 }}
 """
 
@@ -100,7 +102,7 @@ def page_server() -> Iterator[tuple[str, str]]:
             command, name = [sys.executable, "-m", "benchmarks.page_server", str(port)], "own"
         else:
             settings = Path(folder) / "nginx.conf"
-            settings.write_text(_NGINX.format(folder=folder, port=port, later=LATER))
+            settings.write_text(_NGINX.format(folder=folder, listen=_listen(port), later=LATER))
             command, name = [nginx, "-p", folder, "-c", str(settings)], "nginx"
         server = subprocess.Popen(command)
         try:
@@ -109,6 +111,10 @@ def page_server() -> Iterator[tuple[str, str]]:
         finally:
             server.terminate()
             server.wait()
+
+
+def _listen(port: int) -> str:
+    return " ".join(f"listen {address}:{port};" for address in ADDRESSES)
 
 
 def _wait_for(port: int) -> None:
@@ -154,7 +160,7 @@ async def _serve(port: int) -> None:
         }
         for version in (1, 2)
     ]
-    server = await asyncio.get_running_loop().create_server(_Protocol, "127.0.0.1", port)
+    server = await asyncio.get_running_loop().create_server(_Protocol, ADDRESSES, port)
     await server.serve_forever()
 
 

@@ -17,8 +17,8 @@ HANGS = 300.0
 #: The program, with all the time that a busy machine takes to start parse processes, and to stop.
 _PATIENT = (
     "import sys;"
-    "from recrawl.crawler import build, loop as crawl, parse_pool, parse_process;"
-    "build.STOP_SECONDS = crawl.GRACE = parse_process.MAX_WAIT = 600.0;"
+    "from recrawl.crawler import parse_pool, parse_process, stopping, visiting;"
+    "stopping.STOP_SECONDS = visiting.GRACE = parse_process.MAX_WAIT = 600.0;"
     "parse_pool.NICENESS = 0;"
     "sys.argv[0] = 'recrawl';"
     "from recrawl.cli.app import main; main()"

@@ -95,8 +95,14 @@ def test_pages_are_sorted_with_the_unknown_last(order: str, names: list[str]) ->
     assert listed("--sort", order, "--reverse") == names[::-1]
 
 
-def test_a_limit_takes_the_first_of_the_order() -> None:
-    assert listed("--sort", "rate", "--limit", "1") == ["fast"]
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_limit_takes_the_first_of_the_order(order: str) -> None:
+    for turned in ([], ["--reverse"]):
+        everything = listed("--sort", order, *turned)
+        assert len(everything) == len(PAGES)
+        for limit in (1, 3, 100):
+            some = listed("--sort", order, *turned, "--limit", str(limit))
+            assert some == everything[:limit]
 
 
 def test_all_formats_have_the_same_rows() -> None:

@@ -7,14 +7,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from virtual_time import run as run_in_virtual_time
 
 from recrawl.clock import Clock
-from recrawl.crawler.build import CATCH_UP, load, patience_of
+from recrawl.crawler.build import CATCH_UP, load, recorder_of
 from recrawl.crawler.discovery import Discovery
+from recrawl.crawler.fetching import patience_of
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.settings import Settings
@@ -23,6 +25,7 @@ from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
+from recrawl.crawler.visiting import Visiting
 from recrawl.errors import StoreError
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
@@ -481,25 +484,24 @@ def crawl(
             settings.delay_of, settings.host_connections, connections=settings.connections
         )
         discovery = Discovery(frontier, thread, web, settings, pool)
+        visitor = Visitor(
+            web,
+            site_readers(settings),
+            store.body,
+            settings.full_fetch_every,
+            patience_of(settings),
+            pool,
+            follow_depth=settings.max_depth if settings.follow else 0,
+            templates=Templates(store.template),
+        )
         running = Crawl(
             frontier,
-            Visitor(
-                web,
-                site_readers(settings),
-                store.body,
-                settings.full_fetch_every,
-                patience_of(settings),
-                pool,
-                follow_depth=settings.max_depth if settings.follow else 0,
-                templates=Templates(store.template),
-            ),
+            partial(Visiting, visitor, settings, paced, clock, web.ahead),
+            recorder_of(settings, clock, frontier, thread, MemoryBudget(), visitor.templates),
             thread,
             settings,
-            pacing=paced,
             discovery=discovery,
             other_requests=lambda: (web.robots, web.files),
-            memory=MemoryBudget(),
-            ahead=web.ahead,
             clock=clock,
             watch=watch,
         )

@@ -25,10 +25,10 @@ from recrawl.crawler import gauges, record
 from recrawl.crawler.build import load
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.loop import GRACE
 from recrawl.crawler.polling import MAX_IDLE_NAP
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
+from recrawl.crawler.visiting import GRACE
 from recrawl.errors import StoreError
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import FIRST_BACKOFF

@@ -9,21 +9,22 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self, final
+from typing import Any, NamedTuple, Self, final
 
 from recrawl.clock import Clock
-from recrawl.content.absence import Patience
 from recrawl.content.plain_text import as_text
 from recrawl.content.reader import Reader
 from recrawl.crawler.change_hook import ChangeHook
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetching import fetcher_of
+from recrawl.crawler.fetch_processes import FetchProcesses
+from recrawl.crawler.fetching import RobotsWriter, fetcher_of, patience_of, visitor_of
 from recrawl.crawler.intervals import stored_intervals
 from recrawl.crawler.load import CrawlFrontier, load_frontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_text import TextReader
 from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.protocols import Storing
+from recrawl.crawler.protocols import FileFetching, Storing
+from recrawl.crawler.record import LearnedTemplates, Recorder
 from recrawl.crawler.reloading import Reload
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.crawler.setting_sources import load_settings
@@ -35,13 +36,12 @@ from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import Status, read_status
 from recrawl.crawler.stopping import stop_on_signals
 from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.templates import Templates
-from recrawl.crawler.visit import Visitor
+from recrawl.crawler.visiting import Events, Visiting, Visits
 from recrawl.crawler.webhook_receiver import SendLimits
 from recrawl.crawler.webhook_sender import WebhookSender
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.http.access import Access
-from recrawl.http.fetch import Fetcher
+from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY
 from recrawl.store.rows import Added, Retention
 from recrawl.store.sqlite import SqliteStore
@@ -69,7 +69,7 @@ class RunningCrawl:
         frontier: The frontier of the store's pages.
         writer: The thread that writes to the store.
         store: The store, which only that thread uses.
-        fetcher: The HTTP client.
+        fetcher: Fetches files that are not pages.
         discovery: Reads sitemaps and feeds.
         parse_pool: Where foreign bytes are read.
     """
@@ -78,7 +78,7 @@ class RunningCrawl:
     frontier: CrawlFrontier
     writer: StoreThread
     store: SqliteStore
-    fetcher: Fetcher
+    fetcher: FileFetching
     discovery: Discovery
     parse_pool: ParsePool
 
@@ -262,39 +262,76 @@ async def _crawl(
     reload: Reload | None,
 ) -> Stats:
     thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)
-    visits = settings.full_fetch_every, patience_of(settings)
-    async with fetcher_of(settings, clock, thread, reader, access) as fetcher:
-        discovery = Discovery(frontier, thread, fetcher, settings, parse_pool)
+    async with _fetching(settings, clock, thread, reader, access, readers, parse_pool) as fetching:
+        discovery = Discovery(frontier, thread, fetching.files, settings, parse_pool)
         crawl = Crawl(
             frontier,
-            Visitor(
-                fetcher,
-                readers,
-                reader.body,
-                *visits,
-                parse_pool,
-                follow_depth=settings.max_depth if settings.follow else 0,
-                memory=fetcher.memory,
-                templates=Templates(reader.template),
-            ),
+            fetching.visits,
+            recorder_of(settings, clock, frontier, thread, fetching.memory, fetching.templates),
             thread,
             settings,
-            pacing=fetcher.gate.pacing,
             discovery=discovery,
-            other_requests=lambda: (fetcher.robots.requests, fetcher.files),
-            memory=fetcher.memory,
-            ahead=fetcher.ahead,
+            other_requests=fetching.other_requests,
             clock=clock,
             watch=watch,
         )
         stop_on_signals(crawl, reload)
         on_start(crawl)
-        running = RunningCrawl(crawl, frontier, thread, store, fetcher, discovery, parse_pool)
+        files = fetching.files
+        running = RunningCrawl(crawl, frontier, thread, store, files, discovery, parse_pool)
         try:
             async with passing_on_changes(settings, access), beside(running):
                 return await crawl.run(seconds)
         finally:
             parse_pool.close()
+
+
+class _Fetching(NamedTuple):
+    """Where pages and files are fetched.
+
+    Attributes:
+        visits: Returns where pages are visited.
+        files: Fetches files that are not pages.
+        memory: Accounts for the bodies that wait to be written.
+        templates: What visits teach about sites.
+        other_requests: Returns how many requests were made for robots.txt and for files.
+    """
+
+    visits: Callable[[Events], Visits]
+    files: FileFetching
+    memory: MemoryBudget
+    templates: LearnedTemplates
+    other_requests: Callable[[], tuple[int, int]]
+
+
+@asynccontextmanager
+async def _fetching(
+    settings: Settings,
+    clock: Clock,
+    thread: StoreThread,
+    reader: SqliteStore,
+    access: Callable[[str], Access],
+    readers: Callable[[str], Reader],
+    parse_pool: ParsePool,
+) -> AsyncIterator[_Fetching]:
+    """Fetch in this process, or in several."""
+    remember = RobotsWriter(thread)
+    if settings.processes > 1:
+        async with FetchProcesses(settings, clock, remember) as others:
+            yield _Fetching(
+                others.use, others, MemoryBudget(), others.templates, others.other_requests
+            )
+        return
+    async with fetcher_of(settings, clock, remember, reader, access) as fetcher:
+        visitor = visitor_of(settings, fetcher, readers, reader, parse_pool)
+        visits = partial(Visiting, visitor, settings, fetcher.gate.pacing, clock, fetcher.ahead)
+        yield _Fetching(
+            visits,
+            fetcher,
+            fetcher.memory,
+            visitor.templates,
+            lambda: (fetcher.robots.requests, fetcher.files),
+        )
 
 
 @asynccontextmanager
@@ -354,13 +391,17 @@ def load(store: Storing, settings: Settings, now: int, catch_up: float = 0.0) ->
     return frontier
 
 
-def patience_of(settings: Settings) -> Patience:
-    """Return when pages that are not found, or refused, are left alone."""
-    return Patience(
-        settings.gone_after,
-        round(settings.gone_after_time * MICROSECONDS_A_DAY),
-        round(settings.refused_retry * MICROSECONDS_A_DAY),
-    )
+def recorder_of(
+    settings: Settings,
+    clock: Clock,
+    frontier: CrawlFrontier,
+    store: StoreThread,
+    memory: MemoryBudget,
+    templates: LearnedTemplates,
+) -> Recorder:
+    """Return what teaches the frontier and writes to the store what visits found."""
+    gone_time = patience_of(settings).gone_time
+    return Recorder(frontier, store, memory, gone_time, clock.passing, templates)
 
 
 def retention_of(settings: Settings) -> Retention:

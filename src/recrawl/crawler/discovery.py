@@ -10,7 +10,7 @@ from recrawl.content.packed_sitemaps import read_packed
 from recrawl.content.sitemaps import Sitemap
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.parse_pool import TooExpensiveError
-from recrawl.crawler.protocols import Fetching, Parsing
+from recrawl.crawler.protocols import FileFetching, Parsing
 from recrawl.crawler.scope import Scope
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.sitemap_hosts import Vetted, canonical_urls, vet
@@ -69,7 +69,7 @@ class Discovery:
         self,
         frontier: CrawlFrontier,
         store: StoreThread,
-        fetcher: Fetching,
+        fetcher: FileFetching,
         settings: Settings,
         parse_pool: Parsing,
     ) -> None:

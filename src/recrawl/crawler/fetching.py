@@ -1,4 +1,4 @@
-"""The fetcher of a crawl, made from its settings; the store keeps its robots.txt files."""
+"""What fetches and visits, made from the settings; the store keeps robots.txt files."""
 
 import math
 from collections.abc import Callable
@@ -6,25 +6,46 @@ from dataclasses import replace
 from typing import final
 
 from recrawl.clock import Clock
+from recrawl.content.absence import Patience
+from recrawl.content.reader import Reader
+from recrawl.crawler.protocols import Parsing
 from recrawl.crawler.settings import Settings, agent_of
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.templates import Templates
+from recrawl.crawler.visit import Visitor
 from recrawl.http.access import Access
-from recrawl.http.fetch import Fetcher
+from recrawl.http.fetch import Elsewhere, Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
-from recrawl.records import RobotsText
+from recrawl.http.memory_budget import MAX_BYTES, MemoryBudget
+from recrawl.records import MICROSECONDS_A_DAY, RobotsText
 from recrawl.store.sqlite import SqliteStore
 
 
 def fetcher_of(
     settings: Settings,
     clock: Clock,
-    store: StoreThread,
+    remember: Callable[[str, RobotsText], None],
     reader: SqliteStore,
     access: Callable[[str], Access],
+    *,
+    asked_at: float | None = None,
+    elsewhere: Elsewhere | None = None,
+    max_memory: int = MAX_BYTES,
 ) -> Fetcher:
-    """Make the HTTP client that the settings describe."""
+    """Make the HTTP client that the settings describe.
+
+    Args:
+        settings: The settings.
+        clock: What delays go by.
+        remember: Called with each robots.txt found.
+        reader: Knows those that an earlier run found.
+        access: What requests are made with.
+        asked_at: When hosts may last have been asked; by default, when the store says.
+        elsewhere: Makes the requests to hosts of other processes, if there are others.
+        max_memory: Bytes that long bodies may take together.
+    """
     started = clock.now()
 
     def recall(origin: str) -> RobotsText | None:
@@ -38,7 +59,7 @@ def fetcher_of(
         settings.delay_of,
         settings.host_connections,
         connections=settings.connections,
-        asked_at=last_asked(settings, clock, reader),
+        asked_at=last_asked(settings, clock, reader) if asked_at is None else asked_at,
     )
     return Fetcher(
         agent_of(settings),
@@ -55,7 +76,39 @@ def fetcher_of(
         access=access,
         max_delay=settings.max_crawl_delay,
         recall=recall,
-        remember=RobotsWriter(store),
+        remember=remember,
+        elsewhere=elsewhere,
+        memory=MemoryBudget(max_memory),
+    )
+
+
+def visitor_of(
+    settings: Settings,
+    fetcher: Fetcher,
+    readers: Callable[[str], Reader],
+    reader: SqliteStore,
+    parse_pool: Parsing,
+) -> Visitor:
+    """Make what visits pages as the settings describe."""
+    return Visitor(
+        fetcher,
+        readers,
+        reader.body,
+        settings.full_fetch_every,
+        patience_of(settings),
+        parse_pool,
+        follow_depth=settings.max_depth if settings.follow else 0,
+        memory=fetcher.memory,
+        templates=Templates(reader.template),
+    )
+
+
+def patience_of(settings: Settings) -> Patience:
+    """Return when pages that are not found, or refused, are left alone."""
+    return Patience(
+        settings.gone_after,
+        round(settings.gone_after_time * MICROSECONDS_A_DAY),
+        round(settings.refused_retry * MICROSECONDS_A_DAY),
     )
 
 

@@ -2,35 +2,29 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, final
+from typing import final
 
 from recrawl.clock import Clock
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.gauges import Gauges
-from recrawl.crawler.host_queues import FULL_PAUSE, MAX_WAIT, HostQueues
+from recrawl.crawler.host_queues import FULL_PAUSE
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.polling import MIN_NAP, Polling
 from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.visit import Visitor
+from recrawl.crawler.visiting import Events, Finding, Visits
 from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError
-from recrawl.http.host_pacing import HostPacing
-from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import RESTING, Page, Visit
+from recrawl.records import RESTING
 from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Pages whose robots.txt is read ahead, per connection.
-PREPARING_PER_CONNECTION = 64
-#: Real seconds that visits in flight are given to end when the crawl stops.
-GRACE = 3.0
 #: Seconds between two runs of each periodic task, by the clock of the crawl...
 EDITS_EVERY, SITEMAPS_EVERY, WAKING_EVERY = 1.0, 5.0, 60.0
 #: ...and real ones, of those that write, or that somebody looks at.
@@ -74,15 +68,12 @@ class Crawl:
 
     Args:
         frontier: The frontier of the store's pages.
-        visitor: Visits pages.
+        visits: Returns where pages are visited, given what that tells the crawl.
+        recorder: Teaches the frontier what visits found, and writes them.
         store: Where everything is recorded.
         settings: The crawler's settings.
-        pacing: Decides how many pages of a host may be in flight, and when to back off.
         discovery: Brings in pages and evidence.
         other_requests: Returns how many requests were made so far for robots.txt and for sitemaps.
-        memory: Accounts for the bodies that wait to be written.
-        ahead: Returns what to do, and wait for, before a URL is fetched; it needs no connection of
-            the crawl's. None for nothing.
         clock: What budget, delays and periods go by.
         watch: Called with the stats from time to time.
 
@@ -93,49 +84,27 @@ class Crawl:
     def __init__(
         self,
         frontier: CrawlFrontier,
-        visitor: Visitor,
+        visits: Callable[[Events], Visits],
+        recorder: Recorder,
         store: StoreThread,
         settings: Settings,
         *,
-        pacing: HostPacing,
         discovery: Discovery,
         other_requests: Callable[[], tuple[int, int]],
-        memory: MemoryBudget,
-        ahead: Callable[[str], Callable[[], Awaitable[None]] | None] = lambda _url: None,
         clock: Clock | None = None,
         watch: Callable[[Stats], object] | None = None,
     ) -> None:
         self._frontier = frontier
-        self._visitor = visitor
+        self._recorder = recorder
         self._store = store
         self._settings = settings
-        self._pacing = pacing
         self._discovery = discovery
         self._other_requests = other_requests
         self._clock = clock = clock or Clock()
         self._watch = watch
-        self._recorder = Recorder(
-            frontier,
-            store,
-            memory,
-            visitor.patience.gone_time,
-            clock.passing,
-            visitor.templates,
-        )
         self._waking = Waking(frontier, store, settings.budget)
         self._memory = FrontierMemory(frontier, store)
         self._polling = Polling(clock)
-        self._queues = HostQueues(
-            pacing,
-            settings.connections,
-            settings.host_connections,
-            max_wait=clock.passing(MAX_WAIT),
-            now=clock.seconds,
-        )
-        self._ahead = ahead
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._preparing: set[asyncio.Task[None]] = set()
-        self._prepared: set[int] = set()
         self._failed: BaseException | None = None
         self._counted = (0, 0)
         self._lost = 0
@@ -144,6 +113,8 @@ class Crawl:
         self._drained = asyncio.Event()
         self.stats = Stats(frontier.loaded_at, settings.budget)
         self._gauges = Gauges(self.stats, frontier.frontier)
+        events = Events(self._note, self._wake.set, lambda: recorder.is_full, self._release)
+        self._visits = visits(events)
 
     @property
     def stopping(self) -> bool:
@@ -157,7 +128,7 @@ class Crawl:
 
     def delay_of(self, host: str) -> float:
         """Return the seconds between two requests to a host."""
-        return self._pacing.delay_of(host)
+        return self._visits.delay_of(host)
 
     def set_budget(self, budget: float) -> None:
         """Change the requests per day from now on."""
@@ -205,32 +176,40 @@ class Crawl:
         try:
             while not self.stopping:
                 self._wake.clear()
-                self._start_visits()
+                self._visits.start()
                 # Connections that are free now have no page to fetch. The store may be busy
                 # writing; pages that wait already are fetched meanwhile.
                 if (filling is None or filling.done()) and (wanted := self._wanted()) > 0:
                     filling = asyncio.create_task(self._fill(wanted))
-                    filling.add_done_callback(self._finish)
+                    filling.add_done_callback(self._note_failure)
                 with suppress(TimeoutError):
-                    nap = self._polling.nap(self.stats.budget, self._queues.opens_at)
+                    nap = self._polling.nap(self.stats.budget, self._visits.opens_at)
                     async with asyncio.timeout(nap):
                         await self._wake.wait()
                 self._polling.end_nap(is_woken=self._wake.is_set())
-            await self._end_visits()
+                if self._visits.failed is not None:
+                    self.stop()
+            self._lost = await self._visits.end()
         finally:
-            for task in (*self._tasks, *self._preparing, *filter(None, [filling])):
-                task.cancel()
+            self._visits.cancel()
+            if filling is not None:
+                filling.cancel()
             self._drained.set()
         if self._failed is not None:
             raise self._failed
 
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self._failed = self._failed or task.exception()
+            self.stop()
+
     def _wanted(self) -> int:
         if self._recorder.has_backlog or self._polling.is_resting:
             return 0
-        return self._queues.wanted(len(self._tasks))
+        return self._visits.wanted()
 
     async def _fill(self, wanted: int) -> None:
-        """Take pages that are due, and queue them."""
+        """Take pages that are due, and let them wait for their visits."""
         now = self._clock.now()
         taken = self._frontier.take(now, wanted)
         self._polling.note_taken(len(taken))
@@ -242,99 +221,23 @@ class Crawl:
             page = pages.get(number)
             if page is None or page.state in RESTING:
                 self._frontier.remove([number])
-                continue
-            self._queues.add(page)
-            if self._queues.is_full(page.host):
+            elif self._visits.add(page):
                 self._frontier.defer(page.host, now, self._clock.wait(FULL_PAUSE))
         self._wake.set()
 
-    def _start_visits(self) -> None:
-        """Visit queued pages while there are connections."""
-        while len(self._tasks) < self._settings.connections:
-            page = self._next_page()
-            if page is None:
-                return
-            self._start(self._visit(page), self._tasks)
+    def _note(self, finding: Finding) -> None:
+        """Keep a visit to be recorded, and tell the frontier of the pace of its host."""
+        self._recorder.add(finding.visit)
+        host, response = finding.visit.page.host, finding.visit.response
+        self._frontier.limit_host(host, finding.delay)
+        if finding.pause:
+            LOGGER.info("back off from %s for %g s: %s", host, finding.pause, response.error)
+            self.stats.closed[host] = self._frontier.defer(host, response.at, finding.pause)
+            self._frontier.release(finding.dropped, response.at)
 
-    def _start(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
-        task = asyncio.create_task(work)
-        tasks.add(task)
-        task.add_done_callback(self._finish)
-
-    def _next_page(self) -> Page | None:
-        """Return the next page to visit now; others are prepared on the way. None if there is none.
-
-        Nothing is visited while too much waits to be written.
-        """
-        while not self.stopping and not self._recorder.is_full:
-            page = self._queues.next()
-            if page is None:
-                return None
-            ahead = None if self._is_prepared(page) else self._ahead(page.url)
-            if ahead is None:
-                return page
-            self._start(self._prepare(page, ahead), self._preparing)
-        return None
-
-    def _is_prepared(self, page: Page) -> bool:
-        """Whether a page need not be prepared: it has been, or too many others are."""
-        if page.number in self._prepared:
-            self._prepared.discard(page.number)
-            return True
-        return len(self._preparing) >= PREPARING_PER_CONNECTION * self._settings.connections
-
-    async def _prepare(self, page: Page, ahead: Callable[[], Awaitable[None]]) -> None:
-        """Wait for what a visit would wait for, without a connection; then the page is next."""
-        try:
-            await ahead()
-        finally:
-            self._queues.done(page.host)
-            self._wake.set()
-        self._prepared.add(page.number)
-        self._queues.add_first(page)
-
-    def _finish(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._preparing.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            self._failed = self._failed or task.exception()
-            self.stop()
-
-    async def _visit(self, first: Page) -> None:
-        """Visit a page, and then others, as long as there are some: a task for each costs more."""
-        page: Page | None = first
-        while page is not None:
-            try:
-                visit = await self._visitor.visit(page)
-            finally:
-                self._queues.done(page.host)
-                # While all connections are in use and pages wait, nobody else has anything to do.
-                if self._queues.wants_more or len(self._tasks) < self._settings.connections:
-                    self._wake.set()
-            self._recorder.add(visit)
-            self._pace(page.host, visit)
-            page = self._next_page()
-        self._wake.set()
-
-    def _pace(self, host: str, visit: Visit) -> None:
-        """Pass on to the frontier when, and how fast, a host may be visited."""
-        self._frontier.limit_host(host, self._pacing.delay_of(host))
-        response = visit.response
-        seconds = self._pacing.backoff(host, response)
-        self._queues.release()
-        if seconds > 0.0:
-            LOGGER.info("back off from %s for %g s: %s", host, seconds, response.error)
-            self.stats.closed[host] = self._frontier.defer(host, response.at, seconds)
-            dropped = [page.number for page in self._queues.drop(host)]
-            self._prepared.difference_update(dropped)
-            self._frontier.release(dropped, response.at)
-
-    async def _end_visits(self) -> None:
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=GRACE)
-            self._lost = len(late)
-            for task in late:
-                task.cancel()
+    def _release(self, pages: Sequence[int]) -> None:
+        """Return pages to the frontier that were not visited."""
+        self._frontier.release(pages, self._clock.now())
 
     # Recording
 
@@ -387,7 +290,7 @@ class Crawl:
     async def _count_trouble(self, now: int) -> None:
         """Count the pages that are not well, and the outages."""
         self.stats.trouble = await self._store.call(self._store.store.trouble)
-        self.stats.outages = self._visitor.outages.current(now)
+        self.stats.outages = dict(self._visits.outages(now))
 
     async def _show(self) -> None:
         while self._watch is not None and not self._drained.is_set():
@@ -405,6 +308,6 @@ class Crawl:
 
     def refresh_stats(self, *, is_last: bool = False) -> None:
         """Bring the present state in `stats` up to date; counts always are."""
-        self.stats.under_way = len(self._tasks)
+        self.stats.under_way = self._visits.in_flight
         self.stats.failing_sitemaps = dict(self._discovery.failing)
         self._gauges.refresh(self._clock.now(), is_last=is_last)

@@ -15,7 +15,7 @@ from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
 from recrawl.scheduling.value import due_after
-from recrawl.store.listing import PageColumns
+from recrawl.store.listing import PageColumns, PageFilter
 from recrawl.store.sqlite import SqliteStore
 
 #: What pages can be sorted by.
@@ -31,6 +31,8 @@ ORDERS = (
     "failures",
     "error",
 )
+#: Those that the store has an index for.
+INDEXED = ("added", "url")
 #: States by the names that users type.
 STATES = {state.name.lower(): state for state in State}
 #: The states of pages that are visited in their turn.
@@ -134,7 +136,21 @@ def list_pages(
         now: The present, in microseconds.
         intervals: Limits on the time between two visits.
     """
-    pages = store.page_columns()
+    if wanted.limit is not None and wanted.order in INDEXED and is_unfiltered(wanted):
+        by_url = wanted.order == "url"
+        found, pages = store.first_pages(wanted.limit, by_url=by_url, reverse=wanted.reverse)
+        due = next_visits(pages, price, intervals(store, pages.number))
+        rows = np.arange(pages.number.size)
+        return PageList(found, listed_rows(store, pages, due, rows))
+    pages = store.page_columns(
+        PageFilter(
+            wanted.hosts or None,
+            wanted.states or None,
+            wanted.failing,
+            wanted.min_rate,
+            wanted.max_rate,
+        )
+    )
     due = next_visits(pages, price, intervals(store, pages.number))
     found, rows = select_rows(store, pages, wanted, due, now)
     return PageList(found, listed_rows(store, pages, due, rows))
@@ -211,11 +227,18 @@ def last_errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
     }
 
 
+def is_unfiltered(wanted: Wanted) -> bool:
+    """Whether all pages match, as nothing is asked for."""
+    limits = wanted.error, wanted.min_rate, wanted.max_rate, wanted.due_within
+    any_limit = any(limit is not None for limit in limits)
+    return not (wanted.states or wanted.hosts or wanted.failing or any_limit)
+
+
 def matching(
     pages: PageColumns, wanted: Wanted, due: Floats, errors: dict[int, str], now: int
 ) -> Bools | None:
     """Return which pages match; None if all of them do, as there is no filter."""
-    if wanted == Wanted(order=wanted.order, reverse=wanted.reverse, limit=wanted.limit):
+    if is_unfiltered(wanted):
         return None
     matches = np.ones(pages.number.size, np.bool_)
     if wanted.states:

@@ -26,11 +26,8 @@ class Parsing(Protocol):
         """Call a function that may be slow."""
 
 
-class Fetching(Protocol):
-    """The HTTP client; what servers do wrong is a response, never an exception."""
-
-    async def fetch(self, page: Page, *, conditional: bool) -> Response:
-        """Fetch a page, with its validators if a 304 is welcome."""
+class FileFetching(Protocol):
+    """Fetches files that are not pages."""
 
     async def fetch_file(
         self,
@@ -44,6 +41,13 @@ class Fetching(Protocol):
 
     async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
         """Return the sitemaps that the robots.txt of a URL's host names; None if not known."""
+
+
+class Fetching(FileFetching, Protocol):
+    """The HTTP client; what servers do wrong is a response, never an exception."""
+
+    async def fetch(self, page: Page, *, conditional: bool) -> Response:
+        """Fetch a page, with its validators if a 304 is welcome."""
 
 
 class Storing(Protocol):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -26,6 +26,16 @@ MAX_UNWRITTEN = 20_000_000
 #: A page is made on the fly if it claims to be modified while it was fetched, or no longer before
 #: than this many real seconds: dates are in whole seconds.
 JUST_NOW = 2.0
+
+
+class LearnedTemplates(Protocol):
+    """What visits teach about the templates of sites; `Templates` documents the methods."""
+
+    def learn(self, visit: Visit) -> None:
+        """Learn what a page has in its elements."""
+
+    def changed(self) -> dict[str, bytes]:
+        """Return what was learned since the last call, by host."""
 
 
 @final
@@ -51,7 +61,7 @@ class Recorder:
         memory: MemoryBudget,
         gone_time: int = round(MICROSECONDS_A_DAY),
         passing: Callable[[float], float] = float,
-        templates: Templates | None = None,
+        templates: LearnedTemplates | None = None,
     ) -> None:
         self._pages = frontier
         self._frontier = frontier.frontier
@@ -59,7 +69,7 @@ class Recorder:
         self._memory = memory
         self._gone_time = gone_time
         self._passing = passing
-        self._templates = Templates() if templates is None else templates
+        self._templates: LearnedTemplates = Templates() if templates is None else templates
         self._waiting: list[Visit] = []
         self._unwritten = 0
 

@@ -7,6 +7,7 @@ file, tables for URLs and hosts take precedence over the rest (`recrawl.crawler.
 
 import os
 import shlex
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -122,6 +123,8 @@ def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> 
 
 
 def _consistent(settings: Settings) -> Settings:
+    if settings.processes > 1 and sys.platform == "win32":
+        raise SettingsError("processes: on Windows, one process fetches")
     if settings.public_url:
         try:
             canonical(settings.public_url)

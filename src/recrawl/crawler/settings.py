@@ -107,6 +107,13 @@ class Settings:
     max_redirects: int = setting(
         "5", COUNT, "Maximum number of redirects to follow.", minimum=0, maximum="100"
     )
+    processes: int = setting(
+        "1",
+        COUNT,
+        "Processes that fetch pages; with more than one, each fetches from hosts of its own.",
+        minimum=1,
+        maximum="100",
+    )
     parse_processes: int = setting(
         "0",
         COUNT,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from recrawl.crawler.protocols import Fetching
+from recrawl.crawler.protocols import FileFetching
 from recrawl.crawler.sitemap_limits import MAX_OTHER_HOSTS
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
@@ -31,7 +31,7 @@ class Vetted(NamedTuple):
 
 
 async def vet(
-    fetcher: Fetching, sitemap: SitemapFile, final_url: str, urls: Sequence[str]
+    fetcher: FileFetching, sitemap: SitemapFile, final_url: str, urls: Sequence[str]
 ) -> Vetted:
     """Return which URLs a sitemap may list.
 

@@ -13,7 +13,7 @@ from recrawl.crawler.reloading import Reload
 LOGGER = logging.getLogger("recrawl.crawler")
 
 #: Seconds after a signal at which the process ends, whatever it is doing: supervisors kill after
-#: some ten. Visits in flight are given `recrawl.crawler.loop.GRACE` of them.
+#: some ten. Visits in flight are given `recrawl.crawler.visiting.GRACE` of them.
 STOP_SECONDS = 5.5
 
 

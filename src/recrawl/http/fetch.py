@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
@@ -27,6 +27,16 @@ LONG_PATIENCE = 30.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_FOUND = frozenset({404, 410})
 _TOO_MANY, _UNAVAILABLE = 429, 503
+
+
+class Elsewhere(Protocol):
+    """Makes the requests to hosts whose pace other processes keep."""
+
+    def has(self, host: str) -> bool:
+        """Whether a host is one of these."""
+
+    async def request(self, url: str, max_bytes: int, *, is_robots: bool, pack: bool) -> Response:
+        """Have a request made, as `Fetcher.fetch_hop` makes it."""
 
 
 class Fetcher:
@@ -56,6 +66,9 @@ class Fetcher:
         access: Returns the headers, cookies, credentials and proxy for a URL. Redirects to another
             host, or from https to http, are followed without them, by the proxy of their own URL.
         connect: Returns a connector, if not the usual `Connector`.
+        elsewhere: Makes the requests of redirects to hosts of other processes; None if there are
+            no others.
+        memory: The memory budget of long bodies, if not the usual one.
 
     Attributes:
         gate: The gate.
@@ -67,6 +80,7 @@ class Fetcher:
         client: Makes the requests while the fetcher is open.
         access: As given.
         allow_private: As given.
+        elsewhere: As given.
     """
 
     def __init__(
@@ -81,13 +95,16 @@ class Fetcher:
         remember: Callable[[str, RobotsText], None] = lambda *_: None,
         access: Callable[[str], Access] = lambda _: NO_ACCESS,
         connect: Callable[[], Connector] | None = None,
+        elsewhere: Elsewhere | None = None,
+        memory: MemoryBudget | None = None,
     ) -> None:
         self.gate = gate
+        self.elsewhere = elsewhere
         self.access = access
         self.allow_private = allow_private
         self.limits = limits
         self.files = 0
-        self.memory = MemoryBudget()
+        self.memory = memory or MemoryBudget()
         # Files that never arrive must not use up the connections for hosts with known rules.
         self._robots_slots = asyncio.Semaphore(max(limits.connections // 2, 1))
         self.robots = Robots(
@@ -150,6 +167,24 @@ class Fetcher:
         self.files += response.requests
         return response
 
+    async def fetch_hop(
+        self, url: str, max_bytes: int, *, is_robots: bool = False, pack: bool = False
+    ) -> Response:
+        """Make one request for a redirect that another process follows, and follow none.
+
+        The rules and the pace of the host apply. No credentials are sent, as the fetch began at
+        another host.
+
+        Args:
+            url: The target of the redirect.
+            max_bytes: How much to read, after decompression.
+            is_robots: Whether the fetch is for a robots.txt, which needs no other one's permission.
+            pack: Whether a long body is returned compressed.
+        """
+        return await _Fetch(
+            self, url, {}, max_bytes, is_patient=True, is_robots=is_robots, pack=pack, is_hop=True
+        ).run()
+
     def ahead(self, url: str) -> Callable[[], Awaitable[None]] | None:
         """Return what reads the robots.txt of a page's host; None if it is known.
 
@@ -183,6 +218,7 @@ class _Fetch:
         "_conditions",
         "_fetcher",
         "_host",
+        "_is_hop",
         "_is_patient",
         "_is_robots",
         "_is_trusted",
@@ -208,6 +244,7 @@ class _Fetch:
         is_robots: bool = False,
         stay_on_site: bool = False,
         pack: bool = False,
+        is_hop: bool = False,
     ) -> None:
         self._fetcher = fetcher
         self._url = self._start = url
@@ -216,7 +253,8 @@ class _Fetch:
         self._max_bytes = max_bytes
         self._is_patient = is_patient
         self._is_robots = is_robots
-        self._is_trusted = True
+        self._is_hop = is_hop
+        self._is_trusted = not is_hop
         self._stay_on_site = stay_on_site
         self._pack = pack
         self._seen: set[str] | None = None
@@ -257,18 +295,41 @@ class _Fetch:
     async def _follow(self) -> Response:
         """Make requests until one is not redirected."""
         while True:
-            if not self._is_robots:
-                robots = self._fetcher.robots
-                self._admit(robots.known(self._url) or await robots.rules(self._url))
-            try:
-                response = await self._request()
-            except DroppedError:
-                # The server had closed a connection that was kept open: retry once.
-                response = await self._request()
+            response = await self._next_response()
             self._transferred += response.transferred
-            if response.status not in _REDIRECTS:
+            if response.status not in _REDIRECTS or self._is_hop:
                 return response
             self._redirect(response)
+
+    async def _next_response(self) -> Response:
+        """Make the next request, if robots.txt allows it."""
+        fetcher = self._fetcher
+        if fetcher.elsewhere is not None and self._seen and fetcher.elsewhere.has(self._host):
+            return await self._request_elsewhere(fetcher.elsewhere)
+        if not self._is_robots:
+            self._admit(fetcher.robots.known(self._url) or await fetcher.robots.rules(self._url))
+        try:
+            return await self._request()
+        except DroppedError:
+            # The server had closed a connection that was kept open: retry once.
+            return await self._request()
+
+    async def _request_elsewhere(self, elsewhere: Elsewhere) -> Response:
+        """Have a request made by the process that keeps the pace of the host."""
+        response = await elsewhere.request(
+            self._url, self._max_bytes, is_robots=self._is_robots, pack=self._pack
+        )
+        self._requests += response.requests
+        self._seconds += response.seconds
+        if response.error is None:
+            return response
+        self._transferred += response.transferred
+        raise FetchError(
+            response.error,
+            response,
+            retry_after=response.retry_after,
+            permanent=response.permanent,
+        )
 
     def _admit(self, rules: Rules) -> None:
         """Obey robots.txt: whether the page may be fetched, and how fast."""
@@ -355,6 +416,8 @@ class _Fetch:
     def _check(self, response: Response) -> None:
         """Raise unless the response is a page, not found, or a "not modified" we asked for."""
         if response.body is not None or response.status in _NOT_FOUND:
+            return
+        if self._is_hop and response.status in _REDIRECTS:
             return
         if response.is_not_modified and self._conditions and self._is_same_host():
             return

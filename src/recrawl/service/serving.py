@@ -16,15 +16,14 @@ from recrawl.crawler.build import (
     load,
     loop_factory,
     passing_on_changes,
-    patience_of,
     retention_of,
 )
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetching import fetcher_of, last_asked
+from recrawl.crawler.fetching import RobotsWriter, fetcher_of, last_asked, patience_of
 from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.protocols import Fetching
+from recrawl.crawler.protocols import FileFetching
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
@@ -307,7 +306,7 @@ async def _key_fetcher(
         return
     with SqliteStore.open(settings.store) as reading:
         reading.narrow_cache()
-        async with fetcher_of(settings, clock, writer, reading, access) as fetcher:
+        async with fetcher_of(settings, clock, RobotsWriter(writer), reading, access) as fetcher:
 
             async def fetch(url: str) -> Response:
                 try:
@@ -319,7 +318,7 @@ async def _key_fetcher(
             yield fetch
 
 
-async def fetch_key_file(fetcher: Fetching, url: str) -> Response:
+async def fetch_key_file(fetcher: FileFetching, url: str) -> Response:
     """Fetch a file with a key, as politely as a page, from its own site."""
     return await fetcher.fetch_file(url, MAX_KEY_BYTES, stay_on_site=True)
 

@@ -1,9 +1,9 @@
 """Pages to list: their numbers as columns, and the texts of those that are shown."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ ROWS_PER_BATCH = 20_000
 
 @dataclass(frozen=True, eq=False)
 class PageColumns:
-    """Every page as columns of numbers, in the order in which pages were added.
+    """Pages as columns of numbers, in the order in which they were added unless it says otherwise.
 
     Attributes:
         number: The page's number.
@@ -51,10 +51,51 @@ class PageColumns:
 Answer = tuple[int, str | None]
 
 
-def page_columns(database: Database) -> PageColumns:
-    """Read the numbers of every page."""
+class PageFilter(NamedTuple):
+    """Which pages to read; None for all.
+
+    Attributes:
+        hosts: Only pages of these hosts.
+        states: Only pages in these states.
+        failing: Whether to read only pages whose last visit failed.
+        min_rate: Only pages that are believed to change at least so often, per day.
+        max_rate: Only pages that are believed to change at most so often, per day.
+    """
+
+    hosts: Collection[str] | None = None
+    states: Collection[int] | None = None
+    failing: bool = False
+    min_rate: float | None = None
+    max_rate: float | None = None
+
+
+def page_columns(database: Database, wanted: PageFilter) -> PageColumns:
+    """Read the numbers of pages."""
+    values = {
+        "no_time": NO_TIME,
+        "hosts": None if wanted.hosts is None else json.dumps(list(wanted.hosts)),
+        "states": None if wanted.states is None else json.dumps(list(wanted.states)),
+        "failing": wanted.failing or None,
+        "min_rate": wanted.min_rate,
+        "max_rate": wanted.max_rate,
+    }
+    return _columns(database, "page_columns", values)
+
+
+def first_pages(
+    database: Database, limit: int, *, by_url: bool, reverse: bool
+) -> tuple[int, PageColumns]:
+    """Return how many pages there are, and the numbers of the first or last of them, in order."""
+    which = ("last" if reverse else "first", "by_url" if by_url else "added")
+    found = [number for (number,) in database.rows("_".join(which), limit)]
+    (count,) = database.rows("count_all_pages")[0]
+    values = {"no_time": NO_TIME, "pages": json.dumps(found)}
+    return count, _columns(database, "page_columns_of", values)
+
+
+def _columns(database: Database, query: str, values: dict[str, Any]) -> PageColumns:
     with database.transaction("begin_read"):
-        columns = numbers(database, "page_columns", {"no_time": NO_TIME}, 10)
+        columns = numbers(database, query, values, 10)
         names: dict[int, str] = dict(database.rows("hosts"))
     number, host, state, last_visit, failures, visits, changes = columns[:7].astype(np.int64)
     importance, shape, time = columns[7], nan_for_0(columns[8]), nan_for_0(columns[9])

@@ -14,7 +14,7 @@ from recrawl.kernels.jit import Ints
 from recrawl.records import Page, RobotsText, Visit
 from recrawl.store.access import LeaseRow, Token
 from recrawl.store.changes import Cursor, PageChange
-from recrawl.store.listing import Answer, HostCounts, PageColumns
+from recrawl.store.listing import Answer, HostCounts, PageColumns, PageFilter
 from recrawl.store.rows import (
     Added,
     Copy,
@@ -259,8 +259,13 @@ class Store(Protocol):
     def fleet(self) -> PageTable:
         """Return all pages that are visited."""
 
-    def page_columns(self) -> PageColumns:
-        """Return the numbers of every page, to filter and sort."""
+    def page_columns(self, wanted: PageFilter = ...) -> PageColumns:
+        """Return the numbers of pages, to filter and sort."""
+
+    def first_pages(
+        self, limit: int, *, by_url: bool = ..., reverse: bool = ...
+    ) -> tuple[int, PageColumns]:
+        """Return how many pages there are, and the numbers of the first, in order."""
 
     def numbers_by_url(self) -> Ints:
         """Return the numbers of all pages in order of URL."""

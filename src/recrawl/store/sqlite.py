@@ -243,9 +243,28 @@ class SqliteStore:
         """
         return reading.outlook(self._database, sample)
 
-    def page_columns(self) -> listing.PageColumns:
-        """Return the numbers of every page, those that are gone included, to filter and sort."""
-        return listing.page_columns(self._database)
+    def page_columns(
+        self,
+        wanted: listing.PageFilter = listing.PageFilter(),  # noqa: B008 - never changed
+    ) -> listing.PageColumns:
+        """Return the numbers of pages, those that are gone included, to filter and sort.
+
+        Args:
+            wanted: Which pages; by default all.
+        """
+        return listing.page_columns(self._database, wanted)
+
+    def first_pages(
+        self, limit: int, *, by_url: bool = False, reverse: bool = False
+    ) -> tuple[int, listing.PageColumns]:
+        """Return how many pages there are, and the numbers of the first, in order.
+
+        Args:
+            limit: How many.
+            by_url: Whether in order of URL, and not as they were added.
+            reverse: Whether to turn the order round.
+        """
+        return listing.first_pages(self._database, limit, by_url=by_url, reverse=reverse)
 
     def numbers_by_url(self) -> Ints:
         """Return the numbers of all pages in order of URL."""

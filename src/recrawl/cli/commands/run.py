@@ -50,6 +50,10 @@ def run(
     connections: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="Maximum number of concurrent requests.")
     ] = None,
+    processes: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Processes that fetch pages, each from its own hosts."),
+    ] = None,
     follow: Annotated[
         bool | None,
         typer.Option("--follow/--no-follow", help="Add the pages that crawled pages link to."),
@@ -124,6 +128,7 @@ def run(
         "contact": contact,
         "host_delay": host_delay,
         "connections": connections,
+        "processes": processes,
         "follow": follow,
         "follow_hosts": follow_hosts,
         "max_depth": max_depth,

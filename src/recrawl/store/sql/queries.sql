@@ -668,11 +668,47 @@ WHERE page % :stride = 0 AND outcome IN (:changed, :unchanged) AND previous < at
 ORDER BY page, at;
 
 -- name: page_columns
--- Read the numbers of every page, to filter and sort pages without their texts.
+-- Read the numbers of pages, to filter and sort them without their texts; NULL is for all pages.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
     importance, coalesce(shape, 0.0), coalesce(time, 0.0)
-FROM pages ORDER BY number;
+FROM pages
+WHERE (:hosts IS NULL OR host IN (
+        SELECT hosts.number FROM json_each(:hosts) JOIN hosts ON hosts.name = value
+    ))
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:failing IS NULL OR failures > 0)
+    AND (:min_rate IS NULL OR shape / time >= :min_rate)
+    AND (:max_rate IS NULL OR shape / time <= :max_rate)
+ORDER BY number;
+
+-- name: page_columns_of
+-- Read the same of some pages; their numbers are passed as JSON.
+SELECT
+    number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
+    importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
+ORDER BY wanted.key;
+
+-- name: first_added
+-- Find the pages that were added first...
+SELECT number FROM pages ORDER BY number LIMIT ?;
+
+-- name: last_added
+-- ...or last, the last one first.
+SELECT number FROM pages ORDER BY number DESC LIMIT ?;
+
+-- name: first_by_url
+-- Find the first pages in order of URL, from the index alone...
+SELECT number FROM pages ORDER BY url LIMIT ?;
+
+-- name: last_by_url
+-- ...or the last.
+SELECT number FROM pages ORDER BY url DESC LIMIT ?;
+
+-- name: count_all_pages
+-- Count pages, which are counted all along.
+SELECT coalesce(sum(pages), 0) FROM host_pages;
 
 -- name: numbers_by_url
 -- Sort pages by URL, from the index alone.

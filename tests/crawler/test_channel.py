@@ -1,0 +1,94 @@
+"""Messages between processes."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.crawler.channel import Channel, ChannelClosedError
+
+
+class End:
+    """One end of a conversation, and what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+        self.is_closed = asyncio.Event()
+        self.channel = Channel(lambda *about: self.told.append(about), self.asked, self.closed)
+
+    async def asked(self, what: str, *about: Any) -> Any:  # noqa: ANN401
+        if what == "fail":
+            raise ValueError(*about)
+        if what == "wait":
+            await asyncio.Event().wait()
+        return what, about
+
+    def closed(self) -> None:
+        self.is_closed.set()
+
+
+def between_two(talk: Callable[[End, End], Coroutine[Any, Any, None]]) -> None:
+    """Run a conversation between two ends."""
+
+    async def main() -> None:
+        ends = End(), End()
+        loop = asyncio.get_running_loop()
+        for end, sock in zip(ends, socket.socketpair(), strict=True):
+            await loop.create_unix_connection(lambda end=end: end.channel, sock=sock)  # type: ignore[misc]
+        await talk(*ends)
+        for end in ends:
+            end.channel.close()
+            await end.is_closed.wait()
+
+    asyncio.run(main())
+
+
+@given(st.lists(st.tuples(st.integers(), st.binary(max_size=300_000)), max_size=8))
+def test_messages_arrive_whole_and_in_order(messages: list[tuple[int, bytes]]) -> None:
+    async def talk(one: End, other: End) -> None:
+        for message in messages:
+            one.channel.tell(*message)
+        # The answer comes after everything that was told before.
+        assert await one.channel.ask("last", 1) == ("last", (1,))
+        assert other.told == messages
+
+    between_two(talk)
+
+
+def test_questions_are_answered_side_by_side_in_both_directions() -> None:
+    async def talk(one: End, other: End) -> None:
+        waiting = asyncio.ensure_future(one.channel.ask("wait"))
+        found = await asyncio.gather(
+            *(end.channel.ask("n", n) for n, end in enumerate((one, other)))
+        )
+        assert found == [("n", (0,)), ("n", (1,))]
+        assert not waiting.done()
+        waiting.cancel()
+
+    between_two(talk)
+
+
+def test_what_an_answer_raises_is_raised_where_it_was_asked() -> None:
+    async def talk(one: End, _other: End) -> None:
+        with pytest.raises(ValueError, match="why"):
+            await one.channel.ask("fail", "why")
+
+    between_two(talk)
+
+
+def test_who_waits_for_an_answer_learns_that_there_will_be_none() -> None:
+    async def talk(one: End, other: End) -> None:
+        waiting = asyncio.ensure_future(one.channel.ask("wait"))
+        await asyncio.sleep(0)
+        other.channel.close()
+        with pytest.raises(ChannelClosedError):
+            await waiting
+        with pytest.raises(ChannelClosedError):
+            await one.channel.ask("anything")
+        one.channel.tell("dropped")
+
+    between_two(talk)
