@@ -178,7 +178,7 @@ def test_sitemaps_and_links_are_read_by_the_processes(tmp_path: Path) -> None:
         program.add(store, (f"{url}/start{n}" for n, url in enumerate(site.urls)))
         with SqliteStore.open(store) as opened:
             for number, url in enumerate(site.urls):
-                opened.add_sitemap(f"{url}/map{number}")
+                opened.sitemaps.add(f"{url}/map{number}")
         with crawling(store, follow="true") as process:
             program.wait_until(lambda: visited(store) >= 12, process)
             stopped(process)

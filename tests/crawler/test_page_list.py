@@ -6,6 +6,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from recrawl.crawler.explain import Price
+from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.page_list import next_visits
 from recrawl.records import NO_TIME, State
 from recrawl.scheduling.value import days_until_due
@@ -48,10 +49,10 @@ PAGES = columns(
 def test_a_page_is_next_when_its_visit_is_worth_the_price_and_at_once_without_a_copy() -> None:
     price = 0.1
     due = 5 * DAY + days_until_due(2.0, 1.5, 3.0, price) * DAY
-    found = next_visits(PAGES, Price(price, is_now=True))
+    found = next_visits(PAGES, Price(price, is_now=True), Intervals())
     assert_array_equal(found, [-math.inf, due, due, *[math.nan] * 4])
     assert 5 * DAY < due < math.inf
 
 
 def test_without_a_price_only_pages_without_a_copy_are_known_to_be_next() -> None:
-    assert_array_equal(next_visits(PAGES, None), [-math.inf, *[math.nan] * 6])
+    assert_array_equal(next_visits(PAGES, None, Intervals()), [-math.inf, *[math.nan] * 6])
