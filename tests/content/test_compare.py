@@ -332,3 +332,14 @@ def test_a_fingerprint_without_a_digest_of_the_markup_is_compared_in_full() -> N
     assert same.outcome is Outcome.UNCHANGED
     assert same.page.fingerprint is not None
     assert same.page.fingerprint.markup != b""
+
+
+@pytest.mark.parametrize(("missing", "rests"), [(1, 14), (60, 60), (3_650, 182)])
+def test_a_gone_page_rests_for_as_long_as_it_was_missing_between_two_weeks_and_half_a_year(
+    missing: int, rests: int
+) -> None:
+    day = 86_400_000_000
+    page = Page(1, "https://e.org/", "e.org", state=State.MISSING, failures=9, missing_since=day)
+    at = (1 + missing) * day
+    gone = compare(page, Response(page.url, 404, at), Reader()).page
+    assert (gone.state, gone.retry_at) == (State.GONE, at + rests * day)

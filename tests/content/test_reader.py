@@ -417,3 +417,11 @@ def test_the_depth_of_an_element_is_the_number_of_elements_around_it() -> None:
     depths = [block.element.depth for block in blocks]
     assert depths == [len(list(block.element.ancestors())) - 1 for block in blocks]
     assert depths[0] < depths[1] < depths[2]
+
+
+def test_a_character_is_the_same_however_it_is_escaped() -> None:
+    escaped, plain = (
+        Reader().read(page.encode()).texts
+        for page in ("<p>Caf&eacute; &amp; bar, 2 &lt; 3", "<p>Café & bar, 2 < 3")
+    )
+    assert escaped == plain == ("Café & bar, 2 < 3",)

@@ -7,10 +7,12 @@ from numpy.testing import assert_array_equal
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.intervals import Intervals
-from recrawl.crawler.page_list import next_visits
+from recrawl.crawler.page_list import Wanted, list_pages, next_visits
 from recrawl.records import NO_TIME, State
 from recrawl.scheduling.value import days_until_due
 from recrawl.store.listing import PageColumns
+from recrawl.store.rows import NewPage
+from recrawl.store.sqlite import SqliteStore
 
 DAY = 86_400_000_000
 NO_BELIEF = math.nan
@@ -56,3 +58,14 @@ def test_a_page_is_next_when_its_visit_is_worth_the_price_and_at_once_without_a_
 
 def test_without_a_price_only_pages_without_a_copy_are_known_to_be_next() -> None:
     assert_array_equal(next_visits(PAGES, None, Intervals()), [-math.inf, *[math.nan] * 6])
+
+
+def test_pages_are_listed_as_they_were_added_or_by_url() -> None:
+    urls = [f"https://a.example/{name}" for name in "cab"]
+    with SqliteStore.open(":memory:") as store:
+        store.add([NewPage(url, "a.example") for url in urls], at=0)
+        listed = {
+            order: [page.url for page in list_pages(store, Wanted(order=order), None, DAY).rows]
+            for order in ("added", "url")
+        }
+    assert listed == {"added": urls, "url": sorted(urls)}

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from recrawl.crawler.build import retention_of
+from recrawl.crawler.secrets import MASK, without_credentials
 from recrawl.crawler.setting_kinds import COUNT, NUMBER, SHARE
 from recrawl.crawler.setting_sources import OLD_NAMES, load_settings
 from recrawl.crawler.settings import FIELDS, Settings, agent_of
 from recrawl.errors import SettingsError
+from recrawl.store.rows import Retention
 
 
 @pytest.fixture(autouse=True)
@@ -164,3 +167,18 @@ def test_old_names_are_refused_with_the_new_one(old: str, new: str) -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"^there is no setting 'budgte'"):
         load_settings({"budgte": "1/h"}, environ={})
+
+
+def test_how_much_of_the_past_is_kept_is_in_microseconds_and_zero_is_no_limit() -> None:
+    kept = retention_of(Settings(keep_for=2.0, keep_changes=5, keep_versions=3))
+    assert kept == Retention(5, 2 * 86_400_000_000, 3)
+    assert retention_of(Settings(keep_for=0.0)).time is None
+
+
+def test_a_proxy_is_shown_without_credentials_however_it_is_written() -> None:
+    assert (
+        without_credentials("http://me:word@proxy.example:3128")
+        == f"http://{MASK}@proxy.example:3128"
+    )
+    assert without_credentials("me:word@proxy.example:3128") == MASK
+    assert without_credentials("proxy.example:3128") == "proxy.example:3128"

@@ -770,3 +770,12 @@ def test_changes_that_were_dropped_before_they_were_sent_are_counted(make: Make)
     store.webhooks.drop_failed(passed, Retention(time=HOUR), NOON + HOUR + 1)
     (hook,) = store.webhooks.all()
     assert (hook.failed, hook.missed) == (0, 1)
+
+
+def test_pages_are_columns_in_the_order_in_which_they_were_added(store: Store) -> None:
+    store.add([NewPage(f"https://{name}.example/", f"{name}.example", 2.0) for name in "ba"], NOON)
+    pages = store.page_columns()
+    assert pages.number.tolist() == [0, 1]
+    assert [pages.hosts[host] for host in pages.host.tolist()] == ["b.example", "a.example"]
+    assert pages.importance.tolist() == [2.0, 2.0]
+    assert pages.visits.tolist() == [0, 0]
