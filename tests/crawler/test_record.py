@@ -9,6 +9,7 @@ from crawler.fakes import MemoryStore, settings_of
 from recrawl.clock import Clock
 from recrawl.crawler.build import load
 from recrawl.crawler.record import JUST_NOW, Recorder, credible_age
+from recrawl.crawler.retries import MISSING_PAUSE, pause_after
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import Outcome, Page, Response, State, Visit
@@ -124,6 +125,25 @@ def test_a_page_that_is_gone_leaves_the_frontier() -> None:
     recorder.learn([first(page=replace(PAGE, state=State.GONE), outcome=Outcome.GONE)])
     assert 0 not in frontier
     assert 1 in frontier
+
+
+@pytest.mark.parametrize(("state", "is_next"), [(State.MISSING, True), (State.ALIVE, False)])
+def test_a_missing_page_is_asked_for_again_after_its_pause_however_little_it_is_worth(
+    state: State, is_next: bool
+) -> None:
+    urls = [f"{URL}{number}" for number in range(9)]
+    store = MemoryStore(*urls)
+    store.set_importance(urls[0], 1e-9)
+    frontier = load(store, settings_of(), NOW)
+    recorder = Recorder(frontier, StoreThread(store), MemoryBudget())
+    pages = [replace(PAGE, number=number, url=url) for number, url in enumerate(urls)]
+    recorder.learn([first(page=page) for page in pages])
+    at = NOW + DAY
+    missing = replace(pages[0], state=state, missing_since=at)
+    recorder.learn([first(page=missing, outcome=Outcome.GONE, response=Response(URL, 404, at))])
+    pause = pause_after(first(page=missing, outcome=Outcome.GONE), DAY)
+    due = float(frontier.frontier.due([0])[0]) * DAY
+    assert (at <= due <= at + 2 * max(pause, MISSING_PAUSE)) == is_next
 
 
 @pytest.mark.parametrize(("requests", "taken"), [(0, 4), (1, 3), (3, 1)])

@@ -13,7 +13,7 @@ from recrawl.crawler.retries import pause_after
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, Visit
+from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, State, Visit
 from recrawl.store.rows import Spent
 
 #: Visits are written together: this many, or those of this many real seconds.
@@ -129,6 +129,10 @@ class Recorder:
             pages, now, changed, failed=failed, age=age, pause=pause / MICROSECONDS_A_DAY
         )
         self._pages.hurried(pages.tolist())
+        for visit in visits:
+            # Whether the page is there is to be known after its pause, whatever a visit is worth.
+            if visit.page.state is State.MISSING:
+                self._pages.hurry(visit.page)
         # A visit is paid for when it is taken; robots.txt may have made it cost nothing.
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)
