@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +27,7 @@ from recrawl.planning.plan import plan as plan_here
 from recrawl.planning.sampling import fleet_prior, lowest, name_hashes, sample_pages
 from recrawl.spark import beliefs, job, plan
 from recrawl.spark.believing import Believe, SamplePages, sample_of
-from recrawl.spark.dealing import Deal, bucket_keys
+from recrawl.spark.blocks import bucket_keys
 from recrawl.spark.observing import Observe
 from recrawl.spark.pricing import Pages, problem_of
 from recrawl.spark.search import Model, find_prices
@@ -243,14 +241,11 @@ def test_the_example_prints_what_it_should(
 
 
 def dealt(table: pa.Table, parts: int, seed: int) -> list[list[Any]]:
-    """Return the rows of each part as blocks, in some order."""
+    """Return the rows of each part as batches, in some order."""
     shuffled = table.take(pa.array(np.random.default_rng(seed).permutation(len(table))))
-    with patch("recrawl.spark.dealing.DEALT_ROWS", 250):
-        batches = shuffled.to_batches(max_chunksize=100)
-        blocks = pa.Table.from_batches(Deal(parts)(iter(batches)))
-    assert len(blocks) == parts * 5
-    of_part = (pc.equal(blocks["bucket"], key) for key in bucket_keys(parts).tolist())
-    return [blocks.filter(chosen).to_batches() for chosen in of_part]
+    number = name_hashes(shuffled["page"].combine_chunks()) % np.uint64(parts)
+    chosen = (shuffled.filter(pa.array(number == part)) for part in range(parts))
+    return [part.to_batches(max_chunksize=100) for part in chosen]
 
 
 @pytest.mark.parametrize("parts", [1, 7, 200])

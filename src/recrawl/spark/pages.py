@@ -16,7 +16,7 @@ from recrawl.errors import InputError
 from recrawl.planning.plan import checked_hosts
 from recrawl.planning.sampling import host_hashes
 from recrawl.spark.believing import BATCH_PAGES
-from recrawl.spark.dealing import enlarged, pack, split, unpacked
+from recrawl.spark.blocks import enlarged, pack, split, unpacked
 from recrawl.units import quoted
 
 #: The columns that prices are found by,

@@ -16,7 +16,7 @@ from recrawl.allocation.problem import Problem
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.planning.plan import next_visits
 from recrawl.spark.believing import BATCH_PAGES
-from recrawl.spark.dealing import pack
+from recrawl.spark.blocks import pack
 from recrawl.spark.pages import HOST_COLUMNS, column_names, joined, observations_in, packed
 
 SAMPLE_SCHEMA = "pages long, observations long, gaining long, weight double, sample binary"
