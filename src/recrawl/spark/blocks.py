@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import ipc
 
 from recrawl.kernels.grouping import stable_order
-from recrawl.kernels.hashing import GOLDEN, Hashes
+from recrawl.kernels.hashing import Hashes
 
 BLOCK = pa.schema([("bucket", pa.int32()), ("block", pa.binary())])
 BLOCK_SCHEMA = "bucket int, block binary"
@@ -25,9 +25,7 @@ _INT_BYTES = 4
 
 def split(rows: Any, hashes: Hashes, parts: int) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
     """Yield the rows of each partition that gets some, after the bucket that brings them there."""
-    # Sampling goes by the highest bits of hashes, and numbering by the lowest.
-    part = (hashes * GOLDEN >> np.uint64(32)) % np.uint64(parts)
-    starts, order = stable_order(part.astype(np.int64), parts)
+    starts, order = stable_order((hashes % np.uint64(parts)).astype(np.int64), parts)
     ordered, keys = rows.take(pa.array(order)), bucket_keys(parts)
     for one in np.flatnonzero(np.diff(starts)).tolist():
         yield int(keys[one]), ordered.slice(starts[one], starts[one + 1] - starts[one])
