@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +28,10 @@ from recrawl.planning.plan import plan as plan_here
 from recrawl.planning.sampling import fleet_prior, lowest, name_hashes, sample_pages
 from recrawl.spark import beliefs, job, plan
 from recrawl.spark.believing import Believe, SamplePages, sample_of
-from recrawl.spark.dealing import Deal, bucket_keys
+from recrawl.spark.blocks import bucket_keys
 from recrawl.spark.observing import Observe
-from recrawl.spark.pricing import Pages, problem_of
+from recrawl.spark.pages import PackPages, joined
+from recrawl.spark.pricing import FindFullPrices, Pages, Write, pages_of, problem_of
 from recrawl.spark.search import Model, find_prices
 
 DAY = 86_400_000_000
@@ -243,14 +243,11 @@ def test_the_example_prints_what_it_should(
 
 
 def dealt(table: pa.Table, parts: int, seed: int) -> list[list[Any]]:
-    """Return the rows of each part as blocks, in some order."""
+    """Return the rows of each part as batches, in some order."""
     shuffled = table.take(pa.array(np.random.default_rng(seed).permutation(len(table))))
-    with patch("recrawl.spark.dealing.DEALT_ROWS", 250):
-        batches = shuffled.to_batches(max_chunksize=100)
-        blocks = pa.Table.from_batches(Deal(parts)(iter(batches)))
-    assert len(blocks) == parts * 5
-    of_part = (pc.equal(blocks["bucket"], key) for key in bucket_keys(parts).tolist())
-    return [blocks.filter(chosen).to_batches() for chosen in of_part]
+    number = name_hashes(shuffled["page"].combine_chunks()) % np.uint64(parts)
+    chosen = (shuffled.filter(pa.array(number == part)) for part in range(parts))
+    return [part.to_batches(max_chunksize=100) for part in chosen]
 
 
 @pytest.mark.parametrize("parts", [1, 7, 200])
@@ -285,6 +282,64 @@ def test_beliefs_do_not_depend_on_how_rows_are_dealt(parts: int, prior: str, log
     ordered = found.sort_by("page")
     for name in ("change_rate", "low", "high"):
         assert ordered[name].to_pylist() == expected[name].to_pylist(), name
+
+
+def believed_pages(pages: int) -> pa.RecordBatch:
+    """Return rows of beliefs about pages on seven hosts; some have no importance."""
+    rng = np.random.default_rng(pages)
+    names = [f"https://h{number % 7}.example/{number}" for number in range(pages)]
+    return pa.record_batch(
+        {
+            "page": names,
+            "change_rate": rng.gamma(0.5, 1.0, pages),
+            "low": np.zeros(pages),
+            "high": np.ones(pages),
+            "observations": np.full(pages, 3),
+            "importance": pa.array([None if n % 3 == 0 else 1.0 + n % 2 for n in range(pages)]),
+            "last_visit": pa.array(np.zeros(pages, np.int64), pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+@pytest.mark.parametrize("limit", [None, 4.0])
+def test_pages_in_blocks_get_what_allocate_gives(
+    limit: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Small blocks, so that the pages of a host are in several.
+    monkeypatch.setattr("recrawl.spark.pricing.BATCH_PAGES", 11)
+    rows, budget, parts = believed_pages(300), 20.0, 3
+    packed = pa.Table.from_batches(PackPages(parts if limit else 0)(iter([rows])))
+    assert sum(packed["observations"].to_pylist()) == 3 * len(rows)
+    dealt = [packed.filter(pc.equal(packed["bucket"], key)) for key in bucket_keys(parts).tolist()]
+    blocks = [part.to_batches() for part in (dealt if limit else [packed]) if len(part)]
+    if limit:
+        full = FindFullPrices(PERIODIC, limit)
+        blocks = [list(full(iter(part))) for part in blocks]
+        assert max(map(len, blocks)) > 7
+    tables = [joined(part, "demand") for part in blocks]
+    whole = [pages_of(table, PERIODIC, limit) for table in tables]
+
+    def demand(prices: tuple[float, ...]) -> tuple[Any, Any]:
+        found = np.array([[one.demand(price) for one in whole] for price in prices]).sum(1)
+        return found[:, 0], found[:, 1]
+
+    prices = find_prices(demand, Model(whole[0], len(tables[0]) / len(rows)), budget)
+    write = Write(PERIODIC, limit, prices)
+    found = pa.Table.from_batches([row for part in blocks for row in write(iter(part))])
+    by_page = dict(zip(found["page"].to_pylist(), found["crawl_rate"].to_pylist(), strict=True))
+    of_hosts: dict[str, Any] = {}
+    if limit:
+        of_hosts = {"host": np.arange(len(rows)) % 7, "host_budget": limit}
+    best = allocate(
+        rows["change_rate"].to_numpy(),
+        budget,
+        importance=rows["importance"].fill_null(1.0).to_numpy(),
+        visits="periodic",
+        **of_hosts,
+    )
+    assert [by_page[name] for name in rows["page"].to_pylist()] == pytest.approx(
+        best.crawl_rate.tolist(), rel=1e-6, abs=1e-9
+    )
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 30))

@@ -3,7 +3,7 @@
     rows ──dealt by page──▶ blocks of observations (kept) ──▶ sample ──▶ prior
                                         │                                  │
                                         ▼                                  ▼
-                            beliefs (kept; dealt by host if hosts have a budget)
+                        blocks of pages (kept; dealt by host if hosts have a budget)
                                         │
                        sample and a few passes ──▶ price ──▶ plan
 

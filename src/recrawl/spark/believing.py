@@ -13,7 +13,7 @@ from recrawl.formats.cells import NO_DIGEST
 from recrawl.hosts import number_hosts
 from recrawl.planning.parts import estimator_of
 from recrawl.planning.sampling import Sample, host_priors, lowest, name_hashes, sample_pages
-from recrawl.spark.dealing import unpacked
+from recrawl.spark.blocks import unpacked
 from recrawl.spark.observing import STATE, observations_of
 
 #: How many pages are passed on at a time.

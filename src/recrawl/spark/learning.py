@@ -15,7 +15,7 @@ from recrawl.planning.parts import NOTHING_LEARNED
 from recrawl.planning.plan import LEVEL
 from recrawl.planning.sampling import Sample, fleet_prior, lowest
 from recrawl.spark.believing import COLUMNS, SAMPLE_SCHEMA, Believe, SamplePages, sample_of
-from recrawl.spark.dealing import BLOCK_SCHEMA, Deal
+from recrawl.spark.blocks import BLOCK_SCHEMA
 from recrawl.spark.observing import EARLIER, SOURCE, Observe
 from recrawl.spark.session import DataFrame, collected, mapped, partitions_of
 
@@ -171,8 +171,7 @@ def _earlier(previous: DataFrame) -> DataFrame:
 
 def _dealt(rows: DataFrame, partitions: int, observe: Observe) -> DataFrame:
     """Return blocks of observations, after dealing rows by page."""
-    blocks = mapped(rows, Deal(partitions), BLOCK_SCHEMA)
-    return mapped(blocks.repartition(partitions, "bucket"), observe, BLOCK_SCHEMA)
+    return mapped(rows.repartition(partitions, "page"), observe, BLOCK_SCHEMA)
 
 
 def page_type(frame: DataFrame) -> str:

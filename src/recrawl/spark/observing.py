@@ -23,7 +23,7 @@ from recrawl.kernels.jit import Bools, Ints
 from recrawl.planning.parts import last_visits, latest_importance, observed
 from recrawl.planning.sampling import host_hashes, name_hashes
 from recrawl.records import NO_TIME, CrawlLog, Outcome
-from recrawl.spark.dealing import BLOCK, enlarged, pack, split, unpacked
+from recrawl.spark.blocks import BLOCK, enlarged, pack, split
 from recrawl.units import quoted
 
 #: What messages call the log.
@@ -41,7 +41,7 @@ ROW_COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 
 @dataclass(frozen=True)
 class Observe:
-    """Turns the rows of a partition, which come as blocks, into blocks of pages.
+    """Turns the rows of a partition into blocks of pages.
 
     Attributes:
         method: The method of estimation.
@@ -53,11 +53,11 @@ class Observe:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield blocks."""
-        dealt = (batch for table in unpacked(batches) for batch in table.to_batches())
-        first = next(dealt, None)
+        filled = (batch for batch in batches if len(batch))
+        first = next(filled, None)
         if first is None:
             return
-        rows: Iterator[Any] = chain([first], dealt)
+        rows: Iterator[Any] = chain([first], filled)
         before = None
         if "_seen" in first.schema.names:
             rows, before = _separated(rows)

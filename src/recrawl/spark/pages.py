@@ -16,7 +16,7 @@ from recrawl.errors import InputError
 from recrawl.planning.plan import checked_hosts
 from recrawl.planning.sampling import host_hashes
 from recrawl.spark.believing import BATCH_PAGES
-from recrawl.spark.dealing import enlarged, pack, split, unpacked
+from recrawl.spark.blocks import enlarged, pack, split, unpacked
 from recrawl.units import quoted
 
 #: The columns that prices are found by,
@@ -24,8 +24,8 @@ DEMAND_COLUMNS = ("change_rate", "importance")
 #: and those that pages have if hosts have a budget: a number that differs from host to host, and
 #: the price at which the host is full, as in `recrawl.allocation.hosts.Hosts`.
 HOST_COLUMNS = ("host", "full_low", "full_high", "full_share")
-#: What else a plan has.
-REST_COLUMNS = ("page", "low", "high", "last_visit")
+#: What else there is to know of a page.
+REST_COLUMNS = ("page", "low", "high", "last_visit", "observations")
 PAGES_SCHEMA = "bucket int, observations long, demand binary, rest binary"
 
 
@@ -47,28 +47,23 @@ class PackPages:
             if self.buckets:
                 yield from self._by_host(pages)
             else:
-                yield packed(pages, observations_in(pages))
+                yield packed(pages)
 
     def _by_host(self, pages: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
         checked_hosts(pages.column("page"))
         host = host_hashes(pages.column("page"))
         numbered = pages.append_column("host", pa.array(host.view(np.int64)))
         for bucket, part in split(numbered, host, self.buckets):
-            yield packed(part, observations_in(part), bucket)
+            yield packed(part, bucket)
 
 
-def observations_in(rows: Any) -> int:  # noqa: ANN401 - pyarrow has no types
-    """Return how many observations there were of the pages in rows or in blocks."""
-    return int(np.sum(rows.column("observations").to_numpy()))
-
-
-def packed(pages: Any, observations: int, bucket: int = 0) -> Any:  # noqa: ANN401 - pyarrow
-    """Return a batch or a table of pages, which had so many observations, as a block."""
+def packed(pages: Any, bucket: int = 0) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Return a batch or a table of pages as a block."""
     names = pages.schema.names
     demand = [name for name in (*DEMAND_COLUMNS, *HOST_COLUMNS) if name in names]
     cells = [
         pa.array([bucket], pa.int32()),
-        pa.array([observations], pa.int64()),
+        pa.array([pc.sum(pages.column("observations")).as_py()], pa.int64()),
         pa.array([pack(pages.select(demand))], pa.binary()),
         pa.array([pack(pages.select(REST_COLUMNS))], pa.binary()),
     ]

@@ -16,8 +16,8 @@ from recrawl.allocation.problem import Problem
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.planning.plan import next_visits
 from recrawl.spark.believing import BATCH_PAGES
-from recrawl.spark.dealing import pack
-from recrawl.spark.pages import HOST_COLUMNS, column_names, joined, observations_in, packed
+from recrawl.spark.blocks import pack
+from recrawl.spark.pages import HOST_COLUMNS, column_names, joined, packed
 
 SAMPLE_SCHEMA = "pages long, observations long, gaining long, weight double, sample binary"
 SUMS_SCHEMA = "demand binary, fall binary"
@@ -86,8 +86,7 @@ class FindFullPrices:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield blocks of the pages with the columns of hosts."""
-        blocks = list(batches)
-        table = joined(blocks, "demand", "rest")
+        table = joined(batches, "demand", "rest")
         if table is None:
             return
         # By name within a host: a partition that is computed again has the same order.
@@ -98,8 +97,8 @@ class FindFullPrices:
         found = hosts.with_full_prices(problem_of(self.kind, change, weight), starts, budget)
         for name, column in zip(HOST_COLUMNS[1:], found[3:], strict=True):
             table = table.append_column(name, pa.array(np.repeat(column, np.diff(starts))))
-        seen = sum(map(observations_in, blocks))
-        yield packed(table, seen)
+        for first in range(0, len(table), BATCH_PAGES):
+            yield packed(table.slice(first, BATCH_PAGES))
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class SampleDemand:
             ends = _host_starts(table)[1:]
             whole_hosts = max(int(np.searchsorted(ends, self.most, "right")), 1)
             sample = table.slice(0, int(ends[whole_hosts - 1]))
-        seen = sum(map(observations_in, blocks))
+        seen = sum(int(np.sum(block.column("observations").to_numpy())) for block in blocks)
         yield _row(SAMPLE_SCHEMA, len(table), seen, gaining, float(weight.sum()), pack(sample))
 
 

@@ -1,10 +1,9 @@
-"""On executors: rows are dealt to partitions as blocks, many rows in one cell of a table.
+"""On executors: blocks, which are tables in the cells of a table.
 
-Spark would move each row by itself; moving blocks takes a fraction of the time.
+Spark moves and keeps them without looking at single rows.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -15,11 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import ipc
 
 from recrawl.kernels.grouping import stable_order
-from recrawl.kernels.hashing import GOLDEN, Hashes
-from recrawl.planning.sampling import name_hashes
-
-#: How many rows are dealt at a time, at least: a block per partition comes of them.
-DEALT_ROWS = 1 << 18
+from recrawl.kernels.hashing import Hashes
 
 BLOCK = pa.schema([("bucket", pa.int32()), ("block", pa.binary())])
 BLOCK_SCHEMA = "bucket int, block binary"
@@ -28,41 +23,12 @@ _SEED = 42
 _INT_BYTES = 4
 
 
-@dataclass(frozen=True)
-class Deal:
-    """Turns rows into blocks by the hash of their page, one for each partition that gets some.
-
-    Attributes:
-        parts: How many partitions there are.
-    """
-
-    parts: int
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield blocks; their bucket brings them to their partition."""
-        for rows in enlarged(batches, DEALT_ROWS):
-            dealt = split(rows, _page_hashes(rows.column("page")), self.parts)
-            buckets, cells = zip(*((bucket, pack(part)) for bucket, part in dealt), strict=True)
-            columns = [pa.array(buckets, pa.int32()), pa.array(cells, pa.binary())]
-            yield pa.record_batch(columns, schema=BLOCK)
-
-
 def split(rows: Any, hashes: Hashes, parts: int) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
     """Yield the rows of each partition that gets some, after the bucket that brings them there."""
-    # Sampling goes by the highest bits of hashes, and numbering by the lowest.
-    part = (hashes * GOLDEN >> np.uint64(32)) % np.uint64(parts)
-    starts, order = stable_order(part.astype(np.int64), parts)
+    starts, order = stable_order((hashes % np.uint64(parts)).astype(np.int64), parts)
     ordered, keys = rows.take(pa.array(order)), bucket_keys(parts)
     for one in np.flatnonzero(np.diff(starts)).tolist():
         yield int(keys[one]), ordered.slice(starts[one], starts[one + 1] - starts[one])
-
-
-def _page_hashes(page: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
-    try:
-        return name_hashes(page)
-    except pa.ArrowException:
-        # These are not names, which those who read them will say.
-        return np.zeros(len(page), np.uint64)
 
 
 def enlarged(batches: Iterable[Any], rows: int) -> Iterator[Any]:
