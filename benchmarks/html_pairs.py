@@ -11,7 +11,9 @@ from pyarrow import parquet
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
+from recrawl.records import ChangeKind
 
 PAGE = "explanation/what-counts-as-a-change.md"
 BESIDE = Path(__file__).parents[2] / "shared" / "html-pairs"
@@ -47,14 +49,14 @@ def folder() -> Path:
 
 
 def _differ(reader: Reader, before: bytes, after: bytes) -> bool:
-    """Read and compare two bodies, as a visit does; return whether their fingerprints differ."""
+    """Read and compare two bodies, as a visit does; return whether the page has changed."""
     copy, found = (reader.read(body, "text/html") for body in (before, after))
     if found.has_markup(copy.markup):
         return False
-    differ = copy.fingerprint() != found.fingerprint()
-    if differ:
-        found.difference(copy)
-    return differ
+    if is_same(copy.fingerprint(), found.fingerprint()):
+        return False
+    change = found.difference(copy)
+    return change is not None and change.kind is not ChangeKind.FURNITURE
 
 
 def score(reader: Reader, pairs: list[dict[str, Any]]) -> Score:

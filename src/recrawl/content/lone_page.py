@@ -40,7 +40,7 @@ def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
         elif _is_marked(element, marked):
             is_about = is_about_page(block, frozenset(), consent)
             kind = Kind.OWN if is_about else Kind.FURNITURE
-        elif not block.is_link and is_incidental(block.text) and not _is_in(element, inside):
+        elif not block.is_link and not _is_in(element, inside) and is_incidental(block.text):
             kind = Kind.BESIDE
         kinds.append(kind)
     pairs = zip(kinds, blocks, strict=True)
