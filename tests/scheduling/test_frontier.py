@@ -432,3 +432,17 @@ def test_pages_that_changed_at_each_of_many_visits_have_a_belief() -> None:
     assert np.isfinite(likelihood).all()
     assert likelihood[0].argmax() >= 13
     assert frontier.belief([0]).rate > 100.0 * frontier.belief([1]).rate
+
+
+def test_a_number_that_is_used_again_in_another_section_has_only_its_new_neighbours() -> None:
+    frontier = Frontier(40.0)
+    frontier.add(range(6), now=0.0, section=[0, 0, 0, 1, 1, 1], last_visit=0.0)
+    frontier.remove([1])
+    frontier.add([1], now=0.0, section=1, last_visit=0.0)
+    tables = tables_of(frontier)
+    for section, pages in ((0, {0, 2}), (1, {1, 3, 4, 5})):
+        linked, page = set(), int(tables.sections["first_page"][section])
+        while page >= 0:
+            linked.add(page)
+            page = int(tables.pages["sibling"][page])
+        assert linked == pages

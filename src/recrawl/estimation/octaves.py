@@ -280,32 +280,57 @@ def _level(curves: Curves, what: int, weight: Weights, column: int) -> float:
 
 @small_bare_step
 def _when(curves: Curves, what: int, weight: Weights, level: float) -> float:
-    """Return the x at which the sum of weights times a curve reaches a level, by bisection."""
-    low, high = 0, LAST_COLUMN
-    first = _level(curves, what, weight, low)
+    """Return the x at which the sum of weights times a curve reaches a level."""
+    first = _level(curves, what, weight, 0)
     if level <= first:
         less = max(level / first, 0.0)
         return LOWEST * (math.sqrt(less) if what == 1 else less)
+    column = _column_below(curves, what, weight, level, first)
+    unit = _two_to(column + FIRST_COLUMN)
+    return unit * (
+        1.0 + _row_at(curves, what, column, weight, level / unit if what == 1 else level)
+    )
+
+
+@small_bare_step
+def _column_below(curves: Curves, what: int, weight: Weights, level: float, first: float) -> int:
+    """Return the last column at whose beginning the sum is below a level, which is above ``first``.
+
+    Chances rise at most in proportion to x, and values to its square, so that no earlier column
+    than the one found by that comes into question, and the one sought is seldom far.
+    """
+    at_least = math.sqrt(level / first) if what == 1 else level / first
+    low = min(int((float_bits(at_least) >> MANTISSA) - EXPONENT_BIAS), LAST_COLUMN - 1)
+    ahead = 1
+    while low + ahead < LAST_COLUMN and _level(curves, what, weight, low + ahead) < level:
+        low += ahead
+        ahead *= 2
+    high = min(low + ahead, LAST_COLUMN)
     while high - low > 1:
         middle = (low + high) // 2
         if _level(curves, what, weight, middle) < level:
             low = middle
         else:
             high = middle
-    column, unit = low, _two_to(low + FIRST_COLUMN)
-    if what == 1:
-        level /= unit
+    return low
+
+
+@small_bare_step
+def _row_at(curves: Curves, what: int, column: int, weight: Weights, level: float) -> float:
+    """Return how far along a column the sum reaches a level, as a share, by interpolation."""
     low, high = 0, STEPS
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _mean(curves, what, middle, column, weight) < level:
-            low = middle
-        else:
-            high = middle
     begin = _mean(curves, what, low, column, weight)
-    rise = _mean(curves, what, low + 1, column, weight) - begin
-    part = min(max((level - begin) / rise, 0.0), 1.0) if rise > 0.0 else 0.0
-    return unit * (1.0 + (low + part) / STEPS)
+    end = _mean(curves, what, high, column, weight)
+    while high - low > 1:
+        along = (level - begin) / (end - begin) if end > begin else 0.5
+        middle = min(max(low + int(along * (high - low)), low + 1), high - 1)
+        here = _mean(curves, what, middle, column, weight)
+        if here < level:
+            low, begin = middle, here
+        else:
+            high, end = middle, here
+    part = min(max((level - begin) / (end - begin), 0.0), 1.0) if end > begin else 0.0
+    return (low + part) / STEPS
 
 
 @bare_step

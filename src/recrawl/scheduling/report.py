@@ -1,6 +1,7 @@
 """What a visit teaches, and when its page and its neighbours are due after it."""
 
 import math
+from typing import NamedTuple
 
 from recrawl.estimation.octaves import (
     chance_of_change,
@@ -57,6 +58,22 @@ MAX_DOUBLINGS = 7
 #: A visit says something about the neighbours and the rhythm of the week if signals have left more
 #: than this share of the page's chance of being fresh; otherwise they explain what it found.
 BY_TIME = 0.9
+
+
+class Finding(NamedTuple):
+    """What a visit found.
+
+    Attributes:
+        now: When it was made.
+        elapsed: Days since the last visit, in effective time.
+        changed: Whether the page had changed.
+        age: Days since the page last changed, if the server dates it; NaN if not.
+    """
+
+    now: float
+    elapsed: float
+    changed: bool
+    age: float
 
 
 @small_bare_step
@@ -173,43 +190,32 @@ def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> 
             learn(tables, section, since, now, pages["weight"][page], changed, now - age)
         expected = hazard(tables.curves, pages["weight"][page], rate, elapsed)
         learn_rhythm(tables, since, now, elapsed, expected, changed)
+    finding = Finding(now, elapsed, changed, age)
     if is_heard(tables.hosts, pages["host"][page]):
-        _learn_with_signals(tables, page, now, elapsed, changed, age)
+        _learn_with_signals(tables, page, finding)
     else:
-        _multiply(tables, page, now, elapsed, changed, age)
+        _multiply(tables, page, finding)
     weigh(tables, page, kept(tables, now - since), True)  # noqa: FBT003
 
 
 @bare_step
-def _multiply(
-    tables: Tables,
-    page: int,
-    now: float,
-    elapsed: float,
-    changed: bool,  # noqa: FBT001
-    age: float,
-) -> None:
+def _multiply(tables: Tables, page: int, finding: Finding) -> None:
     """Multiply a page's likelihoods by the chance of what a visit found."""
     pages, rate = tables.pages, tables.shared["rate"][0]
     likelihood, since = pages["likelihood"][page], pages["last_visit"][page]
-    if math.isnan(age):
+    elapsed, changed = finding.elapsed, finding.changed
+    if math.isnan(finding.age):
         multiply_likelihood(tables.curves, likelihood, rate, elapsed, changed, stated(pages, page))
     else:
-        quiet = elapsed / (now - since) * min(age, now - since)
+        quiet = elapsed / (finding.now - since) * min(finding.age, finding.now - since)
         multiply_by_date(tables.curves, likelihood, rate, quiet, changed)
 
 
 @bare_step
-def _learn_with_signals(
-    tables: Tables,
-    page: int,
-    now: float,
-    elapsed: float,
-    changed: bool,  # noqa: FBT001
-    age: float,
-) -> None:
+def _learn_with_signals(tables: Tables, page: int, finding: Finding) -> None:
     """Multiply likelihoods where there are signals, and learn how good these are."""
     pages, rate = tables.pages, tables.shared["rate"][0]
+    elapsed, changed = finding.elapsed, finding.changed
     same = 1.0 - chance_of_change(tables.curves, pages["weight"][page], rate, elapsed)
     if pages["signals"][page] > 0:
         multiply_after_signals(tables, page, elapsed, changed)
@@ -219,9 +225,9 @@ def _learn_with_signals(
         write_likely(tables, page, shared["likely"][0])
         before = inner(likelihood, shared["prior"][0])
         before_likely = inner(likelihood, shared["likely"][0])
-        _multiply(tables, page, now, elapsed, changed, age)
+        _multiply(tables, page, finding)
         learn_likeness(tables, page, before, before_likely)
-    learn_signals(tables, page, now, same, changed)
+    learn_signals(tables, page, finding.now, same, changed)
 
 
 @bare_step

@@ -5,14 +5,12 @@ import math
 import numpy as np
 
 from recrawl.kernels.jit import (
-    Floats,
     Ints,
     bare_step,
     compiled,
     prefetch,
     prefetch_start,
     small_bare_step,
-    step,
 )
 from recrawl.scheduling.due import (
     allowed_at,
@@ -20,24 +18,21 @@ from recrawl.scheduling.due import (
     effective_elapsed,
     is_overdue,
     make_ready,
-    remove_ready,
     schedule,
     within_interval,
     worth,
     worth_after,
 )
 from recrawl.scheduling.host_limits import count_visit, is_open, opens_at
+from recrawl.scheduling.ready import best_ready, move_best_to_end, revalue_some
 from recrawl.scheduling.state import (
     COARSE,
     FINE,
-    FIRST_VALUE,
     FIRST_WAITING,
     NONE,
     OVERFLOW,
     PARKED,
     QUEUED,
-    REVALUE,
-    ROWS_AHEAD,
     TAKEN,
     WAITING,
     Rows,
@@ -113,19 +108,19 @@ def take_pages(
     # Days that the budget takes to pay for a visit: no host is visited more often for long.
     pace = tables.shared["slot_width"][0] * SLOTS_PER_GAP / known
     _advance_to(tables, now, gap, pace)
-    _revalue_some(tables, now, max(limit // 2, at_least))
+    revalue_some(tables, now, max(limit // 2, at_least))
     taken = np.empty(limit, np.int64)
     size = 0
     marginal = math.nan
     saving_price = tables.shared["saving_price"][0]
     for attempt in range(MAX_PULLS):
         before = size
-        values, ready = _best_ready(tables, now, candidates)
+        values, ready = best_ready(tables, now, candidates)
         rest = ready.size
         while rest > 0 and size < limit and values[0] > 0.0:
             if size >= must and values[0] < saving_price:
                 break
-            rest = _move_best_to_end(values, ready, rest)
+            rest = move_best_to_end(values, ready, rest)
             if _take_one(tables, ready[rest], now, gap, values[rest], pace, least):
                 taken[size] = ready[rest]
                 size += 1
@@ -269,109 +264,6 @@ def _park(tables: Tables, page: int, pace: float) -> None:
 def _between(hosts: Rows, host: int, pace: float) -> float:
     """Return the days between two pages in line at a host."""
     return float(LINE_STEP * max(hosts["delay"][host], hosts["spacing"][host], pace))
-
-
-@step
-def _best_ready(tables: Tables, now: float, candidates: int) -> tuple[Floats, Ints]:
-    """Remove the best ready pages; return their values and numbers as a heap, the best first."""
-    count = min(tables.shared["ready"][0], candidates)
-    ready = np.empty(count, np.int64)
-    bucket = tables.shared["top_bucket"][0]
-    for index in range(count):
-        where = FIRST_VALUE + bucket
-        while tables.heads[where] == NONE:
-            if bucket <= tables.shared["revaluing"][0] and tables.heads[REVALUE] != NONE:
-                where = REVALUE
-            else:
-                bucket -= 1
-                where = FIRST_VALUE + bucket
-        ready[index] = _first_out(tables, where)
-    tables.shared["top_bucket"][0] = max(bucket, 0)
-    values = _values_of(tables, ready, now)
-    for index in range(count // 2 - 1, -1, -1):
-        _sift(values, ready, index, count)
-    return values, ready
-
-
-@step
-def _revalue_some(tables: Tables, now: float, candidates: int) -> None:
-    """Move some ready pages to the buckets of their current values, bucket by bucket in turn."""
-    if tables.shared["ready"][0] <= candidates:
-        # All of them are about to be valued as the best.
-        return
-    again = np.empty(candidates, np.int64)
-    for index in range(candidates):
-        while tables.heads[REVALUE] == NONE:
-            _revalue_next_bucket(tables)
-        again[index] = _first_out(tables, REVALUE)
-    values = _values_of(tables, again, now)
-    for index in range(candidates):
-        make_ready(tables, again[index], values[index])
-
-
-@bare_step
-def _first_out(tables: Tables, where: int) -> int:
-    """Remove the first page from a list of ready pages."""
-    page = tables.heads[where]
-    prefetch(tables.pages, max(tables.pages["next"][page], 0))
-    remove_ready(tables, page)
-    return int(page)
-
-
-@step
-def _values_of(tables: Tables, page: Ints, now: float) -> Floats:
-    """Return the values of visits to these pages."""
-    values = np.empty(page.size)
-    for row in range(page.size):
-        ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
-        prefetch(tables.sections, tables.pages["section"][ahead])
-        prefetch_start(tables.hosts, tables.pages["host"][ahead])
-        values[row] = worth(tables, page[row], now)
-    return values
-
-
-@bare_step
-def _revalue_next_bucket(tables: Tables) -> None:
-    """Move the pages of the next bucket to the list of those to be revalued."""
-    bucket = tables.shared["revalue_bucket"][0]
-    tables.shared["revalue_bucket"][0] = (
-        bucket - 1 if bucket > 0 else tables.shared["top_bucket"][0]
-    )
-    tables.shared["revaluing"][0] = bucket
-    first = tables.heads[FIRST_VALUE + bucket]
-    if first != NONE:
-        tables.heads[FIRST_VALUE + bucket] = NONE
-        tables.heads[REVALUE] = first
-        tables.pages["before"][first] = -2 - REVALUE
-
-
-@bare_step
-def _move_best_to_end(values: Floats, ready: Ints, size: int) -> int:
-    """Move the best page of a heap to just behind its end; return the heap's new size."""
-    last = size - 1
-    values[0], values[last] = values[last], values[0]
-    ready[0], ready[last] = ready[last], ready[0]
-    _sift(values, ready, 0, last)
-    return last
-
-
-@small_bare_step
-def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
-    """Sift a heap's page down to its position; of equal values the lower number is better."""
-    value, page = values[index], ready[index]
-    child = 2 * index + 1
-    while child < size:
-        other = child + 1
-        if other < size and (
-            values[other] > values[child]
-            or (values[other] == values[child] and ready[other] < ready[child])
-        ):
-            child = other
-        if value > values[child] or (value == values[child] and page < ready[child]):
-            break
-        values[index], ready[index] = values[child], ready[child]
-        index, child = child, 2 * child + 1
-    values[index], ready[index] = value, page
 
 
 @bare_step
