@@ -123,10 +123,24 @@ def _write(best: dict[str, Timing], server: str, seconds: float, megabytes: floa
         f"{'nginx' if server == 'nginx' else 'a server of our own'} on the same machine. recrawl "
         "also asks robots.txt, checks addresses, keeps log and copies durably, and plans the next "
         "visits. A first copy is not read, except for the first pages of a host, and for links if "
-        "they are followed: it is read when a body comes that is not the same byte by byte. With a "
+        "they are followed: it is read when a body comes that is not the same byte by byte. "
+        f"{_full(best)} With a "
         f"million pages in the store it starts in {seconds:.1f} s and {megabytes:,.0f} MB."
     )
     write_section(PAGE, "crawling", f"{markdown(headings, rows)}\n\n{note}")
+
+
+def _full(best: dict[str, Timing]) -> str:
+    """Say at which rates the process that fetches and writes is busy all the time."""
+    first, same, changed = (
+        best[way].pages / (best[way].loop + best[way].store)
+        for way in ("recrawl", "recrawl-304", "recrawl-changed")
+    )
+    return (
+        f"The event loop and the store share a process, which is full at {first:,.0f} first visits "
+        f"a second, {same:,.0f} that are answered 304, or {changed:,.0f} to long pages that have "
+        "changed."
+    )
 
 
 def _parts(timing: Timing) -> list[str]:

@@ -48,6 +48,23 @@ def test_pages_that_are_not_well_are_counted(store: SqliteStore) -> None:
         HostCounts("host1.example", 2, missing=0, gone=0, refused=1, failing=1, unvisited=1),
         HostCounts("host2.example", 2, missing=0, gone=1, refused=0, failing=0, unvisited=1),
     ]
+    # Each has one page to visit; the one with more pages at all comes first, and then names decide.
+    assert store.largest_hosts(9) == store.host_counts()
+    assert store.count_hosts() == 3
+
+
+def test_hosts_with_the_most_pages_to_visit_come_first(store: SqliteStore) -> None:
+    pages = store.pages(range(7))
+    store.record([refused(pages[number], NOON, DISALLOWED) for number in (0, 3, 6, 4)])
+    counts = store.host_counts()
+    assert [(one.name, one.pages, one.refused) for one in counts] == [
+        ("host0.example", 3, 3),
+        ("host1.example", 2, 1),
+        ("host2.example", 2, 0),
+    ]
+    assert store.largest_hosts(9) == counts[::-1]
+    assert store.largest_hosts(2) == counts[:0:-1]
+    assert store.count_hosts() == 2
 
 
 def test_pages_are_woken_when_their_time_has_come(store: SqliteStore) -> None:

@@ -225,8 +225,10 @@ class FetchProcesses:
     def found(self, finding: Finding) -> None:
         """Pass on a visit."""
         host = finding.visit.page.host
-        if finding.delay != self._settings.host_delay:
+        if finding.delay != self._settings.delay_of(host):
             self._delays[host] = finding.delay
+        else:
+            self._delays.pop(host, None)
         self.forget(host, 1 + len(finding.dropped))
         if self._events is not None:
             self._events.found(finding)
@@ -445,7 +447,7 @@ class _Process:
             self._process.wait()
         if self._owner.is_ending or self._left is not None or self._owner.failed is not None:
             return
-        if self._starts > MAX_STARTS:
+        if self._starts >= MAX_STARTS:
             self._owner.fail(RecrawlError("processes that fetch pages end as soon as they start"))
             return
         LOGGER.warning("a process that fetches pages ended; its %d pages wait", len(self.out))

@@ -64,7 +64,9 @@ class Crawl:
           .publish_price
 
     Visits run side by side; what they found is written in order, by one thread. Killed at any
-    time, the crawl loses what was in flight and nothing that was written.
+    time, the crawl loses what was in flight and nothing that was written. With ``processes`` above
+    1, the steps from `HostQueues` to `HostPacing.backoff`, and `Templates.learn`, are those of
+    other processes (`FetchProcesses`).
 
     Args:
         frontier: The frontier of the store's pages.

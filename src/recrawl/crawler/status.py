@@ -142,7 +142,7 @@ def read_status(
         now: The present, in microseconds.
         intervals: Limits on the time between two visits to a page.
     """
-    totals, counts = store.totals(), store.host_counts()
+    totals = store.totals()
     is_sample = totals.pages > MAX_READ
     fleet = store.outlook(SAMPLED if is_sample else None)
     stale = stale_chances(fleet, now)
@@ -165,8 +165,8 @@ def read_status(
         due=[]
         if is_sample
         else next_due(store, fleet, stale, price, intervals(store, fleet.number), now),
-        hosts=largest_hosts(counts, fleet, stale, is_sample=is_sample),
-        other_hosts=max(sum(_visited(host) > 0 for host in counts) - SHOWN, 0),
+        hosts=host_pages(store.largest_hosts(SHOWN), fleet, stale, is_sample=is_sample),
+        other_hosts=max(store.count_hosts() - SHOWN, 0),
         sitemaps=store.sitemaps.all(),
         size=size_of(path),
         runner=runner,
@@ -180,10 +180,10 @@ def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
     return Price(value, is_now=is_now) if value > 0.0 else None
 
 
-def largest_hosts(
+def host_pages(
     counts: Sequence[HostCounts], fleet: Outlook, stale: Floats, *, is_sample: bool
 ) -> list[HostPages]:
-    """Return the hosts with the most pages, then those whose pages are all gone or refused.
+    """Return hosts with how fresh their pages are.
 
     Args:
         counts: How many pages each host has.
@@ -195,9 +195,8 @@ def largest_hosts(
     read = np.bincount(fleet.host, minlength=hosts)
     weight = np.bincount(fleet.host, fleet.importance, hosts)
     fresh = np.bincount(fleet.host, fleet.importance * (1.0 - stale), hosts)
-    order = sorted(counts, key=lambda one: (-_visited(one), -one.pages))
     found = []
-    for one in order[:SHOWN]:
+    for one in counts:
         host = number.get(one.name)
         is_known = host is not None and fresh[host] > 0.0
         if is_sample and is_known:
@@ -206,7 +205,7 @@ def largest_hosts(
         found.append(
             HostPages(
                 one.name,
-                _visited(one),
+                one.pages - one.gone - one.refused,
                 one.unvisited,
                 one.failing,
                 one.gone,
@@ -215,11 +214,6 @@ def largest_hosts(
             )
         )
     return found
-
-
-def _visited(host: HostCounts) -> int:
-    """Return how many pages of a host are kept fresh."""
-    return host.pages - host.gone - host.refused
 
 
 def stale_chances(fleet: Outlook, now: int) -> Floats:

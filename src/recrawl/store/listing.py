@@ -12,6 +12,13 @@ from recrawl.records import NO_TIME
 from recrawl.store.database import Database
 from recrawl.store.reading import nan_for_0, numbers
 
+#: What finds the first pages, by whether that is in order of URL, and whether it is turned round.
+_FIRST = {
+    (False, False): "first_added",
+    (False, True): "last_added",
+    (True, False): "first_by_url",
+    (True, True): "last_by_url",
+}
 #: Rows read in one go.
 ROWS_PER_BATCH = 20_000
 
@@ -86,8 +93,8 @@ def first_pages(
     database: Database, limit: int, *, by_url: bool, reverse: bool
 ) -> tuple[int, PageColumns]:
     """Return how many pages there are, and the numbers of the first or last of them, in order."""
-    which = ("last" if reverse else "first", "by_url" if by_url else "added")
-    found = [number for (number,) in database.rows("_".join(which), limit)]
+    query = _FIRST[by_url, reverse]
+    found = [number for (number,) in database.rows(query, limit)]
     (count,) = database.rows("count_all_pages")[0]
     values = {"no_time": NO_TIME, "pages": json.dumps(found)}
     return count, _columns(database, "page_columns_of", values)
@@ -159,6 +166,11 @@ class HostCounts(NamedTuple):
 def host_counts(database: Database) -> list[HostCounts]:
     """Count the pages of each host."""
     return [HostCounts(*row) for row in database.rows("host_rows")]
+
+
+def largest_hosts(database: Database, limit: int) -> list[HostCounts]:
+    """Count the pages of the hosts with the most pages to visit."""
+    return [HostCounts(*row) for row in database.rows("largest_hosts", limit)]
 
 
 def last_answers(database: Database, numbers: Ints) -> Iterator[tuple[int, Answer]]:

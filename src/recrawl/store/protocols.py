@@ -276,6 +276,12 @@ class Store(Protocol):
     def host_counts(self) -> list[HostCounts]:
         """Return how many pages each host has."""
 
+    def largest_hosts(self, limit: int) -> list[HostCounts]:
+        """Return how many pages the hosts have that have the most to visit."""
+
+    def count_hosts(self) -> int:
+        """Return how many hosts have pages to visit."""
+
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, Answer]]:
         """Yield how the last visit to each page ended."""
 

@@ -278,6 +278,19 @@ class SqliteStore:
         """Return how many pages each host has, those with the most pages first."""
         return listing.host_counts(self._database)
 
+    def largest_hosts(self, limit: int) -> list[listing.HostCounts]:
+        """Return how many pages the hosts have that have the most to visit, these first.
+
+        Args:
+            limit: The number of hosts.
+        """
+        return listing.largest_hosts(self._database, limit)
+
+    def count_hosts(self) -> int:
+        """Return how many hosts have pages to visit."""
+        (count,) = self._database.rows("count_hosts")[0]
+        return int(count)
+
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, listing.Answer]]:
         """Yield page number, and status and error of the last visit, where there was one."""
         return listing.last_answers(self._database, numbers)

@@ -691,19 +691,19 @@ FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
 ORDER BY wanted.key;
 
 -- name: first_added
--- Find the pages that were added first...
+-- Find the pages that were added first.
 SELECT number FROM pages ORDER BY number LIMIT ?;
 
 -- name: last_added
--- ...or last, the last one first.
+-- Find the pages that were added last, the last one first.
 SELECT number FROM pages ORDER BY number DESC LIMIT ?;
 
 -- name: first_by_url
--- Find the first pages in order of URL, from the index alone...
+-- Find the first pages in order of URL, from the index alone.
 SELECT number FROM pages ORDER BY url LIMIT ?;
 
 -- name: last_by_url
--- ...or the last.
+-- Find the last pages in order of URL, from the index alone.
 SELECT number FROM pages ORDER BY url DESC LIMIT ?;
 
 -- name: count_all_pages
@@ -791,6 +791,40 @@ FROM host_pages JOIN hosts ON hosts.number = host_pages.host LEFT JOIN (
     FROM pages WHERE state <> 0 OR failures > 0 GROUP BY host
 ) AS trouble ON trouble.host = host_pages.host
 WHERE host_pages.pages > 0 ORDER BY 2 DESC, 1;
+
+-- name: largest_hosts
+-- List the same of the hosts with the most pages to visit; only of these is it looked up which of
+-- their pages that rest were never visited, as no index says so.
+WITH trouble AS (
+    SELECT
+        host, sum(state = 1) AS missing, sum(state = 2) AS gone, sum(state = 3) AS refused,
+        sum(state < 2 AND failures > 0) AS failing
+    FROM pages WHERE state <> 0 OR failures > 0 GROUP BY host
+), largest AS (
+    SELECT
+        hosts.number, hosts.name, host_pages.pages AS pages, coalesce(missing, 0) AS missing,
+        coalesce(gone, 0) AS gone, coalesce(refused, 0) AS refused,
+        coalesce(failing, 0) AS failing, host_pages.unvisited
+    FROM host_pages JOIN hosts ON hosts.number = host_pages.host
+    LEFT JOIN trouble ON trouble.host = host_pages.host
+    WHERE host_pages.pages > 0
+    ORDER BY host_pages.pages - coalesce(gone, 0) - coalesce(refused, 0) DESC, 3 DESC, 2 LIMIT ?
+)
+SELECT
+    name, pages, missing, gone, refused, failing, unvisited - (
+        SELECT count(*) FROM pages
+        WHERE (state <> 0 OR failures > 0) AND state > 1
+            AND pages.host = largest.number AND last_visit IS NULL
+    )
+FROM largest ORDER BY pages - gone - refused DESC, 2 DESC, 1;
+
+-- name: count_hosts
+-- Count the hosts that have pages to visit.
+SELECT count(*) FROM host_pages LEFT JOIN (
+    SELECT host, count(*) AS resting FROM pages
+    WHERE (state <> 0 OR failures > 0) AND state > 1 GROUP BY host
+) AS resting ON resting.host = host_pages.host
+WHERE host_pages.pages > coalesce(resting, 0);
 
 -- name: add_webhook
 -- Add a webhook, unless its URL is one already.
