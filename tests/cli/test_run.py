@@ -290,6 +290,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
         site.delay = HANGS
         script = PATIENT[-1].replace(
             "from recrawl.cli.app",
+            "from recrawl.crawler import loop\n"
             "stop = loop.Crawl.stop\n"
             "loop.Crawl.stop = lambda crawl: (stop(crawl), print('stopping', flush=True))\n"
             "from recrawl.cli.app",
@@ -298,6 +299,7 @@ def test_a_second_signal_ends_it_at_once() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None
             while not site.asked("/a"):
+                assert process.poll() is None
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             while process.stdout.readline() != b"stopping\n":

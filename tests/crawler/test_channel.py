@@ -13,12 +13,12 @@ from recrawl.crawler.channel import Channel, ChannelClosedError
 
 
 class End:
-    """One end of a conversation, and what it was told."""
+    """One end of a conversation, and what it received."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.received: list[tuple[Any, ...]] = []
         self.is_closed = asyncio.Event()
-        self.channel = Channel(lambda *about: self.told.append(about), self.asked, self.closed)
+        self.channel = Channel(lambda *about: self.received.append(about), self.asked, self.closed)
 
     async def asked(self, what: str, *about: Any) -> Any:  # noqa: ANN401
         if what == "fail":
@@ -51,10 +51,10 @@ def between_two(talk: Callable[[End, End], Coroutine[Any, Any, None]]) -> None:
 def test_messages_arrive_whole_and_in_order(messages: list[tuple[int, bytes]]) -> None:
     async def talk(one: End, other: End) -> None:
         for message in messages:
-            one.channel.tell(*message)
-        # The answer comes after everything that was told before.
+            one.channel.notify(*message)
+        # The answer comes after everything that was sent before.
         assert await one.channel.ask("last", 1) == ("last", (1,))
-        assert other.told == messages
+        assert other.received == messages
 
     between_two(talk)
 
@@ -89,6 +89,6 @@ def test_who_waits_for_an_answer_learns_that_there_will_be_none() -> None:
             await waiting
         with pytest.raises(ChannelClosedError):
             await one.channel.ask("anything")
-        one.channel.tell("dropped")
+        one.channel.notify("dropped")
 
     between_two(talk)

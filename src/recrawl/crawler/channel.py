@@ -1,4 +1,4 @@
-"""Messages between two processes of ours, over a socket: told, or asked and answered."""
+"""Messages between two processes of ours, over a socket: notices, and requests with answers."""
 
 import asyncio
 import pickle
@@ -14,7 +14,7 @@ from recrawl.records import Page, Response, Validators, Visit
 #: The length of the message that follows.
 _LENGTH = struct.Struct("<Q")
 
-_TELL, _ASK, _ANSWER = range(3)
+_NOTIFY, _ASK, _ANSWER = range(3)
 
 
 class ChannelClosedError(Exception):
@@ -26,7 +26,7 @@ class Channel(asyncio.Protocol):
     """One end of a conversation. Messages are pickles: both ends are the same program.
 
     Args:
-        told: Called with the parts of each message that wants no answer.
+        notified: Called with the parts of each message that wants no answer.
         asked: Answers the messages that want one.
         closed: Called once the other end is closed, however that came about.
 
@@ -36,11 +36,11 @@ class Channel(asyncio.Protocol):
 
     def __init__(
         self,
-        told: Callable[..., object],
+        notified: Callable[..., object],
         asked: Callable[..., Awaitable[Any]],
         closed: Callable[[], object],
     ) -> None:
-        self._told = told
+        self._notified = notified
         self._asked = asked
         self._closed = closed
         self._received = bytearray()
@@ -50,9 +50,9 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.is_congested = False
 
-    def tell(self, *message: object) -> None:
+    def notify(self, *message: object) -> None:
         """Send a message; one that can no longer be delivered is dropped."""
-        self._send((_TELL, 0, message))
+        self._send((_NOTIFY, 0, message))
 
     async def ask(self, *message: object) -> Any:  # noqa: ANN401
         """Send a message and return the answer, or raise what the other end raised.
@@ -123,8 +123,8 @@ class Channel(asyncio.Protocol):
             self._transport.writelines((_LENGTH.pack(len(packed)), packed))
 
     def _handle(self, kind: int, number: int, message: Any) -> None:  # noqa: ANN401
-        if kind == _TELL:
-            self._told(*message)
+        if kind == _NOTIFY:
+            self._notified(*message)
         elif kind == _ASK:
             task = asyncio.create_task(self._answer(number, message))
             self._answering.add(task)

@@ -37,7 +37,7 @@ SEND_SECONDS, SEND_COUNT = 0.01, 50
 
 
 class Task(NamedTuple):
-    """What a fetch process is told first.
+    """What a fetch process receives first.
 
     Attributes:
         settings: The settings of the crawl.
@@ -125,9 +125,9 @@ class FetchProcess:
         self._wake.set()
 
     async def run(self) -> None:
-        """Visit pages until told to stop."""
+        """Visit pages until it is stopped."""
         visiting, clock = self._visiting, self._clock
-        self._channel.tell("ready")
+        self._channel.notify("ready")
         while not self._is_stopping and visiting.failed is None:
             self._wake.clear()
             visiting.start()
@@ -137,7 +137,7 @@ class FetchProcess:
                     await self._wake.wait()
         lost = await visiting.end()
         self._send()
-        self._channel.tell("done", lost)
+        self._channel.notify("done", lost)
 
     def _must_wait(self) -> bool:
         return self._is_full or self._channel.is_congested
@@ -171,7 +171,7 @@ class FetchProcess:
             self._fetcher.files,
             self._visiting.outages(self._clock.now()),
         )
-        self._channel.tell("found", findings, self._templates.changed(), progress)
+        self._channel.notify("found", findings, self._templates.changed(), progress)
 
 
 @final
@@ -201,22 +201,22 @@ class _Forwarding(logging.Handler):
         self._channel = channel
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._channel.tell("log", record.name, record.levelno, record.getMessage())
+        self._channel.notify("log", record.name, record.levelno, record.getMessage())
 
 
 async def run(connection: socket.socket) -> None:
     """Do what comes through a connection; end at once when it is closed."""
     loop = asyncio.get_running_loop()
-    told: dict[str, Callable[..., object]] = {}
+    handlers: dict[str, Callable[..., object]] = {}
     task = loop.create_future()
-    told["task"] = task.set_result
+    handlers["task"] = task.set_result
 
     async def asked(what: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         return await getattr(fetcher, what)(*args, **kwargs)
 
     # When whoever started this process has ended, this one is of no use to anybody.
     _, channel = await loop.create_unix_connection(
-        lambda: Channel(lambda what, *about: told[what](*about), asked, lambda: os._exit(0)),
+        lambda: Channel(lambda what, *about: handlers[what](*about), asked, lambda: os._exit(0)),
         sock=connection,
     )
     parts = await task
@@ -229,7 +229,7 @@ async def run(connection: socket.socket) -> None:
             async with fetcher_of(
                 settings,
                 parts.clock,
-                lambda _origin, found: channel.tell("robots", found),
+                lambda _origin, found: channel.notify("robots", found),
                 reader,
                 site_access(settings),
                 asked_at=parts.clock.seconds() if parts.is_restarted else None,
@@ -238,10 +238,10 @@ async def run(connection: socket.socket) -> None:
             ) as fetcher:
                 visitor = visitor_of(settings, fetcher, site_readers(settings), reader, parse_pool)
                 process = FetchProcess(settings, parts.clock, channel, fetcher, visitor)
-                told |= {"pages": process.add, "full": process.set_full, "stop": process.stop}
+                handlers |= {"pages": process.add, "full": process.set_full, "stop": process.stop}
                 await process.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the crawl is to end with it
-        channel.tell("failed", error)
+        channel.notify("failed", error)
     finally:
         parse_pool.close()
     channel.close()

@@ -220,7 +220,7 @@ class FetchProcesses:
         except ChannelClosedError:
             return _ended(args[0], self._clock.now())
 
-    # What processes tell
+    # What processes send
 
     def found(self, finding: Finding) -> None:
         """Pass on a visit."""
@@ -361,12 +361,12 @@ class _Process:
         self._starts += 1
         self._began = time.monotonic()
         _, self._channel = await loop.create_unix_connection(
-            lambda: Channel(self._told, self._owner.ask_for_another, self._lost), sock=ours
+            lambda: Channel(self._notified, self._owner.ask_for_another, self._lost), sock=ours
         )
         level = logging.getLogger("recrawl").getEffectiveLevel()
         is_restarted = self._starts > 1
         task = Task(self._settings, self._clock, self._number, is_restarted, level)
-        self._channel.tell("task", task)
+        self._channel.notify("task", task)
 
     def add(self, page: Page) -> None:
         self.out[page.number] = page
@@ -379,10 +379,10 @@ class _Process:
         if self._outbox:
             pages, self._outbox = self._outbox, []
             self._sent += len(pages)
-            self._channel.tell("pages", pages)
+            self._channel.notify("pages", pages)
         if is_full != self._is_full:
             self._is_full = is_full
-            self._channel.tell("full", is_full)
+            self._channel.notify("full", is_full)
 
     async def ask(self, *message: object) -> Any:  # noqa: ANN401
         await self._ready.wait()
@@ -395,7 +395,7 @@ class _Process:
         if self._restarting is not None:
             self._restarting.cancel()
         if self._channel is not None and self._ready.is_set():
-            self._channel.tell("stop")
+            self._channel.notify("stop")
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE + END_SECONDS):
                     await self._ended.wait()
@@ -409,7 +409,7 @@ class _Process:
         if self._channel is not None:
             self._channel.close()
 
-    def _told(self, what: str, *about: Any) -> None:  # noqa: ANN401
+    def _notified(self, what: str, *about: Any) -> None:  # noqa: ANN401
         if what == "found":
             self._found(*about)
         elif what == "robots":

@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What visits tell the crawl, and ask it.
+    """What visits report to the crawl, and ask it.
 
     Attributes:
         found: Called with each visit.
@@ -87,7 +87,7 @@ class Visits(Protocol):
         """
 
     def cancel(self) -> None:
-        """Give up whatever is still in flight."""
+        """Cancel whatever is still in flight."""
 
 
 @final
@@ -184,7 +184,7 @@ class Visiting:
         return len(late)
 
     def cancel(self) -> None:
-        """Give up whatever is still in flight."""
+        """Cancel whatever is still in flight."""
         self._is_ending = True
         for task in (*self._tasks, *self._preparing):
             task.cancel()
