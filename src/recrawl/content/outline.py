@@ -285,10 +285,10 @@ def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
 def _attribute(raw: str, start: str) -> str:
     """Return the value of an attribute: quotes inside values are escaped."""
     at = raw.find(start)
-    if at < 0:
-        return ""
-    at += len(start)
-    return raw[at : raw.index('"', at)]
+    # The value of another attribute may end like that: `title=" class="`.
+    while at >= 0 and raw.count('"', 0, at) % 2:
+        at = raw.find(start, at + 1)
+    return raw[at + len(start) :].partition('"')[0] if at >= 0 else ""
 
 
 def _link(raw: str, href: str) -> str:
