@@ -237,6 +237,7 @@ def soak(
 def _sample(result: Soaked, every: float, watch: Callable[[Soaked], None]) -> None:
     """Note the memory from time to time."""
     clock = asyncio.get_running_loop()
+    gc.collect()  # The crawl before this one, which would stay for ever.
     gc.freeze()
 
     def note() -> None:

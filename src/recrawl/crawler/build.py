@@ -213,6 +213,8 @@ def run_crawl(
     _return_memory()
     retention = retention_of(settings)
     with SqliteStore.open(settings.store, retention=retention) as store, store.lock():
+        # A crawl that ended, as after a reload, is garbage that freezing would keep for ever.
+        gc.collect()
         warm_up(settings)
         if settings.allow_private and (allowed := store.allow_private()):
             LOGGER.info("private addresses are allowed: %d refused pages are due again", allowed)
