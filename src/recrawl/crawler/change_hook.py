@@ -147,4 +147,9 @@ async def _end(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        ended = asyncio.ensure_future(process.wait())
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            await ended  # Soon, as it was killed; else it would outlive the event loop.
+            raise
