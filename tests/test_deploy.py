@@ -6,7 +6,7 @@ import subprocess
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPResponse, HTTPSConnection
 from pathlib import Path
 
@@ -109,7 +109,10 @@ def streaming() -> Iterator[tuple[int, threading.Event]]:
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return  # Nobody came before the listener was closed.
         with connection:
             connection.recv(65_536)
             connection.sendall(
@@ -125,7 +128,10 @@ def streaming() -> Iterator[tuple[int, threading.Event]]:
         yield listener.getsockname()[1], allowed
     finally:
         allowed.set()
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # Without it, a thread goes on waiting.
         listener.close()
+        thread.join()
 
 
 def test_nginx_takes_the_configuration(tmp_path: Path) -> None:

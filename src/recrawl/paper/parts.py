@@ -3,8 +3,10 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from importlib import import_module
 from typing import cast
 
@@ -87,9 +89,10 @@ def _sections(names: Sequence[str], runs: int, seed: int) -> Iterator[tuple[str,
     longest_first = [name for name in dict.fromkeys((*LONGEST, *names)) if name in names]
     with ProcessPoolExecutor(workers, context, _ignore_interrupts) as pool:
         try:
-            jobs: dict[Future[Section], str] = {
-                pool.submit(_run, name, runs, seed): name for name in longest_first
-            }
+            with _interrupts_held():
+                jobs: dict[Future[Section], str] = {
+                    pool.submit(_run, name, runs, seed): name for name in longest_first
+                }
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
         except BaseException:
@@ -97,6 +100,28 @@ def _sections(names: Sequence[str], runs: int, seed: int) -> Iterator[tuple[str,
             for process in set(multiprocessing.active_children()) - before:
                 process.terminate()
             raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait: a process that is half started when it comes would print a traceback."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Ctrl-C comes to the main thread alone.
+        return
+    came = False
+
+    def remember(*_: object) -> None:
+        nonlocal came
+        came = True
+
+    # A mask would not do: another thread of the process can receive the signal.
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _ignore_interrupts() -> None:
