@@ -1,6 +1,6 @@
-"""Run every benchmark, or those named: ``python -m benchmarks accuracy speed …``.
+"""Run every benchmark, or those named: `python -m benchmarks accuracy speed …`.
 
-``python -m benchmarks fuzz --help`` lists the options of the fuzzer; ``planning`` and ``quick``
+`python -m benchmarks fuzz --help` lists the options of the fuzzer; `planning`, `quick` and `spark`
 have some, too.
 """
 
@@ -77,10 +77,22 @@ WITH_OPTIONS = {
 }
 
 
+def overview() -> str:
+    """Return how to start a benchmark, and what each measures."""
+    purposes = [
+        f"  {name:20}{str(sys.modules[run.__module__].__doc__).splitlines()[0].rstrip('.:')}"
+        for name, run in ALL.items()
+    ]
+    return "\n".join((str(__doc__).rstrip(), "", *purposes))
+
+
 def main(names: list[str]) -> int:
     """Run the benchmarks; return 0 if every bar was met."""
     if names and names[0] in WITH_OPTIONS:
         return print_verdict(WITH_OPTIONS[names[0]](names[1:]))
+    if names and names[0] in {"-h", "--help"}:
+        print(overview())
+        return 0
     unknown = [name for name in names if name not in ALL]
     if unknown:
         print(f"no benchmark '{unknown[0]}'; there are: {', '.join(ALL)}", file=sys.stderr)
