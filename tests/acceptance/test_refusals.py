@@ -53,7 +53,14 @@ def long_pages() -> dict[str, str]:
 def test_a_full_disk_ends_the_run_and_damages_nothing(tmp_path: Path) -> None:
     store = tmp_path / "recrawl.db"
     with serving(Site(long_pages())) as site:
-        program.add(store, (site.url + path for path in site.pages))
+        urls = [site.url + path for path in site.pages]
+        program.add(store, urls[:5])
+        program.run_until(
+            lambda: copies_in(store) == 5,
+            *("run", "--store", str(store)),
+            settings=SETTINGS,
+        )
+        program.add(store, urls[5:])
         done = subprocess.run(
             [sys.executable, "-c", _FULL, "700000", "run", "--store", str(store), "--for", "10m"],
             env=program.environ(SETTINGS),
@@ -66,7 +73,7 @@ def test_a_full_disk_ends_the_run_and_damages_nothing(tmp_path: Path) -> None:
         see_one_sentence(done.stderr, str(store), "full", "nothing saved is lost")
         program.check(store)
         with SqliteStore.open(store) as opened:
-            assert 0 < opened.totals().with_copy < len(site.pages)
+            assert 5 <= opened.totals().with_copy < len(site.pages)
             assert opened.spent(0).requests <= len(site.requests)
         # With space again, it continues where it stopped.
         program.run_until(
