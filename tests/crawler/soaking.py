@@ -14,7 +14,7 @@ from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
 
 from recrawl.clock import Clock
-from recrawl.crawler import loop, polling
+from recrawl.crawler import build, loop, polling
 from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
@@ -203,6 +203,7 @@ def soak(
     length = web.days / len(budgets)
     between = SECONDS_A_DAY / min(max(budgets), TAKES_PER_DAY)
     gc.freeze()  # What is there already would only slow down the samples.
+    build._return_memory()  # noqa: SLF001 - as a run does
     web.begin, web.host_delay = BEGIN, HOST_DELAY
     with SqliteStore.open(path, create=True) as store, looking_seldom(between):
         store.add((NewPage(url, host_of(url)) for url in web.seeds()), BEGIN)
@@ -237,7 +238,8 @@ def soak(
 def _sample(result: Soaked, every: float, watch: Callable[[Soaked], None]) -> None:
     """Note the memory from time to time."""
     clock = asyncio.get_running_loop()
-    gc.collect()  # The crawl before this one, which would stay for ever.
+    gc.unfreeze()
+    gc.collect()  # The crawl before this one: what is frozen is never collected.
     gc.freeze()
 
     def note() -> None:
