@@ -118,6 +118,12 @@ def test_a_page_that_stays_empty_for_weeks_is_believed(days_apart: float, failur
     assert outcomes == [Outcome.FAILED] * failures + [Outcome.CHANGED, Outcome.UNCHANGED]
 
 
+def test_a_page_that_never_had_text_is_not_suddenly_empty() -> None:
+    shells = [f"<html><body><script>app({build})</script></body></html>".encode() for build in "12"]
+    page = compare(Page(1, URL, "example.org"), answer(shells[0]), READER).page
+    assert compare(page, answer(shells[1]), READER, shells[0]).outcome is Outcome.UNCHANGED
+
+
 def test_a_page_that_was_empty_for_a_while_has_not_changed() -> None:
     page = first().page
     for number in range(10):

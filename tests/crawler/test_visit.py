@@ -161,7 +161,7 @@ def test_what_a_second_fetch_teaches_is_noted() -> None:
     [
         Response(URL, 0, 2, error="no connection"),
         Response(URL, 404, 2),
-        Response(URL, 503, 2, error="the server answered 503"),
+        Response(URL, 503, 2, error="the server answered 503", retry_after=60.0, transferred=7),
     ],
 )
 def test_a_second_fetch_that_fails_leaves_the_first_as_it_was(second: Response) -> None:
@@ -169,6 +169,9 @@ def test_a_second_fetch_that_fails_leaves_the_first_as_it_was(second: Response) 
     assert (found.outcome, found.content) == (Outcome.CHANGED, NEW)
     assert (found.response.status, found.response.error) == (200, None)
     assert found.response.requests == 2
+    # What it took, and when the host wants to be asked again, is not lost.
+    assert found.response.transferred == ok(NEW).transferred + second.transferred
+    assert found.response.retry_after == second.retry_after
 
 
 def test_an_unchanged_page_is_fetched_once() -> None:

@@ -77,6 +77,13 @@ def test_too_many_requests_are_believed_at_once() -> None:
     assert [pacing.backoff("a", TOO_MANY) for _ in range(3)] == [30.0, 60.0, 120.0]
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_retry_after_that_is_too_short_is_not_believed_for_ever(status: int) -> None:
+    pacing = HostPacing()
+    at_once = Response(URL, status, at=0, retry_after=0.0)
+    assert [pacing.backoff("a", at_once) for _ in range(5)] == [0.0, 0.0, 30.0, 60.0, 120.0]
+
+
 def test_what_a_server_asks_for_is_granted() -> None:
     asked = Response(URL, 429, at=0, error="the server answered 429", retry_after=7.0)
     assert HostPacing().backoff("a", asked) == 7.0
@@ -152,8 +159,10 @@ def test_a_host_has_as_many_visits_as_connections() -> None:
 def test_hosts_in_trouble_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recrawl.http.host_pacing.MAX_HOSTS", 3)
     pacing = HostPacing(1.0)
-    pacing.backoff("failing", BUSY)
-    pacing.backoff("suspect", REFUSED)
+    for host, response in (("failing", BUSY), ("suspect", REFUSED)):
+        pacing.start_request(host)
+        pacing.end_request(host, 0.0)
+        pacing.backoff(host, response)
     pacing.start_visit("visited")
     for number in range(50):
         pacing.start_request(str(number))
@@ -162,6 +171,18 @@ def test_hosts_in_trouble_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     assert [pacing.backoff("failing", BUSY) for _ in range(2)] == [0.0, 30.0]
     assert pacing.free_suspects == 1
     pacing.end_visit("visited")
+
+
+def test_hosts_in_trouble_are_forgotten_after_the_longest_backoff(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("recrawl.http.host_pacing.MAX_HOSTS", 3)
+    pacing = HostPacing(1.0)
+    for number in range(50):
+        pacing.start_request(str(number))
+        pacing.end_request(str(number), 3_700.0 * number)
+        pacing.backoff(str(number), REFUSED)
+    assert len(pacing) <= 8
 
 
 def test_whoever_takes_what_others_need_is_left_alone_at_once() -> None:

@@ -9,7 +9,9 @@ import pytest
 from service.served import Served, served, settings_in
 from virtual_time import run
 
+from recrawl.errors import RecrawlError
 from recrawl.records import Outcome
+from recrawl.service.reports import Report
 
 ONE = "https://a.example/1"
 
@@ -140,6 +142,60 @@ def test_an_unanswered_request_is_repeated_with_its_key(tmp_path: Path) -> None:
             assert {page["page"] for page in other["pages"]}.isdisjoint(
                 page["page"] for page in first["pages"]
             )
+
+    run(main())
+
+
+def test_a_request_that_is_repeated_before_it_is_answered_gets_the_same_lease(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        settings = settings_in(tmp_path, budget="100/s", host_delay="0s")
+        async with served(settings, pages(4, 1)) as on:
+            await asyncio.sleep(1.0)
+            ask = [
+                on.api("POST", "/leases", {"limit": 2}, headers={"idempotency-key": "k1"})
+                for _ in range(3)
+            ]
+            leases = await asyncio.gather(*ask)
+            assert len({lease["lease"] for lease in leases}) == 1
+            assert on.scheduler.leases.out == 2
+
+    run(main())
+
+
+def test_a_report_that_cannot_be_read_leaves_its_pages_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        settings = settings_in(tmp_path, budget="100/s", host_delay="0s")
+        async with served(settings, pages(2, 2)) as on:
+            await asyncio.sleep(1.0)
+            lease = await on.api("POST", "/leases", {"limit": 4, "pages_per_host": 2})
+            with monkeypatch.context() as broken:
+                broken.setattr("recrawl.service.scheduler.read_report", failing)
+                with pytest.raises(RecrawlError):
+                    await on.scheduler.report(
+                        lease["lease"], [Report(p["page"], 200, body=b"") for p in lease["pages"]]
+                    )
+            assert on.scheduler.leases.out == 0
+            await asyncio.sleep(1.0)
+            again = await on.api("POST", "/leases", {"limit": 4, "pages_per_host": 2})
+            assert sorted(p["page"] for p in again["pages"]) == sorted(
+                p["page"] for p in lease["pages"]
+            )
+
+    async def failing(*_: object) -> None:
+        raise RecrawlError("cannot start a process to parse pages")
+
+    run(main())
+
+
+@pytest.mark.parametrize("lease", ["0x1f-0123456789abcdef", "1_0-0123456789abcdef", "1f-a"])
+def test_a_lease_that_was_never_granted_is_unknown(tmp_path: Path, lease: str) -> None:
+    async def main() -> None:
+        async with served(settings_in(tmp_path), [ONE]) as on:
+            assert await report(on, {"lease": lease}, found({"page": 1})) == ["unknown"]
 
     run(main())
 

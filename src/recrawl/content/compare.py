@@ -42,9 +42,9 @@ def compare(
 ) -> Comparison:
     """Compare a response with the stored copy of a page.
 
+    - An error teaches nothing: FAILED, one more failure in a row, everything else unchanged.
     - A refusal (401, 403, 451, robots.txt, an address that is not public) teaches nothing either,
       and is no visit: the state is REFUSED, with the reason.
-    - An error teaches nothing: FAILED, one more failure in a row, everything else unchanged.
     - Not found (404, 410, or a redirect from deep inside the site to its front page): GONE. The
       state is MISSING until this is confirmed several times and over some time, then GONE. Failures
       in between do not decide. During an outage, when the pages around are not found either, it is
@@ -128,7 +128,7 @@ def compare_body(
     elif known is not None and content.has_markup(known.markup):
         return found_body(page, response, found, outcome_of(page, is_same=True))
     change, is_first = _difference(page, content, response, eyes)
-    if not is_first and _is_suddenly_empty(page, response.at, body, content, eyes):
+    if not is_first and _is_suddenly_empty(page, response, content, eyes):
         since = response.at if page.missing_since is None else page.missing_since
         return failed(page, "the response is empty", since)
     is_change = change is not None and change.kind is not ChangeKind.FURNITURE
@@ -182,11 +182,15 @@ def _remember(
     )
 
 
-def _is_suddenly_empty(page: Page, at: int, body: bytes, content: Content, eyes: Eyes) -> bool:
+def _is_suddenly_empty(page: Page, response: Response, content: Content, eyes: Eyes) -> bool:
     """Whether a page that had content has none: more often a fault of the server than an edit."""
-    if body.strip() if eyes.reader.may_be_empty else content.texts:
+    body, at = response.body or b"", response.at
+    has_content = body.strip() if eyes.reader.may_be_empty else content.texts
+    if has_content:
         return False
     if page.failures >= _EMPTY_TRUSTED and at - (page.missing_since or at) >= MAX_OUTAGE:
         return False
-    had = eyes.previous if page.fingerprint is None else page.fingerprint.digest
-    return bool(had) and had != content.fingerprint().digest
+    had = page.fingerprint
+    if had is None and (copy := eyes.copy(response)) is not None:
+        had = copy.fingerprint()
+    return had is not None and had.digest != content.fingerprint().digest

@@ -71,9 +71,10 @@ class ParseProcess:
         finally:
             os.close(life)
         about = list(sys.path), tuple(modules), max_memory, niceness
-        self._send([parse_worker.LENGTH.pack(len(frame := pickle.dumps(about))), frame])
+        frame = pickle.dumps(about)
+        self._send([parse_worker.LENGTH.pack(len(frame)), frame])
         if self._receive() is None:
-            self.kill()
+            self.forget()
             raise RecrawlError("cannot start a process to parse pages: it ended at once")
 
     @property

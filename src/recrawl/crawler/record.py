@@ -154,7 +154,9 @@ class Recorder:
 
 
 def _size(visit: Visit) -> int:
-    return len(visit.response.body or b"")
+    """Return the bytes in memory: of a page fetched twice, the first body may be kept as well."""
+    body, content = visit.response.body or b"", visit.content or b""
+    return len(body) + (0 if content is body else len(content))
 
 
 def credible_age(visit: Visit, just_now: float = JUST_NOW) -> float:

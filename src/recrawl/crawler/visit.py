@@ -76,11 +76,8 @@ class Visitor:
         digest = None if body is None or response.error is not None else digest_of(body)
         if digest is None or not self._is_read(page, digest):
             return self._unread_visit(page, response, digest)
-        is_new = page.body is not None
         try:
-            reading = await self._read(
-                page, (response,), (digest,), self._copy(page) if is_new else None
-            )
+            reading = await self._read(page, (response,), (digest,), self._copy(page))
         except TooExpensiveError:
             return self._too_expensive(page, response)
         is_change = reading.found.outcome is Outcome.CHANGED
@@ -127,7 +124,14 @@ class Visitor:
             seconds=first.seconds + second.seconds,
         )
         if second.error is not None or second.body is None:
-            return _visit(page, replace(first, requests=both.requests), reading, first.body)
+            only = replace(
+                first,
+                requests=both.requests,
+                transferred=both.transferred,
+                seconds=both.seconds,
+                retry_after=second.retry_after,
+            )
+            return _visit(page, only, reading, first.body)
         try:
             digests = digest_of(first.body or b""), digest_of(second.body)
             again = await self._read(page, (first, second), digests, self._copy(page))

@@ -178,13 +178,12 @@ class HostPacing:
             size = len(response.body or b"")
             return max(response.retry_after or 0.0, size / HEAVY if size > HEAVY else 0.0)
         known.failures += 1
-        if response.retry_after is not None:
-            return response.retry_after
         # "Too many requests" is believed at once, and what cost others much is not asked for again.
-        doublings = known.failures - (1 if too_many or is_blamed else MAX_FAILURES)
-        if doublings < 0:
-            return 0.0
-        return min(FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACKOFF)
+        # A Retry-After stands in for that, but one that is too short does not do so for ever.
+        at_once = is_blamed or (too_many and response.retry_after is None)
+        doublings = known.failures - (1 if at_once else MAX_FAILURES)
+        backoff = FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS) if doublings >= 0 else 0.0
+        return max(response.retry_after or 0.0, min(backoff, MAX_BACKOFF))
 
     def _max_requests(self, known: "_Host") -> int:
         return 1 if known.delay > 0.0 else self._host_connections
@@ -223,5 +222,7 @@ class _Host:
         return max(self.closed_until, self.ended + self.delay)
 
     def is_idle(self, now: float) -> bool:
-        in_use = self.requests or self.visits or self.failures or self.suspect
-        return not in_use and self.opens_at() <= now
+        """Whether nothing is in flight, and what went wrong was too long ago to matter."""
+        in_trouble = self.failures or self.suspect
+        remembered_until = self.opens_at() + (MAX_BACKOFF if in_trouble else 0.0)
+        return not self.requests and not self.visits and remembered_until <= now

@@ -30,14 +30,14 @@ class IdleConnections:
 
     def take(self, route: Route, now: float) -> Connection | None:
         """Return an open connection to a server, the one used last; None if there is none."""
-        kept = self._kept.get(route)
-        while kept:
+        while route in self._kept:
+            kept = self._kept[route]
             connection = kept.pop()
+            if not kept:
+                del self._kept[route]
             if connection.is_reusable and connection.used_at > now - KEEP_ALIVE:
                 return connection
             connection.close()
-        if kept is not None:
-            del self._kept[route]
         return None
 
     def keep(self, route: Route, connection: Connection) -> None:

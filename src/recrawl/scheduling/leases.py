@@ -137,5 +137,5 @@ class Leases:
 
     def _forget(self, lease: Lease) -> None:
         del self._leases[lease.id]
-        if lease.key is not None:
-            self._by_key.pop(lease.key, None)
+        if lease.key is not None and self._by_key.get(lease.key) is lease:
+            del self._by_key[lease.key]

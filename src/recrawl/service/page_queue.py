@@ -109,9 +109,14 @@ class PageQueue:
         if not taken:
             return False
         self._taking.update(taken)
-        # Whatever was learned is on its way to the store before this, through the same thread.
-        pages = await self._store.call(self._store.store.pages, taken)
-        self._taking.difference_update(taken)
+        try:
+            # Whatever was learned is on its way to the store before this, by the same thread.
+            pages = await self._store.call(self._store.store.pages, taken)
+        except BaseException:
+            self._frontier.release(taken, now)
+            raise
+        finally:
+            self._taking.difference_update(taken)
         full: list[int] = []
         for number in taken:
             page = pages.get(number)

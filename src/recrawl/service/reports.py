@@ -30,7 +30,7 @@ class Report:
         status: The HTTP status; 0 if there was no response.
         at: When the response arrived, in microseconds; None for just now.
         url: Where redirects ended; None for the page's own URL.
-        headers: Headers of the response; validators, content type and Retry-After are used.
+        headers: Headers of the response; validators and content type are used.
         body: The content, decompressed.
         digest: Instead of a body, a digest that is equal for contents that count as the same.
         changed: Instead of both, whether the page has changed since its last visit.

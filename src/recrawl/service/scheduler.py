@@ -7,10 +7,11 @@ It takes pages from the frontier, queues them by host and learns from visits wit
 import asyncio
 import logging
 import math
+import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import final
+from typing import TypeAlias, final
 
 from recrawl.clock import Clock
 from recrawl.crawler.discovery import Discovery
@@ -24,7 +25,7 @@ from recrawl.crawler.visit import Visitor
 from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError, StoreError
 from recrawl.http.memory_budget import MemoryBudget
-from recrawl.records import Page, Visit
+from recrawl.records import Page, Response, Visit
 from recrawl.scheduling.leases import Lease, Leases
 from recrawl.service.leasing import Answer, Leased, Wish
 from recrawl.service.page_queue import PageQueue
@@ -38,6 +39,11 @@ LOGGER = logging.getLogger("recrawl.service")
 EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
 #: ...and real ones.
 LEASES_EVERY, KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 1.0, 10.0, 5.0, 10.0
+
+#: A page, and the response that it had by somebody's report.
+_Visited: TypeAlias = tuple[Page, Report, Response]
+#: The id of a lease: when it was granted, and what nobody can guess.
+_LEASE = re.compile(r"([0-9a-f]{1,16})-[0-9a-f]{16}")
 
 
 @final
@@ -95,6 +101,7 @@ class Scheduler:
         self._waking = Waking(frontier, store, settings.budget)
         self._memory = FrontierMemory(frontier, store)
         self._writing = asyncio.Lock()
+        self._keyed = asyncio.Lock()
         self._reporting: set[int] = set()
         self._finished: set[str] = set()
         self._stopping = asyncio.Event()
@@ -105,12 +112,22 @@ class Scheduler:
     # Leases
 
     async def lease(self, wish: Wish) -> Leased:
-        """Lease pages that are due, as many as are wanted and may be visited now."""
-        now = self._clock.now()
-        self._end_leases(now)
-        known = None if wish.key is None else self.leases.requested(wish.key)
-        if known is not None:
-            return self._leased(known, sorted(known.pages))
+        """Lease pages that are due, as many as are wanted and may be visited now.
+
+        A wish that is repeated with its key, even while the first is being granted, gets the same
+        lease.
+        """
+        if wish.key is None:
+            return await self._lease(wish)
+        async with self._keyed:
+            self._end_leases(self._clock.now())
+            known = self.leases.requested(wish.key)
+            if known is not None:
+                return self._leased(known, sorted(known.pages))
+            return await self._lease(wish)
+
+    async def _lease(self, wish: Wish) -> Leased:
+        self._end_leases(self._clock.now())
         seconds = self._settings.lease_time if wish.seconds is None else wish.seconds
         picked = await self._queue.take(wish, seconds)
         now = self._clock.now()
@@ -179,22 +196,17 @@ class Scheduler:
         if granted is None or granted > now:
             return [Answer.UNKNOWN] * len(reports)
         clear = [report for report in reports if is_clear(report)]
-        settled = set(self.leases.settle(lease, [report.page for report in clear]))
+        on_lease = self.leases.settle(lease, [report.page for report in clear])
         if known is not None and not known.pages:
             self._finished.add(lease)
-        pages = {number: self._queue[number] for number in settled}
-        self._reporting.update(pages)
-        late: list[int] = []
+        settled, late = set(on_lease), list[int]()
+        self._reporting.update(settled)
         try:
             others = [report.page for report in clear if report.page not in settled]
+            first = {report.page: report for report in reversed(clear)}
+            visited = self._paced(on_lease, first, granted)
             answers = await self._late(granted, others, late)
-            if late:
-                pages |= await self._store.call(self._store.store.pages, late)
-            visits = [
-                await self._read(pages.pop(report.page), report, granted, late=report.page in late)
-                for report in clear
-                if report.page in pages
-            ]
+            visits = await self._read(visited, late, first, granted)
             await self._record(visits)
         finally:
             self._reporting.difference_update(settled, late)
@@ -241,18 +253,48 @@ class Scheduler:
             self._reporting.update(late)
         return answers
 
-    async def _read(self, page: Page, report: Report, granted: int, *, late: bool) -> Visit:
-        """Return the visit that a report is about, and pace its host."""
+    def _paced(
+        self, numbers: Sequence[int], reports: Mapping[int, Report], granted: int
+    ) -> list[_Visited]:
+        """Return the responses that pages of a lease had, and pace their hosts by them."""
+        pages = [self._queue[number] for number in numbers]
+        visited = []
+        for page in pages:
+            self._queue.free(page.host)
+            visited.append(self._pace(page, reports[page.number], granted))
+        return visited
+
+    def _pace(self, page: Page, report: Report, granted: int) -> _Visited:
         host = page.host
         response = response_of(report, page, granted, self._clock.now())
         if report.crawl_delay is not None:
             self._queue.note_delay(host, report.crawl_delay)
-        if not late:
-            self._queue.free(host)
         until = self._queue.pace(host, response)
         if until is not None:
             self.stats.closed[host] = until
-        return await read_report(self._visitor, page, report, response)
+        return page, report, response
+
+    async def _read(
+        self,
+        visited: list[_Visited],
+        late: Sequence[int],
+        reports: Mapping[int, Report],
+        granted: int,
+    ) -> list[Visit]:
+        """Return the visits that reports are about, those that came late included."""
+        numbers = [*(page.number for page, _, _ in visited), *late]
+        try:
+            if late:
+                there = await self._store.call(self._store.store.pages, late)
+                visited += [
+                    self._pace(page, reports[number], granted) for number, page in there.items()
+                ]
+            return [await read_report(self._visitor, *one) for one in visited]
+        except BaseException:
+            # They are on no lease any more, and what was found is lost: they are due again.
+            self._queue.let_go(numbers)
+            self._frontier.release(numbers, self._clock.now())
+            raise
 
     async def _record(self, visits: Sequence[Visit]) -> None:
         """Write visits together with those of other reports that wait."""
@@ -359,11 +401,8 @@ class Scheduler:
 def _granted(lease: str) -> int | None:
     """Return when a lease was granted, in microseconds; None if it is not one of ours.
 
-    >>> _granted("ff-0123456789abcdef"), _granted("somebody's")
+    >>> _granted("ff-0123456789abcdef"), _granted("0xff-0123456789abcdef")
     (255, None)
     """
-    at, dash, _ = lease.partition("-")
-    try:
-        return int(at, 16) if dash else None
-    except ValueError:
-        return None
+    found = _LEASE.fullmatch(lease)
+    return None if found is None else int(found[1], 16)
