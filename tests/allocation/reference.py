@@ -77,7 +77,7 @@ class Problem:
         return {name: value for name, value in given.items() if value is not None}
 
 
-# The formulas, as they stand in DESIGN 3.2. A page that never changes is always fresh.
+# The formulas, as they are written on paper. A page that never changes is always fresh.
 
 
 def page_value(kind: str, p: Floats, d: Floats) -> Floats:

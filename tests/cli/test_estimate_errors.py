@@ -13,6 +13,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
+from recrawl.planning.methods import METHODS
 
 HEAD = "page,time,changed\n"
 GOOD = HEAD + "a,2026-01-01,\na,2026-01-02,1\n"
@@ -367,7 +368,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     assert refused(str(inside)) == f"{inside}: it cannot be read: Not a directory"
 
 
-ALL_METHODS = "naive, lln, sa, sam, mle, mm, bias-reduced, last-modified, gamma"
+ALL_METHODS = ", ".join(METHODS)
 NO_ENDING = "does not end in .csv, .json, .parquet; choose a format with --format"
 
 

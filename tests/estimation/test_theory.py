@@ -50,7 +50,7 @@ def test_lln_variance_is_what_theory_says(k: int) -> None:
 
 
 def test_the_alpha_with_the_least_squared_error() -> None:
-    """3 + p/Δ beats 1, and both neighbours, at k = 100 (DESIGN: RMSE 1.049 → .996)."""
+    """3 + p/Δ beats 1, and both neighbours, at k = 100: RMSE .996 in place of 1.049."""
     alphas = [1.0, 3.0 + P / DELTA, 8.0]
     squared = [
         float((errors_by_visits(LLN(alpha), 40_000, [100], seed=9)[100] ** 2).mean())

@@ -62,10 +62,10 @@ class Frontier(FrontierView):
     """Chooses the pages to visit now, so that a budget of visits keeps copies as fresh as possible.
 
     Each page has a belief about its change rate (`recrawl.estimation.octaves`) that every visit
-    updates. The value of
-    a visit is the freshness index (`recrawl.scheduling.value`); `take` returns the pages with the
-    most valuable visits, as many as the budget has paid for since the last take. Pages, hosts and
-    sections are numbered from 0; times are in days, from any origin.
+    updates. What a visit is worth is the freshness index of that belief
+    (`recrawl.scheduling.due`); `take` returns the pages whose visits are worth most, as many as the
+    budget has paid for since the last take. Pages, hosts and sections are numbered from 0; times
+    are in days, from any origin.
 
     Args:
         budget: Visits per day.

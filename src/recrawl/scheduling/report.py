@@ -179,7 +179,7 @@ def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
 
 @bare_step
 def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001
-    """Update a page's belief by a visit, in effective time, then the activity around it."""
+    """Learn the activity around a page from a visit, then update its belief, in effective time."""
     pages, section = tables.pages, tables.pages["section"][page]
     since, rate = pages["last_visit"][page], tables.shared["rate"][0]
     elapsed = effective_elapsed(tables, page, now)
