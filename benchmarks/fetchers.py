@@ -192,7 +192,7 @@ def _crawl(
     """Crawl until so many visits are written, or a few more; CPU times are for that many."""
     from recrawl.clock import Clock
     from recrawl.crawler import loop
-    from recrawl.crawler.build import run_crawl
+    from recrawl.crawler.running import run_crawl
     from recrawl.crawler.settings import Settings
     from recrawl.crawler.stats import Stats
 
@@ -304,7 +304,7 @@ def start(path: str, _pages: int, _connections: int) -> None:
     """Start a run on a store and end it at the first statistics, imports included."""
     begun = time.perf_counter()
 
-    from recrawl.crawler.build import run_crawl
+    from recrawl.crawler.running import run_crawl
     from recrawl.crawler.settings import Settings
     from recrawl.crawler.stats import Stats
 
