@@ -202,9 +202,11 @@ def _crawl(
     before: list[int] = []
     ended: list[float] = []
 
+    # Processes that fetch, or read what has changed, take a moment to start.
+    is_at_once = processes == 1 and not user_agent
+
     def watch(view: Stats) -> None:
-        # Several processes take a moment to start.
-        if not begun and (view.visits or processes == 1):
+        if not begun and (view.visits or is_at_once):
             before.append(view.visits)
             begun.append((time.perf_counter(), *_cpu_times()))
         if view.visits >= pages and not ended:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import final
@@ -210,9 +211,9 @@ class Crawl:
 
     async def _fill(self, wanted: int) -> None:
         """Take pages that are due, and let them wait for their visits."""
-        now = self._clock.now()
+        now, began = self._clock.now(), time.thread_time()
         taken = self._frontier.take(now, wanted)
-        self._polling.note_taken(len(taken))
+        self._polling.note_taken(len(taken), time.thread_time() - began)
         if not taken:
             return
         # Whatever was learned is on its way to the store before this, through the same thread.
