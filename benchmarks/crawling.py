@@ -124,6 +124,7 @@ def _write(best: dict[str, Timing], server: str, seconds: float, megabytes: floa
         "also asks robots.txt, checks addresses, keeps log and copies durably, and plans the next "
         "visits. A first copy is not read, except for the first pages of a host, and for links if "
         "they are followed: it is read when a body comes that is not the same byte by byte. "
+        "Rates of several processes, and of changed pages, count from the first visits on. "
         f"{_full(best)} With a "
         f"million pages in the store it starts in {seconds:.1f} s and {megabytes:,.0f} MB."
     )

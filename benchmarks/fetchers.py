@@ -192,7 +192,7 @@ def _crawl(
     """Crawl until so many visits are written, or a few more; CPU times are for that many."""
     from recrawl.clock import Clock
     from recrawl.crawler import loop
-    from recrawl.crawler.build import run_crawl
+    from recrawl.crawler.running import run_crawl
     from recrawl.crawler.settings import Settings
     from recrawl.crawler.stats import Stats
 
@@ -202,9 +202,11 @@ def _crawl(
     before: list[int] = []
     ended: list[float] = []
 
+    # Processes that fetch, or read what has changed, take a moment to start.
+    is_at_once = processes == 1 and not user_agent
+
     def watch(view: Stats) -> None:
-        # Several processes take a moment to start.
-        if not begun and (view.visits or processes == 1):
+        if not begun and (view.visits or is_at_once):
             before.append(view.visits)
             begun.append((time.perf_counter(), *_cpu_times()))
         if view.visits >= pages and not ended:
@@ -304,7 +306,7 @@ def start(path: str, _pages: int, _connections: int) -> None:
     """Start a run on a store and end it at the first statistics, imports included."""
     begun = time.perf_counter()
 
-    from recrawl.crawler.build import run_crawl
+    from recrawl.crawler.running import run_crawl
     from recrawl.crawler.settings import Settings
     from recrawl.crawler.stats import Stats
 

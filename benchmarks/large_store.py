@@ -4,16 +4,21 @@ Each command runs as a process of its own, as people start it; its CPU time coun
 of Python. What visits would have written is made up, of the sizes that it has in a crawl.
 """
 
+import os
 import random
 import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import Figure, markdown, write_section
 from recrawl.crawler.explain import PRICE
+from recrawl.records import MICROSECONDS_A_DAY
+from recrawl.scheduling.value import days_until_due
 from recrawl.store.sqlite import SqliteStore
 
 PAGE = "reference/store.md"
@@ -21,6 +26,8 @@ PAGES = 1_000_000
 HOSTS = 5_000
 BODIES = 1_000
 REPEAT = 3
+#: What a visit is worth, and the days after which a page is visited in any case.
+PAGE_PRICE, MAX_INTERVAL = 1.0, 30.0
 MAX_ADDING = 10.0
 MAX_LOOKING = 1.0
 ASKED = f"https://site{7}.example/7/7.html"
@@ -41,12 +48,17 @@ FILL = (
     UPDATE pages SET
         state = CASE WHEN number % 97 = 0 THEN 2 WHEN number % 89 = 0 THEN 3 ELSE 0 END,
         failures = number % 101 = 0, reason = CASE WHEN number % 89 = 0 THEN 'robots.txt' END,
-        last_visit = :now - abs(random() % 1000000000000), etag = hex(randomblob(12)),
+        etag = hex(randomblob(12)),
         last_modified = 'Tue, 17 Nov 2026 00:00:00 GMT', fingerprint_kind = 'text',
         fingerprint = randomblob(64), visits = 9, changes = 3, streak = 1, feed_state = 1,
         shape = 0.5 + abs(random() % 1000) / 250.0, time = 1.0 + abs(random() % 1000) / 10.0,
         octaves = randomblob(34),
         body = (SELECT digest FROM bodies WHERE rowid = number % :bodies + 1)
+    WHERE number % 50 <> 0
+    """,
+    # As a crawl leaves them that keeps up: none is overdue.
+    """
+    UPDATE pages SET last_visit = :now - visited_before(importance, shape, time)
     WHERE number % 50 <> 0
     """,
     """
@@ -97,23 +109,32 @@ def measure(folder: Path) -> list[Figure]:
 def _fill(store: Path) -> None:
     """Write what visits would have written."""
     with SqliteStore.open(store) as opened:
-        opened.set_meta(PRICE, "1.0")
+        opened.set_meta(PRICE, repr(PAGE_PRICE))
     database = sqlite3.connect(store)
     with database:
         bodies = ((b"%016d" % n, 5_000, 8, b"made up!") for n in range(BODIES))
         database.executemany("INSERT INTO bodies VALUES (?, ?, ?, ?)", bodies)
+        database.create_function("visited_before", 3, partial(_visited_before, random.Random(1)))  # noqa: S311
         for statement in FILL:
-            database.execute(statement, {"now": 1_800_000_000_000_000, "bodies": BODIES})
+            database.execute(statement, {"now": time.time_ns() // 1_000, "bodies": BODIES})
     database.close()
 
 
+def _visited_before(rng: random.Random, importance: float, shape: float, days: float) -> int:
+    """Return how many microseconds ago a page was last visited, if it is not due yet."""
+    due = min(days_until_due(importance, shape, days, PAGE_PRICE), MAX_INTERVAL)
+    return round(rng.random() * due * MICROSECONDS_A_DAY)
+
+
 def _cpu(folder: Path, command: str) -> float:
-    """Return the CPU seconds that a command takes."""
+    """Return the CPU seconds that a command takes, once Python has compiled its modules."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run(
         [sys.executable, "-m", "recrawl", *command.split()],
         cwd=folder,
         stdout=subprocess.DEVNULL,
+        env=env | {"PYTHONPYCACHEPREFIX": str(folder / "compiled")},
         check=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

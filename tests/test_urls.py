@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of
-from recrawl.urls import MAX_CHARACTERS, canonical, origin_of, redirected
+from recrawl.urls import MAX_CHARACTERS, are_plain, canonical, origin_of, redirected
 
 
 @pytest.mark.parametrize(
@@ -162,3 +162,29 @@ def test_a_url_that_is_taken_as_it_is_would_come_out_the_same(url: str) -> None:
             canonical(url)
     else:
         assert canonical(url) == long_way
+
+
+NAMED = st.from_regex(r"https?://[a-z.-]{1,8}\.[a-z]{1,3}/[A-Za-z/.~?\n-]{0,6}", fullmatch=True)
+
+
+@given(st.lists(NAMED, max_size=5))
+def test_urls_that_are_plain_together_are_canonical_one_by_one(urls: list[str]) -> None:
+    if are_plain(urls):
+        assert [canonical(url) for url in urls] == urls
+
+
+@pytest.mark.parametrize(
+    ("urls", "is_plain"),
+    [
+        ([], True),
+        (["http://a.example/", "https://b.example/c/d.html"], True),
+        (["http://a.example/", "https://b.example"], False),
+        (["http://a.example/b?c"], False),
+        (["http://a.example/\nhttp://b.example/"], False),
+        (["http://a.example/".ljust(MAX_CHARACTERS, "b")], True),
+        (["http://a.example/".ljust(MAX_CHARACTERS + 1, "b")], False),
+        ([f"http://{'a.' * 126}example/"], False),
+    ],
+)
+def test_plain_urls_are_recognised_together(urls: list[str], is_plain: bool) -> None:
+    assert are_plain(urls) == is_plain

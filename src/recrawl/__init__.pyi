@@ -7,7 +7,7 @@ from recrawl.allocation import freshness_curve as freshness_curve
 from recrawl.allocation import proportional as proportional
 from recrawl.allocation import uniform as uniform
 from recrawl.clock import Clock as Clock
-from recrawl.crawler.build import Crawler as Crawler
+from recrawl.crawler.crawler import Crawler as Crawler
 from recrawl.estimation import LLN as LLN
 from recrawl.estimation import MLE as MLE
 from recrawl.estimation import SA as SA

@@ -1,6 +1,7 @@
 """The canonical form of a URL: one address per page, however it was written."""
 
 import re
+from collections.abc import Collection
 from urllib.parse import urljoin
 
 from w3lib.url import canonicalize_url, safe_url_string
@@ -15,10 +16,12 @@ MAX_CHARACTERS = 4_096
 _MAX_SHOWN = 100
 #: A plain name, which cannot be taken for an IP address, and a path with nothing to escape or to
 #: leave out. Such a URL is canonical; most are, and need not be taken apart.
-_PLAIN = re.compile(
+_PLAIN_TEXT = (
     r"https?://(?=[^/]{1,253}/)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}"
-    r"(?:/(?!\.)[A-Za-z0-9_.~-]*)+"
+    r"(?:/(?!\.)[A-Za-z0-9_.~-]*+)++"
 )
+_PLAIN = re.compile(_PLAIN_TEXT)
+_PLAIN_LINES = re.compile(rf"(?:{_PLAIN_TEXT}\n)*+")
 _START = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?\\]*)", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -43,6 +46,21 @@ def canonical(url: str) -> str:
     if _PLAIN.fullmatch(url) and len(url) <= MAX_CHARACTERS:
         return url
     return _checked_length(url, canonicalize_url(_with_normal_host(url)))
+
+
+def are_plain(urls: Collection[str]) -> bool:
+    """Whether it can be seen at a glance that all of some URLs are canonical; most are.
+
+    >>> are_plain(["http://example.org/a", "http://example.org/b.html"])
+    True
+    >>> are_plain(["http://example.org/a", "http://example.org"])
+    False
+    """
+    lines = "\n".join([*urls, ""])
+    # A URL with a line break in it would be taken for two.
+    is_a_line_each = lines.count("\n") == len(urls)
+    is_short = max(map(len, urls), default=0) <= MAX_CHARACTERS
+    return is_a_line_each and is_short and _PLAIN_LINES.fullmatch(lines) is not None
 
 
 def redirected(url: str, location: str) -> str:

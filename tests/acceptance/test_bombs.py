@@ -35,8 +35,8 @@ SETTINGS = {
 #: The program with shorter limits than usual, which says at the end how long the loop was busy.
 PROBED = """
 import asyncio, sys, time
-from recrawl.crawler import build, loop, parse_pool
-build.STOP_SECONDS = 600.0
+from recrawl.crawler import loop, parse_pool, stopping
+stopping.STOP_SECONDS = 600.0
 parse_pool.QUICK_SECONDS, parse_pool.SLOW_SECONDS = 0.2, 1.0
 run = loop.Crawl.run
 
@@ -167,9 +167,9 @@ def test_the_loop_never_waits_for_a_bomb_and_sigterm_is_obeyed_beside_them(tmp_p
 
 HANGING = """
 import sys, time
-from recrawl.crawler import build
+from recrawl.crawler import stopping
 from recrawl.store.sqlite import SqliteStore
-build.STOP_SECONDS = 1.0
+stopping.STOP_SECONDS = 1.0
 record = SqliteStore.record
 
 def stuck(self, visits, *others):

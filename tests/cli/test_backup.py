@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli.crawling_site import move_to, run
-from cli.refusing import refused
+from cli.refusing import left_alone, refused
 from site_server import Site, serving
 from store.made_up import HOUR, NOON, found, new_pages
 from typer.testing import CliRunner
@@ -33,7 +33,7 @@ def test_a_backup_is_the_store_at_one_moment_of_a_run() -> None:
             assert [one.response.body for one in copy.copies()] == [b"two", b"one", b"one"]
             assert copy.check() == []
             assert copy.feed.end().serial == 4
-    assert run("backup", "copy.db").exit_code == 0
+    assert run("backup", "copy.db", "--force").exit_code == 0
     assert sorted(path.name for path in Path().glob(".recrawl*")) == []
     with SqliteStore.open("copy.db") as copy:
         assert next(copy.copies()).response.body == b"three"
@@ -45,6 +45,16 @@ def test_no_store_is_overwritten_that_is_in_use() -> None:
         other.add(new_pages(1), at=NOON)
         assert "this is a store in use" in refused("backup", "other.db")
     assert "there is no directory" in refused("backup", "no/copy.db")
+
+
+def test_a_file_is_replaced_only_on_request(tmp_path: Path) -> None:
+    Path("precious.txt").write_text("years of work")
+    assert left_alone(tmp_path, "backup", "precious.txt") == (
+        "precious.txt: this file exists; name another, or replace it (--force)"
+    )
+    run("backup", "precious.txt", "--force")
+    with SqliteStore.open("precious.txt") as copy:
+        assert copy.totals().pages == 3
 
 
 def test_a_store_in_order_is_said_to_be() -> None:

@@ -69,7 +69,7 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
 def test_a_crawl_loads_nothing_that_it_does_not_need() -> None:
     """It runs for months, and what it loads stays in memory."""
     script = (
-        "import sys, recrawl.crawler.build\n"
+        "import sys, recrawl.crawler.running\n"
         "print(sorted({'pyarrow', 'pandas', 'scipy.optimize', 'matplotlib'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
 
 from recrawl.clock import Clock
-from recrawl.crawler import build, loop, polling
+from recrawl.crawler import build, loop, polling, upkeep
 from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
@@ -161,9 +161,11 @@ def resident() -> int:
 @contextmanager
 def looking_seldom(between: float) -> Iterator[None]:
     """Let the loop take pages once in some seconds, and do everything else less often still."""
-    periodic = [name for name in vars(loop) if name.isupper() and name.endswith("_EVERY")]
     seldom = {
-        (loop, name): max(PERIODIC * getattr(loop, name), BATCH * between) for name in periodic
+        (module, name): max(PERIODIC * value, BATCH * between)
+        for module in (loop, upkeep)
+        for name, value in vars(module).items()
+        if name.isupper() and name.endswith("_EVERY")
     }
     seldom |= {(polling, "MIN_NAP"): between, (polling, "MAX_NAP"): between}
     seldom |= {(loop, "BATCH_SECONDS"): BATCH * between}
@@ -203,7 +205,7 @@ def soak(
     length = web.days / len(budgets)
     between = SECONDS_A_DAY / min(max(budgets), TAKES_PER_DAY)
     gc.freeze()  # What is there already would only slow down the samples.
-    build._return_memory()  # noqa: SLF001 - as a run does
+    build.return_memory()  # As a run does.
     web.begin, web.host_delay = BEGIN, HOST_DELAY
     with SqliteStore.open(path, create=True) as store, looking_seldom(between):
         store.add((NewPage(url, host_of(url)) for url in web.seeds()), BEGIN)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from site_server import Site, page_about, serving
 
-from recrawl.crawler.build import Crawler
+from recrawl.crawler.crawler import Crawler
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.stopping import STOP_SECONDS
 from recrawl.errors import AddressError, ArgumentError, SettingsError, StoreError
@@ -63,7 +63,7 @@ def test_the_examples_of_the_guide_work(
             local = local.replace("https://example.org", site.url).replace(
                 "seconds=60", "seconds=2"
             )
-            local = local.replace("from recrawl import", "from recrawl.crawler.build import")
+            local = local.replace("from recrawl import", "from recrawl.crawler.crawler import")
             exec(compile(local, str(GUIDE), "exec"), {})  # noqa: S102 - it is ours
     *_, shown = capsys.readouterr().out.splitlines()
     assert shown == f"200 {len(site.pages['/'])}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from recrawl import Crawler
-from recrawl.crawler import fetch_processes
+from recrawl.crawler import restarting_process
 from recrawl.crawler.fetch_processes import LearnedElsewhere
 from recrawl.errors import RecrawlError
 
@@ -15,15 +15,15 @@ def test_a_crawl_ends_if_its_processes_cannot_run(
 ) -> None:
     starts = tmp_path / "starts"
     note = f"open({str(starts)!r}, 'a').write('x')"
-    monkeypatch.setattr(fetch_processes, "_PROGRAM", note)
-    monkeypatch.setattr(fetch_processes, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(restarting_process, "_PROGRAM", note)
+    monkeypatch.setattr(restarting_process, "FIRST_PAUSE", 0.0)
     with Crawler(tmp_path / "recrawl.db", processes=2) as crawler:
         crawler.add(["http://127.0.0.1:9/"])
         with pytest.raises(RecrawlError, match="end as soon as they start"):
             crawler.run(300.0)
     # One of the two is given up, the other may have been started as often.
     tries = len(starts.read_text("ascii"))
-    assert fetch_processes.MAX_STARTS + 1 <= tries <= 2 * fetch_processes.MAX_STARTS
+    assert restarting_process.MAX_STARTS + 1 <= tries <= 2 * restarting_process.MAX_STARTS
 
 
 def test_what_was_learned_elsewhere_is_written_once() -> None:

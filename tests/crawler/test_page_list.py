@@ -1,16 +1,21 @@
 """When the list of pages says that each is visited next."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from store.made_up import found
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.page_list import Wanted, list_pages, next_visits
-from recrawl.records import NO_TIME, State
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
 from recrawl.scheduling.value import days_until_due
-from recrawl.store.listing import PageColumns
+from recrawl.store.listing import DueBy, PageColumns, PageFilter
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
@@ -69,3 +74,65 @@ def test_pages_are_listed_as_they_were_added_or_by_url() -> None:
             for order in ("added", "url")
         }
     assert listed == {"added": urls, "url": sorted(urls)}
+
+
+#: Importance, shape and time of the belief, and days since the last visit.
+BELIEVED = st.tuples(
+    st.sampled_from([0.0, 1e-3, 1.0, 50.0]),
+    st.floats(1e-3, 50.0),
+    st.floats(1e-3, 1e3),
+    st.floats(-1.0, 400.0),
+)
+
+
+@given(
+    pages=st.lists(BELIEVED, min_size=1, max_size=8),
+    price=st.none() | st.floats(1e-4, 1e3),
+    max_interval=st.sampled_from([0.5, 30.0, math.inf]),
+    due_within=st.sampled_from([0.0, 1 / 24, 7.0]),
+)
+def test_the_store_leaves_out_no_page_that_is_due(
+    pages: list[tuple[float, float, float, float]],
+    price: float | None,
+    max_interval: float,
+    due_within: float,
+) -> None:
+    asked = None if price is None else Price(price, is_now=True)
+    now, limits = 500 * DAY, Intervals(0.0, max_interval)
+    wanted = Wanted(due_within=due_within)
+    with SqliteStore.open(":memory:") as store:
+        new = [
+            NewPage(f"https://a.example/{number}", "a.example", importance)
+            for number, (importance, *_) in enumerate(pages)
+        ]
+        store.add([*new, NewPage("https://a.example/new", "a.example")], at=0)
+        visits = [
+            replace(found(page, b"one", round(now - elapsed * DAY)), belief=(shape, time))
+            for page, (_, shape, time, elapsed) in zip(
+                store.pages(range(len(pages))).values(), pages, strict=True
+            )
+        ]
+        store.record(visits)
+        listed = list_pages(store, wanted, asked, now, lambda _store, _numbers: limits)
+        due = next_visits(every := store.page_columns(), asked, limits)
+        expected = every.number[due <= now + due_within * MICROSECONDS_A_DAY]
+        assert listed.found == expected.size
+        assert [store.page(page.url).number for page in listed.rows] == expected.tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("elapsed", "max_interval", "is_read"), [
+    (1.4, math.inf, False),
+    (1.6, math.inf, True),
+    (1.4, 1.3, True),
+    (-1.1, math.inf, False),
+])  # fmt: skip
+def test_pages_that_cannot_be_due_are_not_read(
+    elapsed: float, max_interval: float, is_read: bool
+) -> None:
+    with SqliteStore.open(":memory:") as store:
+        store.add([NewPage("https://a.example/", "a.example", 2.0)], at=0)
+        visit = found(store.pages([0])[0], b"one", round(9 * DAY - elapsed * DAY))
+        store.record([replace(visit, belief=(1.5, 3.0))])
+        # A visit after 1.5 days is worth less than 2 · 1.5 · 1.5² / (2 · 3 + 2.5 · 1.5).
+        due = DueBy(9 * DAY, 9 / 13, max_interval)
+        assert store.page_columns(PageFilter(due=due)).number.size == is_read

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from recrawl.clock import Clock
-from recrawl.crawler.polling import MAX_IDLE_NAP, MAX_NAP, MIN_NAP, SLOWING, Polling
+from recrawl.crawler.polling import MAX_IDLE_NAP, MAX_NAP, MAX_REST, MIN_NAP, SLOWING, Polling
 from recrawl.records import SECONDS_A_DAY
 
 PLENTY = 1e6 * SECONDS_A_DAY
@@ -64,8 +64,25 @@ def test_a_frontier_without_pages_is_left_alone_for_longer_and_longer() -> None:
     assert polling.nap(SECONDS_A_DAY, math.inf) == pytest.approx(SLOWING * MIN_NAP)
 
 
+@pytest.mark.parametrize(("cost", "rest"), [
+    (0.0, SLOWING * MIN_NAP),
+    (0.001, 0.05),
+    (10.0, MAX_REST),
+])  # fmt: skip
+def test_a_frontier_that_takes_long_to_ask_is_asked_less_often(cost: float, rest: float) -> None:
+    time = Time()
+    polling = Polling(Clock(steady=time))
+    polling.note_taken(0, cost)
+    assert polling.nap(SECONDS_A_DAY, math.inf) == pytest.approx(rest)
+    time.now += 1.01 * rest
+    assert not polling.is_resting
+    polling.note_taken(1, cost)
+    assert not polling.is_resting
+
+
 def test_a_fast_clock_is_not_slowed() -> None:
     polling = Polling(Clock(speed=86_400.0))
     for _ in range(10):
         polling.end_nap(is_woken=False)
+        polling.note_taken(0, 10.0)
     assert polling.nap(PLENTY, math.inf) == MIN_NAP

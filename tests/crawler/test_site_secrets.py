@@ -9,7 +9,7 @@ from site_server import Site, page_about, serving
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
-from recrawl.crawler.build import Crawler
+from recrawl.crawler.crawler import Crawler
 from recrawl.hosts import host_of
 from recrawl.http.access import basic_auth
 

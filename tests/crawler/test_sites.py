@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from recrawl.crawler.build import Crawler
+from recrawl.crawler.crawler import Crawler
 from recrawl.crawler.secrets import MASK, Secret
 from recrawl.crawler.setting_sources import load_settings
 from recrawl.crawler.settings import FIELDS, Settings

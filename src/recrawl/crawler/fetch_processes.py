@@ -1,48 +1,20 @@
 """Fetching in several processes: each visits the pages of its hosts, and this one writes."""
 
 import asyncio
-import logging
 import math
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any, Self, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.channel import Channel, ChannelClosedError
-from recrawl.crawler.fetch_process import Progress, Task
+from recrawl.crawler.channel import ChannelClosedError
 from recrawl.crawler.host_queues import MAX_QUEUED, QUEUED_PER_CONNECTION
-from recrawl.crawler.host_shares import process_of, share_of
+from recrawl.crawler.host_shares import process_of
+from recrawl.crawler.restarting_process import RestartingProcess
 from recrawl.crawler.settings import Settings
-from recrawl.crawler.visiting import GRACE, Events, Finding
-from recrawl.errors import RecrawlError
+from recrawl.crawler.visiting import Events, Finding
 from recrawl.hosts import host_of
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
-
-LOGGER = logging.getLogger("recrawl.crawler")
-
-#: Seconds after which a process that ended is started again; each further time doubles them, up to
-#: the maximum, until one has run for so long.
-FIRST_PAUSE, MAX_PAUSE = 0.1, 60.0
-#: Processes that end in a row before one was ready; then the crawl ends as well.
-MAX_STARTS = 3
-#: Seconds beyond those for visits in flight that a process has to end.
-END_SECONDS = 1.0
-
-#: Not with -m: what the two processes send one another would be of different classes.
-_PROGRAM = "from recrawl.crawler.fetch_process import main; main()"
-
-#: Have glibc return the memory of long bodies to the system, as the crawl itself does.
-_MALLOC = {
-    "MALLOC_ARENA_MAX": "2",
-    "MALLOC_MMAP_THRESHOLD_": "131072",
-    "MALLOC_TRIM_THRESHOLD_": "1048576",
-}
 
 
 @final
@@ -87,7 +59,7 @@ class FetchProcesses:
         self.failed: BaseException | None = None
         self.templates = LearnedElsewhere()
         self._processes = [
-            _Process(number, self, settings, clock) for number in range(settings.processes)
+            RestartingProcess(number, self, settings, clock) for number in range(settings.processes)
         ]
 
     async def __aenter__(self) -> Self:
@@ -244,6 +216,10 @@ class FetchProcesses:
         if self._events is not None:
             self._events.wake()
 
+    def learned(self, templates: Mapping[str, bytes]) -> None:
+        """Have what a process learned about sites written."""
+        self.templates.receive(templates)
+
     def remember(self, found: RobotsText) -> None:
         """Have a robots.txt written."""
         self._remember(found.origin, found)
@@ -267,7 +243,7 @@ class FetchProcesses:
         """Whether processes are to end."""
         return self._is_ending
 
-    def _process_of(self, host: str) -> "_Process":
+    def _process_of(self, host: str) -> RestartingProcess:
         return self._processes[process_of(host, len(self._processes))]
 
 
@@ -289,184 +265,6 @@ class LearnedElsewhere:
         """Return what was learned since the last call, by host."""
         changed, self._changed = self._changed, {}
         return changed
-
-
-@final
-class _Process:
-    """One fetch process after another: when one ends, the next is started."""
-
-    def __init__(
-        self, number: int, owner: FetchProcesses, settings: Settings, clock: Clock
-    ) -> None:
-        self._number = number
-        self._owner = owner
-        self._settings = settings
-        self._clock = clock
-        self._connections = share_of(settings, settings.processes).connections
-        self._channel: Channel | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ready = asyncio.Event()
-        self._ended = asyncio.Event()
-        self._pause = FIRST_PAUSE
-        self._began = -math.inf
-        self._starts = 0
-        self._sent = 0
-        self._outbox: list[Page] = []
-        self._is_full = False
-        self._left: int | None = None
-        self._before = (0, 0)
-        self._restarting: asyncio.Task[None] | None = None
-        self.out: dict[int, Page] = {}
-        self.progress = Progress()
-
-    @property
-    def pid(self) -> int:
-        return -1 if self._process is None else self._process.pid
-
-    @property
-    def in_flight(self) -> int:
-        """Visits in flight; what it has not seen yet may be, too."""
-        unseen = self._sent - self.progress.received + len(self._outbox)
-        return min(self.progress.in_flight + unseen, self._connections)
-
-    @property
-    def robots(self) -> int:
-        return self._before[0] + self.progress.robots
-
-    @property
-    def files(self) -> int:
-        return self._before[1] + self.progress.files
-
-    async def start(self) -> None:
-        """Start a process.
-
-        Raises:
-            RecrawlError: It cannot be started.
-        """
-        ours, its = socket.socketpair()
-        path = os.pathsep.join(filter(None, sys.path))
-        try:
-            self._process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own program, at once
-                [sys.executable, "-P", "-c", _PROGRAM, str(its.fileno())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(its.fileno(),),
-                env=os.environ | _MALLOC | {"PYTHONPATH": path},
-            )
-        except OSError as error:
-            ours.close()
-            raise RecrawlError(f"cannot start a process to fetch pages: {error}") from None
-        finally:
-            its.close()
-        loop = asyncio.get_running_loop()
-        self._starts += 1
-        self._began = time.monotonic()
-        _, self._channel = await loop.create_unix_connection(
-            lambda: Channel(self._notified, self._owner.ask_for_another, self._lost), sock=ours
-        )
-        level = logging.getLogger("recrawl").getEffectiveLevel()
-        is_restarted = self._starts > 1
-        task = Task(self._settings, self._clock, self._number, is_restarted, level)
-        self._channel.notify("task", task)
-
-    def add(self, page: Page) -> None:
-        self.out[page.number] = page
-        self._outbox.append(page)
-
-    def send(self, *, is_full: bool) -> None:
-        """Send the pages that wait, and whether to go on."""
-        if self._channel is None or not self._ready.is_set():
-            return
-        if self._outbox:
-            pages, self._outbox = self._outbox, []
-            self._sent += len(pages)
-            self._channel.notify("pages", pages)
-        if is_full != self._is_full:
-            self._is_full = is_full
-            self._channel.notify("full", is_full)
-
-    async def ask(self, *message: object) -> Any:  # noqa: ANN401
-        await self._ready.wait()
-        if self._channel is None:
-            raise ChannelClosedError
-        return await self._channel.ask(*message)
-
-    async def end(self) -> int:
-        """Have the process end; return how many visits are lost."""
-        if self._restarting is not None:
-            self._restarting.cancel()
-        if self._channel is not None and self._ready.is_set():
-            self._channel.notify("stop")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(GRACE + END_SECONDS):
-                    await self._ended.wait()
-        return self.progress.in_flight if self._left is None else self._left
-
-    def kill(self) -> None:
-        """End the process at once."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        if self._channel is not None:
-            self._channel.close()
-
-    def _notified(self, what: str, *about: Any) -> None:  # noqa: ANN401
-        if what == "found":
-            self._found(*about)
-        elif what == "robots":
-            self._owner.remember(*about)
-        elif what == "log":
-            name, level, text = about
-            logging.getLogger(name).log(level, "%s", text)
-        elif what == "ready":
-            self._ready.set()
-            self._starts = 1
-            self._owner.wake()
-        elif what == "failed":
-            self._owner.fail(*about)
-        elif what == "done":
-            (self._left,) = about
-
-    def _found(
-        self, findings: list[Finding], learned: Mapping[str, bytes], progress: Progress
-    ) -> None:
-        self.progress = progress
-        self._owner.templates.receive(learned)
-        for finding in findings:
-            for number in (finding.visit.page.number, *finding.dropped):
-                self.out.pop(number, None)
-            self._owner.found(finding)
-        self._owner.wake()
-
-    def _lost(self) -> None:
-        """Notice that the process has ended, or is about to."""
-        self._channel = None
-        self._ended.set()
-        self._ready.clear()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        if self._owner.is_ending or self._left is not None or self._owner.failed is not None:
-            return
-        if self._starts >= MAX_STARTS:
-            self._owner.fail(RecrawlError("processes that fetch pages end as soon as they start"))
-            return
-        LOGGER.warning("a process that fetches pages ended; its %d pages wait", len(self.out))
-        self._before = self.robots, self.files
-        out, in_flight = self.out, self.progress.in_flight
-        self.out, self._outbox, self._sent = {}, [], 0
-        self.progress, self._is_full = Progress(), False
-        self._owner.lose(out, in_flight)
-        self._restarting = asyncio.create_task(self._start_again())
-
-    async def _start_again(self) -> None:
-        if time.monotonic() - self._began > MAX_PAUSE:
-            self._pause = FIRST_PAUSE
-        await asyncio.sleep(self._pause)
-        self._pause = min(2.0 * self._pause, MAX_PAUSE)
-        try:
-            await self.start()
-        except RecrawlError as error:
-            self._owner.fail(error)
 
 
 def _ended(url: str, now: int) -> Response:

@@ -1,5 +1,7 @@
 """What a frontier has learned, kept in the store: for the next run, and for other processes."""
 
+import asyncio
+from collections.abc import Mapping
 from typing import final
 
 from recrawl.crawler.explain import BUDGET, PRICE
@@ -23,9 +25,15 @@ class FrontierMemory:
 
     async def keep(self, _now: int) -> None:
         """Keep what was learned about hosts and folders, for the next run."""
-        for what, learned in self._frontier.take_learned().items():
-            if learned:
-                await self._thread.call(self._store.keep, what, learned)
+        learned = self._frontier.take_learned()
+        # It is not returned a second time, so that it is written even if the crawl stops now.
+        await asyncio.shield(self._thread.call(self._keep, learned))
+
+    def _keep(self, learned: Mapping[str, Mapping[str, bytes]]) -> None:
+        # In the store's thread.
+        for what, by_name in learned.items():
+            if by_name:
+                self._store.keep(what, by_name)
 
     async def publish_price(self, _now: int) -> None:
         """Let other processes know what a visit must be worth."""

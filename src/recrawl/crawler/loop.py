@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import final
 
@@ -17,6 +18,7 @@ from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.upkeep import Upkeep
 from recrawl.crawler.visiting import Events, Finding, Visits
 from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError
@@ -25,10 +27,10 @@ from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Seconds between two runs of each periodic task, by the clock of the crawl...
-EDITS_EVERY, SITEMAPS_EVERY, WAKING_EVERY = 1.0, 5.0, 60.0
-#: ...and real ones, of those that write, or that somebody looks at.
-KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY, WATCH_EVERY = 10.0, 5.0, 10.0, 0.5
+#: Seconds, by the clock of the crawl, between two looks for sitemaps that are due.
+SITEMAPS_EVERY = 5.0
+#: Real seconds between two looks of whoever watches.
+WATCH_EVERY = 0.5
 
 
 @final
@@ -113,6 +115,7 @@ class Crawl:
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
+        self._upkeep = Upkeep(clock, self._stopping)
         self.stats = Stats(frontier.loaded_at, settings.budget)
         self._gauges = Gauges(self.stats, frontier.frontier)
         events = Events(self._note, self._wake.set, lambda: recorder.is_full, self._release)
@@ -146,18 +149,14 @@ class Crawl:
         LOGGER.info(
             "started: %d pages, %g requests per day", pages, budget, extra={"fields": fields}
         )
-        loop, clock, memory = asyncio.get_running_loop(), self._clock, self._memory
-        timer = None if seconds is None else loop.call_later(clock.real(seconds), self.stop)
+        loop, upkeep, discovery = asyncio.get_running_loop(), self._upkeep, self._discovery
+        timer = None if seconds is None else loop.call_later(self._clock.real(seconds), self.stop)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._fetch())
                 group.create_task(self._record())
-                group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
-                group.create_task(self._every(SITEMAPS_EVERY, self._discovery.read_sitemaps))
-                group.create_task(self._every(WAKING_EVERY, self._waking.wake))
-                group.create_task(self._every(clock.passing(TROUBLE_EVERY), self._count_trouble))
-                group.create_task(self._every(clock.passing(KEEP_EVERY), memory.keep))
-                group.create_task(self._every(clock.passing(PRICE_EVERY), memory.publish_price))
+                group.create_task(upkeep.every(SITEMAPS_EVERY, discovery.read_sitemaps))
+                upkeep.start(group, discovery, self._waking, self._memory, self._count_trouble)
                 group.create_task(self._show())
         except* RecrawlError as failed:
             raise failed.exceptions[0] from None
@@ -212,9 +211,9 @@ class Crawl:
 
     async def _fill(self, wanted: int) -> None:
         """Take pages that are due, and let them wait for their visits."""
-        now = self._clock.now()
+        now, began = self._clock.now(), time.thread_time()
         taken = self._frontier.take(now, wanted)
-        self._polling.note_taken(len(taken))
+        self._polling.note_taken(len(taken), time.thread_time() - began)
         if not taken:
             return
         # Whatever was learned is on its way to the store before this, through the same thread.
@@ -277,18 +276,6 @@ class Crawl:
 
     # From time to time
 
-    async def _every(self, seconds: float, task: Callable[[int], Awaitable[None]]) -> None:
-        while not self.stopping:
-            running = asyncio.ensure_future(task(self._clock.now()))
-            stopping = asyncio.ensure_future(self._stopping.wait())
-            await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            if not running.done():
-                running.cancel()
-                return
-            running.result()
-            await self._sleep(self._clock.wait(seconds))
-
     async def _count_trouble(self, now: int) -> None:
         """Count the pages that are not well, and the outages."""
         self.stats.trouble = await self._store.call(self._store.store.trouble)
@@ -298,15 +285,9 @@ class Crawl:
         while self._watch is not None and not self._drained.is_set():
             self.refresh_stats()
             self._watch(self.stats)
-            await self._sleep(self._clock.passing(WATCH_EVERY))
-
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep for some seconds of the crawl's clock, or until the crawl stops."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._clock.real(seconds)):
-                await self._stopping.wait()
-        if self.stopping:
-            await asyncio.sleep(MIN_NAP)
+            await self._upkeep.sleep(self._clock.passing(WATCH_EVERY))
+            if self.stopping:
+                await asyncio.sleep(MIN_NAP)
 
     def refresh_stats(self, *, is_last: bool = False) -> None:
         """Bring the present state in `stats` up to date; counts always are."""

@@ -15,7 +15,7 @@ from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
 from recrawl.scheduling.value import due_after
-from recrawl.store.listing import PageColumns, PageFilter
+from recrawl.store.listing import DueBy, PageColumns, PageFilter
 from recrawl.store.sqlite import SqliteStore
 
 #: What pages can be sorted by.
@@ -149,11 +149,21 @@ def list_pages(
             wanted.failing,
             wanted.min_rate,
             wanted.max_rate,
+            _due_by(wanted, price, now, intervals(store, np.empty(0, np.int64))),
         )
     )
     due = next_visits(pages, price, intervals(store, pages.number))
     found, rows = select_rows(store, pages, wanted, due, now)
     return PageList(found, listed_rows(store, pages, due, rows))
+
+
+def _due_by(wanted: Wanted, price: Price | None, now: int, limits: Intervals) -> DueBy | None:
+    """Return what the store can tell about which pages are due; None if that is nothing."""
+    if wanted.due_within is None or not isinstance(limits.high, float):
+        # Where limits differ by site, they are known only once the pages are.
+        return None
+    at = now + math.ceil(wanted.due_within * MICROSECONDS_A_DAY)
+    return DueBy(at, math.inf if price is None else price.value, limits.high)
 
 
 def select_rows(

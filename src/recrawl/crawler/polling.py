@@ -10,8 +10,12 @@ from recrawl.records import SECONDS_A_DAY
 #: visit, within these.
 MIN_NAP, MAX_NAP = 0.005, 1.0
 #: While nothing is due and nothing happens, each check is later by this factor, up to this many
-#: seconds, real or of the crawl's clock: a check takes a tenth of the shortest nap.
+#: seconds, real or of the crawl's clock.
 SLOWING, MAX_IDLE_NAP = 1.25, 0.02
+#: The share of the time that asking a frontier without pages may take, and for how many seconds at
+#: most it is left alone for that. With more budget than its pages need, it looks each time whether
+#: any of hundreds may be visited early, which takes milliseconds.
+MAX_ASKING_SHARE, MAX_REST = 0.02, 0.1
 
 
 @final
@@ -48,14 +52,23 @@ class Polling:
         """Whether the frontier had no page a moment ago, so that it need not be asked now."""
         return self._clock.seconds() < self._rests_until
 
-    def note_taken(self, pages: int) -> None:
-        """Note how many pages the frontier had; after none, it is asked later and later."""
+    def note_taken(self, pages: int, cost: float = 0.0) -> None:
+        """Note how many pages the frontier had; after none, it is asked later and later.
+
+        Args:
+            pages: The number of pages.
+            cost: Seconds that it took to ask.
+        """
         if pages:
             self._rest = MIN_NAP
         else:
             self._rest = self._longer(self._rest)
-            self._rests_until = self._clock.seconds() + self._clock.passing(self._rest)
+            rest = max(self._rest, min(cost / MAX_ASKING_SHARE, self._at_most(MAX_REST)))
+            self._rests_until = self._clock.seconds() + self._clock.passing(rest)
 
     def _longer(self, nap: float) -> float:
-        longest = max(min(MAX_IDLE_NAP, self._clock.real(MAX_IDLE_NAP)), MIN_NAP)
-        return min(SLOWING * nap, longest)
+        return min(SLOWING * nap, self._at_most(MAX_IDLE_NAP))
+
+    def _at_most(self, seconds: float) -> float:
+        """Return seconds of real time that are as many at most by the crawl's clock as well."""
+        return max(min(seconds, self._clock.real(seconds)), MIN_NAP)

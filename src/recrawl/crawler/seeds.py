@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from typing import TextIO
 
 from recrawl.crawler.settings import Settings
@@ -16,12 +16,12 @@ from recrawl.formats.source import Source, opened
 from recrawl.progress import Progress, no_progress
 from recrawl.store.rows import NewPage
 from recrawl.units import quoted
-from recrawl.urls import canonical, host_in
+from recrawl.urls import are_plain, canonical, host_in
 
 URL, IMPORTANCE = "url", "importance"
 COMMENT = "#"
-#: Rows between two reports of progress.
-PROGRESS_ROWS = 1_000
+#: Rows that are looked at together, if they are plain; progress is reported after each batch.
+ROWS_PER_BATCH = 1_000
 #: The longest row that is read; URLs are far shorter.
 MAX_CHARACTERS = 1_000_000
 
@@ -89,7 +89,7 @@ def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -
     with opened(path, InputError) as source:
         text = io.TextIOWrapper(source.stream, "utf-8-sig", errors="surrogateescape", newline="")
         try:
-            with _no_collecting():
+            with no_collecting():
                 return list(_pages(source, text, progress or no_progress))
         finally:
             # Standard input is not ours to close.
@@ -97,7 +97,7 @@ def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -
 
 
 @contextmanager
-def _no_collecting() -> Iterator[None]:
+def no_collecting() -> Iterator[None]:
     """Make millions of records without looking for garbage among them again and again."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -115,15 +115,20 @@ def _pages(source: Source, text: TextIO, progress: Progress) -> Iterator[NewPage
     name = source.name.lower().removesuffix(".gz")
     is_table = name.endswith(".csv") or URL in [cell.strip('"') for cell in header]
     rows = _table_rows(source, lines) if is_table else _line_rows(source, lines)
-    for count, (row, url, importance) in enumerate(rows):
-        try:
-            address = canonical(url)
-        except AddressError as error:
+    while batch := list(islice(rows, ROWS_PER_BATCH)):
+        progress(source.bytes_read, source.size)
+        _, urls, importance = zip(*batch, strict=True)
+        if not are_plain(urls):
             column = URL if is_table else None
-            raise source.error(str(error), row=row, column=column) from None
-        yield NewPage(address, host_in(address), importance)
-        if count % PROGRESS_ROWS == 0:
-            progress(source.bytes_read, source.size)
+            urls = tuple(_canonical(source, row, url, column) for row, url, _ in batch)
+        yield from map(NewPage, urls, map(host_in, urls), importance)
+
+
+def _canonical(source: Source, row: int, url: str, column: str | None) -> str:
+    try:
+        return canonical(url)
+    except AddressError as error:
+        raise source.error(str(error), row=row, column=column) from None
 
 
 def _lines(text: TextIO) -> Iterator[str]:

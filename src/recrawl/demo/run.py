@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recrawl.crawler.build import Beside, run_crawl
+from recrawl.crawler.running import Beside, run_crawl
 from recrawl.crawler.seeds import named_page
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats

@@ -9,8 +9,8 @@ import logging
 import math
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TypeAlias, final
 
 from recrawl.clock import Clock
@@ -21,6 +21,7 @@ from recrawl.crawler.record import Recorder
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.upkeep import Upkeep
 from recrawl.crawler.visit import Visitor
 from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError, StoreError
@@ -35,10 +36,8 @@ from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.service")
 
-#: Seconds between two runs of each periodic task, by the clock of the crawl...
-EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
-#: ...and real ones.
-LEASES_EVERY, KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 1.0, 10.0, 5.0, 10.0
+#: Real seconds between two looks for leases that have ended.
+LEASES_EVERY = 1.0
 
 #: A page, and the response that it had by somebody's report.
 _Visited: TypeAlias = tuple[Page, Report, Response]
@@ -357,15 +356,12 @@ class Scheduler:
     async def run(self) -> None:
         """Do what is to be done from time to time, until stopped."""
         await self._memory.publish_budget(self.stats.budget)
-        passing = self._clock.passing
+        upkeep, discovery = Upkeep(self._clock, self._stopping), self._discovery
+        between = self._clock.passing(LEASES_EVERY)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._every(EDITS_EVERY, self._discovery.apply_edits))
-                group.create_task(self._every(WAKING_EVERY, self._waking.wake))
-                group.create_task(self._every(passing(LEASES_EVERY), self._keep_leases))
-                group.create_task(self._every(passing(KEEP_EVERY), self._memory.keep))
-                group.create_task(self._every(passing(PRICE_EVERY), self._memory.publish_price))
-                group.create_task(self._every(passing(TROUBLE_EVERY), self._count_trouble))
+                group.create_task(upkeep.every(between, self._keep_leases))
+                upkeep.start(group, discovery, self._waking, self._memory, self._count_trouble)
         except* RecrawlError as failed:
             raise failed.exceptions[0] from None
         await self._memory.keep(self._clock.now())
@@ -373,22 +369,17 @@ class Scheduler:
         if self._failed is not None:
             raise self._failed
 
-    async def _every(self, seconds: float, task: Callable[[int], Awaitable[None]]) -> None:
-        while not self.stopping:
-            await task(self._clock.now())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._clock.real(self._clock.wait(seconds))):
-                    await self._stopping.wait()
-
     async def _keep_leases(self, now: int) -> None:
         """End leases, and forget those of which no page is out."""
         self._end_leases(now)
         self.stats.now = now
         self.stats.under_way = self.leases.out
-        finished, self._finished = self._finished, set()
+        finished = frozenset(self._finished)
         rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
         if rows:
             await self._store.call(self._tables.keep_leases, rows)
+        # Only now: if this is cancelled before they are written, it is done again at the end.
+        self._finished -= finished
 
     async def _count_trouble(self, _now: int) -> None:
         self.stats.trouble = await self._store.call(self._store.store.trouble)

@@ -11,8 +11,6 @@ from typing import final
 from recrawl.clock import Clock
 from recrawl.crawler.build import (
     CATCH_UP,
-    Beside,
-    RunningCrawl,
     load,
     loop_factory,
     passing_on_changes,
@@ -24,6 +22,7 @@ from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import FileFetching
+from recrawl.crawler.running import Beside, RunningCrawl
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers

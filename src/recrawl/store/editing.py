@@ -5,6 +5,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from itertools import count, repeat
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from recrawl.errors import ArgumentError
@@ -25,6 +27,9 @@ TEXTS_PER_BATCH = 10_000
 MANY = 100_000
 #: The source of pages that users add.
 USER = "user"
+
+#: Columns of new pages, each taken from a million records without a step of Python.
+_URL, _HOST, _DEPTH, _SOURCE = map(attrgetter, ("url", "host", "depth", "source"))
 
 
 #: Which states become which when a page is visited again: one that was gone was not found at its
@@ -49,14 +54,14 @@ class Edit(IntEnum):
 def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
     """Add pages; see `SqliteStore.add`."""
     # Pages may come from a slow file: read them all before taking the write lock.
-    count, wanted = _merged(pages)
+    given, wanted = _merged(pages)
     with database.transaction():
         skipped = _leave_out_removed(database, wanted)
         known = _known(database, wanted)
         revived, changed = _edit_known(database, wanted, known)
         new = [page for url, page in wanted.items() if url not in known]
         _add_new(database, new, at)
-    others = count - skipped - len(new) - revived
+    others = given - skipped - len(new) - revived
     return Added(new=len(new), known=others, revived=revived, importance=changed)
 
 
@@ -150,7 +155,8 @@ def _edit_known(
 
 def _add_new(database: Database, new: list[NewPage], at: int) -> None:
     """Number and add pages in the order in which they are listed."""
-    hosts = _host_numbers(database, list(dict.fromkeys(page.host for page in new)))
+    counts = Counter(map(_HOST, new))
+    hosts = _host_numbers(database, list(counts))
     (first,) = database.rows("next_page")[0]
     # They are known to be new, so that the index is not needed to find that out.
     rebuild = len(new) >= MANY and len(new) >= first
@@ -158,23 +164,20 @@ def _add_new(database: Database, new: list[NewPage], at: int) -> None:
         database.execute("drop_url_index")
     database.execute_many(
         "add_page",
-        (
-            (
-                number,
-                page.url,
-                hosts[page.host],
-                _first_importance(page),
-                page.depth,
-                page.source,
-                at,
-            )
-            for number, page in enumerate(new, first)
+        zip(
+            count(first),
+            map(_URL, new),
+            map(hosts.__getitem__, map(_HOST, new)),
+            map(_first_importance, new),
+            map(_DEPTH, new),
+            map(_SOURCE, new),
+            repeat(at),
+            strict=False,
         ),
     )
     if rebuild:
         database.execute("build_url_index")
-    counts = Counter(page.host for page in new)
-    database.execute_many("count_added", [(hosts[name], count) for name, count in counts.items()])
+    database.execute_many("count_added", [(hosts[name], pages) for name, pages in counts.items()])
     database.execute("log_added", added=Edit.ADDED)
     database.execute("advance_next_page", len(new))
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.records import NO_TIME
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.store.database import Database
 from recrawl.store.reading import nan_for_0, numbers
 
@@ -19,6 +19,8 @@ _FIRST = {
     (True, False): "first_by_url",
     (True, True): "last_by_url",
 }
+#: What is close to a bound is read: the exact times are computed in another way.
+ROUNDING = 1.0 - 1e-5
 #: Rows read in one go.
 ROWS_PER_BATCH = 20_000
 
@@ -58,6 +60,24 @@ class PageColumns:
 Answer = tuple[int, str | None]
 
 
+class DueBy(NamedTuple):
+    """When pages are to be due, and what is known about that before their beliefs are looked at.
+
+    A visit t days after the last one is worth w·∫₀ᵗ s·f(s) ds, where f(s) = (a/b)(1 + s/b)^(−a−1),
+    the density of the time of the next change, is at most (a/b)/(1 + (a+1)s/b). As ln(1 + x) is at
+    least 2x/(2 + x), the visit is worth at most w·a·t²/(2b + (a+1)t).
+
+    Attributes:
+        at: The time, in microseconds.
+        price: What a visit must be worth; infinity if that is not known.
+        max_interval: Days after which a page is visited whatever that is worth.
+    """
+
+    at: int
+    price: float
+    max_interval: float
+
+
 class PageFilter(NamedTuple):
     """Which pages to read; None for all.
 
@@ -67,6 +87,7 @@ class PageFilter(NamedTuple):
         failing: Whether to read only pages whose last visit failed.
         min_rate: Only pages that are believed to change at least so often, per day.
         max_rate: Only pages that are believed to change at most so often, per day.
+        due: Leave out pages that cannot be due so early; some that are not due remain.
     """
 
     hosts: Collection[str] | None = None
@@ -74,6 +95,7 @@ class PageFilter(NamedTuple):
     failing: bool = False
     min_rate: float | None = None
     max_rate: float | None = None
+    due: DueBy | None = None
 
 
 def page_columns(database: Database, wanted: PageFilter) -> PageColumns:
@@ -85,8 +107,20 @@ def page_columns(database: Database, wanted: PageFilter) -> PageColumns:
         "failing": wanted.failing or None,
         "min_rate": wanted.min_rate,
         "max_rate": wanted.max_rate,
+        **_due_values(wanted.due),
     }
     return _columns(database, "page_columns", values)
+
+
+def _due_values(due: DueBy | None) -> dict[str, float | None]:
+    if due is None:
+        return dict.fromkeys(("due_at", "max_microseconds", "price", "day"))
+    return {
+        "due_at": due.at,
+        "max_microseconds": ROUNDING * due.max_interval * MICROSECONDS_A_DAY,
+        "price": ROUNDING * due.price * MICROSECONDS_A_DAY,
+        "day": MICROSECONDS_A_DAY,
+    }
 
 
 def first_pages(

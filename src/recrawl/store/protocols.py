@@ -353,7 +353,7 @@ class Store(Protocol):
     def kept(self, what: str) -> dict[str, bytes]:
         """Return what was learned about hosts or folders."""
 
-    def back_up(self, target: str | os.PathLike[str]) -> int:
+    def back_up(self, target: str | os.PathLike[str], *, replace: bool = ...) -> int:
         """Write a copy of the store."""
 
     def compact(self) -> tuple[int, int]:

@@ -350,18 +350,19 @@ class SqliteStore:
         """
         return reading.versions_of(self._database, page)
 
-    def back_up(self, target: str | os.PathLike[str]) -> int:
+    def back_up(self, target: str | os.PathLike[str], *, replace: bool = False) -> int:
         """Write a copy of the store as it is at one moment; return its size in bytes.
 
         Others may go on writing meanwhile.
 
         Args:
-            target: A file, which is replaced once the copy is complete.
+            target: The file to write, which is there once the copy is complete.
+            replace: Whether to replace a file that is there.
 
         Raises:
-            StoreError: It cannot be written, or is a store in use.
+            StoreError: It cannot be written, or is there already, or is a store in use.
         """
-        return back_up(self._database, target)
+        return back_up(self._database, target, replace=replace)
 
     def compact(self) -> tuple[int, int]:
         """Write the file anew without unused space; return its bytes before and after.

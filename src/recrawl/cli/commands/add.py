@@ -54,13 +54,17 @@ def add(
     known = settings_of(store, settings)
     path = known.store
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.crawler.seeds import with_initial_importance
+    from recrawl.crawler.seeds import no_collecting, with_initial_importance
     from recrawl.store.sqlite import SqliteStore
     from recrawl.urls import canonical
 
     sitemaps = [canonical(url) for url in sitemap or []]
     pages = named_pages(urls or [], file, importance)
-    with progress_bar("Adding"), SqliteStore.open(path, create=True) as opened:
+    with (
+        progress_bar("Adding"),
+        no_collecting(),
+        SqliteStore.open(path, create=True) as opened,
+    ):
         added = opened.add(with_initial_importance(pages, known), at=present())
         for url in sitemaps:
             opened.sitemaps.add(url)

@@ -11,13 +11,14 @@ from recrawl.cli.output import say
 def backup(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The copy to write.")],
     *,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
     """Copy the store, also during a run; the copy is the store at one moment.
 
-    The copy is written completely or not at all, and replaces a file that is there. To restore
-    it, stop the run and put the copy where the store was.
+    The copy is written completely or not at all. To restore it, stop the run and put the copy
+    where the store was.
 
     Example:
         recrawl backup backups/2026-01-31.db
@@ -31,6 +32,6 @@ def backup(
 
     check_target(file)
     with SqliteStore.open(path) as opened, progress_bar("Copying"):
-        written = opened.back_up(file)
+        written = opened.back_up(file, replace=force)
         pages = opened.totals().pages
     say(f"{printable(file)}: {count(pages, 'page')}, {size(written)}.")

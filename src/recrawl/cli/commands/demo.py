@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from recrawl.crawler.build import Beside
+    from recrawl.crawler.running import Beside
     from recrawl.crawler.settings import Settings
     from recrawl.demo.run import DemoResult, Snapshot
     from recrawl.service.serving import Started

@@ -16,8 +16,8 @@ from recrawl.errors import StoreError
 from recrawl.units import SECONDS_A_DAY
 
 if TYPE_CHECKING:
-    from recrawl.crawler.build import Beside
     from recrawl.crawler.reloading import Reload
+    from recrawl.crawler.running import Beside
     from recrawl.crawler.settings import Settings
 
 LOGGED_AS = ("text", "json")
@@ -196,7 +196,7 @@ def _crawl(
     from rich.console import Console
 
     from recrawl.cli.render.run import log_watch, print_end, screen_watch
-    from recrawl.crawler.build import run_crawl
+    from recrawl.crawler.running import run_crawl
 
     lasting = Lasting()
     end = None if seconds is None else time.monotonic() + seconds

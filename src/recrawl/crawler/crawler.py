@@ -1,0 +1,129 @@
+"""A crawler for Python programs: pages to add, a run, the copies and the status."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, final
+
+from recrawl.clock import Clock
+from recrawl.content.plain_text import as_text
+from recrawl.crawler.intervals import stored_intervals
+from recrawl.crawler.loop import Crawl
+from recrawl.crawler.page_text import TextReader
+from recrawl.crawler.running import Watch, run_crawl
+from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
+from recrawl.crawler.setting_sources import load_settings
+from recrawl.crawler.settings import FIELDS
+from recrawl.crawler.site_tables import TABLES, read_sites
+from recrawl.crawler.stats import Stats
+from recrawl.crawler.status import Status, read_status
+from recrawl.errors import ArgumentError, SettingsError
+from recrawl.store.rows import Added
+from recrawl.store.sqlite import SqliteStore
+from recrawl.urls import canonical
+
+
+@final
+class Crawler:
+    """Keep the copies of the pages in a store fresh: what ``recrawl run`` runs.
+
+    Args:
+        store: The store's file, which is created if there is none.
+        clock: What the crawl goes by; by default the system's time. A `recrawl.Clock` that runs
+            fast crawls the months of a recorded or simulated site in minutes.
+        settings: Any of the crawler's settings, as people type them: ``budget="2000/day"``,
+            ``host_delay="2s"``. ``host`` and ``url`` are dictionaries of settings for sites, as
+            the tables in a settings file: ``host={"example.org": {"delay": "5s"}}``. Environment
+            and settings file are not read.
+
+    Raises:
+        SettingsError: A setting cannot be used.
+        StoreError: On entering: the store cannot be used.
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] = "recrawl.db",
+        *,
+        clock: Clock | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> None:
+        unknown = settings.keys() - {*FIELDS, *TABLES}
+        if unknown:
+            raise SettingsError(f"there is no setting '{min(unknown)}'")
+        named = {name: value for name, value in settings.items() if name not in TABLES}
+        given = {**named, "store": os.fspath(store)}
+        for_all = load_settings(given, environ={}, file=os.devnull)
+        self.settings = replace(for_all, sites=read_sites(settings))
+        self.clock = clock or Clock()
+        self._store: SqliteStore | None = None
+        self._crawl: Crawl | None = None
+
+    def __enter__(self) -> Self:
+        self._store = SqliteStore.open(self.settings.store, create=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()
+        self._store = None
+
+    @property
+    def store(self) -> SqliteStore:
+        """The open store: copies, history, visits."""
+        if self._store is None:
+            raise ArgumentError("the crawler is closed; open it: `with Crawler(...) as crawler:`")
+        return self._store
+
+    def add(self, urls: Iterable[str], *, importance: float | None = None) -> Added:
+        """Add pages to keep fresh; pages that are there already stay, with a new importance if any.
+
+        Raises:
+            AddressError: A URL cannot be crawled; no page is added.
+        """
+        weight = None if importance is None else checked_importance(importance)
+        pages = [named_page(url, weight) for url in urls]
+        return self.store.add(with_initial_importance(pages, self.settings), self.clock.now())
+
+    def text(self, url: str) -> str:
+        """Return a page's own text in its current copy, a line per block; empty without a copy.
+
+        What its site puts around the text, and noise, are left out, as when pages are compared.
+        """
+        copy = self.store.copy(canonical(url))
+        reader = TextReader(self.store, self.settings)
+        return "" if copy is None else as_text(reader.lines(copy))
+
+    def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
+        """Crawl for some seconds, or until `stop` or a signal; a second signal ends it hard.
+
+        The signals are SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under nohup.
+
+        Args:
+            seconds: How long to crawl, by the crawler's clock; None for no limit.
+            watch: Called with the stats about twice per real second.
+
+        Raises:
+            StoreError: The store cannot be used, or another run uses it.
+        """
+        return run_crawl(
+            self.settings,
+            clock=self.clock,
+            seconds=seconds,
+            watch=watch,
+            on_start=self._keep,
+        )
+
+    def _keep(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+
+    def stop(self) -> None:
+        """Stop a run soon and cleanly; to be called by ``watch``."""
+        if self._crawl is not None:
+            self._crawl.stop()
+
+    def status(self) -> Status:
+        """Return pages, visits, spending and what is due next."""
+        settings = self.settings
+        limits = partial(stored_intervals, settings)
+        return read_status(self.store, settings.store, settings.budget, self.clock.now(), limits)

@@ -1,0 +1,71 @@
+"""What is done from time to time, beside visits: in a crawl, and where other crawlers visit."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import final
+
+from recrawl.clock import Clock
+from recrawl.crawler.discovery import Discovery
+from recrawl.crawler.frontier_memory import FrontierMemory
+from recrawl.crawler.waking import Waking
+
+#: Seconds between two runs of each task, by the clock of the crawl...
+EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
+#: ...and real ones, of those that write, or that somebody looks at.
+KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 10.0, 5.0, 10.0
+
+#: What is done from time to time, given the present in microseconds.
+Task = Callable[[int], Awaitable[None]]
+
+
+@final
+class Upkeep:
+    """Does tasks from time to time until the crawl stops.
+
+    Args:
+        clock: The clock of the crawl.
+        stopping: Set when it stops.
+    """
+
+    def __init__(self, clock: Clock, stopping: asyncio.Event) -> None:
+        self._clock = clock
+        self._stopping = stopping
+
+    def start(
+        self,
+        group: asyncio.TaskGroup,
+        discovery: Discovery,
+        waking: Waking,
+        memory: FrontierMemory,
+        count_trouble: Task,
+    ) -> None:
+        """Start the tasks of every crawl, whoever visits the pages."""
+        passing = self._clock.passing
+        group.create_task(self.every(EDITS_EVERY, discovery.apply_edits))
+        group.create_task(self.every(WAKING_EVERY, waking.wake))
+        group.create_task(self.every(passing(KEEP_EVERY), memory.keep))
+        group.create_task(self.every(passing(PRICE_EVERY), memory.publish_price))
+        group.create_task(self.every(passing(TROUBLE_EVERY), count_trouble))
+
+    async def every(self, seconds: float, task: Task) -> None:
+        """Do a task now, and again so many seconds of the crawl's clock after it is done.
+
+        When the crawl stops, a task that is not done is cancelled.
+        """
+        while not self._stopping.is_set():
+            running = asyncio.ensure_future(task(self._clock.now()))
+            stopping = asyncio.ensure_future(self._stopping.wait())
+            await asyncio.wait([running, stopping], return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            if not running.done():
+                running.cancel()
+                return
+            running.result()
+            await self.sleep(self._clock.wait(seconds))
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep for some seconds of the crawl's clock, or until the crawl stops."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._clock.real(seconds)):
+                await self._stopping.wait()
