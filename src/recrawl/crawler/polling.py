@@ -15,7 +15,7 @@ SLOWING, MAX_IDLE_NAP = 1.25, 0.02
 #: The share of the time that asking a frontier without pages may take, and for how many seconds at
 #: most it is left alone for that. With more budget than its pages need, it looks each time whether
 #: any of hundreds may be visited early, which takes milliseconds.
-MAX_ASKING_SHARE, MAX_REST = 0.02, 0.1
+MAX_POLL_SHARE, MAX_REST = 0.02, 0.1
 
 
 @final
@@ -63,7 +63,7 @@ class Polling:
             self._rest = MIN_NAP
         else:
             self._rest = self._longer(self._rest)
-            rest = max(self._rest, min(cost / MAX_ASKING_SHARE, self._at_most(MAX_REST)))
+            rest = max(self._rest, min(cost / MAX_POLL_SHARE, self._at_most(MAX_REST)))
             self._rests_until = self._clock.seconds() + self._clock.passing(rest)
 
     def _longer(self, nap: float) -> float:
