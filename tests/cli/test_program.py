@@ -1,5 +1,6 @@
 """The program as a shell runs it: its start, its ends, its pipes and its terminal."""
 
+import builtins
 import fcntl
 import io
 import os
@@ -18,6 +19,7 @@ from cli.on_a_terminal import HANGS, PROGRAM, in_a_terminal, without_notes
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from recrawl.__main__ import main as start_program
 from recrawl.cli.app import app
 from recrawl.cli.render import progress
 
@@ -251,3 +253,19 @@ def test_a_terminal_is_spared_parquet() -> None:
     code, shown = in_a_terminal("estimate", "no such log", "--format", "parquet")
     assert code == 2
     assert "recrawl: standard output: a terminal cannot show Parquet; use -o FILE" in shown
+
+
+def test_ctrl_c_while_the_program_is_loaded_ends_it_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load = builtins.__import__
+
+    def interrupted(name: str, *arguments: object, **more: object) -> object:
+        if name == "recrawl.cli.app":
+            raise KeyboardInterrupt
+        return load(name, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        start_program()
+    assert ended.value.code == 130

@@ -174,6 +174,24 @@ def test_one_signal_ends_it_cleanly(number: signal.Signals) -> None:
         assert store.check() == []
 
 
+def test_sigterm_while_it_loads_ends_it_cleanly() -> None:
+    run("add", "https://example.org/")
+    command = [*PATIENT, "run", "--contact", "x"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().decode() == LOADING
+        process.send_signal(signal.SIGTERM)
+        _, complaints = process.communicate(timeout=HANGS)
+    assert (process.returncode, complaints) == (0, b"")
+
+
+def test_budget_that_min_interval_leaves_is_explained() -> None:
+    with serving(a_site()) as site:
+        run("add", *(f"{site.url}/{name}" for name in "abc"))
+        ended = run_until(has_copies(3), *QUICKLY, "--contact", "x", "--min-interval", "1h")
+    assert "Budget is left: 3 pages, each visited at most every 1 h" in ended.stdout
+
+
 def test_without_a_terminal_a_hangup_reads_the_settings_again() -> None:
     with serving(a_site()) as site:
         run("add", *(f"{site.url}/{name}" for name in "abc"))

@@ -12,6 +12,7 @@ from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.logs import LogFormat, LogLevel, check_logs, logging_to_stderr, remark
 from recrawl.cli.options import check_choice, parse_days
 from recrawl.cli.output import Lasting
+from recrawl.cli.terminating import ending_when_terminated
 from recrawl.errors import StoreError
 from recrawl.units import SECONDS_A_DAY
 
@@ -46,6 +47,10 @@ def run(
         typer.Option(
             metavar="TIME", help="Minimum delay between two requests to a host, such as 1s."
         ),
+    ] = None,
+    min_interval: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Minimum time between two visits to a page, such as 1h."),
     ] = None,
     connections: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="Maximum number of concurrent requests.")
@@ -127,6 +132,7 @@ def run(
         "budget": budget,
         "contact": contact,
         "host_delay": host_delay,
+        "min_interval": min_interval,
         "connections": connections,
         "processes": processes,
         "follow": follow,
@@ -137,23 +143,24 @@ def run(
         "allow_private": allow_private,
         "listen": listen,
     }
-    known = settings_of(store, settings, options)
-    import asyncio
+    with ending_when_terminated():
+        known = settings_of(store, settings, options)
+        import asyncio
 
-    from recrawl.crawler.reloading import Reload
+        from recrawl.crawler.reloading import Reload
 
-    seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
-    _check_pages(known.store)
-    reload = None
-    if not _has_terminal():
-        reload = Reload(lambda: settings_of(store, settings, options), known.store)
-    try:
-        with logging_to_stderr(log_format, log_level):
-            _say_who_crawls(known)
-            _crawl(known, seconds, reload, as_json=format_ == "json", quiet=quiet, serve=serve)
-    except asyncio.CancelledError:
-        # The second Ctrl-C: requests in flight are dropped, what was written is safe.
-        raise typer.Exit(INTERRUPTED) from None
+        seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
+        _check_pages(known.store)
+        reload = None
+        if not _has_terminal():
+            reload = Reload(lambda: settings_of(store, settings, options), known.store)
+        try:
+            with logging_to_stderr(log_format, log_level):
+                _say_who_crawls(known)
+                _crawl(known, seconds, reload, as_json=format_ == "json", quiet=quiet, serve=serve)
+        except asyncio.CancelledError:
+            # The second Ctrl-C: requests in flight are dropped, what was written is safe.
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def _say_who_crawls(settings: "Settings") -> None:
@@ -215,7 +222,7 @@ def _crawl(
             stats = run_crawl(settings, seconds=left, watch=watch, reload=reload, beside=beside)
         going_on = None if reload is None else reload.take()
     if not quiet:
-        lasting.write(lambda: print_end(stats, as_json=as_json))
+        lasting.write(lambda: print_end(stats, settings.min_interval, as_json=as_json))
 
 
 def _answering(settings: "Settings") -> "Beside":

@@ -7,6 +7,7 @@ import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.output import Lasting, say
+from recrawl.cli.terminating import ending_when_terminated
 from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
@@ -38,14 +39,15 @@ def serve(
         recrawl serve --budget 5/s --listen 127.0.0.1:9000
         recrawl run --serve
     """
-    known = settings_of(store, settings, {"budget": budget, "listen": listen})
-    check_extra()
-    from recrawl.service.serving import serve as serve_until_stopped
-    from recrawl.store.sqlite import SqliteStore
+    with ending_when_terminated():
+        known = settings_of(store, settings, {"budget": budget, "listen": listen})
+        check_extra()
+        from recrawl.service.serving import serve as serve_until_stopped
+        from recrawl.store.sqlite import SqliteStore
 
-    with SqliteStore.open(known.store, create=True):
-        pass
-    serve_until_stopped(known, on_start=announce)
+        with SqliteStore.open(known.store, create=True):
+            pass
+        serve_until_stopped(known, on_start=announce)
 
 
 def check_extra() -> None:

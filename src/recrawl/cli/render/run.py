@@ -20,6 +20,8 @@ from recrawl.units import format_duration, format_rate
 
 #: Microseconds between two log lines.
 LOG_EVERY = 10_000_000
+#: The share of a budget that counts as all of it.
+SPENT = 0.9
 #: Maximum number of hosts shown that the crawler backs off from, and of sitemaps that fail.
 MAX_CLOSED = MAX_FAILING = 5
 #: Said instead of a freshness where there is nothing that could be fresh.
@@ -62,8 +64,8 @@ def log_watch(path: str, lasting: Lasting, *, as_json: bool) -> Watch:
     return watch
 
 
-def print_end(stats: Stats, *, as_json: bool) -> None:
-    """Print the summary of a run."""
+def print_end(stats: Stats, min_interval: float, *, as_json: bool) -> None:
+    """Print the summary of a run whose pages are visited at most every so many days."""
     if as_json:
         say_json({**as_object(stats), "end": True}, indent=None)
         return
@@ -71,7 +73,7 @@ def print_end(stats: Stats, *, as_json: bool) -> None:
     say(f"Ran for {ran}: {counts(stats)}")
     say(spending(stats))
     say(f"Expected freshness at the end: {fresh(stats)}")
-    for line in (*trouble(stats), *failing_sitemaps(stats)):
+    for line in (*trouble(stats), *failing_sitemaps(stats), *unspent(stats, min_interval)):
         say(line)
     say("`recrawl status` shows what is next, and `recrawl show URL` why.")
 
@@ -100,6 +102,19 @@ def spending(stats: Stats) -> str:
         f"({format_rate(stats.budget)}); {stats.robots:,} for robots.txt, "
         f"{stats.files:,} for sitemaps; {size(stats.transferred)} received"
     )
+
+
+def unspent(stats: Stats, min_interval: float) -> list[str]:
+    """Return a line that says why there is budget left, if it is more than pages may be visited.
+
+    >>> unspent(Stats(0, 2_880.0, pages=2), 1 / 144)
+    ['Budget is left: 2 pages, each visited at most every 10 min (setting min_interval)']
+    """
+    is_left = stats.budget_used < SPENT
+    if not is_left or not stats.pages or min_interval * stats.budget <= stats.pages:
+        return []
+    every = f"visited at most every {format_duration(min_interval)} (setting min_interval)"
+    return [f"Budget is left: {count(stats.pages, 'page')}, each {every}"]
 
 
 def failing_sitemaps(stats: Stats) -> list[str]:
