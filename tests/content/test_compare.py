@@ -349,3 +349,10 @@ def test_a_gone_page_rests_for_as_long_as_it_was_missing_between_two_weeks_and_h
     at = (1 + missing) * day
     gone = compare(page, Response(page.url, 404, at), Reader()).page
     assert (gone.state, gone.retry_at) == (State.GONE, at + rests * day)
+
+
+def test_pages_that_are_too_long_teach_no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (READER.read(b"<p>Visitor</p><p>%d</p>" % n, "text/html") for n in (1, 2))
+    assert one.noise(other)
+    monkeypatch.setattr("recrawl.content.page_content._MAX_BLOCKS", 3)
+    assert not one.noise(other)
