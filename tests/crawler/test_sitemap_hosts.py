@@ -1,13 +1,15 @@
 """Which hosts a sitemap speaks for."""
 
 import asyncio
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from recrawl.crawler.protocols import FileFetching
 from recrawl.crawler.sitemap_hosts import vet
 from recrawl.store.rows import SitemapFile
+
+if TYPE_CHECKING:
+    from recrawl.crawler.protocols import FileFetching
 
 AT = "https://old.example/sitemap.xml"
 PAGES = ["https://old.example/1", "https://new.example/1", "https://else.example/1"]
