@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from benchmarks.report import Figure, markdown, write_section
+from benchmarks.report import Figure, load_note, markdown, write_section
 
 WHEELS = Path(__file__).parent.parent / "dist"
 PAGE = "explanation/how-it-works.md"
@@ -56,9 +56,7 @@ def run() -> list[Figure]:
         times[first] = _fewest(lambda: _first_page(work, recrawl))
         size = _megabytes(folder / "environment")
     rows = [[title, f"{wall:.2f} s", f"{used:.2f} s"] for title, (wall, used) in times.items()]
-    note = (
-        f"The environment takes {size:.0f} MB on disk. Other programs ran beside these: {_load()}."
-    )
+    note = f"The environment takes {size:.0f} MB on disk. {load_note()}"
     table = markdown(["first use", "seconds", "of a processor"], rows)
     write_section(PAGE, "first-use", f"{table}\n\n{note}")
     bars = dict.fromkeys(COMMANDS, 2.0) | {first: 3.0}
@@ -116,10 +114,6 @@ def _worked() -> float:
     """Return the seconds that processors have worked for programs that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def _load() -> str:
-    return f"a load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
 @functools.cache

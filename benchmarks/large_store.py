@@ -15,7 +15,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from benchmarks.report import Figure, markdown, write_section
+from benchmarks.report import Figure, load_note, markdown, write_section
 from recrawl.crawler.explain import PRICE
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.scheduling.value import days_until_due
@@ -99,7 +99,8 @@ def measure(folder: Path) -> list[Figure]:
         seconds[title] = min(_cpu(folder, command) for _ in range(REPEAT))
     rows = [[title, f"{used:.2f} s"] for title, used in seconds.items()]
     table = markdown(["command", "CPU time"], rows)
-    write_section(PAGE, "large-store", f"With a million pages on {HOSTS:,} hosts:\n\n{table}")
+    text = f"With a million pages on {HOSTS:,} hosts:\n\n{table}\n\n{load_note()}"
+    write_section(PAGE, "large-store", text)
     return [
         Figure(title, used, MAX_ADDING if title == adding else MAX_LOOKING, unit=" s")
         for title, used in seconds.items()

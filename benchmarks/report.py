@@ -1,5 +1,6 @@
 """Measured figures compared with their bars, and tables in the documentation."""
 
+import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -64,6 +65,14 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table."""
     lines = ["| " + " | ".join(row) + " |" for row in [headings, ["---"] * len(headings), *rows]]
     return "\n".join(lines)
+
+
+def load_note() -> str:
+    """Say what ran beside a measurement; that costs CPU time too, as caches are shared."""
+    return (
+        "Other programs ran beside these: "
+        f"a load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores."
+    )
 
 
 def write_section(page: str, name: str, text: str) -> None:

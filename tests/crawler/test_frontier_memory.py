@@ -1,0 +1,33 @@
+"""What a frontier has learned outlives the crawl, at whatever moment that stops."""
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+from recrawl.crawler.frontier_memory import FrontierMemory
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.store.sqlite import SqliteStore
+
+LEARNED = {"hosts": {"a.example": b"1"}, "folders": {"a.example/b": b"2"}, "nothing": {}}
+
+
+def test_what_was_learned_is_written_although_the_crawl_stops_before_its_turn() -> None:
+    frontier: Any = SimpleNamespace(take_learned=lambda: LEARNED)
+    is_free = threading.Event()
+
+    async def run(thread: StoreThread) -> None:
+        busy = asyncio.ensure_future(thread.call(is_free.wait))
+        await asyncio.sleep(0.0)
+        keeping = asyncio.ensure_future(FrontierMemory(frontier, thread).keep(0))
+        for _ in range(3):
+            await asyncio.sleep(0.0)
+        keeping.cancel()
+        await asyncio.wait([keeping])
+        is_free.set()
+        await busy
+        thread.close()
+
+    with SqliteStore.open(":memory:") as store:
+        asyncio.run(run(StoreThread(store)))
+        assert {what: store.kept(what) for what in LEARNED} == LEARNED
