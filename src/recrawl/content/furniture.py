@@ -39,6 +39,8 @@ _ROLES = frozenset(
 )
 #: Words in ids and classes: of dialogs that ask for consent...
 _CONSENT = frozenset(["cookie", "cookies", "cookiebot", "consent", "gdpr", "onetrust"])
+#: A hint without any of these has none of them: most are told by that, which is quick.
+_IN_CONSENT = ("cookie", "consent", "gdpr", "onetrust")
 #: ...of what comes and goes by itself...
 _PASSING = _CONSENT | frozenset(
     "widget announcement alert carousel placeholder ad ads advert advertisement banner share "
@@ -170,8 +172,9 @@ def sketches_of(blocks: Sequence[Block]) -> Sketches:
 def prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
     """Return the letters of prose in each element; of consent only if there is little else."""
     prose, consent = defaultdict[Element, int](int), dict[Element, bool]()
+    # Most are short, which is found out before a function is called.
     for block in blocks:
-        if is_prose(block):
+        if len(block.text) >= _PROSE and is_prose(block):
             prose[block.element] += len(block.text)
     consenting = {element for element in prose if _asks_for_consent(element, consent)}
     if sum(prose[element] for element in consenting) > MAX_HIDDEN * sum(prose.values()):
@@ -194,10 +197,15 @@ def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bo
         return False
     found = known.get(element)
     if found is None:
-        found = known[element] = not _words(element.hint).isdisjoint(_CONSENT) or (
+        found = known[element] = _is_named_consent(element.hint) or (
             _asks_for_consent(element.parent, known)
         )
     return found
+
+
+def _is_named_consent(hint: str) -> bool:
+    lower = hint.lower()
+    return any(part in lower for part in _IN_CONSENT) and not _words(hint).isdisjoint(_CONSENT)
 
 
 def text_of(prose: dict[Element, int]) -> Element | None:
