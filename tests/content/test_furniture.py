@@ -74,6 +74,39 @@ def with_consent(words: str, related: str = "Stew") -> bytes:
     )
 
 
+def with_long_consent(text: str, consent: str) -> bytes:
+    """Return a page with a dialog that asks for consent at length."""
+    dialog = "".join(f"<p class=c{letter}>{consent} {letter * 60}</p>" for letter in "abcdefgh")
+    return (
+        f"<body><div class=t><h1>Soup</h1><p>{text}</p></div>"
+        f"<div class=cookie-consent>{dialog}</div></body>"
+    ).encode()
+
+
+def site_with_long_consent() -> SiteTemplate:
+    template = SiteTemplate()
+    for number in range(4):
+        text = " ".join(f"{line} This is recipe {number}." for line in PROSE * 3)
+        body = with_long_consent(text, "We use cookies.")
+        template.learn(number, Reader().read(body, template=template).sketches)
+    return template
+
+
+def test_a_dialog_for_consent_that_the_site_has_is_not_the_page_s_however_long_it_is() -> None:
+    old, new = (with_long_consent(PROSE[0], words) for words in ("We use cookies.", "Accept."))
+    template = site_with_long_consent()
+    assert kind_of(old, new, template) is ChangeKind.FURNITURE
+    # Nothing but its name tells of a dialog that no other page has: it may be the page's text.
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+    assert kind_of(old, with_long_consent(PROSE[1], "We use cookies."), template) is ChangeKind.TEXT
+
+
+def test_a_page_of_nothing_but_consent_is_still_seen_to_change() -> None:
+    dialog = "<body><div class=cookie-consent><p class=ca>{}</p></div></body>"
+    old, new = (dialog.format(line).encode() for line in PROSE[:2])
+    assert kind_of(old, new, site_with_long_consent()) is ChangeKind.TEXT
+
+
 def test_what_a_dialog_for_consent_says_is_not_taken_for_the_text_of_the_page() -> None:
     assert kind_of(with_consent("Hello."), with_consent("Dear you."), site()) is (
         ChangeKind.FURNITURE
