@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.content import furniture
 from recrawl.content.compare import compare
 from recrawl.content.comparison import Comparison
 from recrawl.content.page_content import is_same
@@ -611,3 +612,14 @@ def test_keys_of_another_kind_do_not_apply() -> None:
     old = replace(first.page, ignored=frozenset({b"12345678"}), suspects=b"\0")
     found = visit(old, page("Stew"), page(), Reader("main"))
     assert found.outcome is Outcome.CHANGED
+
+
+@given(st.lists(st.sampled_from(["cookie", "Consent", "gdpr", "banner", "recon", "-", " "])))
+def test_a_name_is_told_to_be_of_consent_by_its_words(parts: list[str]) -> None:
+    hint = "".join(parts)
+    by_words = not furniture._words(hint).isdisjoint(furniture._CONSENT)  # noqa: SLF001
+    assert furniture._is_named_consent(hint) is by_words  # noqa: SLF001
+
+
+def test_every_word_of_consent_is_looked_for() -> None:
+    assert all(furniture._is_named_consent(word) for word in furniture._CONSENT)  # noqa: SLF001

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content import html
+from recrawl.content import html, masking
 from recrawl.content.html import MAX_BYTES, in_utf8, is_parsable
-from recrawl.content.masking import is_random, steady_link, steady_text
+from recrawl.content.masking import is_random, masked, steady_link, steady_text
 from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
 from recrawl.errors import ArgumentError
@@ -426,3 +426,8 @@ def test_a_character_is_the_same_however_it_is_escaped() -> None:
         for page in ("<p>Caf&eacute; &amp; bar, 2 &lt; 3", "<p>Café & bar, 2 < 3")
     )
     assert escaped == plain == ("Café & bar, 2 < 3",)
+
+
+@given(st.text(alphabet="abcdefgmptuy0. JulyMon-", max_size=60))
+def test_a_text_without_digits_is_masked_like_any_other(text: str) -> None:
+    assert masked(text) == masking._VARYING.sub("#", text)  # noqa: SLF001
