@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks.report import Figure, markdown, write_section
 from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
+from recrawl.crawler.parse_worker import GARBAGE_AFTER
 from recrawl.records import ChangeKind
 
 PAGE = "explanation/what-counts-as-a-change.md"
@@ -84,7 +85,9 @@ def run() -> list[Figure]:
         )
         return []
     pairs = parquet.read_table(path).to_pylist()
-    gc.freeze()  # As the processes do that read pages.
+    # As the processes do that read pages.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
     with Console(stderr=True).status("comparing pages"):
         scores = {name: score(reader, pairs) for name, reader in READERS.items()}
     rows = [[name, *one.cells()] for name, one in scores.items()]

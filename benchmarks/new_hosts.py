@@ -1,6 +1,7 @@
 """Ten thousand hosts that nothing is known about: how soon does their delay alone limit the crawl?
 
 A server answers for addresses of 127.0.0.0/8, each of which is a host with a robots.txt and pages.
+Reading robots.txt is a request too: within the first delay, no page is visited.
 """
 
 import asyncio

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.content import furniture
 from recrawl.content.compare import compare
 from recrawl.content.comparison import Comparison
 from recrawl.content.page_content import is_same
@@ -72,6 +73,39 @@ def with_consent(words: str, related: str = "Stew") -> bytes:
         f"<div class=related>{related}</div>"
         f"<div class=cookie-consent><h2>Cookies</h2><p>{prose}</p></div></body>".encode(),
     )
+
+
+def with_long_consent(text: str, consent: str) -> bytes:
+    """Return a page with a dialog that asks for consent at length."""
+    dialog = "".join(f"<p class=c{letter}>{consent} {letter * 60}</p>" for letter in "abcdefgh")
+    return (
+        f"<body><div class=t><h1>Soup</h1><p>{text}</p></div>"
+        f"<div class=cookie-consent>{dialog}</div></body>"
+    ).encode()
+
+
+def site_with_long_consent() -> SiteTemplate:
+    template = SiteTemplate()
+    for number in range(4):
+        text = " ".join(f"{line} This is recipe {number}." for line in PROSE * 3)
+        body = with_long_consent(text, "We use cookies.")
+        template.learn(number, Reader().read(body, template=template).sketches)
+    return template
+
+
+def test_a_dialog_for_consent_that_the_site_has_is_not_the_page_s_however_long_it_is() -> None:
+    old, new = (with_long_consent(PROSE[0], words) for words in ("We use cookies.", "Accept."))
+    template = site_with_long_consent()
+    assert kind_of(old, new, template) is ChangeKind.FURNITURE
+    # Nothing but its name tells of a dialog that no other page has: it may be the page's text.
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+    assert kind_of(old, with_long_consent(PROSE[1], "We use cookies."), template) is ChangeKind.TEXT
+
+
+def test_a_page_of_nothing_but_consent_is_still_seen_to_change() -> None:
+    dialog = "<body><div class=cookie-consent><p class=ca>{}</p></div></body>"
+    old, new = (dialog.format(line).encode() for line in PROSE[:2])
+    assert kind_of(old, new, site_with_long_consent()) is ChangeKind.TEXT
 
 
 def test_what_a_dialog_for_consent_says_is_not_taken_for_the_text_of_the_page() -> None:
@@ -578,3 +612,14 @@ def test_keys_of_another_kind_do_not_apply() -> None:
     old = replace(first.page, ignored=frozenset({b"12345678"}), suspects=b"\0")
     found = visit(old, page("Stew"), page(), Reader("main"))
     assert found.outcome is Outcome.CHANGED
+
+
+@given(st.lists(st.sampled_from(["cookie", "Consent", "gdpr", "banner", "recon", "-", " "])))
+def test_a_name_is_told_to_be_of_consent_by_its_words(parts: list[str]) -> None:
+    hint = "".join(parts)
+    by_words = not furniture._words(hint).isdisjoint(furniture._CONSENT)  # noqa: SLF001
+    assert furniture._is_named_consent(hint) is by_words  # noqa: SLF001
+
+
+def test_every_word_of_consent_is_looked_for() -> None:
+    assert all(furniture._is_named_consent(word) for word in furniture._CONSENT)  # noqa: SLF001

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content import html
+from recrawl.content import html, masking
 from recrawl.content.html import MAX_BYTES, in_utf8, is_parsable
-from recrawl.content.masking import is_random, steady_link, steady_text
+from recrawl.content.masking import is_random, masked, steady_link, steady_text
 from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
 from recrawl.errors import ArgumentError
@@ -42,19 +42,19 @@ def same(reader: Reader, one: str, other: str) -> bool:
 def test_the_modes() -> None:
     body = ARTICLE.encode()
     read = {reader.kind: list(reader.read(body, "text/html").texts) for reader in KINDS}
-    assert read["text/7"] == [
+    assert read["text/8"] == [
         *("Home of soups", "A", "B", "Leek soup", "Leeks are cut and boiled, as described here."),
         *("Pea soup", "Bean soup", "Send", "© Soups"),
         *("\x02/", "\x02/a", "\x02/b", "\x02/how Boiling", "\x02/x", "\x02/y"),
     ]
-    assert read["main/7"] == [
+    assert read["main/8"] == [
         "Leek soup",
         "Leeks are cut and boiled, as described here.",
         "\x02/how Boiling",
     ]
     assert len(read["bytes/7"]) == 1
-    assert read["selector/7:p, a"][:3] == ["Home", "A", "B"]
-    assert "Leeks are cut and boiled, as described here." in read["selector/7:p, a"]
+    assert read["selector/8:p, a"][:3] == ["Home", "A", "B"]
+    assert "Leeks are cut and boiled, as described here." in read["selector/8:p, a"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_selector_reads_inline_elements_once_each() -> None:
     )
     assert Reader("selector", ".price").read(page.encode()).texts == ("12 €", "a b")
     several = Reader("selector", ["h1", ".price"])
-    assert several.kind == "selector/7:h1, .price"
+    assert several.kind == "selector/8:h1, .price"
     assert several.read(f"<h1>T</h1>{page}".encode()).texts == ("T", "12 €", "a b")
     assert Reader("selector", "#none").read(page.encode()).texts == ()
 
@@ -426,3 +426,8 @@ def test_a_character_is_the_same_however_it_is_escaped() -> None:
         for page in ("<p>Caf&eacute; &amp; bar, 2 &lt; 3", "<p>Café & bar, 2 < 3")
     )
     assert escaped == plain == ("Café & bar, 2 < 3",)
+
+
+@given(st.text(alphabet="abcdefgmptuy0. JulyMon-", max_size=60))
+def test_a_text_without_digits_is_masked_like_any_other(text: str) -> None:
+    assert masked(text) == masking._VARYING.sub("#", text)  # noqa: SLF001

@@ -140,6 +140,28 @@ def test_a_page_cannot_hide_in_a_notice_for_ever() -> None:
     assert any(Notice().found())
 
 
+def test_a_page_cannot_hide_in_a_dialog_for_consent_for_ever() -> None:
+    """A dialog that all pages have is the site's, however long it is, as long as they do."""
+
+    class Dialog(Hostile):
+        def dialog(self, edit: int) -> str:
+            lines = prose("dialog", edit, lines=8)
+            parts = "".join(
+                f"<p class={name}>{line}" for name, line in zip("abcdefgh", lines, strict=True)
+            )
+            return f"<div class=cookie-consent>{parts}</div>"
+
+        def hostile(self) -> str:
+            decoy = paragraphs(prose("decoy"))
+            return framed(f"<div class=t>{decoy}</div>{self.dialog(self.edits)}")
+
+        def sibling(self, number: int) -> str:
+            text = paragraphs(prose("steady", number, lines=40))
+            return framed(f"<div class=t>{text}</div>{self.dialog(0)}")
+
+    assert any(Dialog().found())
+
+
 @pytest.mark.parametrize("line", ["The shop is {}", "Price: {} euros", "{}"])
 def test_a_page_cannot_hide_what_it_says_next_by_saying_two_things_in_turn(line: str) -> None:
     class Alternating(Hostile):

@@ -1,7 +1,8 @@
 """What a site puts around its pages, told from what a page says.
 
 1. The text of a page is the innermost element with nearly all of its prose: long lines that are not
-   links. Dialogs that ask for consent are prose too, but not the page's.
+   links. Dialogs that ask for consent are prose too, but not the page's: where other pages of the
+   site have them, however long they are.
 2. In the text, elements made for furniture (navigation, asides, dialogs, buttons) are furniture,
    and so are boxes of links with telling ids and classes, where the site's template confirms it.
    Outside the text, elements made for furniture are, and forms; lines of links with telling ids
@@ -39,6 +40,8 @@ _ROLES = frozenset(
 )
 #: Words in ids and classes: of dialogs that ask for consent...
 _CONSENT = frozenset(["cookie", "cookies", "cookiebot", "consent", "gdpr", "onetrust"])
+#: A hint without any of these has none of them: most are told by that, which is quick.
+_IN_CONSENT = ("cookie", "consent", "gdpr", "onetrust")
 #: ...of what comes and goes by itself...
 _PASSING = _CONSENT | frozenset(
     "widget announcement alert carousel placeholder ad ads advert advertisement banner share "
@@ -92,7 +95,7 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
         blocks: The blocks of the page.
         template: The paths of elements that belong to the site.
     """
-    prose = _without_template(prose_of(blocks), template)
+    prose = _without_template(prose_of(blocks, template), template)
     text = text_of(prose)
     marks = _Marks(text, _of_links(blocks))
     if sum(size for element, size in prose.items() if marks.hides_inside(element)) > (
@@ -167,16 +170,37 @@ def sketches_of(blocks: Sequence[Block]) -> Sketches:
     }
 
 
-def prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
-    """Return the letters of prose in each element; of consent only if there is little else."""
+def prose_of(
+    blocks: Sequence[Block], template: frozenset[bytes] = frozenset()
+) -> dict[Element, int]:
+    """Return the letters of prose in each element, without dialogs that ask for consent.
+
+    What the site's template has of them goes, as long as there is any other prose: of a short page,
+    they may be most. What nothing but a name tells is left if it is most of the rest.
+    """
     prose, consent = defaultdict[Element, int](int), dict[Element, bool]()
+    # Most are short, which is found out before a function is called.
     for block in blocks:
-        if is_prose(block):
+        if len(block.text) >= _PROSE and is_prose(block):
             prose[block.element] += len(block.text)
     consenting = {element for element in prose if _asks_for_consent(element, consent)}
+    confirmed = {
+        element
+        for element in consenting
+        if element.path[:PATH_BYTES] in template and not element.is_watched
+    }
+    if len(confirmed) < len(prose):
+        prose = _left(prose, confirmed)
+        consenting -= confirmed
     if sum(prose[element] for element in consenting) > MAX_HIDDEN * sum(prose.values()):
         return prose
-    return {element: size for element, size in prose.items() if element not in consenting}
+    return _left(prose, consenting)
+
+
+def _left(prose: dict[Element, int], without: set[Element]) -> dict[Element, int]:
+    if not without:
+        return prose
+    return {element: size for element, size in prose.items() if element not in without}
 
 
 def _without_template(prose: dict[Element, int], template: frozenset[bytes]) -> dict[Element, int]:
@@ -194,10 +218,15 @@ def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bo
         return False
     found = known.get(element)
     if found is None:
-        found = known[element] = not _words(element.hint).isdisjoint(_CONSENT) or (
+        found = known[element] = _is_named_consent(element.hint) or (
             _asks_for_consent(element.parent, known)
         )
     return found
+
+
+def _is_named_consent(hint: str) -> bool:
+    lower = hint.lower()
+    return any(part in lower for part in _IN_CONSENT) and not _words(hint).isdisjoint(_CONSENT)
 
 
 def text_of(prose: dict[Element, int]) -> Element | None:

@@ -1,10 +1,10 @@
 """From bytes to text and to a tree, however hostile the page."""
 
 import re
-from typing import TypeAlias
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 
-import numpy as np
-import numpy.typing as npt
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 from w3lib.encoding import (
     html_body_declared_encoding,
@@ -60,11 +60,6 @@ _LONG = 16_000
 #: escape the quick check and take minutes to parse. In shorter pages it takes seconds at worst.
 _LARGE = 500_000
 
-_Bytes: TypeAlias = npt.NDArray[np.uint8]
-_Positions: TypeAlias = npt.NDArray[np.intp]
-_IS_LETTER = np.array([bytes([code]).isalpha() for code in range(256)])
-_OPENS_VALUE = np.array([code in b"= \t\n\f\r" for code in range(256)])
-
 #: Python's codecs that no page is written in; some take quadratic time.
 _NOT_FOR_PAGES = frozenset(
     {"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
@@ -74,6 +69,8 @@ _UTF8 = frozenset({"ascii", "utf-8", "utf8"})
 # The character after the name distinguishes a tag from "i<b.length" in a script.
 _TAG = re.compile(rb"<(/?[a-zA-Z][a-zA-Z0-9]*+)[\s/>]")
 _ATTRIBUTE = re.compile(rb"""[^\s/>=]++(?:\s*+=\s*+(?:"[^"]*+"?|'[^']*+'?|[^\s>"'][^\s>]*+))?+""")
+_TAG_START = re.compile(rb"<[a-zA-Z]")
+_VALUE_WITH_END = re.compile(rb"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
 # A whole tag, as the HTML tokenizer reads it, or a comment. Matches at every "<" followed by a
 # letter, so that the search is linear.
 _WHOLE_TAG = re.compile(
@@ -174,15 +171,10 @@ def is_parsable(page: bytes) -> bool:
     >>> is_parsable(b"<div>" * 10_000)
     False
     """
-    # Arrays, as loops over all tags would take as long as parsing.
-    at = np.flatnonzero(np.frombuffer(page, np.uint8) == ord("<"))
-    if _has_huge_tag(page, at):
+    if _has_huge_tag(page):
         return False
-    # What follows a "<" at the very end is no slash.
-    ends = np.frombuffer(page + b"_", np.uint8)[at + 1] == ord("/")
-    if at.size - np.count_nonzero(ends) <= _MAX_DEPTH:
-        return True
-    return not _nests_deeply(_TAG.findall(page))
+    # Counting brackets is quicker than finding tags, and most pages have few.
+    return page.count(b"<") <= _MAX_DEPTH or not _nests_deeply(_TAG.findall(page))
 
 
 def crude_lines(page: bytes) -> list[str]:
@@ -195,50 +187,48 @@ def crude_lines(page: bytes) -> list[str]:
     ]
 
 
-def _has_huge_tag(page: bytes, at: _Positions) -> bool:
-    """Whether a tag has many attributes, given where tags may begin."""
-    ends = np.append(at[1:], len(page))
-    long = np.flatnonzero(ends - at > _LONG).tolist()
-    parts = (page[at[number] + 1 : ends[number]] for number in long)
-    may_be = any(map(_may_be_huge_tag, parts))
-    if not may_be and len(page) <= _LARGE:
-        return False
-    # What follows a "<" at the very end is no letter.
-    doubtful = _doubtful_tags(np.frombuffer(page + b"_", np.uint8), at).tolist()
-    tags = (
-        _WHOLE_TAG.findall(page)
-        if may_be or len(doubtful) > _FEW
-        else [_WHOLE_TAG.match(page, start)[0] for start in doubtful]  # type: ignore[index]
+def _has_huge_tag(page: bytes) -> bool:
+    """Whether a tag has many attributes."""
+    doubtful = list[bytes]() if len(page) <= _LARGE else list(islice(_doubtful(page), _FEW))
+    if len(doubtful) == _FEW or any(map(_may_be_huge_tag, _long_parts(page))):
+        doubtful = [match[0] for match in _WHOLE_TAG.finditer(page)]
+    return any(
+        _has_many_attributes(tag) for tag in doubtful if len(tag) > _LONG and tag[1:2] != b"!"
     )
-    return any(_has_many_attributes(tag) for tag in tags if len(tag) > _LONG and tag[1:2] != b"!")
+
+
+def _long_parts(page: bytes) -> Iterator[bytes]:
+    """Iterate over what is between two ">", where that is long.
+
+    It goes from one ">" to the last one within reach, so that it looks at few of them.
+    """
+    at = -1
+    while at < len(page):
+        following = page.rfind(b">", at + 1, at + 1 + _LONG)
+        if following < 0:
+            following = page.find(b">", at + 1 + _LONG)
+            following = len(page) if following < 0 else following
+            yield page[at + 1 : following]
+        at = following
 
 
 def _may_be_huge_tag(part: bytes) -> bool:
-    """Whether what follows a "<", up to the next, may be a tag with many attributes."""
-    is_tag = b">" not in part[:_LONG] and part[:1].isalpha()
-    return is_tag and _has_many_attributes(part)
+    """Whether a part without ">" may be most of a tag with many attributes."""
+    start = _TAG_START.search(part)
+    return start is not None and _has_many_attributes(part[start.start() :])
+
+
+def _doubtful(page: bytes) -> Iterator[bytes]:
+    """Iterate over the tags that do not end at their first ">", as that is in a quoted value."""
+    for value in _VALUE_WITH_END.finditer(page):
+        begin = page.rfind(b">", 0, value.start()) + 1
+        start = _TAG_START.search(page, begin, value.start())
+        if start is not None:
+            yield _WHOLE_TAG.match(page, start.start())[0]  # type: ignore[index]
 
 
 def _has_many_attributes(tag: bytes) -> bool:
-    return len(_ATTRIBUTE.findall(tag)) > _MAX_ATTRIBUTES
-
-
-def _doubtful_tags(codes: _Bytes, at: _Positions) -> _Positions:
-    """Return where tags begin that may go on behind the first ">", or are long before it.
-
-    A tag goes on only if the last quotation mark before the ">" opens a value, so that it stands
-    after "=" or a space.
-    """
-    starts: _Positions = at[_IS_LETTER[codes[at + 1]]]
-    closing = np.append(np.flatnonzero(codes == ord(">")), len(codes) + _LONG)
-    first = closing[np.searchsorted(closing, starts)]
-    is_doubtful: npt.NDArray[np.bool_] = first - starts > _LONG
-    for quote in b"\"'":
-        quotes = np.append(0, np.flatnonzero(codes == quote))
-        last = quotes[np.searchsorted(quotes, first) - 1]
-        is_doubtful |= (last > starts) & _OPENS_VALUE[codes[last - 1]]
-    doubtful: _Positions = starts[is_doubtful]
-    return doubtful
+    return any(islice(_ATTRIBUTE.finditer(tag), _MAX_ATTRIBUTES, None))
 
 
 def _nests_deeply(tags: list[bytes]) -> bool:
@@ -247,9 +237,12 @@ def _nests_deeply(tags: list[bytes]) -> bool:
     An end tag closes an element of its own name only: one that closes nothing must not hide an
     element that stays open.
     """
+    counts = Counter(tags)
+    if sum(count for tag, count in counts.items() if tag[:1] != b"/") <= _MAX_DEPTH:
+        return False
     steps = {
         tag: (name.lstrip(b"/"), -1 if name[:1] == b"/" else 1)
-        for tag in set(tags)
+        for tag in counts
         if (name := tag.lower()) not in _FLAT
     }
     still_open = dict.fromkeys((name for name, _ in steps.values()), 0)

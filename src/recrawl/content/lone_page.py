@@ -20,6 +20,8 @@ from recrawl.content.outline import Block, Element
 
 _TAGS = frozenset({"nav", "footer"})
 _ROLES = frozenset({"navigation", "contentinfo"})
+#: Members of an enumeration take a while to look up.
+_OWN, _BESIDE, _FURNITURE = Kind.OWN, Kind.BESIDE, Kind.FURNITURE
 
 
 def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
@@ -30,23 +32,40 @@ def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
     marked = {} if text is None else dict.fromkeys(text.ancestors(), False)
     hidden = sum(size for element, size in prose.items() if _is_marked(element, marked))
     if hidden > MAX_HIDDEN * sum(prose.values()):
-        return [Kind.OWN] * len(blocks)
+        return [_OWN] * len(blocks)
     inside, consent = {text: True}, dict[Element, bool]()
+    # Whose an element's blocks are is found out once: pages have many blocks in few elements.
+    places = dict[Element, Kind]()
     kinds = list[Kind]()
     for block in blocks:
-        element, kind = block.element, Kind.OWN
-        if element.is_watched:
-            pass
-        elif _is_marked(element, marked):
-            is_about = is_about_page(block, frozenset(), consent)
-            kind = Kind.OWN if is_about else Kind.FURNITURE
-        elif not block.is_link and not _is_in(element, inside) and is_incidental(block.text):
-            kind = Kind.BESIDE
+        kind = places.get(block.element)
+        if kind is None:
+            kind = places[block.element] = _place(block.element, marked, inside)
+        if kind is not _OWN:
+            kind = _kind(block, kind, consent)
         kinds.append(kind)
     pairs = zip(kinds, blocks, strict=True)
-    if not any(kind <= Kind.BESIDE and not block.is_link for kind, block in pairs):
-        return [Kind.OWN] * len(blocks)
+    if not any(kind <= _BESIDE and not block.is_link for kind, block in pairs):
+        return [_OWN] * len(blocks)
     return kinds
+
+
+def _place(
+    element: Element, marked: dict[Element, bool], inside: dict[Element | None, bool]
+) -> Kind:
+    """Return whose the blocks of an element are, but for those that say otherwise themselves."""
+    if element.is_watched:
+        return _OWN
+    if _is_marked(element, marked):
+        return _FURNITURE
+    return _OWN if _is_in(element, inside) else _BESIDE
+
+
+def _kind(block: Block, place: Kind, consent: dict[Element, bool]) -> Kind:
+    """Return whose a block is that is in furniture, or beside the text of the page."""
+    if place is _FURNITURE:
+        return _OWN if is_about_page(block, frozenset(), consent) else _FURNITURE
+    return _BESIDE if not block.is_link and is_incidental(block.text) else _OWN
 
 
 def _is_marked(element: Element, known: dict[Element, bool]) -> bool:

@@ -61,13 +61,16 @@ _OTHER_MONTHS = (
 )
 # Matches from the start of a word only, so that a long word is scanned once.
 _WORD_WITH_DIGIT = r"(?<![\w+/=-])[\w+/=-]*?[0-9][\w+/=-]*+"
-_VARYING = re.compile(
-    rf"{_WORD_WITH_DIGIT}(?:[.,:]{_WORD_WITH_DIGIT})*"
-    r"|\b[0-9a-fA-F]{8,}\b"
+_WITHOUT_DIGIT = (
+    r"\b[0-9a-fA-F]{8,}\b"
     rf"|\b(?:(?:{_MONTHS})[a-z]*|{_OTHER_MONTHS})\b|\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
-    r"|\b[ap]\.?m\b",
-    re.IGNORECASE,
+    r"|\b[ap]\.?m\b"
 )
+_VARYING = re.compile(
+    rf"{_WORD_WITH_DIGIT}(?:[.,:]{_WORD_WITH_DIGIT})*|{_WITHOUT_DIGIT}", re.IGNORECASE
+)
+#: What varies in a text without digits, which is found in half the time.
+_VARYING_NAME = re.compile(_WITHOUT_DIGIT, re.IGNORECASE)
 
 # A short line with one of these, and a number, tells when, or how many looked.
 _DATED = re.compile(
@@ -178,7 +181,7 @@ def masked(text: str) -> str:
     >>> masked("Generated Mon, 16 Nov 2026 02:57 in 3.2 ms for a81f-22c")
     'Generated #, # # # # in # ms for #'
     """
-    return _VARYING.sub("#", text)
+    return (_VARYING if _NUMBER.search(text) else _VARYING_NAME).sub("#", text)
 
 
 def is_dated(text: str) -> bool:

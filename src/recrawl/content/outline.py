@@ -120,9 +120,9 @@ class Block:
 #: What a tag does in the scan; those from stress on are in a line, the others end it.
 _NOTHING, _OPENS, _CLOSES, _BREAKS, _STRESSES, _LINKS, _OPENS_LINK, _CLOSES_LINK = range(8)
 
-#: A tag: what it does; the element; its name on the path and its hint, or where the link leads, or
-#: the mark of the stress. Not a named tuple, which takes much longer to unpack.
-_Tag = tuple[int, str, str, str]
+#: A tag: what it does; the element, where the link leads, or the mark of the stress; and of an
+#: element its name on the path and its hint. Not named tuples, which take much longer to unpack.
+_Tag = tuple[int, str, tuple[str, str]]
 
 #: An element with those inside it, by name.
 _Node = tuple[Element, dict[str, "_Node"]]
@@ -144,20 +144,20 @@ def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls 
     raw = parts[1::2]
     # Most tags are on the page several times: its own dictionary is small, and so it is fast.
     tags = {one: _TAGS[one] for one in set(raw)}
-    for part, (does, tag, name, hint) in zip(parts[::2], map(tags.__getitem__, raw), strict=False):
+    for part, (does, tag, named) in zip(parts[::2], map(tags.__getitem__, raw), strict=False):
         if part and (line or not part.isspace()):
             line.append(part)
             if in_link:
                 linked += len(part) - part.count(" ")
-        if does == _NOTHING:
+        if not does:
             continue
         if does >= _STRESSES:
             if does == _STRESSES:
-                line.append(name)
+                line.append(tag)
             else:
                 in_link = does != _CLOSES_LINK
                 if does == _LINKS:
-                    pending.append((name, element))
+                    pending.append((tag, element))
             continue
         if line:
             whole = "".join(line) if len(line) > 1 else line[0]
@@ -179,9 +179,10 @@ def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls 
             stack.append(node)
             if len(stack) <= _MAX_DEPTH:
                 inside = node[1]
-                if name not in inside:
-                    inside[name] = (Element(tag, element, name, hint), {})
-                node = inside[name]
+                known = inside.get(named[0])
+                if known is None:
+                    known = inside[named[0]] = (Element(tag, element, *named), {})
+                node = known
                 element = node[0]
         elif does == _CLOSES and (tag == element.tag or len(stack) > _MAX_DEPTH):
             node = stack.pop() if stack else page
@@ -224,7 +225,7 @@ def _line(text: str) -> tuple[str, str]:
     """
     text = steady_text(text)
     text = unescape(text) if "&" in text else text
-    if not ("\x03" in text or "\x04" in text or "\x05" in text or "\x06" in text):
+    if text.isprintable() or not _STRESSED.search(text):
         return _single_spaced(text), ""
     return _single_spaced(_STRESSED.sub("", text)), _stressed(text)
 
@@ -252,17 +253,17 @@ def _read_tag(raw: str) -> _Tag:
     if raw.startswith("/"):
         tag = raw[1:]
         if tag not in _INLINE or tag == "a":
-            return _CLOSES_LINK if tag == "a" else _CLOSES, tag, "", ""
-        return (_STRESSES, tag, _STRESS[tag][1], "") if tag in _STRESS else _IGNORED
+            return _CLOSES_LINK if tag == "a" else _CLOSES, tag, _UNNAMED
+        return (_STRESSES, _STRESS[tag][1], _UNNAMED) if tag in _STRESS else _IGNORED
     tag = raw.partition(" ")[0]
     if tag == "a":
         href = _attribute(raw, ' href="')
-        return (_LINKS, tag, _link(raw, href), "") if href else (_OPENS_LINK, tag, "", "")
+        return (_LINKS, _link(raw, href), _UNNAMED) if href else (_OPENS_LINK, tag, _UNNAMED)
     if tag in _INLINE:
-        return (_STRESSES, tag, _STRESS[tag][0], "") if tag in _STRESS else _IGNORED
+        return (_STRESSES, _STRESS[tag][0], _UNNAMED) if tag in _STRESS else _IGNORED
     if tag in _VOID:
-        return _BREAKS, tag, "", ""
-    return _OPENS, tag, *_name_and_hint(raw, tag)
+        return _BREAKS, tag, _UNNAMED
+    return _OPENS, tag, _name_and_hint(raw, tag)
 
 
 def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
@@ -298,5 +299,6 @@ def _link(raw: str, href: str) -> str:
     return f"{href} {' '.join(masked(unescape(title)).split())}" if title else href
 
 
-_IGNORED: _Tag = _NOTHING, "", "", ""
+_UNNAMED = "", ""
+_IGNORED: _Tag = _NOTHING, "", _UNNAMED
 _TAGS, _LINES = _Remembered(_read_tag), _Remembered(_line)

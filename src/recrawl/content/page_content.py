@@ -102,10 +102,10 @@ class Content:
 
     def _fingerprint(self, own: list[tuple[Block, Kind]]) -> Fingerprint:
         others = list[str]()
-        if len(self.own()) < len(self.texts):
+        if len(self.own()) < len(self.blocks):
             whose = zip(self.texts, self.whose, strict=True)
             others = [text for text, kind in whose if kind > _OUTSIDE]
-        counted = [_shape(block.key) if kind is _OUTSIDE else block.key for block, kind in own]
+        counted = [block.key if kind is _IN_TEXT else _shape(block.key) for block, kind in own]
         counted += self._looks(own)
         parts = (
             digest_of("\n".join(one).encode(errors="surrogatepass")) for one in (counted, others)

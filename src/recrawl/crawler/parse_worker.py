@@ -18,6 +18,8 @@ from typing import Any, BinaryIO
 LENGTH = struct.Struct("<Q")
 #: Before a batch: how many calls it has, and the seconds of CPU time that each may take.
 BATCH = struct.Struct("<Qd")
+#: Objects after which garbage is looked for; a page takes some thousand, and leaves no cycles.
+GARBAGE_AFTER = 50_000
 #: The status of a process that a call made run out of memory.
 OUT_OF_MEMORY = 86
 
@@ -35,6 +37,7 @@ def main() -> None:
         importlib.import_module(module)
     # What was imported stays: looking through it again and again takes a twentieth of the time.
     gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
     _limit(max_bytes, niceness)
     _write(answers, b"ready")
     while header := calls.read(BATCH.size):
