@@ -75,8 +75,8 @@ class Beliefs:
         """Return equal weights for the rates that visits tell from the next; all from the 7th."""
         counts = np.ones(14)
         counts[:6] = (np.abs(np.diff(likelihood[:7])) + 1e-36) / (likelihood[:6] / 64 + 1e-36)
-        counts = np.minimum(counts, 1.0)
-        return counts / counts.sum()
+        flat: Floats = np.minimum(counts, 1.0) / np.minimum(counts, 1.0).sum()
+        return flat
 
     def prior(self, likelihood: Floats, here: int) -> Floats:
         prior = flat = self.flat(likelihood)

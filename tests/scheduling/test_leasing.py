@@ -88,7 +88,8 @@ def test_a_new_budget_is_spent_and_its_price_follows_at_once(factor: float) -> N
         taken = frontier.take(step * 0.1, 10_000)
         frontier.report(taken, step * 0.1, changed=np.arange(taken.size) % 2 == 0)
         visits += taken.size
-    assert visits == pytest.approx(1_000.0 * factor, rel=0.12, abs=3)
+    # What was saved before, of two thirds of a day at most, may be spent as well.
+    assert 0.88 * 1_000.0 * factor - 3 <= visits <= 1.12 * 1_000.0 * factor + 3 + 100.0 * 2 / 3
 
 
 def test_intervals_can_be_changed() -> None:
