@@ -12,7 +12,9 @@ from cli.refusing import refused
 from crawler.filled import ABOUT, BELIEFS, BROKEN, GONE, NEW, NEWS, NEWS_BODY, PRICE, fill
 from scipy import stats
 
-from recrawl.records import Change, ChangeKind, Outcome, Response, Visit
+from recrawl.cli.render.show import overview
+from recrawl.crawler.explain import explain
+from recrawl.records import Change, ChangeKind, Outcome, Page, Response, Visit
 from recrawl.store.sqlite import SqliteStore
 
 
@@ -42,6 +44,12 @@ def test_the_text_has_the_same() -> None:
     assert "The copy is 6 h old. The page changes 2 times per day" in shown
     assert "visited      every " in shown
     assert "next visit   " in shown
+
+
+def test_too_wide_an_interval_is_left_out() -> None:
+    page = Page(0, NEWS, "example.org", last_visit=0, visits=3)
+    rows = dict(overview(explain(page, (0.3, 0.01), None, 1), []))
+    assert rows["changes"].endswith(", a guess: too little was seen yet")
 
 
 def test_pages_with_problems() -> None:

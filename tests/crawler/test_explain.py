@@ -123,6 +123,14 @@ def test_a_belief_that_is_only_the_prior_is_called_a_guess() -> None:
     assert not explained().is_guess
 
 
+def test_an_interval_too_wide_to_say_anything_is_called_not_known_yet() -> None:
+    vague = explained(belief=(0.3, 0.01))
+    assert vague.is_vague
+    assert "How often the page changes is not known yet; " in vague.why()
+    assert "sure: between" not in vague.why()
+    assert not explained(belief=(1.0, 0.01)).is_vague
+
+
 def test_words_for_pages_that_are_refused_or_away() -> None:
     no = replace(page(state=State.REFUSED), reason="disallowed by robots.txt", retry_at=NOW + DAY)
     refused = explain(no, (1.0, 5.0), PRICE, NOW)

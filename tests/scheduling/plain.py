@@ -67,11 +67,19 @@ class Beliefs:
         self.section, self.pooling = section, pooling
         self.host = np.array(host)[section]
         self.likelihood = np.ones((section.size, 14))
-        self.weight = np.full((section.size, 14), 1 / 14)
+        self.weight = np.tile(self.flat(np.ones(14)), (section.size, 1))
         self.seen = np.zeros(section.size, np.bool_)
 
-    def prior(self, here: int) -> Floats:
-        prior = np.full(14, 1 / 14)
+    @staticmethod
+    def flat(likelihood: Floats) -> Floats:
+        """Return equal weights for the rates that visits tell from the next; all from the 7th."""
+        counts = np.ones(14)
+        counts[:6] = (np.abs(np.diff(likelihood[:7])) + 1e-36) / (likelihood[:6] / 64 + 1e-36)
+        flat: Floats = np.minimum(counts, 1.0) / np.minimum(counts, 1.0).sum()
+        return flat
+
+    def prior(self, likelihood: Floats, here: int) -> Floats:
+        prior = flat = self.flat(likelihood)
         if not self.pooling:
             return prior
         others = self.seen & (np.arange(self.seen.size) != here)
@@ -79,11 +87,12 @@ class Beliefs:
         alike = others & (self.section == self.section[here])
         for strength, pool in zip((5.0, 5.0, 3.0), (*pools, alike), strict=True):
             learned = (strength * prior + self.weight[pool].sum(0)) / (strength + pool.sum())
-            prior = 0.5 / 14 + 0.5 * learned
+            prior = 0.5 * flat + 0.5 * learned
         return prior
 
     def learn(self, here: int, chances: Floats, kept: float) -> None:
-        prior, likelihood = self.prior(here), self.likelihood[here] * chances
+        likelihood = self.likelihood[here] * chances
+        prior = self.prior(likelihood, here)
         likelihood = kept * likelihood / (prior @ likelihood) + 1.0 - kept
         self.likelihood[here], self.weight[here] = likelihood, prior * likelihood
         self.seen[here] = True

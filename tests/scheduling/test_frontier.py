@@ -355,7 +355,7 @@ def test_limited_hosts_are_visited_as_often_as_they_allow(
 
 
 def test_what_a_limited_host_cannot_take_others_get() -> None:
-    frontier = by_host(Frontier(100.0), 300, 3)
+    frontier = by_host(Frontier(100.0, slack=0.0), 300, 3)
     frontier.limit_host([0], delay=0.5)
     story = visits_from(frontier, 0.0, 6.0)
     page = np.concatenate([page for _, page in story])
@@ -373,7 +373,8 @@ def test_a_crowded_hosts_price_falls_when_it_is_crowded_no_more() -> None:
     assert crowded > frontier.price
     frontier.limit_host(0, budget=1_000.0)
     visits_from(frontier, 5.0, 8.0)
-    assert price[0] < crowded / 10.0
+    # Below the common price it postpones nobody.
+    assert price[0] < frontier.price < crowded
     assert price[1] == 0.0
 
 
@@ -431,7 +432,7 @@ def test_pages_that_changed_at_each_of_many_visits_have_a_belief() -> None:
     likelihood = frontier.octaves([0, 1]).likelihood
     assert np.isfinite(likelihood).all()
     assert likelihood[0].argmax() >= 13
-    assert frontier.belief([0]).rate > 100.0 * frontier.belief([1]).rate
+    assert frontier.belief([0]).rate > 50.0 * frontier.belief([1]).rate
 
 
 def test_a_number_that_is_used_again_in_another_section_has_only_its_new_neighbours() -> None:

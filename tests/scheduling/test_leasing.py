@@ -76,7 +76,7 @@ def test_pages_that_are_held_are_not_taken_until_they_are_reported() -> None:
 
 @pytest.mark.parametrize("factor", [0.1, 0.5, 3.0, 20.0])
 def test_a_new_budget_is_spent_and_its_price_follows_at_once(factor: float) -> None:
-    frontier = frontier_of(200, 100.0)
+    frontier = frontier_of(200, 100.0, slack=0.0)
     for step in range(1, 40):
         taken = frontier.take(step * 0.1, 99)
         frontier.report(taken, step * 0.1, changed=np.arange(taken.size) % 2 == 0)

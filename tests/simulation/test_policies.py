@@ -141,8 +141,10 @@ def test_replays_are_the_same_for_a_seed_and_budgets_are_kept(name: str) -> None
     assert one.as_dict() == again.as_dict()
     assert 0.0 < one.staleness < 0.6
     if policy.keeps_budget:
-        assert one.visits == 1920
-        assert one.busiest_day <= 17.0 / 16.0
+        # A frontier may save budget for better hours, of a third of 5 days at most.
+        saved = 16.0 * min(getattr(policy, "slack", 0.0), 5.0 / 3.0)
+        assert 1920 - saved <= one.visits <= 1920
+        assert one.busiest_day <= (17.0 + saved) / 16.0
     elif name not in ("nutch", "stormcrawler", "news"):
         # Random clocks: 1,920 visits have a standard deviation of 44.
         assert one.budget_used == pytest.approx(1.0, abs=0.1)

@@ -17,6 +17,8 @@ from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.units import format_duration, format_rate
 
 LEVEL = 0.95
+#: An interval whose ends differ by more than this factor says nothing.
+WIDE = 1_000.0
 #: The store's name for what a visit must be worth, importance times days.
 PRICE = "price"
 #: The store's name for the requests per day of the present or the last run.
@@ -72,6 +74,11 @@ class Explanation:
     def is_guess(self) -> bool:
         """Whether the belief comes from other pages alone: no two visits could be compared."""
         return self.page.visits <= 1
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether the interval is so wide that the change rate is not known yet."""
+        return self.low is not None and self.high is not None and self.high > WIDE * self.low
 
     @property
     def crawl_rate(self) -> float | None:
@@ -167,6 +174,12 @@ class Explanation:
             return (
                 "It was visited only once; going by pages like it, the guess is that it changes "
                 f"{rate}, so that the chance that the copy is stale is {chance}."
+            )
+        if self.is_vague:
+            return (
+                "How often the page changes is not known yet; going by its visits and by pages "
+                f"like it, the guess is {rate}, so that the chance that the copy is stale is "
+                f"{chance}."
             )
         ends = f"between {how_often(self.low)} and {how_often(self.high)}"
         return (

@@ -3,8 +3,13 @@
 Pages of one section change about as often as one another. So what is believed about a page before
 its own visits is the mean of what is believed about the others of its section, around the same for
 its host, around the same for the fleet. The page itself is left out: it would confirm itself. Half
-of what host and fleet say is that all rates are equally likely, on a logarithmic scale: however
+of what each of the three says is that all rates are equally likely, on a logarithmic scale: however
 many pages never change, the next one may.
+
+How low these rates go depends on how long a page was watched. If it stood still for a month, it may
+change once a year or once in a century: its visits are as likely at both rates, and to count both
+would only make it likelier that it never changes. So a low rate counts as far as the visits are
+less likely, or likelier, at the next one: the longer a page stands still, the lower rates go.
 """
 
 from typing import Any
@@ -13,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.estimation.octaves import (
+    BELOW,
     OCTAVES,
     ONE,
     Likelihoods,
@@ -29,11 +35,15 @@ from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables
 #: Pages after which the mean of a host's or the fleet's pages, or of a section's, counts half.
 FLEET_PRIOR = HOST_PRIOR = 5.0
 SECTION_PRIOR = 3.0
-#: The share of a host's and the fleet's prior that is learned; the rest is flat.
+#: The share of a section's, a host's and the fleet's prior that is learned; the rest is flat.
 LEARNED = 0.5
-#: Rates are equally likely up to 16 changes in the mean time between visits; only a prior that is
-#: given has weight on the two above that.
-FLAT = np.array([1 / (OCTAVES - 2)] * (OCTAVES - 2) + [0.0] * 2, np.float32)
+#: Of the flat part, the rates from 1/8 of a change to 16 changes in the mean time between visits
+#: are equally likely; only a prior that is given has weight on the two above that...
+FIRST, END = BELOW - 3, OCTAVES - 2
+#: ...and each below counts in full if visits are likelier or less likely at the next by this share.
+APART = np.float32(1 / 64)
+#: Rates with less likelihood than this are told from all others.
+SMALLEST = np.float32(1e-36)
 
 
 @bare_step
@@ -54,39 +64,70 @@ def find_usual_prior(tables: Tables, page: int) -> None:
         gamma_weights(shape, time, shared["rate"][0], prior)
         return
     for k in range(OCTAVES):
-        prior[k] = FLAT[k]
+        prior[k] = np.float32(0.0)
+    flat = 1.0
     if shared["pooling"][0]:
         itself = int(pages["counts"][page])
         own = pages["weight"][page]
-        _mix(prior, shared, 0, FLEET_PRIOR, own, itself)
-        _mix(prior, tables.hosts, pages["host"][page], HOST_PRIOR, own, itself)
-        _mix(prior, tables.sections, pages["section"][page], SECTION_PRIOR, own, itself)
+        flat = _mix(prior, flat, shared, 0, FLEET_PRIOR, own, itself)
+        flat = _mix(prior, flat, tables.hosts, pages["host"][page], HOST_PRIOR, own, itself)
+        section = pages["section"][page]
+        flat = _mix(prior, flat, tables.sections, section, SECTION_PRIOR, own, itself)
+    _add_flat(prior, flat, pages["likelihood"][page])
 
 
 @small_bare_step
 def _mix(
-    prior: Likelihoods, pool: Rows, row: int, strength: float, own: Weights, itself: int
-) -> None:
+    prior: Likelihoods,
+    flat: float,
+    pool: Rows,
+    row: int,
+    strength: float,
+    own: Weights,
+    itself: int,
+) -> float:
     """Mix the mean weights of a pool, but for the page itself, into a prior.
 
     Args:
-        prior: Counts as ``strength`` pages.
+        prior: Counts, with its flat part, as ``strength`` pages.
+        flat: The share of the prior that is flat, which is not in ``prior`` itself.
         pool: Sections, hosts, or the fleet.
         row: Which of them.
         strength: How many pages.
         own: The page's own weights.
         itself: 1 if they are part of the pool, 0 if not.
+
+    Returns:
+        The share that is flat by now.
     """
     members = strength + pool["members"][row] - itself
-    before = np.float32(LEARNED * strength / members)
-    others = LEARNED / (members * ONE)
-    flat, total = np.float32(1.0 - LEARNED), pool["pool"][row]
+    before, others = LEARNED * strength / members, LEARNED / (members * ONE)
+    total = pool["pool"][row]
     for k in range(OCTAVES):
-        prior[k] = (
-            flat * FLAT[k]
-            + before * prior[k]
-            + np.float32(others * (total[k] - itself * float(own[k])))
+        prior[k] = np.float32(before) * prior[k] + np.float32(
+            others * (total[k] - itself * float(own[k]))
         )
+    return float(1.0 - LEARNED + before * flat)
+
+
+@small_bare_step
+def _add_flat(prior: Likelihoods, share: float, likelihood: Likelihoods) -> None:
+    """Add a share in which all rates are equally likely that a page's visits tell apart."""
+    total = np.float32(END - FIRST)
+    for k in range(FIRST):
+        total += _told_apart(likelihood, k)
+    each = np.float32(share) / total
+    for k in range(FIRST):
+        prior[k] += each * _told_apart(likelihood, k)
+    for k in range(FIRST, END):
+        prior[k] += each
+
+
+@small_bare_step
+def _told_apart(likelihood: Likelihoods, k: int) -> np.float32:
+    """Return how far visits tell a rate from the next one, 0 to 1."""
+    apart = abs(likelihood[k + 1] - likelihood[k])
+    return min((apart + SMALLEST) / (APART * likelihood[k] + SMALLEST), np.float32(1.0))
 
 
 @bare_step

@@ -116,13 +116,26 @@ def learn_rhythm(
         gain = math.log(math.expm1(-by_rhythm) / math.expm1(-plainly))
     shared["week_odds"][0] = min(max(shared["week_odds"][0] + gain, -MAX_ODDS), MAX_ODDS)
     density = hazard / -math.expm1(-hazard) / ahead if changed else 0.0
+    _spread(tables, since, gap, hazard / gap, density)
+
+
+@bare_step
+def _spread(tables: Tables, since: float, gap: float, expected: float, found: float) -> None:
+    """Add changes per day, expected and found, to the bins of the week that a gap covers."""
+    shared = tables.shared
     curve = shared["week_lead"][0]
-    for number in range(math.floor(since / BIN), math.floor(now / BIN) + 1):
-        days = max(min(now, (number + 1) * BIN) - max(since, number * BIN), 0.0)
-        column = number % WEEK_BINS
-        shared["week_expected"][0, column] += hazard / gap * days
-        speed = 1.0 + (curve[column + 1] - curve[column]) / BIN
-        shared["week_found"][0, column] += density * speed * days
+    all_expected, all_found = shared["week_expected"][0], shared["week_found"][0]
+    # A whole week covers each bin once; the rest of the gap may reach into another week.
+    weeks = math.floor(gap / WEEK)
+    begin = since - WEEK * math.floor(since / WEEK)
+    end = begin + gap - WEEK * weeks
+    for column in range(WEEK_BINS):
+        low, high = column * BIN, (column + 1) * BIN
+        days = weeks * BIN + max(min(end, high) - max(begin, low), 0.0)
+        days += max(min(end - WEEK, high) - low, 0.0)
+        all_expected[column] += expected * days
+        # Where the week's clock runs faster, a change is likelier.
+        all_found[column] += found * (days + (curve[column + 1] - curve[column]) * days / BIN)
 
 
 @compiled

@@ -75,6 +75,8 @@ def believed_precision(hosts: Rows, host: int, kind: int) -> float:
 @small_bare_step
 def stated(pages: Rows, page: int) -> float:
     """Return what evidence has left of a page's chance of being fresh."""
+    if pages["evidence"][page] == 0:
+        return 1.0
     return math.pow(2.0, -float(pages["evidence"][page]) / HALVING)
 
 

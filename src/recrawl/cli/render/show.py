@@ -38,6 +38,19 @@ def print_page(
         say(f"These are the last {len(shown)} of {len(visits):,}; --all shows them all.")
 
 
+def _changes(explanation: Explanation) -> list[tuple[str, str]]:
+    """Return how often a page is believed to change, and how sure that is."""
+    if explanation.change_rate is None or explanation.low is None or explanation.high is None:
+        return []
+    rate = how_often(explanation.change_rate)
+    if explanation.is_guess:
+        return [("changes", f"{rate}, a guess: no two visits could be compared yet")]
+    if explanation.is_vague:
+        return [("changes", f"{rate}, a guess: too little was seen yet")]
+    low, high = how_often(explanation.low), how_often(explanation.high)
+    return [("changes", f"{rate} (95 % sure: {low} – {high})")]
+
+
 def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
     """Return what is known and believed about a page."""
     page = explanation.page
@@ -48,16 +61,7 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
         rows += _differences(visits)
     else:
         rows.append(("visits", "none yet"))
-    if (
-        explanation.change_rate is not None
-        and explanation.low is not None
-        and explanation.high is not None
-    ):
-        low, high = how_often(explanation.low), how_often(explanation.high)
-        rate = how_often(explanation.change_rate)
-        sure = f"{rate} (95 % sure: {low} – {high})"
-        guess = f"{rate}, a guess: no two visits could be compared yet"
-        rows.append(("changes", guess if explanation.is_guess else sure))
+    rows += _changes(explanation)
     if explanation.crawl_rate:
         rows.append(("visited", f"every {format_duration(1.0 / explanation.crawl_rate)}"))
     if explanation.due is not None:
