@@ -178,7 +178,8 @@ def prose_of(
     What the site's template has of them goes, as long as there is any other prose: of a short page,
     they may be most. What nothing but a name tells is left if it is most of the rest.
     """
-    prose, consent = defaultdict[Element, int](int), dict[Element, bool]()
+    prose: dict[Element, int] = defaultdict(int)
+    consent = dict[Element, bool]()
     # Most are short, which is found out before a function is called.
     for block in blocks:
         if len(block.text) >= _PROSE and is_prose(block):
