@@ -76,12 +76,13 @@ def test_pages_are_listed_as_they_were_added_or_by_url() -> None:
     assert listed == {"added": urls, "url": sorted(urls)}
 
 
-#: Importance, shape and time of the belief, and days since the last visit.
+#: Importance, shape and time of the belief, and the days since the last visit as a share of those
+#: after which the next one is due.
 BELIEVED = st.tuples(
     st.sampled_from([0.0, 1e-3, 1.0, 50.0]),
     st.floats(1e-3, 50.0),
     st.floats(1e-3, 1e3),
-    st.floats(-1.0, 400.0),
+    st.sampled_from([-0.5, 0.5, 0.99, 1.001, 1.01, 2.0]),
 )
 
 
@@ -106,12 +107,13 @@ def test_the_store_leaves_out_no_page_that_is_due(
             for number, (importance, *_) in enumerate(pages)
         ]
         store.add([*new, NewPage("https://a.example/new", "a.example")], at=0)
-        visits = [
-            replace(found(page, b"one", round(now - elapsed * DAY)), belief=(shape, time))
-            for page, (_, shape, time, elapsed) in zip(
-                store.pages(range(len(pages))).values(), pages, strict=True
-            )
-        ]
+        visits = []
+        for page, (importance, shape, time, share) in zip(
+            store.pages(range(len(pages))).values(), pages, strict=True
+        ):
+            needed = days_until_due(importance, shape, time, price or 1.0) - due_within
+            last = round(now - share * min(needed, 400.0) * DAY)
+            visits.append(replace(found(page, b"one", last), belief=(shape, time)))
         store.record(visits)
         listed = list_pages(store, wanted, asked, now, lambda _store, _numbers: limits)
         due = next_visits(every := store.page_columns(), asked, limits)

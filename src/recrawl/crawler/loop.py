@@ -56,7 +56,7 @@ class Crawl:
                                  transaction
         Discovery.learn          links of changed pages                           store thread
 
-        and from time to time
+        and from time to time (Upkeep)
         Discovery.apply_edits    what other processes changed in the store        store thread
         Discovery.read_sitemaps  new pages, and dates as evidence                 event loop, parse
                                                                                   pool, store thread

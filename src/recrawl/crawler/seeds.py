@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from typing import TextIO
 
@@ -133,8 +134,7 @@ def _canonical(source: Source, row: int, url: str, column: str | None) -> str:
 
 def _lines(text: TextIO) -> Iterator[str]:
     """Return lines in pieces, so that one without an end does not fill the memory."""
-    while line := text.readline(MAX_CHARACTERS):
-        yield line
+    return iter(partial(text.readline, MAX_CHARACTERS), "")
 
 
 def _line_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str, None]]:
