@@ -1,4 +1,4 @@
-"""How stale the default policy leaves histories that none of its settings was chosen on."""
+"""How stale the default policy leaves histories that its settings were not chosen on, but for one."""
 
 import os
 import sys
