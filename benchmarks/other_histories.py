@@ -1,4 +1,4 @@
-"""How stale the default policy leaves histories that its settings were not chosen on, but for one."""
+"""How stale the default policy leaves histories that no setting but one was chosen on."""
 
 import os
 import sys
