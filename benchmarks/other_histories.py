@@ -1,4 +1,4 @@
-"""How stale the default policy leaves histories that none of its settings was chosen on."""
+"""How stale the default policy leaves histories that no setting but one was chosen on."""
 
 import os
 import sys

@@ -31,6 +31,8 @@ BARS = {
 }
 KNOWING = frozenset(name for name in POLICIES if policy_named(name).knows_rates)
 SCALED = frozenset(name for name in POLICIES if name.endswith("-scaled"))
+#: The index with some of its parts only; without signals, one of them is the index itself.
+PARTS = frozenset(("index-neighbours", "index-sections", "index-octaves", "signals-ignored"))
 
 
 class Task(NamedTuple):
@@ -100,7 +102,8 @@ def rival_figures(scores: Scores) -> list[Figure]:
 
 def best_rival(found: dict[str, Score]) -> Score:
     """Return the least stale policy that competes on equal terms: same visits and knowledge."""
-    rivals = [score for name, score in found.items() if name != OURS and is_fair(score)]
+    ours = PARTS | {OURS}
+    rivals = [score for name, score in found.items() if name not in ours and is_fair(score)]
     return min(rivals, key=lambda score: score.staleness)
 
 

@@ -115,16 +115,16 @@ def _add_flat(prior: Likelihoods, share: float, likelihood: Likelihoods) -> None
     """Add a share in which all rates are equally likely that a page's visits tell apart."""
     total = np.float32(END - FIRST)
     for k in range(FIRST):
-        total += _told_apart(likelihood, k)
+        total += _distinctness(likelihood, k)
     each = np.float32(share) / total
     for k in range(FIRST):
-        prior[k] += each * _told_apart(likelihood, k)
+        prior[k] += each * _distinctness(likelihood, k)
     for k in range(FIRST, END):
         prior[k] += each
 
 
 @small_bare_step
-def _told_apart(likelihood: Likelihoods, k: int) -> np.float32:
+def _distinctness(likelihood: Likelihoods, k: int) -> np.float32:
     """Return how far visits tell a rate from the next one, 0 to 1."""
     apart = abs(likelihood[k + 1] - likelihood[k])
     return min((apart + SMALLEST) / (APART * likelihood[k] + SMALLEST), np.float32(1.0))
