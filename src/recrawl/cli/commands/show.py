@@ -62,6 +62,7 @@ def show(
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.show import as_json, print_page
     from recrawl.crawler.explain import explain
+    from recrawl.crawler.retries import earliest_retry
     from recrawl.crawler.status import price_of
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
@@ -71,7 +72,9 @@ def show(
         visits = opened.history(page.number, ALL_VISITS)
         price = price_of(opened, is_now=runner_of(path) is not None)
         limits = known.site_of(page.url).limits
-        explanation = explain(page, opened.belief(page.number), price, present(), limits)
+        retry_at = earliest_retry(page, next(iter(visits), None), known)
+        belief = opened.belief(page.number)
+        explanation = explain(page, belief, price, present(), limits, retry_at)
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
         say_as_is(as_json(explanation, visits, shown))
