@@ -134,7 +134,7 @@ class SqliteStore:
             finally:
                 self._running.release()
         else:
-            raise StoreError(f"{path}: another recrawl run is using this store")
+            raise StoreError(f"{path}: another recrawl is using this store")
 
     def add(self, pages: Iterable[NewPage], at: int) -> Added:
         """Add pages, all or none.

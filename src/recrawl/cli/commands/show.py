@@ -10,13 +10,14 @@ from recrawl.cli.crawl_options import (
     SettingsFile,
     ShownAs,
     StoreFile,
+    check_text,
     known_page,
+    no_copy,
     present,
     settings_of,
 )
 from recrawl.cli.options import check_choice
 from recrawl.cli.output import say_as_is
-from recrawl.errors import StoreError
 
 if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
@@ -96,7 +97,8 @@ def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:
         copy = opened.copy(page.url)
         template = SiteTemplate.from_bytes(opened.template(page.host) or b"")
     if copy is None:
-        raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
+        raise no_copy(page)
+    check_text(copy)
     body, kind = copy.response.body or b"", copy.response.header("content-type")
     found = explain_blocks(body, kind, reader(page.url), template, page.ignored)
     if as_json:
