@@ -136,7 +136,7 @@ def test_a_second_run_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
             _wait_for(site, 9)
             status, printed, complained = program.run(*arguments, settings=SETTINGS)
             assert (status, printed) == (REFUSED, "")
-            see_one_sentence(complained, str(store), "another recrawl run", str(process.pid))
+            see_one_sentence(complained, str(store), "another recrawl", str(process.pid))
             seen = len(site.requests)
             _wait_for(site, seen + 1)
             process.terminate()

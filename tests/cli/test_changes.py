@@ -82,15 +82,26 @@ def test_the_start_is_all_pages_that_are_there() -> None:
 
 def test_a_table_has_the_latest_changes() -> None:
     fill()
-    shown = run("changes").stdout.splitlines()
+    heading, *shown = run("changes").stdout.splitlines()
+    assert heading.split() == ["time", "(UTC)", "kind", "share", "page"]
+    assert heading.index("page") == shown[0].index("http")
     assert len(shown) == 4
     assert shown[2] == f"2026-01-01 13:00:00  changed   25.0 %  {address(0)}"
     with SqliteStore.open("recrawl.db") as store:
         for hours in range(2, 40):
             page = store.pages([0])[0]
             store.record([found(page, b"%d" % hours, NOON + hours * HOUR)])
-    assert len(run("changes").stdout.splitlines()) == 20
-    assert len(run("changes", "--limit", "99").stdout.splitlines()) == 42
+    assert len(run("changes").stdout.splitlines()) == 1 + 20
+    assert len(run("changes", "--limit", "99").stdout.splitlines()) == 1 + 42
+
+
+def test_a_limit_alone_is_on_the_last_changes() -> None:
+    fill()
+    every = run("changes").stdout.splitlines()[1:]
+    assert run("changes", "--limit", "3").stdout.splitlines()[1:] == every[-3:]
+    assert lines("--limit", "3") == lines()[-3:]
+    assert lines("--limit", "3", "--since", "0") == lines()[:3]
+    assert lines("--limit", "3", "--follow") == lines()[:3]
 
 
 def test_following_ends_when_nobody_reads_any_more() -> None:

@@ -3,9 +3,12 @@
 import gzip
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
+from csv import DictReader
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,53 @@ def test_a_log_as_csv_has_the_same_content() -> None:
         assert written[name].to_pylist() == [
             "" if cell is None and name == "outcome" else cell for cell in whole[name].to_pylist()
         ]
+
+
+def test_a_log_as_json_lines_has_the_same_content_also_on_standard_output() -> None:
+    run("export", "log", "log.parquet")
+    assert run("export", "log", "log.jsonl").stdout == "log.jsonl: 5 visits\n"
+    written = Path("log.jsonl").read_text(encoding="utf-8")
+    assert run("export", "log", "-", "--format", "jsonl").stdout == written
+    rows = [json.loads(line) for line in written.splitlines()]
+    whole = parquet.read_table("log.parquet").to_pylist()
+    for row, expected in zip(rows, whole, strict=True):
+        assert {name for name, cell in row.items() if cell != expected[name]} <= {
+            "fetch_time",
+            "prev_fetch_time",
+        }
+        assert datetime.fromisoformat(row["fetch_time"]) == expected["fetch_time"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_log_goes_to_standard_output_as_to_a_file(kind: str) -> None:
+    run("export", "log", f"log.{kind}")
+    printed = run("export", "log", "-", "--format", kind).stdout_bytes
+    assert printed == Path(f"log.{kind}").read_bytes()
+
+
+def test_times_in_a_log_are_as_elsewhere() -> None:
+    run("export", "log", "log.csv")
+    with Path("log.csv").open(encoding="utf-8") as file:
+        times = [row["fetch_time"] for row in DictReader(file)]
+    assert len(times) == len(VISITS)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", time) for time in times)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_an_exported_log_is_read_again(kind: str) -> None:
+    run("export", "log", f"log.{kind}", "--native")
+    shown = run("estimate", f"log.{kind}", "--format", "csv").stdout
+    assert [row["page"] for row in DictReader(shown.splitlines())] == list(dict.fromkeys(VISITS))
+
+
+def test_a_log_without_visits_still_has_its_columns() -> None:
+    with SqliteStore.open("empty.db", create=True):
+        pass
+    run("export", "log", "log.csv", "--store", "empty.db")
+    assert (
+        Path("log.csv").read_text(encoding="utf-8")
+        == ",".join(f'"{name}"' for name in COMMON_CRAWL.names) + "\n"
+    )
 
 
 @pytest.mark.parametrize("formula", ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])
@@ -141,7 +191,7 @@ def test_a_damaged_copy_is_left_out_and_the_others_are_written(damage: str, what
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["log", "log.txt"], "FILE: 'log.txt' does not end in .parquet or .csv"),
+        (["log", "log.txt"], "FILE: 'log.txt' does not end in .parquet, .csv or .jsonl"),
         (["copies", "c.warc"], "FILE: 'c.warc' does not end in .warc.gz"),
         (["log", "no/log.csv"], "no/log.csv: there is no directory no"),
         (["log", "log.csv", "--store", "no.db"], "no.db: there is no store here"),

@@ -11,11 +11,13 @@ from cli.crawling_site import move_to, run
 from cli.refusing import refused
 
 from recrawl.cli.commands.pages import LISTED_AS
+from recrawl.cli.crawl_options import present
 from recrawl.crawler.explain import PRICE
 from recrawl.crawler.page_list import ORDERS
-from recrawl.records import MICROSECONDS_A_DAY, Outcome, Response, State, Visit
+from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, Outcome, Response, State, Visit
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
+from recrawl.units import format_time
 
 DAY = round(MICROSECONDS_A_DAY)
 #: Path, host, state, days of the last visit, belief, failures and error.
@@ -66,6 +68,7 @@ def test_without_filters_all_pages_are_listed_as_they_were_added() -> None:
         (["--host", "A.example"], ["fast", "gone", "odd"]),
         (["--failing"], ["down", "odd"]),
         (["--error", "TIMED OUT"], ["down"]),
+        (["--error", "404"], ["gone", "lost"]),
         (["--min-rate", "1/day"], ["fast"]),
         (["--max-rate", "1/week"], ["slow"]),
         (["--due", "1h"], ["slow", "lost", "new"]),
@@ -87,7 +90,7 @@ def test_filters_keep_the_pages_that_are_asked_for(options: list[str], names: li
         ("last-visit", ["gone", "down", "lost", "odd", "slow", "fast", "new"]),
         ("next-visit", ["new", "lost", "slow", "fast", "gone", "down", "odd"]),
         ("failures", ["down", "odd", "slow", "fast", "gone", "lost", "new"]),
-        ("error", ["down", "odd", "slow", "fast", "gone", "lost", "new"]),
+        ("error", ["down", "odd", "gone", "lost", "slow", "fast", "new"]),
     ],
 )
 def test_pages_are_sorted_with_the_unknown_last(order: str, names: list[str]) -> None:
@@ -103,6 +106,61 @@ def test_a_limit_takes_the_first_of_the_order(order: str) -> None:
         for limit in (1, 3, 100):
             some = listed("--sort", order, *turned, "--limit", str(limit))
             assert some == everything[:limit]
+
+
+def refuse(path: str, retry_at: int) -> str:
+    """Have robots.txt forbid a page that was never visited; return its URL."""
+    with SqliteStore.open("recrawl.db") as store:
+        url = f"https://b.example{path}"
+        store.add([NewPage(url, "b.example")], at=0)
+        found = store.page(url)
+        assert found is not None
+        page = replace(found, state=State.REFUSED, reason=DISALLOWED, retry_at=retry_at)
+        answer = Response(url, 0, 20_000 * DAY, error=DISALLOWED, permanent=True)
+        store.record([Visit(page, Outcome.FAILED, answer)])
+    return url
+
+
+def test_a_refused_page_has_its_reason_and_when_it_is_looked_at_again() -> None:
+    soon, late = present() + DAY, present() + 9 * DAY
+    shut = refuse("/shut", late)
+    refuse("/closed", soon)
+    assert listed("--error", "ROBOTS.TXT") == listed("--state", "refused") == ["shut", "closed"]
+    assert listed("--due", "2d") == ["slow", "lost", "new", "closed"]
+    assert listed("--sort", "next-visit")[:6] == ["new", "lost", "slow", "closed", "shut", "fast"]
+    page = json.loads(run("pages", "--state", "refused", "--format", "json").stdout)[0]
+    shown = json.loads(run("show", shut, "--format", "json").stdout)
+    assert page["error"] == shown["reason"] == DISALLOWED
+    assert page["next_visit"] == shown["next_visit"] == format_time(late)
+    table = run("pages", "--state", "refused").stdout
+    assert DISALLOWED in table
+    assert "in 9 days" in table
+
+
+def test_every_error_in_the_table_can_be_filtered_by() -> None:
+    refuse("/shut", 0)
+    rows = json.loads(run("pages", "--format", "json").stdout)
+    errors = {row["error"] for row in rows if row["error"]}
+    assert errors == {"Timed out after 30 s", "connection refused", "status 404", DISALLOWED}
+    table = run("pages").stdout
+    for error in errors:
+        assert error in table
+        assert listed("--error", error) == [
+            row["page"].rpartition("/")[2] for row in rows if row["error"] == error
+        ]
+
+
+def test_a_rate_that_nothing_was_compared_for_is_marked_as_a_guess() -> None:
+    assert "a guess" not in run("pages").stdout
+    with SqliteStore.open("recrawl.db") as store:
+        found = store.page("https://b.example/new")
+        assert found is not None
+        page = replace(found, failures=1)
+        answer = Response(page.url, 500, 20_000 * DAY, error="the server answered 500")
+        store.record([Visit(page, Outcome.FAILED, answer, belief=(3.0, 1.0))])
+    assert "3 times per day (a guess)" in run("pages", "--failing").stdout
+    rows = json.loads(run("pages", "--format", "json").stdout)
+    assert [row["page"] for row in rows if row["is_guess"]] == ["https://b.example/new"]
 
 
 def test_all_formats_have_the_same_rows() -> None:

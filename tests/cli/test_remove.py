@@ -52,7 +52,11 @@ def test_pages_that_match_a_pattern_go_and_others_stay() -> None:
     with SqliteStore.open("recrawl.db") as store:
         assert store.pages_at([NEW, NEWS, ABOUT]).keys() == {ABOUT}
         assert store.check() == []
-    assert "0 pages removed" in run("remove", "https://a.example/n*").stdout
+    for options in ((), ("--dry-run",), (ABOUT,)):
+        assert refused("remove", *options, "https://a.example/n*") == (
+            "URL: no page in recrawl.db matches https://a.example/n*"
+        )
+    assert run("remove", ABOUT).stdout == "recrawl.db: 1 page removed.\n"
 
 
 def test_what_was_removed_comes_back_only_by_hand() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from scipy import stats
 
 from recrawl.cli.render.show import overview
 from recrawl.crawler.explain import explain
+from recrawl.crawler.retries import FIRST_PAUSE
 from recrawl.records import Change, ChangeKind, Outcome, Page, Response, Visit
 from recrawl.store.sqlite import SqliteStore
+from recrawl.units import format_time
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +45,7 @@ def test_the_text_has_the_same() -> None:
     assert shown.startswith(f"{NEWS}\nstate        alive\nimportance   2\n")
     assert "changes      2 times per day (95 % sure: " in shown
     assert "The copy is 6 h old. The page changes 2 times per day" in shown
-    assert "visited      every " in shown
+    assert "planned      a visit every " in shown
     assert "next visit   " in shown
 
 
@@ -58,6 +61,32 @@ def test_pages_with_problems() -> None:
     assert "The last visit failed" in run("show", BROKEN).stdout
     assert f"`recrawl add {GONE}` has it visited again" in run("show", GONE).stdout
     assert "visited only once" in run("show", ABOUT).stdout
+
+
+def test_a_failing_page_says_when_it_is_retried_and_counts_visits_as_the_list_does() -> None:
+    with SqliteStore.open("recrawl.db") as store:
+        page = store.page(NEW)
+        assert page is not None
+        at, error = time.time_ns() // 1_000, "the server answered 500"
+        visits = [
+            Visit(
+                replace(page, failures=failures),
+                Outcome.FAILED,
+                Response(NEW, 500, at + failures, error=error),
+            )
+            for failures in range(1, 12)
+        ]
+        store.record(visits)
+    retry = at + 11 + (FIRST_PAUSE << 10)
+    shown = json.loads(run("show", NEW, "--format", "json").stdout)
+    assert shown["next_visit"] == format_time(retry)
+    listed = json.loads(run("pages", "--format", "json").stdout)
+    assert {row["page"]: row["visits"] for row in listed}[NEW] == shown["visits"] == 0
+    assert (shown["failures"], shown["failed_visits"]) == (11, 11)
+    text = run("show", NEW).stdout
+    assert "visits       0, 0 changes found; 11 more failed\n" in text
+    assert re.search(r"it is retried in 2\.8 h at the earliest, and each retry waits longer", text)
+    assert "next visit   " in text
 
 
 def test_the_last_visits_or_all() -> None:

@@ -34,7 +34,10 @@ def test_a_token_is_shown_once_and_only_its_digest_kept(tmp_path: Path) -> None:
     assert shown.strip().encode() not in store.read_bytes()
     status, listed = token("list", "--format", "json", store=store)
     assert [one["name"] for one in json.loads(listed)] == ["crawler-1"]
-    assert "crawl" in token("list", store=store)[1]
+    heading, listed = token("list", store=store)[1].splitlines()
+    assert heading.split() == ["made", "(UTC)", "access", "name"]
+    assert heading.index("access") == listed.index("crawl ")
+    assert heading.index("name") == listed.index("crawler-1")
 
 
 def test_a_revoked_token_is_gone(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_a_run_in_a_thread_leaves_signals_alone(tmp_path: Path) -> None:
 
 def test_two_runs_on_one_store_are_refused(tmp_path: Path) -> None:
     with crawler_of(tmp_path) as crawler, crawler_of(tmp_path) as other:
-        with other.store.lock(), pytest.raises(StoreError, match="another recrawl run"):
+        with other.store.lock(), pytest.raises(StoreError, match="another recrawl"):
             crawler.run(0.1)
         assert crawler.run(0.1).visits == 0
 

@@ -13,7 +13,7 @@ from store.made_up import found
 from recrawl.crawler.explain import Price
 from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.page_list import Wanted, list_pages, next_visits
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, State
 from recrawl.scheduling.value import days_until_due
 from recrawl.store.listing import DueBy, PageColumns, PageFilter
 from recrawl.store.rows import NewPage
@@ -35,6 +35,7 @@ def columns(*rows: tuple[State, int, int, float]) -> PageColumns:
         failures=failures,
         visits=counts,
         changes=counts,
+        retry_at=np.where(np.isin(state, RESTING), 9 * DAY, NO_TIME),
         importance=np.full(len(rows), 2.0),
         shape=shape,
         time=np.full(len(rows), 3.0),
@@ -57,12 +58,13 @@ def test_a_page_is_next_when_its_visit_is_worth_the_price_and_at_once_without_a_
     price = 0.1
     due = 5 * DAY + days_until_due(2.0, 1.5, 3.0, price) * DAY
     found = next_visits(PAGES, Price(price, is_now=True), Intervals())
-    assert_array_equal(found, [-math.inf, due, due, *[math.nan] * 4])
+    assert_array_equal(found, [-math.inf, due, due, math.nan, 9 * DAY, 9 * DAY, math.nan])
     assert 5 * DAY < due < math.inf
 
 
-def test_without_a_price_only_pages_without_a_copy_are_known_to_be_next() -> None:
-    assert_array_equal(next_visits(PAGES, None, Intervals()), [-math.inf, *[math.nan] * 6])
+def test_without_a_price_only_pages_without_a_copy_and_at_rest_have_a_next_visit() -> None:
+    found = next_visits(PAGES, None, Intervals())
+    assert_array_equal(found, [-math.inf, *[math.nan] * 3, 9 * DAY, 9 * DAY, math.nan])
 
 
 def test_pages_are_listed_as_they_were_added_or_by_url() -> None:

@@ -44,6 +44,7 @@ def columns(*, pages: int = 60, seed: int = 1) -> PageColumns:
         failures=counts,
         visits=counts,
         changes=counts,
+        retry_at=np.full(pages, NO_TIME),
         importance=rng.uniform(0.0, 3.0, pages),
         shape=np.where(new, np.nan, shape),
         time=np.where(new, np.nan, time),

@@ -491,7 +491,7 @@ def test_small_values_are_remembered(store: Store) -> None:
 
 def test_only_one_run_at_a_time(store: Store) -> None:
     for _ in range(2):
-        with store.lock(), pytest.raises(StoreError, match="another recrawl run"), store.lock():
+        with store.lock(), pytest.raises(StoreError, match="another recrawl"), store.lock():
             pass
 
 

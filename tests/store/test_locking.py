@@ -34,9 +34,7 @@ def test_a_second_run_learns_which_process_holds_the_lock(tmp_path: Path) -> Non
     ):
         assert holder.stdout is not None
         assert holder.stdout.readline() == "locked\n"
-        sentence = (
-            rf"recrawl\.db: another recrawl run \(process {holder.pid}\) is using this store$"
-        )
+        sentence = rf"recrawl\.db: another recrawl \(process {holder.pid}\) is using this store$"
         with pytest.raises(StoreError, match=sentence), store.lock():
             pass
         assert store.add(new_pages(2), at=NOON).new == 2
@@ -53,7 +51,7 @@ def test_an_unknown_holder_is_not_named(tmp_path: Path) -> None:
     with SqliteStore.open(path, create=True) as store, store.lock():
         (tmp_path / "recrawl.db-run").write_text("")
         with (
-            pytest.raises(StoreError, match="another recrawl run is using this store"),
+            pytest.raises(StoreError, match="another recrawl is using this store"),
             store.lock(),
         ):
             pass

@@ -71,11 +71,36 @@ def known_page(store: "SqliteStore", path: str, url: str) -> "Page":
     return page
 
 
+def no_copy(page: "Page") -> StoreError:
+    """Return the error for a page without a copy, which says why there is none."""
+    from recrawl.records import State
+
+    if page.state is State.REFUSED:
+        why = f": it is refused, {page.reason}" if page.reason else ": it is refused"
+    elif page.state is not State.ALIVE or page.missing_since is not None:
+        why = ": the page was not found"
+    elif page.failures:
+        why = f" yet: visits failed; `recrawl show {page.url}` says why"
+    else:
+        why = " yet; `recrawl run` makes one"
+    return StoreError(f"{page.url}: there is no copy{why}")
+
+
+def check_text(copy: "Copy") -> None:
+    """Refuse a copy that is no text, as a picture."""
+    from recrawl.content.media_type import is_binary
+
+    kind = copy.response.header("content-type")
+    if is_binary(copy.response.body or b"", kind):
+        what = (kind or "").partition(";")[0].strip() or "a copy that is not text"
+        raise StoreError(f"{copy.page.url}: {what} has no text")
+
+
 def version_of(store: "SqliteStore", page: "Page", number: int, option: str) -> "Copy":
     """Return a copy of a page: 0 for the current one, 1 for the one before the last change."""
     copies = store.versions(page)
     if not copies:
-        raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
+        raise no_copy(page)
     if not 0 <= number < len(copies):
         kept = f"0 to {len(copies) - 1}" if len(copies) > 1 else "0, the current copy"
         raise ArgumentError(

@@ -56,6 +56,8 @@ class Explanation:
         value: What a visit now is worth, importance times days.
         visit_after: Days after which a visit is worth its price, infinity for never.
         limits: Days after a visit before which, and from which, the settings want the next one.
+        retry_at: When a page whose last visit failed is retried at the earliest, in microseconds;
+            None for others.
     """
 
     page: Page
@@ -69,11 +71,12 @@ class Explanation:
     value: float | None = None
     visit_after: float | None = None
     limits: tuple[float, float] = (0.0, math.inf)
+    retry_at: int | None = None
 
     @property
     def is_guess(self) -> bool:
         """Whether the belief comes from other pages alone: no two visits could be compared."""
-        return self.page.visits <= 1
+        return is_guess(self.page.visits)
 
     @property
     def is_vague(self) -> bool:
@@ -89,14 +92,16 @@ class Explanation:
 
     @property
     def due(self) -> int | None:
-        """When a visit is worth its price, in microseconds; None for never or unknown."""
+        """When the next visit is, in microseconds; None for never or unknown."""
         last, needed = self.page.last_visit, self.visit_after
         if self.page.state in RESTING:
             return self.page.retry_at
-        if last is None or needed is None:
+        if last is None:
+            return self.retry_at
+        if needed is None or math.isinf(after := self._within(needed)):
             return None
-        after = self._within(needed)
-        return None if math.isinf(after) else last + round(after * MICROSECONDS_A_DAY)
+        worth = last + round(after * MICROSECONDS_A_DAY)
+        return worth if self.retry_at is None else max(worth, self.retry_at)
 
     def _within(self, after: float) -> float:
         """Return when the next visit comes, by the settings; a page without importance has none."""
@@ -158,10 +163,17 @@ class Explanation:
         if page.state is State.MISSING:
             return "It was not found at the last visit; further visits confirm that it is gone."
         if page.failures == 1:
-            return "The last visit failed; it is retried soon."
+            return f"The last visit failed; it is retried {self._retry()}."
         if page.failures:
-            return f"The last {page.failures} visits failed; each retry waits longer."
+            times = f"The last {page.failures} visits failed"
+            return f"{times}; it is retried {self._retry()}, and each retry waits longer."
         return ""
+
+    def _retry(self) -> str:
+        if self.retry_at is None or self.retry_at <= self.now:
+            return "soon"
+        ahead = (self.retry_at - self.now) / MICROSECONDS_A_DAY
+        return f"in {format_duration(ahead)} at the earliest"
 
     def _copy(self) -> str:
         return f"The copy is {format_duration(self.elapsed or 0.0)} old."
@@ -216,6 +228,7 @@ def explain(
     price: Price | None,
     now: int,
     limits: tuple[float, float] = (0.0, math.inf),
+    retry_at: int | None = None,
 ) -> Explanation:
     """Explain when a page is visited next.
 
@@ -225,9 +238,10 @@ def explain(
         price: What a visit must be worth, if known.
         now: The present, in microseconds.
         limits: The minimum and maximum interval between two visits, in days.
+        retry_at: When it is retried at the earliest, in microseconds, if its last visit failed.
     """
     if belief is None or page.last_visit is None:
-        return Explanation(page, now, price)
+        return Explanation(page, now, price, retry_at=retry_at)
     shape, time = belief
     elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
     low, high = _interval(shape, time)
@@ -244,7 +258,13 @@ def explain(
         value=page.importance * value_of_belief(shape, time, elapsed),
         visit_after=needed,
         limits=limits,
+        retry_at=retry_at,
     )
+
+
+def is_guess(visits: int) -> bool:
+    """Whether a belief comes from other pages alone: no two visits could be compared."""
+    return visits <= 1
 
 
 def _interval(shape: float, time: float) -> tuple[float, float]:

@@ -6,16 +6,17 @@ Only numbers are held for all pages; texts are read for those that are listed, i
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import final
 
 import numpy as np
 
-from recrawl.crawler.explain import Price
+from recrawl.crawler.explain import Price, is_guess
 from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, State
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, State
 from recrawl.scheduling.value import due_after
-from recrawl.store.listing import DueBy, PageColumns, PageFilter
+from recrawl.store.listing import Answer, DueBy, PageColumns, PageFilter
 from recrawl.store.sqlite import SqliteStore
 
 #: What pages can be sorted by.
@@ -47,8 +48,8 @@ class Wanted:
     Attributes:
         states: Only pages in these states; empty for all.
         hosts: Only pages of these hosts; empty for all.
-        error: Only pages whose last visit failed with an error that contains this text, in any
-            case; None for all.
+        error: Only pages whose error, as `ListedPage` has it, contains this text, in any case; None
+            for all.
         failing: Whether to list only pages whose last visit failed.
         min_rate: Only pages that are believed to change at least this often, per day.
         max_rate: Only pages that are believed to change at most this often, per day.
@@ -81,15 +82,15 @@ class ListedPage:
         state: Whether it still exists.
         importance: How much its freshness counts.
         change_rate: Changes per day; None where nothing is believed yet.
-        visits: How many visits taught something.
+        visits: How many visits found the page and taught something.
         changes: How many of them found a change.
         last_visit: When it was last found, in microseconds; None if never.
-        next_visit: When a visit is worth its price, and allowed by the settings; None without a
-            copy, without a price, for a page that is not visited, and for one that failed, whose
-            retries only a run knows.
+        next_visit: When a visit is worth its price, and allowed by the settings, or when a page
+            that is gone or refused is looked at again; None without a copy, without a price, and
+            for a page that failed, whose retries only a run knows.
         failures: How many of its latest visits failed in a row.
         status: The HTTP status of the last visit; None without a visit, 0 without a response.
-        error: Why the last visit failed.
+        error: Why the last visit failed or did not find the page, or why it is refused.
     """
 
     url: str
@@ -104,6 +105,11 @@ class ListedPage:
     failures: int
     status: int | None
     error: str | None
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the change rate comes from other pages alone: no two visits were compared."""
+        return self.change_rate is not None and is_guess(self.visits)
 
 
 @final
@@ -208,6 +214,8 @@ def next_visits(pages: PageColumns, price: Price | None, limits: Intervals) -> F
     """Return when pages are visited, in microseconds: −∞ without a copy, NaN if unknown."""
     turn = np.isin(pages.state, VISITED) & (pages.failures == 0)
     due = np.full(pages.number.size, np.nan)
+    resting = np.isin(pages.state, RESTING) & (pages.retry_at != NO_TIME)
+    due[resting] = pages.retry_at[resting]
     due[turn & (pages.last_visit == NO_TIME)] = -math.inf
     known = np.flatnonzero(turn & (pages.last_visit != NO_TIME) & ~np.isnan(pages.shape))
     if price is not None and known.size:
@@ -226,15 +234,29 @@ def _rates(pages: PageColumns) -> Floats:
 
 
 def last_errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
-    """Return the errors of pages whose last visit failed, by page number."""
-    failed = pages.number[pages.failures > 0]
+    """Return the errors of pages, as `ListedPage` has them, by page number."""
+    troubled = (pages.failures > 0) | (pages.state != State.ALIVE)
+    states = dict(zip(pages.number[troubled].tolist(), pages.state[troubled].tolist(), strict=True))
     # Few errors are distinct: each is held once.
     known: dict[str, str] = {}
     return {
         number: known.setdefault(error, error)
-        for number, (_, error) in store.last_answers(failed)
-        if error
+        for number, answer in store.last_answers(pages.number[troubled])
+        if (error := _error(State(states[number]), answer))
     }
+
+
+def _error(state: State, answer: Answer) -> str | None:
+    """Return what is wrong with a page, in a few words; None if nothing is.
+
+    >>> _error(State.MISSING, (404, None)), _error(State.GONE, (200, None))
+    ('status 404', 'redirected to the front page')
+    """
+    status, error = answer
+    if error or state is State.ALIVE or not status:
+        return error
+    is_error = status >= HTTPStatus.BAD_REQUEST
+    return f"status {status}" if is_error else "redirected to the front page"
 
 
 def is_unfiltered(wanted: Wanted) -> bool:
@@ -334,12 +356,12 @@ def listed_rows(
     where = dict(zip(pages.number[rows].tolist(), rows.tolist(), strict=True))
     for number, url, answer in store.page_texts(pages.number[rows]):
         row = where[number]
-        status, error = answer or (None, None)
+        state = State(int(pages.state[row]))
         last, at = int(pages.last_visit[row]), float(due[row])
         yield ListedPage(
             url=url,
             host=pages.hosts[int(pages.host[row])],
-            state=State(int(pages.state[row])),
+            state=state,
             importance=float(pages.importance[row]),
             change_rate=_known(float(rates[row])),
             visits=int(pages.visits[row]),
@@ -347,8 +369,8 @@ def listed_rows(
             last_visit=None if last == NO_TIME else last,
             next_visit=None if not math.isfinite(at) else round(at),
             failures=int(pages.failures[row]),
-            status=status,
-            error=error,
+            status=answer[0],
+            error=_error(state, answer),
         )
 
 

@@ -2,7 +2,9 @@
 
 from http import HTTPStatus
 
-from recrawl.records import Outcome, State, Visit
+from recrawl.crawler.settings import Settings
+from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, Page, State, Visit
+from recrawl.store.rows import LoggedVisit
 
 _SECOND = 1_000_000
 _HOUR = 3_600 * _SECOND
@@ -27,18 +29,40 @@ def pause_after(visit: Visit, gone_time: int) -> int:
         visit: The visit, with the page as it is after it.
         gone_time: How long a page must be missing to be gone, in microseconds.
     """
-    page, at = visit.page, visit.response.at
-    if visit.response.postponed or visit.is_refusal:
+    response = visit.response
+    if response.postponed or visit.is_refusal:
         return 0
+    asked = 2 * round((response.retry_after or 0.0) * _SECOND)
+    return _pause(visit.page, visit.outcome, response.status, response.at, gone_time, asked)
+
+
+def earliest_retry(page: Page, last: LoggedVisit | None, settings: Settings) -> int | None:
+    """Return when a page whose last visit failed is retried, in microseconds; None for others.
+
+    The log does not have a Retry-After, and nothing of a host in trouble: these put it off.
+
+    Args:
+        page: The page.
+        last: Its last visit, if there was one.
+        settings: How long a page must be missing to be gone.
+    """
+    if last is None or page.failures == 0 or page.state in RESTING:
+        return None
+    gone_time = round(settings.gone_after_time * MICROSECONDS_A_DAY)
+    return last.at + _pause(page, last.outcome, last.status, last.at, gone_time)
+
+
+def _pause(
+    page: Page, outcome: Outcome, status: int, at: int, gone_time: int, asked: int = 0
+) -> int:
     missing = 0 if page.missing_since is None else at - page.missing_since
-    if visit.outcome is Outcome.GONE and page.state is State.MISSING:
+    if outcome is Outcome.GONE and page.state is State.MISSING:
         return max(min(max(missing, MISSING_PAUSE), gone_time - missing), 0)
-    if visit.outcome is not Outcome.FAILED:
+    if outcome is not Outcome.FAILED:
         return 0
-    if page.missing_since is not None and visit.response.status == HTTPStatus.OK:
+    if page.missing_since is not None and status == HTTPStatus.OK:
         return min(max(missing, EMPTY_PAUSE), MAX_PAUSE)
-    if page.missing_since is not None and visit.response.status:
+    if page.missing_since is not None and status:
         return min(max(missing, OUTAGE_PAUSE), MAX_OUTAGE_PAUSE)
     doublings = min(max(page.failures - 1, 0), MAX_DOUBLINGS)
-    asked = 2 * round((visit.response.retry_after or 0.0) * _SECOND)
     return min(max(FIRST_PAUSE, asked) << doublings, MAX_PAUSE)

@@ -1,34 +1,46 @@
-"""Writing a store's log as Parquet or CSV."""
+"""Writing a store's log as Parquet, CSV or JSON lines."""
 
+import json
 import re
+import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
 from pyarrow import compute, parquet
-from pyarrow import csv as arrow_csv
 
-from recrawl.escaping import FORMULAS
+from recrawl.escaping import FORMULAS, json_printable
 from recrawl.formats.common_crawl import write_common_crawl, write_crawl_log
-from recrawl.formats.tables import whole_file
+from recrawl.formats.source import STANDARD
+from recrawl.formats.tables import check_target, iso_times, output_file, write_batches
 
+LogFormat = Literal["parquet", "csv", "jsonl"]
 ROWS_PER_BATCH = 50_000
 #: As a regular expression: a text that begins as formulas do.
 _FORMULA = f"^([{re.escape(''.join(FORMULAS))}])"
 
 
 def write_log(
-    batches: Iterable[Any], target: str, *, native: bool, refused: Iterable[Any] = ()
+    batches: Iterable[Any],
+    target: str,
+    kind: LogFormat,
+    *,
+    native: bool,
+    refused: Iterable[Any] = (),
 ) -> int:
     """Write a complete log or nothing; return the number of visits.
 
     Args:
         batches: As returned by the store.
-        target: A file; CSV if its name ends in .csv, otherwise Parquet.
+        target: A file, or ``"-"`` for standard output.
+        kind: The format.
         native: Whether to write recrawl's crawl log rather than Common Crawl's columns.
         refused: Refused pages, as returned by the store; a crawl log has none, as it has visits.
+
+    Raises:
+        OutputError: It cannot be written there.
     """
 
     def write(path: str | Path) -> int:
@@ -36,28 +48,49 @@ def write_log(
             return write_crawl_log(batches, path)
         return write_common_crawl(batches, path, refused)
 
-    if not target.lower().endswith(".csv"):
+    check_target(target, "parquet" if kind == "parquet" else None)
+    if kind == "parquet" and target != STANDARD:
         return write(target)
-    # By way of Parquet, so that both formats have the same columns and little memory is needed.
+    # By way of Parquet, so that all formats have the same columns and little memory is needed.
     with tempfile.TemporaryDirectory(prefix="recrawl-") as folder:
         between = Path(folder) / "log.parquet"
         rows = write(between)
-        _rewrite(between, target)
+        _rewrite(between, target, kind)
     return rows
 
 
-def _rewrite(source: Path, target: str) -> None:
-    with parquet.ParquetFile(source) as log, whole_file(target) as file:
-        options = arrow_csv.WriteOptions(quoting_style="needed")
-        with arrow_csv.CSVWriter(file, log.schema_arrow, write_options=options) as writer:
+def _rewrite(source: Path, target: str, kind: LogFormat) -> None:
+    if kind == "parquet":
+        with source.open("rb") as written, output_file(target) as file:
+            shutil.copyfileobj(written, file)
+        return
+    with parquet.ParquetFile(source) as log:
+        if kind == "csv":
+            write_batches(_with_cells(log), "csv", target)
+            return
+        with output_file(target) as file:
             for batch in log.iter_batches(ROWS_PER_BATCH):
-                writer.write_batch(_with_cells(batch))
+                _write_lines(batch, file)
 
 
-def _with_cells(batch: Any) -> Any:  # noqa: ANN401 - Arrow is not typed
-    """Return rows whose texts no spreadsheet takes for formulas, as servers choose some."""
+def _with_cells(log: parquet.ParquetFile) -> Iterator[pa.Table]:
+    """Yield tables whose texts no spreadsheet takes for formulas, as servers choose some."""
+    # Without a visit there is still a line with the names of the columns.
+    yield log.schema_arrow.empty_table()
+    for batch in log.iter_batches(ROWS_PER_BATCH):
+        table = pa.Table.from_batches([batch])
+        for number, column in enumerate(table.schema):
+            if pa.types.is_string(column.type):
+                marked = compute.replace_substring_regex(table.column(number), _FORMULA, r"'\1")
+                table = table.set_column(number, column, marked)
+        yield table
+
+
+def _write_lines(batch: pa.RecordBatch, file: BinaryIO) -> None:
     for number, column in enumerate(batch.schema):
-        if pa.types.is_string(column.type):
-            marked = compute.replace_substring_regex(batch.column(number), _FORMULA, r"'\1")
-            batch = batch.set_column(number, column, marked)
-    return batch
+        if pa.types.is_timestamp(column.type):
+            batch = batch.set_column(number, column.name, iso_times(batch.column(number)))
+    file.writelines(
+        f"{json_printable(json.dumps(row, ensure_ascii=False))}\n".encode()
+        for row in batch.to_pylist()
+    )

@@ -135,7 +135,7 @@ def _write_csv(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     for table in tables:
         for i, column in enumerate(table.columns):
             if pa.types.is_timestamp(column.type):
-                table = table.set_column(i, table.column_names[i], _iso_times(column))  # noqa: PLW2901
+                table = table.set_column(i, table.column_names[i], iso_times(column))  # noqa: PLW2901
         options = arrow_csv.WriteOptions(include_header=header, quoting_style="needed")
         arrow_csv.write_csv(table, file, options)
         header = False
@@ -167,10 +167,10 @@ def _json_string(text: str | None) -> str:
     return "null" if text is None else json_printable(encode_basestring(text))
 
 
-def _iso_times(column: pa.Array) -> pa.Array:
+def iso_times(column: pa.Array) -> pa.Array:
     """Return times as text, with as many digits as their unit has.
 
-    >>> _iso_times(pa.array([0, None], pa.timestamp("s", "UTC"))).to_pylist()
+    >>> iso_times(pa.array([0, None], pa.timestamp("s", "UTC"))).to_pylist()
     ['1970-01-01T00:00:00Z', None]
     """
     return pc.replace_substring(column.cast(pa.large_string()), " ", "T")
@@ -179,7 +179,7 @@ def _iso_times(column: pa.Array) -> pa.Array:
 def _json_cells(column: pa.Array) -> Iterable[str]:
     """Return each cell as JSON; Python writes floats so that they are read back exactly."""
     if pa.types.is_timestamp(column.type):
-        times = _iso_times(column).to_pylist()
+        times = iso_times(column).to_pylist()
         return ("null" if time is None else f'"{time}"' for time in times)
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         return map(_json_string, column.to_pylist())

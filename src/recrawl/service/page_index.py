@@ -165,6 +165,7 @@ def _current(store: SqliteStore, pages: PageColumns, rows: Ints) -> PageColumns:
     believed = store.beliefs(numbers)
     beliefs = [believed.get(page.number, (math.nan, math.nan)) for page in found]
     last = [NO_TIME if page.last_visit is None else page.last_visit for page in found]
+    again = [NO_TIME if page.retry_at is None else page.retry_at for page in found]
     return PageColumns(
         number=numbers,
         host=pages.host[rows],
@@ -173,6 +174,7 @@ def _current(store: SqliteStore, pages: PageColumns, rows: Ints) -> PageColumns:
         failures=np.array([page.failures for page in found], np.int64),
         visits=np.array([page.visits for page in found], np.int64),
         changes=np.array([page.changes for page in found], np.int64),
+        retry_at=np.array(again, np.int64),
         importance=np.array([page.importance for page in found], np.float64),
         shape=np.array([shape for shape, _ in beliefs], np.float64),
         time=np.array([days for _, days in beliefs], np.float64),

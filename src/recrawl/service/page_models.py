@@ -27,13 +27,21 @@ class PageOut(BaseModel):
     state: str = Field(description="alive, missing, gone or refused.", examples=["alive"])
     importance: float = Field(examples=[1.0])
     change_rate: float | None = Field(description="Changes per day, as believed.", examples=[0.2])
-    visits: int
+    is_guess: bool = Field(
+        description="Whether the rate comes from other pages alone.", examples=[False]
+    )
+    visits: int = Field(description="Visits that found the page.")
     changes: int = Field(description="Visits that found a change.")
     last_visit: datetime | None = Field(description="When the copy was found to be current.")
-    next_visit: datetime | None = Field(description="When a visit is worth its price.")
+    next_visit: datetime | None = Field(
+        description="When a visit is worth its price, or a page that is gone or refused is looked "
+        "at again."
+    )
     failures: int = Field(description="Visits in a row that failed.")
     status: int | None = Field(description="The HTTP status of the last visit; 0 for none.")
-    error: str | None
+    error: str | None = Field(
+        description="Why the last visit failed or did not find the page, or why it is refused."
+    )
 
     @classmethod
     def of(cls, page: ListedPage) -> "PageOut":
@@ -44,6 +52,7 @@ class PageOut(BaseModel):
             state=page.state.name.lower(),
             importance=page.importance,
             change_rate=page.change_rate,
+            is_guess=page.is_guess,
             visits=page.visits,
             changes=page.changes,
             last_visit=when(page.last_visit),

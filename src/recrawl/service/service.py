@@ -15,6 +15,7 @@ from recrawl.crawler.intervals import stored_intervals
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_list import Wanted
+from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
@@ -254,8 +255,10 @@ class Service:
         def read(store: SqliteStore) -> PageDetails:
             price = live or price_of(store, is_now=True)
             limits = self.settings.site_of(page.url).limits
-            explanation = explain(page, store.belief(page.number), price, now, limits)
             history = store.history(page.number, visits)
+            retry_at = earliest_retry(page, next(iter(history), None), self.settings)
+            belief = store.belief(page.number)
+            explanation = explain(page, belief, price, now, limits, retry_at)
             return PageDetails(explanation, history, store.changed_at(page), is_hurried)
 
         return await self._reader.call(read)

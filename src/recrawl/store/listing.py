@@ -37,6 +37,8 @@ class PageColumns:
         failures: How many of its latest visits failed in a row.
         visits: How many visits taught something.
         changes: How many of them found a change.
+        retry_at: When a page that is gone or refused is looked at again, in microseconds;
+            ``NO_TIME`` for others.
         importance: How much its freshness counts.
         shape: The shape of the belief about its change rate; NaN where there is none.
         time: The time of that belief, in days; likewise.
@@ -50,14 +52,16 @@ class PageColumns:
     failures: Ints
     visits: Ints
     changes: Ints
+    retry_at: Ints
     importance: Floats
     shape: Floats
     time: Floats
     hosts: dict[int, str]
 
 
-#: How a visit ended: its HTTP status, 0 for no response, and why it failed, if it did.
-Answer = tuple[int, str | None]
+#: How the last visit ended: its HTTP status, 0 for no response and None without a visit, and why it
+#: failed, or why the page is refused.
+Answer = tuple[int | None, str | None]
 
 
 class DueBy(NamedTuple):
@@ -136,10 +140,12 @@ def first_pages(
 
 def _columns(database: Database, query: str, values: dict[str, Any]) -> PageColumns:
     with database.transaction("begin_read"):
-        columns = numbers(database, query, values, 10)
+        columns = numbers(database, query, values, 11)
         names: dict[int, str] = dict(database.rows("hosts"))
-    number, host, state, last_visit, failures, visits, changes = columns[:7].astype(np.int64)
-    importance, shape, time = columns[7], nan_for_0(columns[8]), nan_for_0(columns[9])
+    number, host, state, last_visit, failures, visits, changes, retry_at = columns[:8].astype(
+        np.int64
+    )
+    importance, shape, time = columns[8], nan_for_0(columns[9]), nan_for_0(columns[10])
     return PageColumns(
         number,
         host,
@@ -148,6 +154,7 @@ def _columns(database: Database, query: str, values: dict[str, Any]) -> PageColu
         failures,
         visits,
         changes,
+        retry_at,
         importance,
         shape,
         time,
@@ -208,14 +215,14 @@ def largest_hosts(database: Database, limit: int) -> list[HostCounts]:
 
 
 def last_answers(database: Database, numbers: Ints) -> Iterator[tuple[int, Answer]]:
-    """Yield how the last visit to each of some pages ended; pages without a visit are left out."""
+    """Yield how the last visit to each of some pages ended."""
     for start in range(0, numbers.size, ROWS_PER_BATCH):
         wanted = json.dumps(numbers[start : start + ROWS_PER_BATCH].tolist())
         for number, status, error in database.rows("last_answers", wanted):
             yield number, (status, error)
 
 
-def page_texts(database: Database, numbers: Ints) -> Iterator[tuple[int, str, Answer | None]]:
+def page_texts(database: Database, numbers: Ints) -> Iterator[tuple[int, str, Answer]]:
     """Yield number, URL and last answer of some pages, in this order."""
     for start in range(0, numbers.size, ROWS_PER_BATCH):
         batch = numbers[start : start + ROWS_PER_BATCH]
@@ -223,5 +230,5 @@ def page_texts(database: Database, numbers: Ints) -> Iterator[tuple[int, str, An
         answers = dict(last_answers(database, batch))
         for number in batch.tolist():
             # A page may have been removed since its numbers were read.
-            if number in urls:
-                yield number, urls[number], answers.get(number)
+            if number in urls and number in answers:
+                yield number, urls[number], answers[number]

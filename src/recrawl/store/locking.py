@@ -43,7 +43,7 @@ def _take(handle: int, store: Path) -> None:
     except BlockingIOError:
         holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
         who = f" (process {holder})" if holder.isdecimal() else ""
-        raise StoreError(f"{store}: another recrawl run{who} is using this store") from None
+        raise StoreError(f"{store}: another recrawl{who} is using this store") from None
     except OSError as error:
         raise StoreError(f"{store}: it cannot be locked: {error.strerror}") from None
     # Only used in the message above: a full disk must not keep a run from starting.

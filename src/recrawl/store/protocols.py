@@ -283,9 +283,9 @@ class Store(Protocol):
         """Return how many hosts have pages to visit."""
 
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, Answer]]:
-        """Yield how the last visit to each page ended."""
+        """Yield how the last visit to each page ended, or why it is refused."""
 
-    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, Answer | None]]:
+    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, Answer]]:
         """Yield number, URL and last answer of some pages."""
 
     def record(

@@ -134,7 +134,7 @@ class SqliteStore:
             finally:
                 self._running.release()
         else:
-            raise StoreError(f"{path}: another recrawl run is using this store")
+            raise StoreError(f"{path}: another recrawl is using this store")
 
     def add(self, pages: Iterable[NewPage], at: int) -> Added:
         """Add pages, all or none.
@@ -292,10 +292,10 @@ class SqliteStore:
         return int(count)
 
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, listing.Answer]]:
-        """Yield page number, and status and error of the last visit, where there was one."""
+        """Yield page number, and how the last visit ended, or why the page is refused."""
         return listing.last_answers(self._database, numbers)
 
-    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, listing.Answer | None]]:
+    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, listing.Answer]]:
         """Yield number, URL and last answer of some pages, in this order."""
         return listing.page_texts(self._database, numbers)
 

@@ -46,7 +46,11 @@ def changes(
         bool, typer.Option("--follow", help="Wait for further changes until stopped.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="End after this many changes.")
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="End after this many changes. Without --since and --follow: the last so many.",
+        ),
     ] = None,
     format_: ShownAs = "table",
     store: StoreFile = None,
@@ -69,20 +73,30 @@ def changes(
     path = settings_of(store, settings).store
     from contextlib import suppress
 
-    from recrawl.cli.render.changes import PRINTERS
+    from recrawl.cli.render.changes import PRINTERS, print_heading
     from recrawl.store.sqlite import SqliteStore
 
-    show = PRINTERS[format_]
+    show, is_table = PRINTERS[format_], format_ == "table"
     with SqliteStore.open(path) as opened, suppress(KeyboardInterrupt):
         if since is not None:
             cursor = cursor_of(opened.feed, since)
-        elif format_ == "table" and limit is None:
+        elif (last := _last(limit, follow=follow, is_table=is_table)) is not None:
             oldest, end = opened.feed.oldest(), opened.feed.end()
-            cursor = max(oldest, end._replace(serial=end.serial - SHOWN))
+            cursor = max(oldest, end._replace(serial=end.serial - last))
         else:
             cursor = opened.feed.oldest()
-        for found in _batches(opened.feed, cursor, limit, follow=follow):
+        for number, found in enumerate(_batches(opened.feed, cursor, limit, follow=follow)):
+            if is_table and number == 0:
+                print_heading()
             show(found)
+
+
+def _last(limit: int | None, *, follow: bool, is_table: bool) -> int | None:
+    """Return with how many of the last changes to begin, if nobody says where; None for all."""
+    if limit is None:
+        return SHOWN if is_table else None
+    # A limit on what is yet to come says nothing about what was.
+    return None if follow else limit
 
 
 def _batches(

@@ -1,6 +1,6 @@
 """``recrawl diff``: what changed in a page."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,10 +8,16 @@ from recrawl.cli.crawl_options import (
     PageUrl,
     SettingsFile,
     StoreFile,
+    check_text,
     known_page,
     settings_of,
     version_of,
 )
+from recrawl.errors import StoreError
+
+if TYPE_CHECKING:
+    from recrawl.records import Page
+    from recrawl.store.sqlite import SqliteStore
 
 
 def diff(
@@ -44,10 +50,23 @@ def diff(
 
     with SqliteStore.open(known.store) as opened:
         page = known_page(opened, known.store, url)
+        if (from_, to) == (1, 0):
+            _check_changed(opened, page)
         copies = (
             version_of(opened, page, from_, "--from"),
             version_of(opened, page, to, "--to"),
         )
+        for copy in copies:
+            check_text(copy)
         reader = TextReader(opened, known)
         texts = [[line.text for line in reader.lines(copy)] for copy in copies]
     print_diff(page.url, [copy.response.at for copy in copies], texts)
+
+
+def _check_changed(store: "SqliteStore", page: "Page") -> None:
+    """Refuse a page that has no copy from before its last change."""
+    if len(store.versions(page)) != 1:
+        return
+    if page.changes:
+        raise StoreError(f"{page.url}: no older copy is kept; keep_versions says how many are")
+    raise StoreError(f"{page.url}: the page has not changed yet")

@@ -1,7 +1,7 @@
 """``recrawl export``: write the log and the copies for other programs."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from recrawl.crawler.page_text import TextReader
     from recrawl.crawler.settings import Settings
     from recrawl.formats.copy_tables import CopyText
+    from recrawl.formats.log_export import LogFormat
     from recrawl.progress import Progress
     from recrawl.store.rows import Copy
     from recrawl.store.sqlite import SqliteStore
 
+Kind = TypeVar("Kind", bound=str)
+
 export = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
 
-LOG_ENDINGS = (".parquet", ".csv")
-#: How the names of files with copies end, by format.
+#: How the names of files end, by format: those with a log, and those with copies.
+LOG_ENDINGS: "dict[LogFormat, str]" = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
 COPY_ENDINGS = {"warc": ".warc.gz", "jsonl": ".jsonl", "parquet": ".parquet"}
 #: Damaged copies that are named; more are only counted.
 MAX_LISTED = 10
@@ -41,8 +44,21 @@ def group() -> None:
 
 @export.command(cls=Command)
 def log(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Output file: .parquet or .csv.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="Output file: .parquet, .csv or .jsonl; - for standard output."
+        ),
+    ],
     *,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help=f"Output format: {', '.join(LOG_ENDINGS)}. Default: by the name of the file.",
+        ),
+    ] = None,
     native: Annotated[
         bool,
         typer.Option(
@@ -62,10 +78,11 @@ def log(
 
     Examples:
         recrawl export log visits.parquet
+        recrawl export log - --format jsonl
         recrawl export log crawl.csv --native
         recrawl estimate crawl.csv
     """
-    _check_ending(file, LOG_ENDINGS)
+    kind = _format_of(file, format_, LOG_ENDINGS)
     path = settings_of(store, settings).store
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.terminal import count
@@ -73,11 +90,13 @@ def log(
     from recrawl.formats.tables import check_target
     from recrawl.store.sqlite import SqliteStore
 
-    check_target(file)
+    check_target(file, "parquet" if kind == "parquet" else None)
     with SqliteStore.open(path) as opened, progress_bar("Writing") as progress:
         totals = opened.totals()
         batches = _counted(opened.visits(), totals.visits, progress)
-        rows = write_log(batches, file, native=native, refused=opened.refused())
+        rows = write_log(batches, file, kind, native=native, refused=opened.refused())
+    if file == "-":
+        return
     shown = "" if native or not totals.refused else f", {count(totals.refused, 'refused page')}"
     _print_summary(file, count(rows, "visit") + shown)
 
@@ -121,7 +140,7 @@ def copies(
         recrawl export copies texts.parquet --since 2026-01-31
         recrawl export copies - --format jsonl --since 1d
     """
-    kind = _copies_format(file, format_)
+    kind = _format_of(file, format_, COPY_ENDINGS)
     known = settings_of(store, settings)
     earliest = None if since is None else time_since("--since", since)
     from recrawl.cli.render.progress import progress_bar
@@ -179,35 +198,27 @@ def _write_texts(
     return write_texts(texts(), file, "parquet" if kind == "parquet" else "jsonl")
 
 
-def _copies_format(file: str, asked: str | None) -> str:
+def _format_of(file: str, asked: str | None, endings: "Mapping[Kind, str]") -> "Kind":
     """Return the format that was chosen, or else the one that a file's name means.
 
-    >>> _copies_format("a.jsonl", None), _copies_format("-", "warc")
+    >>> _format_of("a.jsonl", None, COPY_ENDINGS), _format_of("-", "warc", COPY_ENDINGS)
     ('jsonl', 'warc')
     """
     if asked is not None:
-        check_choice("--format", asked, tuple(COPY_ENDINGS))
-        return asked
-    for kind, ending in COPY_ENDINGS.items():
-        if file.lower().endswith(ending):
+        check_choice("--format", asked, tuple(endings))
+    for kind, ending in endings.items():
+        if kind == asked or (asked is None and file.lower().endswith(ending)):
             return kind
     if file == "-":
-        raise ArgumentError(f"--format: choose one of {', '.join(COPY_ENDINGS)}")
-    endings = list(COPY_ENDINGS.values())
-    raise ArgumentError(
-        f"FILE: '{file}' does not end in {', '.join(endings[:-1])} or {endings[-1]}"
-    )
+        raise ArgumentError(f"--format: choose one of {', '.join(endings)}")
+    *others, last = endings.values()
+    raise ArgumentError(f"FILE: '{file}' does not end in {', '.join(others)} or {last}")
 
 
 def _reader(store: "SqliteStore", settings: "Settings") -> "TextReader":
     from recrawl.crawler.page_text import TextReader
 
     return TextReader(store, settings)
-
-
-def _check_ending(file: str, endings: tuple[str, ...]) -> None:
-    if not file.lower().endswith(endings):
-        raise ArgumentError(f"FILE: '{file}' does not end in {' or '.join(endings)}")
 
 
 def _written(copies: int, inexact: int, *, damaged: int) -> str:

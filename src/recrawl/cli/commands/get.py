@@ -9,6 +9,7 @@ from recrawl.cli.crawl_options import (
     PageUrl,
     SettingsFile,
     StoreFile,
+    check_text,
     known_page,
     settings_of,
     version_of,
@@ -69,6 +70,8 @@ def get(
     """
     if headers and (text or markdown or main):
         raise ArgumentError("--headers: a text has none; leave out --headers, or --text and others")
+    if text and markdown:
+        raise ArgumentError("--markdown: choose either --text or --markdown")
     known = settings_of(store, settings)
     from recrawl.formats.response_head import response_head
     from recrawl.formats.tables import check_target, whole_file
@@ -79,6 +82,7 @@ def get(
         page = known_page(opened, known.store, url)
         copy = version_of(opened, page, version, "--version")
         if text or markdown or main:
+            check_text(copy)
             content = _text(opened, known, copy, markdown=markdown, main=main).encode()
         else:
             body = copy.response.body or b""

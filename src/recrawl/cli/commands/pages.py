@@ -33,7 +33,7 @@ def pages(
     error: Annotated[
         str | None,
         typer.Option(
-            metavar="TEXT", help="Only pages whose last visit failed with an error like this."
+            metavar="TEXT", help="Only pages with an error like this, such as 404 or robots.txt."
         ),
     ] = None,
     min_rate: Annotated[

@@ -58,7 +58,7 @@ def remove(
     patterns = [pattern_of(url) for url in urls or [] if "*" in url]
     pages = named_pages([url for url in urls or [] if "*" not in url], file)
     with SqliteStore.open(path) as opened, progress_bar("Removing"):
-        found = [url for pattern in patterns for url in opened.matching(pattern)]
+        found = [url for pattern in patterns for url in _matching(opened, path, pattern)]
         wanted = list(dict.fromkeys([*(page.url for page in pages), *found]))
         if dry_run:
             lines = _would_remove(opened, path, wanted, sitemaps)
@@ -72,6 +72,14 @@ def remove(
         lines.append("New pages like these may still be found; `exclude` keeps them out.")
     for line in lines:
         say(line)
+
+
+def _matching(store: "SqliteStore", path: str, pattern: str) -> list[str]:
+    """Return the pages that match a pattern; that there is none is taken for a typing error."""
+    found = list(store.matching(pattern))
+    if not found:
+        raise ArgumentError(f"URL: no page in {path} matches {pattern}")
+    return found
 
 
 def _would_remove(

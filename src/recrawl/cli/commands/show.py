@@ -10,13 +10,14 @@ from recrawl.cli.crawl_options import (
     SettingsFile,
     ShownAs,
     StoreFile,
+    check_text,
     known_page,
+    no_copy,
     present,
     settings_of,
 )
 from recrawl.cli.options import check_choice
 from recrawl.cli.output import say_as_is
-from recrawl.errors import StoreError
 
 if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
@@ -62,6 +63,7 @@ def show(
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.show import as_json, print_page
     from recrawl.crawler.explain import explain
+    from recrawl.crawler.retries import earliest_retry
     from recrawl.crawler.status import price_of
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
@@ -71,7 +73,9 @@ def show(
         visits = opened.history(page.number, ALL_VISITS)
         price = price_of(opened, is_now=runner_of(path) is not None)
         limits = known.site_of(page.url).limits
-        explanation = explain(page, opened.belief(page.number), price, present(), limits)
+        retry_at = earliest_retry(page, next(iter(visits), None), known)
+        belief = opened.belief(page.number)
+        explanation = explain(page, belief, price, present(), limits, retry_at)
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
         say_as_is(as_json(explanation, visits, shown))
@@ -93,7 +97,8 @@ def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:
         copy = opened.copy(page.url)
         template = SiteTemplate.from_bytes(opened.template(page.host) or b"")
     if copy is None:
-        raise StoreError(f"{page.url}: there is no copy yet; `recrawl run` makes one")
+        raise no_copy(page)
+    check_text(copy)
     body, kind = copy.response.body or b"", copy.response.header("content-type")
     found = explain_blocks(body, kind, reader(page.url), template, page.ignored)
     if as_json:

@@ -92,8 +92,10 @@ def list_(
         return
     if not tokens:
         say("There are no tokens; `recrawl token add NAME` makes one.")
+        return
+    say_as_is(f"{'made (UTC)':<19}  {'access':<6}  name")
     for one in tokens:
-        say_as_is(f"{second(one.created_at)}  {one.access:<5}  {printable(one.name)}")
+        say_as_is(f"{second(one.created_at)}  {one.access:<6}  {printable(one.name)}")
 
 
 @token.command(cls=Command)

@@ -17,6 +17,11 @@ def print_json_lines(changes: Sequence[PageChange]) -> None:
     sys.stdout.flush()
 
 
+def print_heading() -> None:
+    """Print what the columns are."""
+    say_as_is(f"{'time (UTC)':<19}  {'kind':<7}  {'share':>7}  page")
+
+
 def print_rows(changes: Sequence[PageChange]) -> None:
     """Print changes as lines in columns."""
     for change in changes:

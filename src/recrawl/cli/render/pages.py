@@ -4,7 +4,6 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
 from recrawl.cli.output import json_text, say, say_as_is
@@ -13,12 +12,26 @@ from recrawl.cli.render.units import iso, until
 from recrawl.crawler.explain import how_often
 from recrawl.crawler.page_list import ListedPage, PageList
 from recrawl.escaping import cell, printable
-from recrawl.records import State
+from recrawl.records import RESTING, State
 
 UNKNOWN = "–"
+COLUMNS = (
+    "page",
+    "host",
+    "state",
+    "importance",
+    "change_rate",
+    "is_guess",
+    "visits",
+    "changes",
+    "last_visit",
+    "next_visit",
+    "failures",
+    "status",
+    "error",
+)
 #: Rows that are printed in one go.
 ROWS_PER_WRITE = 1_000
-COLUMNS = tuple("page" if field.name == "url" else field.name for field in fields(ListedPage))
 
 
 def print_pages(found: PageList, now: int) -> None:
@@ -37,36 +50,44 @@ def pages_table(rows: Iterable[ListedPage], now: int) -> Table:
     table = page_table("state", "changes", "visits", "next visit", "failures", "error")
     table.columns[-1].justify = "left"
     for row in rows:
-        rate = UNKNOWN if row.change_rate is None else how_often(row.change_rate)
-        cells = [row.state.name.lower(), rate, f"{row.visits:,}", _next(row, now)]
-        error = row.error or (f"status {row.status}" if row.status and row.state else "")
-        add_page(table, row.url, [*cells, f"{row.failures:,}", error])
+        cells = [row.state.name.lower(), _rate(row), f"{row.visits:,}", _next(row, now)]
+        add_page(table, row.url, [*cells, f"{row.failures:,}", row.error or ""])
     return table
+
+
+def _rate(row: ListedPage) -> str:
+    if row.change_rate is None:
+        return UNKNOWN
+    often = how_often(row.change_rate)
+    return f"{often} (a guess)" if row.is_guess else often
 
 
 def _next(row: ListedPage, now: int) -> str:
     if row.next_visit is not None:
         return until(row.next_visit, now)
-    first = row.last_visit is None and row.failures == 0 and row.state is State.ALIVE
-    return "now" if first else UNKNOWN
+    if row.failures and row.state not in RESTING:
+        return "retried"
+    return "now" if row.last_visit is None and row.state is State.ALIVE else UNKNOWN
 
 
 def as_object(row: ListedPage) -> dict[str, Any]:
     """Return a page as an object for JSON and CSV."""
-    return {
-        "page": row.url,
-        "host": row.host,
-        "state": row.state.name.lower(),
-        "importance": row.importance,
-        "change_rate": row.change_rate,
-        "visits": row.visits,
-        "changes": row.changes,
-        "last_visit": iso(row.last_visit),
-        "next_visit": iso(row.next_visit),
-        "failures": row.failures,
-        "status": row.status,
-        "error": row.error,
-    }
+    values = (
+        row.url,
+        row.host,
+        row.state.name.lower(),
+        row.importance,
+        row.change_rate,
+        row.is_guess,
+        row.visits,
+        row.changes,
+        iso(row.last_visit),
+        iso(row.next_visit),
+        row.failures,
+        row.status,
+        row.error,
+    )
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def write_csv(rows: Iterable[ListedPage]) -> None:
@@ -81,7 +102,13 @@ def write_csv(rows: Iterable[ListedPage]) -> None:
 
 
 def _cells(row: ListedPage) -> list[object]:
-    return [cell(value) if isinstance(value, str) else value for value in as_object(row).values()]
+    return [_cell(value) for value in as_object(row).values()]
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return cell(value) if isinstance(value, str) else value
 
 
 def write_json(rows: Iterable[ListedPage]) -> None:

@@ -57,13 +57,13 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
     rows = [("state", _state(page)), ("importance", number(page.importance))]
     if visits:
         rows.append(("first visit", f"{minute(visits[-1].at)} UTC"))
-        rows.append(("visits", f"{len(visits):,}, {count(page.changes, 'change')} found"))
+        rows.append(("visits", _visits(page, visits)))
         rows += _differences(visits)
     else:
         rows.append(("visits", "none yet"))
     rows += _changes(explanation)
     if explanation.crawl_rate:
-        rows.append(("visited", f"every {format_duration(1.0 / explanation.crawl_rate)}"))
+        rows.append(("planned", f"a visit every {format_duration(1.0 / explanation.crawl_rate)}"))
     if explanation.due is not None:
         rows.append(
             (
@@ -72,6 +72,17 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
             )
         )
     return rows
+
+
+def _visits(page: Page, visits: Sequence[LoggedVisit]) -> str:
+    found = f"{page.visits:,}, {count(page.changes, 'change')} found"
+    failed = failed_visits(visits)
+    return f"{found}; {failed:,} more failed" if failed else found
+
+
+def failed_visits(visits: Sequence[LoggedVisit]) -> int:
+    """Return how many visits did not find the page."""
+    return sum(visit.outcome in {Outcome.FAILED, Outcome.GONE} for visit in visits)
 
 
 def _differences(visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
@@ -155,7 +166,8 @@ def as_json(
         "depth": page.depth,
         "first_visit": iso(visits[-1].at) if visits else None,
         "last_visit": iso(page.last_visit),
-        "visits": len(visits),
+        "visits": page.visits,
+        "failed_visits": failed_visits(visits),
         "changes": page.changes,
         "furniture_visits": furniture_visits(visits),
         "failures": page.failures,

@@ -671,7 +671,7 @@ ORDER BY page, at;
 -- Read the numbers of pages, to filter and sort them without their texts; NULL is for all pages.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
 FROM pages
 WHERE (:hosts IS NULL OR host IN (
         SELECT hosts.number FROM json_each(:hosts) JOIN hosts ON hosts.name = value
@@ -680,7 +680,7 @@ WHERE (:hosts IS NULL OR host IN (
     AND (:failing IS NULL OR failures > 0)
     AND (:min_rate IS NULL OR shape / time >= :min_rate)
     AND (:max_rate IS NULL OR shape / time <= :max_rate)
-    AND (:due_at IS NULL OR last_visit IS NULL OR last_visit <= :due_at AND (
+    AND (:due_at IS NULL OR last_visit IS NULL OR retry_at <= :due_at OR last_visit <= :due_at AND (
         :due_at - last_visit >= :max_microseconds
         OR importance * shape * (:due_at - last_visit) * (:due_at - last_visit)
             >= :price * (2.0 * :day * time + (shape + 1.0) * (:due_at - last_visit))
@@ -691,7 +691,7 @@ ORDER BY number;
 -- Read the same of some pages; their numbers are passed as JSON.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
 FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
 ORDER BY wanted.key;
 
@@ -724,10 +724,14 @@ SELECT number FROM pages ORDER BY url;
 SELECT number, url FROM pages WHERE number IN (SELECT value FROM json_each(?));
 
 -- name: last_answers
--- Find how the last visit to each of some pages ended.
-SELECT visits.page, visits.status, visits.error FROM json_each(?) AS wanted
-JOIN visits ON visits.page = wanted.value AND visits.at = (
-    SELECT max(newest.at) FROM visits AS newest WHERE newest.page = wanted.value
+-- Find how the last visit to each of some pages ended, or why they are refused; their numbers are
+-- passed as JSON.
+SELECT
+    number, visits.status,
+    CASE state WHEN 3 THEN coalesce(reason, visits.error) ELSE visits.error END
+FROM json_each(?) AS wanted CROSS JOIN pages ON number = wanted.value
+LEFT JOIN visits ON visits.page = number AND visits.at = (
+    SELECT max(newest.at) FROM visits AS newest WHERE newest.page = number
 );
 
 -- name: set_template
