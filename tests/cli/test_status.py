@@ -23,12 +23,12 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_tables_show_the_status() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
     shown = " ".join(run("status").stdout.split())
-    assert "pages 5: 4 alive, 1 gone, 1 failing, 3 without a copy" in shown
+    assert "pages 5: 4 alive, 1 gone, 1 failing, 2 without a copy" in shown
     assert "run none" in shown
     assert f"{NEW} now no copy yet" in shown
     assert f"{NEWS} " in shown
     assert "price of a visit 0.05 (importance × days), in the last run" in shown
-    assert "b.example 1 1 1 1 0 –" in shown
+    assert "b.example 2 1 0 1 1 0 –" in shown
 
 
 def test_json_has_the_same() -> None:
@@ -42,6 +42,7 @@ def test_json_has_the_same() -> None:
         "refused": 0,
         "failing": 1,
         "with_copy": 2,
+        "without_copy": 2,
     }
     assert printed["price"] == PRICE
     assert printed["run"] is None

@@ -51,6 +51,15 @@ def fill(path: str | os.PathLike[str], now: int, *, price: float | None = PRICE)
             store.set_meta("price", str(price))
 
 
+def miss(path: str | os.PathLike[str], now: int) -> None:
+    """Have the page that is known less well not be found, and the new one refused."""
+    with SqliteStore.open(path) as store:
+        missing = replace(_page(store, ABOUT), failures=1, state=State.MISSING)
+        store.record([Visit(missing, Outcome.GONE, Response(ABOUT, 404, now, requests=1))])
+        refused = replace(_page(store, NEW), state=State.REFUSED, reason="disallowed by robots.txt")
+        store.record([Visit(refused, Outcome.FAILED, Response(NEW, 0, now, requests=0))])
+
+
 def _page(store: SqliteStore, url: str) -> Page:
     page = store.page(url)
     assert page is not None

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill
+from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill, miss
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.status import Status, read_status
 from recrawl.records import Outcome
 from recrawl.store.locking import runner_of
-from recrawl.store.rows import NewPage
+from recrawl.store.rows import NewPage, Trouble
 from recrawl.store.sqlite import SqliteStore
 
 NOW = 20_000 * DAY + HOUR // 2
@@ -74,8 +74,23 @@ def test_hosts_are_told_by_size(tmp_path: Path) -> None:
     fill(tmp_path / "s.db", NOW)
     found = status_of(tmp_path / "s.db")
     hosts = [(host.name, host.pages, host.without_copy, host.failing) for host in found.hosts]
-    assert hosts == [("a.example", 3, 1, 0), ("b.example", 1, 1, 1)]
+    assert hosts == [("a.example", 3, 1, 0), ("b.example", 2, 1, 1)]
     assert found.other_hosts == 0
+
+
+def test_the_pages_of_hosts_add_up_to_all(tmp_path: Path) -> None:
+    """A page that is not found has failed too; it is counted once."""
+    fill(tmp_path / "s.db", NOW)
+    miss(tmp_path / "s.db", NOW)
+    found = status_of(tmp_path / "s.db")
+    totals, hosts = found.totals, found.hosts
+    assert (totals.pages, found.trouble) == (5, Trouble(missing=1, gone=1, refused=1, failing=1))
+    assert sum(host.pages for host in hosts) == totals.pages
+    assert sum(host.missing for host in hosts) == totals.missing
+    assert sum(host.gone for host in hosts) == totals.gone
+    assert sum(host.refused for host in hosts) == totals.refused
+    assert sum(host.failing for host in hosts) == found.trouble.failing
+    assert sum(host.without_copy for host in hosts) == totals.unvisited == 1
 
 
 def test_an_empty_store_stands_too(tmp_path: Path) -> None:

@@ -49,6 +49,37 @@ def test_pages_are_listed_as_the_command_line_lists_them(tmp_path: Path) -> None
     run(main())
 
 
+def test_counts_agree_with_one_another(tmp_path: Path) -> None:
+    """Status, hosts and lists mean the same by a page, and by one that fails."""
+
+    async def main() -> None:
+        async with served(settings_in(tmp_path, host_delay="0s", budget="100/s"), URLS) as on:
+            await crawl_all(on, 1, changed=True)
+            await asyncio.sleep(86_400.0)
+            lease = await on.api("POST", "/leases", {"pages_per_host": 99})
+            ends = [{"status": 0, "disallowed": True}, {"status": 404}, {"status": 503}]
+            reports = [
+                {"page": page["page"], **end}
+                for page, end in zip(lease["pages"], ends, strict=False)
+            ]
+            await on.api("POST", "/reports", {"lease": lease["lease"], "reports": reports})
+            await asyncio.sleep(1.0)
+            status = await on.api("GET", "/status")
+            hosts = (await on.api("GET", "/hosts"))["hosts"]
+            counted = {
+                key: sum(host[key] for host in hosts)
+                for key in ("pages", "missing", "gone", "refused", "failing")
+            }
+            assert counted == {key: status[key] for key in counted}
+            assert status["pages"] == len(URLS) == status["kept_fresh"] + 1
+            assert (await on.api("GET", "/pages"))["found"] == len(URLS)
+            assert (status["refused"], status["missing"], status["failing"]) == (1, 1, 1)
+            failing = await on.api("GET", "/pages", failing="true", state="alive")
+            assert failing["found"] == status["failing"]
+
+    run(main())
+
+
 def test_what_the_description_lists_is_what_there_is() -> None:
     assert get_args(OrderName) == ORDERS
     assert get_args(StateName) == tuple(STATES)

@@ -260,3 +260,59 @@ def test_a_token_may_be_a_password(tmp_path: Path) -> None:
                 assert await recheck({"authorization": f"{wrong_kind} x"}) == 401
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    ("raw", "headers", "sentence"),
+    [
+        (
+            b'{"limit": 1}',
+            {},
+            "the body is not marked as JSON; send Content-Type: application/json",
+        ),
+        (
+            b'{"limit": 1}',
+            FORM,
+            "the body is not marked as JSON; send Content-Type: application/json",
+        ),
+        (
+            b'{"limit": 1',
+            {"content-type": "application/json"},
+            "the body is not JSON: Expecting ',' delimiter, at character 11",
+        ),
+        (
+            b"[1]",
+            {"content-type": "application/json; charset=utf-8"},
+            "the body is not a JSON object, as in {…}",
+        ),
+    ],
+)
+def test_a_body_that_is_no_json_is_refused_in_our_words(
+    tmp_path: Path, raw: bytes, headers: dict[str, str], sentence: str
+) -> None:
+    async def main() -> None:
+        async with served(settings_in(tmp_path)) as on:
+            answered = await on.ask("POST", "/api/v1/leases", raw=raw, headers=headers)
+            assert (answered.status, answered.json["detail"]) == (422, sentence)
+
+    run(main())
+
+
+def test_what_is_not_there_is_said_in_a_sentence(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(settings_in(tmp_path)) as on:
+            nowhere = await on.ask("GET", "/api/v1/nope")
+            assert nowhere.json["detail"] == (
+                "there is nothing at /api/v1/nope; /api/v1/openapi.json says what there is"
+            )
+            wrong = await on.ask("PUT", "/api/v1/leases")
+            assert wrong.json["detail"] == "PUT is not for this path, which takes GET, POST"
+            assert wrong.headers["allow"] == "GET, POST"
+            empty = await on.ask("POST", "/api/v1/reports")
+            assert empty.json["detail"] == (
+                "the request has no body; send a JSON object with Content-Type: application/json"
+            )
+            # All that a lease may say has a default.
+            assert (await on.ask("POST", "/api/v1/leases")).status == 200
+
+    run(main())

@@ -62,9 +62,10 @@ class HostPages:
 
     Attributes:
         name: The host.
-        pages: How many of its pages are kept fresh.
+        pages: How many pages it has, also those that are gone or refused.
         without_copy: Pages without a copy yet.
-        failing: Pages whose last visit failed.
+        missing: Pages that were not found at the last visit.
+        failing: The others whose last visit failed.
         gone: Pages that are gone.
         refused: Pages that are refused.
         expected_freshness: The share of their importance whose copies are believed to be current;
@@ -74,6 +75,7 @@ class HostPages:
     name: str
     pages: int
     without_copy: int
+    missing: int
     failing: int
     gone: int
     refused: int
@@ -205,8 +207,9 @@ def host_pages(
         found.append(
             HostPages(
                 one.name,
-                one.pages - one.gone - one.refused,
+                one.pages,
                 one.unvisited,
+                one.missing,
                 one.failing,
                 one.gone,
                 one.refused,

@@ -15,6 +15,10 @@ from recrawl.escaping import printable
 
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+DESCRIBED = "/api/v1/openapi.json"
+#: What the framework calls a body that is something else than an object.
+NO_OBJECT = {"model_attributes_type", "model_type", "dict_type"}
 
 
 class Problem(BaseModel):
@@ -71,21 +75,21 @@ def add_handlers(app: FastAPI) -> None:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if is_argument else HTTPStatus.BAD_REQUEST
         return problem_response(status, str(error))
 
-    def invalid(_request: Request, error: Exception) -> JSONResponse:
+    def invalid(request: Request, error: Exception) -> JSONResponse:
         found = error.errors() if isinstance(error, RequestValidationError) else []
-        errors = [
-            f"{_location(one.get('loc', ()))}: {printable(str(one.get('msg', '')))}"
-            for one in found[:MAX_ERRORS]
-        ]
+        errors = [_sentence(request, one) for one in found[:MAX_ERRORS]]
         detail = errors[0] if errors else "the request cannot be understood"
         return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
 
     def http_error(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(getattr(error, "headers", None) or {})
-        if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["Allow"] = ", ".join(sorted(_methods(request)))
         detail = str(getattr(error, "detail", "")) or HTTPStatus(status).phrase
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = allowed = ", ".join(sorted(_methods(request)))
+            detail = f"{request.method} is not for this path, which takes {allowed}"
+        elif detail == HTTPStatus.NOT_FOUND.phrase:
+            detail = f"there is nothing at {request.url.path}; {DESCRIBED} says what there is"
         return problem_response(status, printable(detail), headers)
 
     app.add_exception_handler(RecrawlError, recrawl_error)
@@ -95,12 +99,33 @@ def add_handlers(app: FastAPI) -> None:
 
 def _methods(request: Request) -> set[str]:
     """Return the methods that a path has; the framework knows those of one of its routes."""
-    found = set[str]()
-    for route in request.app.routes:
-        match, _ = route.matches(request.scope)
-        if match is not Match.NONE:
-            found |= set(getattr(route, "methods", None) or ())
-    return found
+    return {
+        method
+        for method in METHODS
+        for route in request.app.routes
+        if route.matches({**request.scope, "method": method})[0] is Match.FULL
+    }
+
+
+def _sentence(request: Request, error: dict[str, Any]) -> str:
+    """Return what is wrong with a part of a request, as the framework found it."""
+    location = tuple(error.get("loc", ()))
+    if error.get("type") == "json_invalid":
+        reason = printable(str(error.get("ctx", {}).get("error", "")))
+        return f"the body is not JSON: {reason}, at character {location[-1]}"
+    if location == ("body",):
+        if error.get("type") == "missing":
+            return "the request has no body; send a JSON object with Content-Type: application/json"
+        if not _is_json(request):
+            return "the body is not marked as JSON; send Content-Type: application/json"
+        if error.get("type") in NO_OBJECT:
+            return "the body is not a JSON object, as in {…}"
+    return f"{_location(location)}: {printable(str(error.get('msg', '')))}"
+
+
+def _is_json(request: Request) -> bool:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media_type == "application/json" or media_type.endswith("+json")
 
 
 def _location(location: Any) -> str:  # noqa: ANN401 - as pydantic has it

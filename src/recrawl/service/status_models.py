@@ -17,11 +17,11 @@ class HostOut(BaseModel):
     """A host."""
 
     host: str = Field(examples=["example.org"])
-    pages: int
-    missing: int
-    gone: int
+    pages: int = Field(description="All pages, also those that are gone or refused.")
+    missing: int = Field(description="Not found at the last visit.")
+    gone: int = Field(description="Not found for long; looked at only now and then.")
     refused: int
-    failing: int
+    failing: int = Field(description="The others whose last visit failed.")
     delay: float = Field(description="Seconds between two requests.")
 
     @classmethod
@@ -105,7 +105,8 @@ class StatusOut(BaseModel):
     crawls: bool = Field(description="Whether the process fetches pages itself.")
     budget: float = Field(description="Requests per day.")
     budget_used: float = Field(description="As a share of what the budget allows since it began.")
-    pages: int = Field(description="Pages that are kept fresh.")
+    pages: int = Field(description="All pages, also those that are gone or refused.")
+    kept_fresh: int = Field(description="Pages that are visited.")
     price: float | None = Field(description="What a visit must be worth, importance times days.")
     expected_freshness: float | None = Field(
         description="The share of importance whose copies are believed to be current."
@@ -114,10 +115,10 @@ class StatusOut(BaseModel):
     without_copy: int = Field(description="Pages without a copy.")
     lateness: float = Field(description="Seconds for which they have been due, on average.")
     latest: float = Field(description="Seconds for which the longest overdue has been due.")
-    missing: int
-    gone: int
+    missing: int = Field(description="Not found at the last visit.")
+    gone: int = Field(description="Not found for long; looked at only now and then.")
     refused: int
-    failing: int
+    failing: int = Field(description="The others whose last visit failed.")
     visits: dict[str, int] = Field(description="Visits since it began, by outcome.")
     visits_last_day: dict[str, int] = Field(description="Visits in 24 hours, by outcome.")
     requests_last_day: int
@@ -133,7 +134,8 @@ class StatusOut(BaseModel):
             crawls=status.crawls,
             budget=status.budget,
             budget_used=stats.budget_used,
-            pages=status.pages,
+            pages=status.pages + status.trouble.gone + status.trouble.refused,
+            kept_fresh=status.pages,
             price=status.price,
             expected_freshness=up.expected_freshness,
             due=up.due,

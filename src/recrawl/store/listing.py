@@ -191,7 +191,7 @@ class HostCounts(NamedTuple):
         missing: Those that were not found at the last visit.
         gone: Those that are gone.
         refused: Those that are refused.
-        failing: Those that are to be visited and whose last visit failed.
+        failing: The others whose last visit failed.
         unvisited: Those that are to be visited and never were.
     """
 

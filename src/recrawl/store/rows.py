@@ -169,6 +169,7 @@ class Totals:
         gone: Pages that were not found for so long that they are looked at only now and then.
         refused: Pages that may not be visited.
         with_copy: Pages with a current copy.
+        unvisited: Pages that are to be visited and never were found.
         visits: Rows in the log.
         bodies: Distinct bodies.
         content_bytes: Their total size.
@@ -181,6 +182,7 @@ class Totals:
     gone: int
     refused: int
     with_copy: int
+    unvisited: int
     visits: int
     bodies: int
     content_bytes: int

@@ -410,12 +410,13 @@ class SqliteStore:
 
     def totals(self) -> Totals:
         """Return how much the store holds."""
-        pages, with_copy = self._database.rows("count_pages")[0]
+        pages, with_copy, unvisited = self._database.rows("count_pages")[0]
         bad = self.trouble()
         alive = pages - bad.missing - bad.gone - bad.refused
         (visits,) = self._database.rows("count_visits")[0]
         bodies = self._database.rows("count_bodies")[0]
-        return Totals(pages, alive, bad.missing, bad.gone, bad.refused, with_copy, visits, *bodies)
+        states = (alive, bad.missing, bad.gone, bad.refused)
+        return Totals(pages, *states, with_copy, unvisited, visits, *bodies)
 
     def trouble(self) -> Trouble:
         """Return how many pages are not well, without reading the others."""

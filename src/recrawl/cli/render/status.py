@@ -15,6 +15,15 @@ from recrawl.store.rows import Spending
 from recrawl.units import format_rate
 
 UNKNOWN = "–"
+HOST_COLUMNS = (
+    "pages",
+    "without a copy",
+    "not found",
+    "failing",
+    "gone",
+    "refused",
+    "expected fresh",
+)
 
 
 def print_status(status: Status, path: str) -> None:
@@ -72,8 +81,7 @@ def _states(status: Status) -> str:
     parts += [f"{totals.refused:,} refused"] if totals.refused else []
     failing = status.trouble.failing
     parts += [f"{failing:,} failing"] if failing else []
-    without = totals.pages - totals.with_copy
-    parts += [f"{without:,} without a copy"] if without else []
+    parts += [f"{totals.unvisited:,} without a copy"] if totals.unvisited else []
     return ", ".join(parts)
 
 
@@ -121,7 +129,7 @@ def host_table(status: Status) -> Table:
     """Return the hosts with the most pages."""
     table = Table()
     table.add_column("host", overflow="fold")
-    for heading in ("pages", "without a copy", "failing", "gone", "refused", "expected fresh"):
+    for heading in HOST_COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
     for host in status.hosts:
         fresh = finite(host.expected_freshness)
@@ -129,6 +137,7 @@ def host_table(status: Status) -> Table:
             Text(printable(host.name)),
             f"{host.pages:,}",
             f"{host.without_copy:,}",
+            f"{host.missing:,}",
             f"{host.failing:,}",
             f"{host.gone:,}",
             f"{host.refused:,}",
@@ -171,6 +180,7 @@ def as_json(status: Status) -> str:
             "refused": totals.refused,
             "failing": status.trouble.failing,
             "with_copy": totals.with_copy,
+            "without_copy": totals.unvisited,
         },
         "content_bytes": totals.content_bytes,
         "budget": status.budget,
@@ -195,6 +205,7 @@ def as_json(status: Status) -> str:
                 "host": host.name,
                 "pages": host.pages,
                 "without_copy": host.without_copy,
+                "missing": host.missing,
                 "failing": host.failing,
                 "gone": host.gone,
                 "refused": host.refused,

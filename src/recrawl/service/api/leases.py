@@ -28,6 +28,9 @@ Key = Annotated[
     ),
 ]
 
+#: What is leased if nothing is said.
+ANY = LeaseIn()
+
 
 @router.get("/leases", dependencies=[needs(Access.READ)])
 async def list_leases(service: TheService) -> LeasesOut:
@@ -42,7 +45,7 @@ async def list_leases(service: TheService) -> LeasesOut:
     responses=responses(409),
 )
 async def lease_pages(
-    service: TheService, user: TheUser, wish: LeaseIn, idempotency_key: Key = None
+    service: TheService, user: TheUser, wish: LeaseIn = ANY, idempotency_key: Key = None
 ) -> Response:
     """Lease pages that are due, as many as are wanted and may be visited now.
 

@@ -53,6 +53,11 @@ class HostRow:
     robots: RobotsText | None
     parts: list[tuple[str, str, int, float, float]]
 
+    @property
+    def kept_fresh(self) -> int:
+        """How many of its pages are visited."""
+        return self.counts.pages - self.counts.gone - self.counts.refused
+
 
 @router.get("/hosts", response_class=Response)
 async def hosts(
@@ -117,7 +122,7 @@ def parts_of(host: HostCounts, fresh: float) -> list[tuple[str, str, int, float,
         host: How many pages it has.
         fresh: The share of pages that are well whose copies are believed to be current.
     """
-    well = max(host.pages - host.missing - host.gone - host.refused - host.failing, 0)
+    well = host.pages - host.missing - host.gone - host.refused - host.failing
     counts = (
         ("fresh", "probably fresh", round(well * fresh)),
         ("unchanged", "probably stale", well - round(well * fresh)),

@@ -125,7 +125,7 @@ def trouble_of(status: ServiceStatus) -> list[dict[str, object]]:
     """Return how many pages are not well, with a link to their list."""
     found = status.trouble
     rows = (
-        ("failing", found.failing, "/pages?failing=true", "last visit failed"),
+        ("failing", found.failing, "/pages?failing=true&state=alive", "last visit failed"),
         ("missing", found.missing, "/pages?state=missing", "not found, being confirmed"),
         ("gone", found.gone, "/pages?state=gone", "gone"),
         ("refused", found.refused, "/pages?state=refused", "refused"),

@@ -406,10 +406,15 @@ WHERE state NOT IN (:gone, :refused);
 SELECT number, name FROM hosts ORDER BY number;
 
 -- name: count_pages
--- Count pages, counted all along, and those with a copy, from an index alone.
+-- Count pages, counted all along, those with a copy, from an index alone, and those to visit that
+-- never were found.
 SELECT
     (SELECT coalesce(sum(pages), 0) FROM host_pages),
-    (SELECT count(*) FROM pages WHERE body IS NOT NULL);
+    (SELECT count(*) FROM pages WHERE body IS NOT NULL),
+    (SELECT coalesce(sum(unvisited), 0) FROM host_pages) - (
+        SELECT count(*) FROM pages
+        WHERE (state <> 0 OR failures > 0) AND state > 1 AND last_visit IS NULL
+    );
 
 -- name: count_trouble
 -- Count pages that are missing, gone, refused or failing, from their index alone.
@@ -795,7 +800,7 @@ SELECT
 FROM host_pages JOIN hosts ON hosts.number = host_pages.host LEFT JOIN (
     SELECT
         host, sum(state = 1) AS missing, sum(state = 2) AS gone, sum(state = 3) AS refused,
-        sum(state < 2 AND failures > 0) AS failing,
+        sum(state = 0) AS failing,
         sum(state > 1 AND last_visit IS NULL) AS never
     FROM pages WHERE state <> 0 OR failures > 0 GROUP BY host
 ) AS trouble ON trouble.host = host_pages.host
@@ -807,7 +812,7 @@ WHERE host_pages.pages > 0 ORDER BY 2 DESC, 1;
 WITH trouble AS (
     SELECT
         host, sum(state = 1) AS missing, sum(state = 2) AS gone, sum(state = 3) AS refused,
-        sum(state < 2 AND failures > 0) AS failing
+        sum(state = 0) AS failing
     FROM pages WHERE state <> 0 OR failures > 0 GROUP BY host
 ), largest AS (
     SELECT
