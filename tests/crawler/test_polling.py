@@ -5,7 +5,15 @@ import math
 import pytest
 
 from recrawl.clock import Clock
-from recrawl.crawler.polling import MAX_IDLE_NAP, MAX_NAP, MAX_REST, MIN_NAP, SLOWING, Polling
+from recrawl.crawler.polling import (
+    EMPTY_SECONDS,
+    MAX_IDLE_NAP,
+    MAX_NAP,
+    MAX_REST,
+    MIN_NAP,
+    SLOWING,
+    Polling,
+)
 from recrawl.records import SECONDS_A_DAY
 
 PLENTY = 1e6 * SECONDS_A_DAY
@@ -65,19 +73,26 @@ def test_a_frontier_without_pages_is_left_alone_for_longer_and_longer() -> None:
 
 
 @pytest.mark.parametrize(("cost", "rest"), [
-    (0.0, SLOWING * MIN_NAP),
+    (0.0, MAX_IDLE_NAP),
     (0.001, 0.05),
     (10.0, MAX_REST),
 ])  # fmt: skip
 def test_a_frontier_that_takes_long_to_ask_is_asked_less_often(cost: float, rest: float) -> None:
     time = Time()
     polling = Polling(Clock(steady=time))
-    polling.note_taken(0, cost)
-    assert polling.nap(SECONDS_A_DAY, math.inf) == pytest.approx(rest)
-    time.now += 1.01 * rest
-    assert not polling.is_resting
+    naps, began = list[tuple[float, float]](), time.now
+    while time.now < began + 2.0 * EMPTY_SECONDS:
+        polling.note_taken(0, cost)
+        naps.append((time.now - began, polling.nap(SECONDS_A_DAY, math.inf)))
+        time.now += 1.01 * naps[-1][1]
+        assert not polling.is_resting
+    # Not at once: a host may be about to open.
+    assert max(nap for at, nap in naps if at < EMPTY_SECONDS) == pytest.approx(MAX_IDLE_NAP)
+    assert naps[-1][1] == pytest.approx(rest)
     polling.note_taken(1, cost)
     assert not polling.is_resting
+    polling.note_taken(0, cost)
+    assert polling.nap(SECONDS_A_DAY, math.inf) == pytest.approx(SLOWING * MIN_NAP)
 
 
 def test_a_fast_clock_is_not_slowed() -> None:

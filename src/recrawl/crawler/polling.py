@@ -12,10 +12,11 @@ MIN_NAP, MAX_NAP = 0.005, 1.0
 #: While nothing is due and nothing happens, each check is later by this factor, up to this many
 #: seconds, real or of the crawl's clock.
 SLOWING, MAX_IDLE_NAP = 1.25, 0.02
-#: The share of the time that asking a frontier without pages may take, and for how many seconds at
-#: most it is left alone for that. With more budget than its pages need, it looks each time whether
-#: any of hundreds may be visited early, which takes milliseconds.
-MAX_POLL_SHARE, MAX_REST = 0.02, 0.1
+#: The share of the time that asking a frontier may take that has had no page for `EMPTY_SECONDS`,
+#: and for how many seconds at most it is left alone for that. With more budget than its pages need,
+#: it looks each time whether any of hundreds may be visited early, which takes milliseconds. Before
+#: that, a host may be about to open.
+MAX_POLL_SHARE, MAX_REST, EMPTY_SECONDS = 0.02, 0.1, 1.0
 
 
 @final
@@ -30,6 +31,7 @@ class Polling:
         self._clock = clock
         self._nap = self._rest = MIN_NAP
         self._rests_until = -math.inf
+        self._had_page_at = clock.seconds()
 
     def nap(self, budget: float, opens_at: float) -> float:
         """Return after how many real seconds to check again, if nothing happens before.
@@ -45,7 +47,7 @@ class Polling:
 
     def end_nap(self, *, is_woken: bool) -> None:
         """Note whether a nap ended because something happened; if not, the next is longer."""
-        self._nap = MIN_NAP if is_woken else self._longer(self._nap)
+        self._nap = MIN_NAP if is_woken else self._longer(self._nap, MAX_IDLE_NAP)
 
     @property
     def is_resting(self) -> bool:
@@ -59,16 +61,15 @@ class Polling:
             pages: The number of pages.
             cost: Seconds that it took to ask.
         """
+        now, passing = self._clock.seconds(), self._clock.passing
         if pages:
-            self._rest = MIN_NAP
-        else:
-            self._rest = self._longer(self._rest)
-            rest = max(self._rest, min(cost / MAX_POLL_SHARE, self._at_most(MAX_REST)))
-            self._rests_until = self._clock.seconds() + self._clock.passing(rest)
+            self._rest, self._had_page_at = MIN_NAP, now
+            return
+        is_empty = now - self._had_page_at > passing(EMPTY_SECONDS)
+        longest = max(MAX_IDLE_NAP, min(cost / MAX_POLL_SHARE, MAX_REST) if is_empty else 0.0)
+        self._rest = self._longer(self._rest, longest)
+        self._rests_until = now + passing(self._rest)
 
-    def _longer(self, nap: float) -> float:
-        return min(SLOWING * nap, self._at_most(MAX_IDLE_NAP))
-
-    def _at_most(self, seconds: float) -> float:
-        """Return seconds of real time that are as many at most by the crawl's clock as well."""
-        return max(min(seconds, self._clock.real(seconds)), MIN_NAP)
+    def _longer(self, nap: float, longest: float) -> float:
+        """Return a longer nap, up to so many seconds: real ones, and of the crawl's clock."""
+        return min(SLOWING * nap, max(min(longest, self._clock.real(longest)), MIN_NAP))
