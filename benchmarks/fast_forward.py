@@ -31,7 +31,7 @@ DAY = 86_400.0
 #: Days between two visits to a page that the budgets pay for, on average.
 GAPS = 7.0, 14.0
 #: Visits in a real second, of at most a day: more would leave little machines behind.
-VISITS_A_SECOND = 6.0
+VISITS_A_SECOND = 2.5
 #: Orders of the pages that round-robin is tried in.
 ORDERS = 200
 HEADINGS = [
@@ -54,7 +54,7 @@ def folder() -> Path:
 
 
 def run() -> list[Figure]:
-    """Crawl the recordings on each budget, and write the table; some seven minutes."""
+    """Crawl the recordings on each budget, and write the table; some fifteen minutes."""
     path = folder() / FILE
     if not path.is_file():
         print(

@@ -208,7 +208,8 @@ def _long_parts(page: bytes) -> Iterator[bytes]:
         if following < 0:
             following = page.find(b">", at + 1 + _LONG)
             following = len(page) if following < 0 else following
-            yield page[at + 1 : following]
+            if following - at > _LONG:
+                yield page[at + 1 : following]
         at = following
 
 
