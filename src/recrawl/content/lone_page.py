@@ -35,12 +35,12 @@ def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
         return [_OWN] * len(blocks)
     inside, consent = {text: True}, dict[Element, bool]()
     # Whose an element's blocks are is found out once: pages have many blocks in few elements.
-    places = dict[Element, Kind]()
+    of_elements = dict[Element, Kind]()
     kinds = list[Kind]()
     for block in blocks:
-        kind = places.get(block.element)
+        kind = of_elements.get(block.element)
         if kind is None:
-            kind = places[block.element] = _place(block.element, marked, inside)
+            kind = of_elements[block.element] = _kind_in(block.element, marked, inside)
         if kind is not _OWN:
             kind = _kind(block, kind, consent)
         kinds.append(kind)
@@ -50,7 +50,7 @@ def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
     return kinds
 
 
-def _place(
+def _kind_in(
     element: Element, marked: dict[Element, bool], inside: dict[Element | None, bool]
 ) -> Kind:
     """Return whose the blocks of an element are, but for those that say otherwise themselves."""
@@ -61,9 +61,9 @@ def _place(
     return _OWN if _is_in(element, inside) else _BESIDE
 
 
-def _kind(block: Block, place: Kind, consent: dict[Element, bool]) -> Kind:
+def _kind(block: Block, around: Kind, consent: dict[Element, bool]) -> Kind:
     """Return whose a block is that is in furniture, or beside the text of the page."""
-    if place is _FURNITURE:
+    if around is _FURNITURE:
         return _OWN if is_about_page(block, frozenset(), consent) else _FURNITURE
     return _BESIDE if not block.is_link and is_incidental(block.text) else _OWN
 
