@@ -94,10 +94,20 @@ def counts(stats: Stats) -> str:
 
 
 def spending(stats: Stats) -> str:
-    """Return the number of requests, and the share of the budget they used."""
+    """Return the number of requests, and the share of the budget they used.
+
+    >>> day = 86_400_000_000
+    >>> spending(Stats(0, 4.0, now=day, requests=1)).partition(";")[0]
+    '1 request for pages, 25.0 % of the budget (4 per day)'
+    >>> spending(Stats(0, 4.0, now=day // 8, requests=1)).partition(";")[0]
+    '1 request for pages (budget: 4 per day)'
+    """
+    used, budget = stats.budget_used, format_rate(stats.budget)
+    share = (
+        f" (budget: {budget})" if used is None else f", {percent(used)} of the budget ({budget})"
+    )
     return (
-        f"{count(stats.requests, 'request')} for pages, {percent(stats.budget_used)} of the budget "
-        f"({format_rate(stats.budget)}); {stats.robots:,} for robots.txt, "
+        f"{count(stats.requests, 'request')} for pages{share}; {stats.robots:,} for robots.txt, "
         f"{stats.files:,} for sitemaps; {size(stats.transferred)} received"
     )
 
@@ -238,7 +248,8 @@ def _numbers(stats: Stats) -> RenderableType:
     middle += [("next due", until(stats.next_visit, stats.now))]
     right = [("requests", f"{stats.requests:,}"), ("robots.txt", f"{stats.robots:,}")]
     right += [("sitemaps", f"{stats.files:,}"), ("budget", format_rate(stats.budget))]
-    right += [("budget used", percent(stats.budget_used)), ("pages", f"{stats.pages:,}")]
+    used = "–" if stats.budget_used is None else percent(stats.budget_used)
+    right += [("budget used", used), ("pages", f"{stats.pages:,}")]
     for one, two, three in zip(left, middle, right, strict=True):
         table.add_row(one[0], f"{one[1]:,}", *two, *three)
     return table
