@@ -192,6 +192,9 @@ def test_a_damaged_copy_is_left_out_and_the_others_are_written(damage: str, what
     ("arguments", "sentence"),
     [
         (["log", "log.txt"], "FILE: 'log.txt' does not end in .parquet, .csv or .jsonl"),
+        (["log", "log.csv", "--format", "jsonl"], "--format: 'log.csv' would hold jsonl, but"),
+        (["log", "-"], "--format: choose one of parquet, csv, jsonl"),
+        (["copies", "c.jsonl", "--format", "warc"], "--format: 'c.jsonl' would hold warc, but"),
         (["copies", "c.warc"], "FILE: 'c.warc' does not end in .warc.gz"),
         (["log", "no/log.csv"], "no/log.csv: there is no directory no"),
         (["log", "log.csv", "--store", "no.db"], "no.db: there is no store here"),

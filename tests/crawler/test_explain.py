@@ -157,6 +157,8 @@ def test_words_for_pages_that_are_not_well() -> None:
         failing = explain(page(failures=failures), (1.0, 5.0), PRICE, NOW)
         assert failing.why().startswith(start)
     missing = explain(page(state=State.MISSING), (1.0, 5.0), PRICE, NOW)
+    found_out = explain(page(state=State.MISSING, failures=1), None, PRICE, NOW, retry_at=NOW + DAY)
+    assert "further visits, the next of them in 1 day at the earliest, confirm" in found_out.why()
     assert missing.why().startswith("It was not found at the last visit")
     once = explain(page(visits=1), (1.0, 5.0), PRICE, NOW)
     assert "It was visited only once; going by pages like it" in once.why()
@@ -180,3 +182,19 @@ def test_the_limits_of_the_settings_move_the_next_visit_and_are_named() -> None:
     unimportant = explain(page(importance=0.0), belief, PRICE, NOW, (0.0, 4.0))
     assert unimportant.due is None
     assert "_interval" not in usual.why() + unimportant.why()
+
+
+@pytest.mark.parametrize(("days", "price"), [(1, 0.5), (90, 0.5), (1, 1e-6)])
+def test_a_page_that_failed_is_visited_when_it_is_worth_it_but_not_before_its_retry(
+    days: int, price: float
+) -> None:
+    retry_at, belief, asked = NOW + days * DAY, (1.0, 5.0), Price(price, is_now=True)
+    worth = explain(page(), belief, asked, NOW).due
+    assert worth is not None
+    failing = explain(page(failures=2), belief, asked, NOW, retry_at=retry_at)
+    assert failing.due == max(worth, retry_at)
+    assert explain(page(age=None, failures=2), None, asked, NOW, retry_at=retry_at).due == retry_at
+    missing = page(state=State.MISSING, failures=1)
+    assert explain(missing, belief, asked, NOW, retry_at=retry_at).due == retry_at
+    resting = replace(page(state=State.GONE, failures=3), retry_at=NOW)
+    assert explain(resting, belief, asked, NOW, retry_at=retry_at).due == NOW

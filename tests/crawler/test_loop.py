@@ -526,6 +526,7 @@ def test_unchanged_pages_are_visited_once_in_ten_minutes_however_large_the_budge
         assert 2 <= len(times) <= 7
         # A second of the loop is a minute.
         assert all(later - before >= 10.0 for before, later in itertools.pairwise(times))
+    assert stats.budget_used is not None
     assert stats.budget_used < 1e-3
 
 

@@ -1,7 +1,12 @@
 """What a run counts."""
 
+import pytest
+
+from recrawl.cli.render.run import as_object, spending
 from recrawl.crawler.stats import HostTimes, Stats
 from recrawl.records import Outcome, Page, Response, Visit
+
+HOUR = 3_600_000_000
 
 
 def visit(host: str, seconds: float, requests: int = 1) -> Visit:
@@ -19,6 +24,18 @@ def test_the_five_slowest_hosts_are_listed_by_their_mean() -> None:
     assert [host for host, _ in stats.slowest()] == [f"{n}.example" for n in (6, 5, 4, 3, 2)]
     assert stats.slowest()[0][1] == HostTimes(responses=2, seconds=13.0)
     assert stats.slowest()[0][1].mean == 6.5
+
+
+@pytest.mark.parametrize(("hours", "used"), [(5, None), (6, 1.0), (12, 0.5), (0, None)])
+def test_the_share_of_the_budget_waits_until_it_allows_a_request(
+    hours: int, used: float | None
+) -> None:
+    stats = Stats(began=HOUR, budget=4.0, now=(hours + 1) * HOUR)
+    stats.count(visit("a.example", seconds=1.0))
+    assert stats.budget_used == used
+    shown = f"{used:.1%}".replace("%", " %") if used else "(budget: 4 per day)"
+    assert shown in spending(stats)
+    assert as_object(stats)["budget_used"] == used
 
 
 def test_no_more_pages_are_not_modified_than_unchanged() -> None:

@@ -1,6 +1,6 @@
 """Options that several commands have, and checks to make before a large file is read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -132,6 +132,7 @@ def output_format(asked: str | None, output: str | None) -> "Format | Literal['t
         check_choice("--format", asked, FORMATS)
         if asked == "table" and output is not None:
             raise ArgumentError(f"--format: a file holds {', '.join(FILE_FORMATS)}, not a table")
+        check_ending(asked, output or "-", [(name, f".{name}") for name in FILE_FORMATS])
         return cast("Format | Literal['table']", asked)
     if output is None:
         return "table"
@@ -142,6 +143,22 @@ def output_format(asked: str | None, output: str | None) -> "Format | Literal['t
             "choose a format with --format"
         )
     return cast("Format", ending)
+
+
+def check_ending(asked: str, file: str, endings: Iterable[tuple[str, str]]) -> None:
+    """Refuse to write a format to a file whose name means another one.
+
+    Args:
+        asked: The format.
+        file: The file.
+        endings: Formats, and how the names of their files end.
+    """
+    for name, ending in endings:
+        if name != asked and file.lower().endswith(ending):
+            raise ArgumentError(
+                f"--format: '{file}' would hold {asked}, but is named like {name}; "
+                "change one of the two"
+            )
 
 
 def check_targets(plot: str | None, kind: "Format | Literal['table']", target: str) -> None:

@@ -96,7 +96,9 @@ class Explanation:
         last, needed = self.page.last_visit, self.visit_after
         if self.page.state in RESTING:
             return self.page.retry_at
-        if last is None:
+        is_missing = self.page.state is State.MISSING and self.retry_at is not None
+        if last is None or is_missing:
+            # Whether a missing page is there again is found out whatever a visit is worth.
             return self.retry_at
         if needed is None or math.isinf(after := self._within(needed)):
             return None
@@ -161,7 +163,10 @@ class Explanation:
                 "It is not found, like most pages around it: they are taken to be away, not gone."
             )
         if page.state is State.MISSING:
-            return "It was not found at the last visit; further visits confirm that it is gone."
+            when = "" if self.retry_at is None else f", the next of them {self._retry()},"
+            return (
+                f"It was not found at the last visit; further visits{when} confirm that it is gone."
+            )
         if page.failures == 1:
             return f"The last visit failed; it is retried {self._retry()}."
         if page.failures:

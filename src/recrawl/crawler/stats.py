@@ -99,11 +99,14 @@ class Stats:
         return self.outcomes.total()
 
     @property
-    def budget_used(self) -> float:
-        """Requests, as a share of what the budget allows since the run began."""
+    def budget_used(self) -> float | None:
+        """Requests, as a share of what the budget allows since the run began.
+
+        None as long as it has not allowed a whole request: the share would say nothing.
+        """
         days = (self.now - self.budget_since) / MICROSECONDS_A_DAY
         allowed = self.allowed_before + self.budget * days
-        return self.requests / allowed if allowed > 0 else 0.0
+        return self.requests / allowed if allowed >= 1.0 else None
 
     def set_budget(self, budget: float, now: int) -> None:
         """Change the requests per day from now on."""

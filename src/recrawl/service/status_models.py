@@ -104,7 +104,10 @@ class StatusOut(BaseModel):
     began: datetime = Field(description="When the process began.")
     crawls: bool = Field(description="Whether the process fetches pages itself.")
     budget: float = Field(description="Requests per day.")
-    budget_used: float = Field(description="As a share of what the budget allows since it began.")
+    budget_used: float | None = Field(
+        description="As a share of what the budget allows since it began; null before that is a "
+        "request."
+    )
     pages: int = Field(description="All pages, also those that are gone or refused.")
     kept_fresh: int = Field(description="Pages that are visited.")
     price: float | None = Field(description="What a visit must be worth, importance times days.")

@@ -13,7 +13,7 @@ from recrawl.cli.crawl_options import (
     time_since,
 )
 from recrawl.cli.help import Command, Group
-from recrawl.cli.options import check_choice
+from recrawl.cli.options import check_choice, check_ending
 from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, StoreError
 
@@ -206,6 +206,7 @@ def _format_of(file: str, asked: str | None, endings: "Mapping[Kind, str]") -> "
     """
     if asked is not None:
         check_choice("--format", asked, tuple(endings))
+        check_ending(asked, file, endings.items())
     for kind, ending in endings.items():
         if kind == asked or (asked is None and file.lower().endswith(ending)):
             return kind

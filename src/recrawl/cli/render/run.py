@@ -96,10 +96,20 @@ def counts(stats: Stats) -> str:
 
 
 def spending(stats: Stats) -> str:
-    """Return the number of requests, and the share of the budget they used."""
+    """Return the number of requests, and the share of the budget they used.
+
+    >>> day = 86_400_000_000
+    >>> spending(Stats(0, 4.0, now=day, requests=1)).partition(";")[0]
+    '1 request for pages, 25.0 % of the budget (4 per day)'
+    >>> spending(Stats(0, 4.0, now=day // 8, requests=1)).partition(";")[0]
+    '1 request for pages (budget: 4 per day)'
+    """
+    used, budget = stats.budget_used, format_rate(stats.budget)
+    share = (
+        f" (budget: {budget})" if used is None else f", {percent(used)} of the budget ({budget})"
+    )
     return (
-        f"{count(stats.requests, 'request')} for pages, {percent(stats.budget_used)} of the budget "
-        f"({format_rate(stats.budget)}); {stats.robots:,} for robots.txt, "
+        f"{count(stats.requests, 'request')} for pages{share}; {stats.robots:,} for robots.txt, "
         f"{stats.files:,} for sitemaps; {size(stats.transferred)} received"
     )
 
@@ -107,11 +117,11 @@ def spending(stats: Stats) -> str:
 def unspent(stats: Stats, min_interval: float) -> list[str]:
     """Return a line that says why there is budget left, if it is more than pages may be visited.
 
-    >>> unspent(Stats(0, 2_880.0, pages=2), 1 / 144)
+    >>> unspent(Stats(0, 2_880.0, now=10**9, pages=2), 1 / 144)
     ['Budget is left: 2 pages, each visited at most every 10 min (setting min_interval)']
     """
-    is_left = stats.budget_used < SPENT
-    if not is_left or not stats.pages or min_interval * stats.budget <= stats.pages:
+    is_spent = stats.budget_used is None or stats.budget_used >= SPENT
+    if is_spent or not stats.pages or min_interval * stats.budget <= stats.pages:
         return []
     every = f"visited at most every {format_duration(min_interval)} (setting min_interval)"
     return [f"Budget is left: {count(stats.pages, 'page')}, each {every}"]
@@ -253,7 +263,8 @@ def _numbers(stats: Stats) -> RenderableType:
     middle += [("next due", until(stats.next_visit, stats.now))]
     right = [("requests", f"{stats.requests:,}"), ("robots.txt", f"{stats.robots:,}")]
     right += [("sitemaps", f"{stats.files:,}"), ("budget", format_rate(stats.budget))]
-    right += [("budget used", percent(stats.budget_used)), ("pages", f"{stats.pages:,}")]
+    used = "–" if stats.budget_used is None else percent(stats.budget_used)
+    right += [("budget used", used), ("pages", f"{stats.pages:,}")]
     for one, two, three in zip(left, middle, right, strict=True):
         table.add_row(one[0], f"{one[1]:,}", *two, *three)
     return table

@@ -202,7 +202,7 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
         "without_copy": count(up.without_copy),
         "requests": count(sample.requests),
         "budget_used": percent(stats.budget_used, 0),
-        "budget_width": f"{min(100.0 * stats.budget_used, 100.0):.1f}%",
+        "budget_width": f"{min(100.0 * (stats.budget_used or 0.0), 100.0):.1f}%",
         "started": age(service.began, sample.at),
         "under_way": count(stats.under_way),
         "visits": count(stats.visits),
