@@ -34,9 +34,9 @@ def write_table(
 
     Args:
         columns: NumPy or Arrow arrays of text, numbers or times, by name.
-        kind: ``"csv"``, ``"json"`` (a list with one object per line), ``"jsonl"`` (the objects alone)
-            or ``"parquet"``. Numbers that are not finite are null in JSON and nan and inf in CSV.
-            Both have times in ISO 8601.
+        kind: ``"csv"``, ``"json"`` (a list with one object per line), ``"jsonl"`` (the objects
+            alone) or ``"parquet"``. Numbers that are not finite are null in JSON and nan and inf in
+            CSV. Both have times in ISO 8601.
         target: A file, or ``"-"`` for standard output.
 
     Raises:
@@ -161,7 +161,7 @@ def _write_json(tables: Iterable[pa.Table], file: BinaryIO) -> None:
 
 def _write_json_lines(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     for objects in _json_objects(tables):
-        file.write("".join(f"{one}\n" for one in objects).encode())
+        file.writelines(f"{one}\n".encode() for one in objects)
 
 
 def _json_objects(tables: Iterable[pa.Table]) -> Iterator[list[str]]:

@@ -48,7 +48,8 @@ def run(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Minimum delay between two requests to a host, such as 1s. Default: as set, or 1s.",
+            help="Minimum delay between two requests to a host, such as 2s. Default: as set, or "
+            "1s.",
         ),
     ] = None,
     connections: Annotated[
@@ -87,8 +88,8 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What is compared to detect changes: bytes, text, main or selector. Default: as set, "
-            "or text.",
+            help="What is compared to detect changes: bytes, text, main or selector. Default: as "
+            "set, or text.",
         ),
     ] = None,
     selector: Annotated[
@@ -111,8 +112,8 @@ def run(
         typer.Option(
             "--format",
             metavar="NAME",
-            help=f"Format of log lines, where there is no terminal: {', '.join(LOGGED_AS)}; the latter "
-            "two are the same, an object per line.",
+            help=f"Format of log lines, where there is no terminal: {', '.join(LOGGED_AS)}; the "
+            "latter two are the same, an object per line.",
         ),
     ] = "text",
     quiet: Annotated[
