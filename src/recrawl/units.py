@@ -205,3 +205,22 @@ def format_duration(days: float) -> str:
 def _two_digits(number: float) -> str:
     """Round to two significant digits, or to a whole number with thousands separators."""
     return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"  # noqa: PLR2004
+
+
+def parse_share(text: str) -> float:
+    """Parse a share, also in percent.
+
+    Raises:
+        ArgumentError: It is no number.
+
+    >>> parse_share("0.05"), parse_share("5%"), parse_share("12.5 %")
+    (0.05, 0.05, 0.125)
+    """
+    written = text.strip()
+    number = written.removesuffix("%")
+    try:
+        share = float(number)
+    except ValueError:
+        problem = f"{quoted(text)} is not a share; write for example 0.95 or 95%"
+        raise ArgumentError(problem) from None
+    return share if number == written else share / 100

@@ -62,7 +62,7 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     "misspelt": (
         "page,time,chnaged\na,1,\n",
         "",
-        f"{NO_CHANGED}; did you mean 'changed' by 'chnaged'?",
+        f"{NO_CHANGED} (did you mean 'changed' by 'chnaged'?)",
     ),
     "spaces": (
         "page time changed\na 1 0\n",
@@ -190,8 +190,9 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     ),
     "no UTF-8": (GOOD + "\xff\xfe,1,1\n", ", row 4, column 'page'", NO_UTF8),
     "no UTF-8 in the header": ("p\xe4ge,time,changed\na,1,\n", ", row 1", NO_UTF8),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "", "this is a picture, not a table"),
+    "no text": (b"\x7fELF\0\0\x81", "", "this is neither text nor Parquet nor Arrow"),
     "UTF-16": (GOOD.encode("utf-16"), "", "this is UTF-16 text; convert it: iconv"),
-    "picture": ("\x89PNG\r\n\x1a\n\0\0\0", ", row 1", NO_UTF8),
     "old Macintosh": (
         GOOD.replace("\n", "\r"),
         ", row 1",
@@ -369,7 +370,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 ALL_METHODS = ", ".join(METHODS)
-NO_ENDING = "does not end in .csv, .json, .parquet; choose a format with --format"
+NO_ENDING = "does not end in .csv, .json, .jsonl, .parquet; choose a format with --format"
 
 
 @pytest.mark.parametrize(
@@ -381,14 +382,14 @@ NO_ENDING = "does not end in .csv, .json, .parquet; choose a format with --forma
             ["--prior", "host", "--method", "lln"],
             "--prior: the method lln has no prior; only gamma and last-modified do",
         ),
-        (["--format", "xml"], "--format: 'xml' is none of table, csv, json, parquet"),
+        (["--format", "xml"], "--format: 'xml' is none of table, csv, json, jsonl, parquet"),
         (
             ["--format", "table", "-o", "x.csv"],
-            "--format: a file holds csv, json, parquet, not a table",
+            "--format: a file holds csv, json, jsonl, parquet, not a table",
         ),
         (["-o", "rates.txt"], f"--output: 'rates.txt' {NO_ENDING}"),
         (["-o", "-"], f"--output: '-' {NO_ENDING}"),
-        (["--level", "95"], "--level: 95.0 is not between 0 and 1; 0.95 is usual"),
+        (["--level", "95"], "--level: 95 is not between 0 and 1; 0.95 is usual"),
         (["--level", "nan"], "--level: nan is not between 0 and 1; 0.95 is usual"),
     ],
 )
@@ -419,7 +420,7 @@ def test_last_modified_needs_its_column(tmp_path: Path) -> None:
     assert sentence == ": the method last-modified needs the column 'last_modified'"
 
 
-@pytest.mark.parametrize("arguments", [[], ["--no-such-option", "log"], ["--level", "much", "log"]])
+@pytest.mark.parametrize("arguments", [[], ["--no-such-option", "log"], ["--memory"]])
 def test_usage_errors_exit_with_2_and_no_trace(arguments: list[str]) -> None:
     result = CliRunner().invoke(app, ["estimate", *arguments])
     assert result.exit_code == 2

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from recrawl.cli.app import app
 from recrawl.cli.output import wrapped
+from recrawl.crawler.settings import Settings
 
 
 def _commands(command: Any, words: list[str]) -> Iterator[list[str]]:  # noqa: ANN401
@@ -106,3 +107,49 @@ def test_lines_wrap_between_words() -> None:
         "https://example.org/a-very-long-address",
         "now",
     ]
+
+
+#: Options of commands, and the settings whose defaults they have.
+SET = [
+    *(("run", name) for name in ("budget", "host_delay", "connections", "processes")),
+    *(("run", name) for name in ("max_depth", "fingerprint", "listen")),
+    *(("serve", name) for name in ("budget", "listen")),
+]
+
+
+@pytest.mark.parametrize(("command", "setting"), SET)
+def test_options_that_are_settings_say_their_default(command: str, setting: str) -> None:
+    default = Settings.__dataclass_fields__[setting].metadata["typed"]
+    shown = " ".join(CliRunner().invoke(app, [command, "--help"]).stdout.split())
+    options = shown.partition(" Options: ")[2]
+    meaning = options.partition(f"--{setting.replace('_', '-')} ")[2].partition("Default: ")[2]
+    assert meaning.startswith(f"as set, or {default}.")
+
+
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_every_format_has_a_default_and_usage_has_no_marks_twice(command: list[str]) -> None:
+    shown = " ".join(CliRunner().invoke(app, [*command, "--help"]).stdout.split())
+    if "--format NAME" in shown:
+        assert "Default: " in shown.partition("--format NAME")[2].partition(" --")[0]
+    assert "…" not in shown.partition("Arguments:")[0].partition("Options:")[0]
+    assert "[[" not in shown
+    assert not re.search(r"Default: \d+\.0\.", shown)
+    assert "several times" not in shown or command == ["remove"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["estimate"], "Missing argument 'LOG'; `recrawl estimate --help`"),
+        (["rnu"], "Did you mean 'run'? `recrawl --help`"),
+        (["token", "add", "x", "--access", "foo"], "--access: 'foo' is not an access"),
+        (["run", "--settings", "none.toml"], "none.toml: there is no such file"),
+        (["budget", "x.csv", "--freshness", "most"], "--freshness: 'most' is not a share"),
+        (["estimate", "x.csv", "--level", "100%"], "--level: 100% is not between 0 and 1"),
+    ],
+)
+def test_what_is_wrong_with_an_option_is_one_sentence(arguments: list[str], said: str) -> None:
+    ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == 2
+    assert said in ended.stderr
+    assert "?;" not in ended.stderr

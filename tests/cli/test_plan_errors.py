@@ -58,7 +58,7 @@ OPTIONS = [
     (["--prior", "fleet", "--method", "mle"], "--prior: the method mle has no prior; only gamma"),
     (["--format", "xml"], "--format: 'xml' is none of table, csv, json, parquet"),
     (["--format", "csv", "-o", "x.json"], "--format: 'x.json' would hold csv, but is named like"),
-    (["--format", "table", "-o", "x.csv"], "--format: a file holds csv, json, parquet, not a"),
+    (["--format", "table", "-o", "x.csv"], "--format: a file holds csv, json, jsonl, parquet, not"),
     (["-o", "plan.txt"], f"--output: 'plan.txt' {NO_ENDING}"),
     (["-o", "nowhere/plan.csv"], "nowhere/plan.csv: there is no directory nowhere"),
 ]

@@ -127,7 +127,7 @@ def test_a_timeout_is_a_millisecond_at_least(name: str) -> None:
 
 
 def test_a_file_that_is_named_must_exist() -> None:
-    with pytest.raises(SettingsError, match="No such file"):
+    with pytest.raises(SettingsError, match="there is no such file"):
         load_settings(environ={}, file="mine.toml")
 
 

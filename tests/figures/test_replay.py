@@ -169,9 +169,14 @@ def test_the_readers_own_settings_are_neither_used_nor_changed() -> None:
 
 def test_calibrations_have_a_panel_of_their_own() -> None:
     calibration = Calibration()
-    calibration.add(np.array([0.05, 0.35, 0.35]), np.array([False, True, False]))
+    calibration.add(np.repeat([0.05, 0.35, 0.35], 10), np.repeat([False, True, False], 10))
+    # Of two visits, one found a change: that may be chance.
+    calibration.add(np.array([0.75, 0.75]), np.array([True, False]))
     figure = replay_figure(SCORES, days=10.0, calibrations={"index": calibration})
     _, _, panel = figure.axes
     line = next(line for line in panel.get_lines() if line.get_label() == "index")
-    assert np.asarray(line.get_xydata()).tolist() == [[0.05, 0.0], [0.35, 0.5]]
+    assert np.asarray(line.get_xydata()) == pytest.approx(np.array([[0.05, 0.0], [0.35, 0.5]]))
+    figure.draw_without_rendering()
+    label = panel.xaxis.label.get_window_extent()
+    assert label.x1 < figure.bbox.x1
     assert len(replay_figure(SCORES, days=10.0).axes) == 2

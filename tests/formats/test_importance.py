@@ -55,7 +55,7 @@ BAD = {
     "misspelt": (
         "page,importence\na,1\n",
         "",
-        "there is no column 'importance'; did you mean 'importance' by 'importence'?",
+        "there is no column 'importance' (did you mean 'importance' by 'importence'?)",
     ),
     "another column": (
         "page,importance,time\na,1,1\n",

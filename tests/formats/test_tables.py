@@ -110,7 +110,7 @@ except OutputError as error:
 """
 
 
-@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "json", "jsonl", "parquet"])
 @pytest.mark.parametrize("before", [None, "precious"])
 def test_a_disk_that_gives_out_leaves_everything_as_it_was(
     tmp_path: Path, kind: str, before: str | None
@@ -153,3 +153,13 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert os.read(reader, 100) == b'"x"\n1\n'
     os.close(reader)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_json_lines_are_the_rows_of_json(tmp_path: Path) -> None:
+    columns = {"page": pa.array(["a", "b"]), "rate": np.array([0.5, np.nan])}
+    write_table(columns, "jsonl", tmp_path / "t.jsonl")
+    write_table(columns, "json", tmp_path / "t.json")
+    lines = (tmp_path / "t.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == json.loads((tmp_path / "t.json").read_bytes())
+    write_table({"page": pa.array([], pa.string())}, "jsonl", tmp_path / "none.jsonl")
+    assert (tmp_path / "none.jsonl").read_bytes() == b""

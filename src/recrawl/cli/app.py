@@ -117,7 +117,8 @@ def _explain_usage(error: Any, ctx: Any) -> None:  # noqa: ANN401
     # Whatever name the program was started by.
     path = " ".join(["recrawl", *path.split()[len(ctx.command_path.split()) :]])
     problem = " ".join(error.format_message().split()).rstrip(".")
-    complain(f"{problem}; `{path} --help` shows how it is used")
+    stop = "" if problem.endswith("?") else ";"
+    complain(f"{problem}{stop} `{path} --help` shows how it is used")
 
 
 app = typer.Typer(

@@ -108,8 +108,9 @@ def _meaning(param: Any, ctx: Any) -> str:  # noqa: ANN401
     default = param.get_default(ctx, call=False) if shows else None
     if default is None or "Default:" in meaning or default == []:
         return meaning
+    shown = f"{default:g}" if isinstance(default, float) else str(default)
     # A list without spaces could not be wrapped.
-    return f"{meaning} Default: {str(default).replace(',', ', ')}."
+    return f"{meaning} Default: {shown.replace(',', ', ')}."
 
 
 def _heading(title: str) -> str:

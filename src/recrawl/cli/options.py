@@ -13,7 +13,7 @@ from recrawl.planning.methods import check_choice as check_choice  # noqa: PLC04
 if TYPE_CHECKING:
     from recrawl.formats.tables import Format
 
-FILE_FORMATS = ("csv", "json", "parquet")
+FILE_FORMATS = ("csv", "json", "jsonl", "parquet")
 FORMATS = ("table", *FILE_FORMATS)
 #: The formats of pictures, by extension.
 PICTURES = ("png", "svg")
@@ -26,7 +26,7 @@ _PRIOR = (
 Log = Annotated[
     list[str],
     typer.Argument(
-        metavar="LOG…",
+        metavar="LOG",
         help="A crawl log: files, folders or patterns; CSV, JSON lines, Parquet or Arrow. - reads "
         "standard input.",
     ),
@@ -71,12 +71,17 @@ Visits = Annotated[
 ]
 OutputFormat = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", help=f"Output format: {', '.join(FORMATS)}."),
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"Output format: {', '.join(FORMATS)}; json is one array, jsonl an object per line. "
+        "Default: what the output file ends in, or table.",
+    ),
 ]
 Output = Annotated[
     str | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="The file to write: .csv, .json or .parquet."
+        "--output", "-o", metavar="FILE", help="Output file: .csv, .json, .jsonl or .parquet."
     ),
 ]
 IgnoreUnknown = Annotated[bool, typer.Option("--ignore-unknown", help="Skip unknown columns.")]
@@ -120,6 +125,18 @@ def visits_a_day(option: str, text: str) -> float:
     if rate <= 0:
         raise ArgumentError(f"{option}: {quoted(text)} allows no visits")
     return rate
+
+
+def share_of(option: str, text: str) -> float:
+    """Return the share that an option means; errors name the option.
+
+    >>> share_of("--freshness", "95%")
+    0.95
+    """
+    from recrawl.units import parse_share
+
+    with option_errors({}, f"{option}: "):
+        return parse_share(text)
 
 
 def output_format(asked: str | None, output: str | None) -> "Format | Literal['table']":

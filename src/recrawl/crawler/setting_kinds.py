@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recrawl.crawler.secrets import Secret
 from recrawl.errors import ArgumentError, SettingsError
-from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, quoted
+from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, parse_share, quoted
 from recrawl.urls import pattern_of
 
 _SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -47,18 +47,6 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _share(text: str) -> float:
-    """Parse a share, also in percent.
-
-    >>> _share("0.05"), _share("5%"), _share("12.5 %")
-    (0.05, 0.05, 0.125)
-    """
-    number, percent, rest = text.strip().partition("%")
-    if rest:
-        raise ValueError
-    return float(number) / 100 if percent else float(number)
-
-
 def _selectors(text: str) -> tuple[str, ...]:
     # A comma may be part of a selector, and means "or" otherwise: what it joins may stay joined.
     return tuple(line.strip() for line in text.splitlines() if line.strip())
@@ -67,7 +55,7 @@ def _selectors(text: str) -> tuple[str, ...]:
 TEXT = Kind("text", "recrawl.db", str)
 BOOLEAN = Kind("true or false", "true, false", lambda text: _BOOLEANS[text.strip().lower()])
 COUNT = Kind("a number", "1, 20", int)
-SHARE = Kind("a share", "0.05, 5%", _share)
+SHARE = Kind("a share", "0.05, 5%", parse_share)
 RATE = Kind("a rate", "2000/day, 5/min", parse_rate)
 DURATION = Kind("a duration", "1s, 30d", parse_duration)
 SECONDS = Kind("a duration", "500s, 1m", _seconds)

@@ -99,6 +99,8 @@ def read_table(path: Path) -> dict[str, Any]:
     """Read a settings file."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"{path}: there is no such file") from error
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

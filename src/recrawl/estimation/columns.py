@@ -47,6 +47,9 @@ class Estimates(Tabular):
     state: Any
     seen: Ints
 
+    def __len__(self) -> int:
+        return self.page.size
+
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the ends of the method's interval."""
         low, high = self.method.interval(self.state, level)
@@ -107,11 +110,17 @@ def estimate(
         age: Days since the page last changed, by its server's date; NaN if unknown.
         method: An estimator; `GammaFilter` by default.
 
+    Returns:
+        A row for every page that was seen, in ``page``, ``rate`` (changes per day), ``visits``, and
+        ``low`` and ``high``, the ends of a 95 % interval; ``interval(level)`` has others.
+
     >>> found = estimate(["a", "b", "a"], [1.0, 2.0, 1.0], [True, False, False])
     >>> found.page, found.rate.round(3), found.visits
     (array(['a', 'b'], dtype='<U1'), array([0.745, 0.167]), array([2, 1]))
     >>> found
     Estimates(2 pages, 3 visits, changes per day: 0.167 to 0.745, half below 0.456)
+    >>> len(found)
+    2
     """
     estimator = method or GammaFilter()
     gaps = durations("elapsed", elapsed)

@@ -57,6 +57,17 @@ class Observations:
             if column is not None:
                 object.__setattr__(self, name, read_only(column))
 
+    def __repr__(self) -> str:
+        """Return how much there is.
+
+        >>> Observations.of([2.0, 1.0], [True, False])
+        Observations(2 pages, 2 visits, 1 of them found a change)
+        """
+        pages = f"{self.pages:,} {'page' if self.pages == 1 else 'pages'}"
+        visits = f"{self.rows:,} {'visit' if self.rows == 1 else 'visits'}"
+        changes = int(np.count_nonzero(self.changed))
+        return f"Observations({pages}, {visits}, {changes:,} of them found a change)"
+
     @classmethod
     def of(
         cls,

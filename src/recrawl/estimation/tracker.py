@@ -12,6 +12,8 @@ class Tracker(Generic[S]):
     >>> from recrawl import GammaFilter
     >>> page = Tracker(GammaFilter())
     >>> page.observe(changed=True, elapsed=2.0)
+    >>> page
+    Tracker(GammaFilter, 1 visit, 0.955 changes per day)
     >>> page.observe(changed=False, elapsed=1.0)
     >>> page
     Tracker(GammaFilter, 2 visits, 0.602 changes per day)
@@ -42,7 +44,8 @@ class Tracker(Generic[S]):
 
     def __repr__(self) -> str:
         name = type(self.estimator).__name__
-        return f"Tracker({name}, {self.visits} visits, {self.rate:.3g} changes per day)"
+        visits = f"{self.visits} {'visit' if self.visits == 1 else 'visits'}"
+        return f"Tracker({name}, {visits}, {self.rate:.3g} changes per day)"
 
     @property
     def visits(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from recrawl.errors import ArgumentError
 from recrawl.figures import style
-from recrawl.kernels.jit import Floats
+from recrawl.kernels.jit import Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,8 +36,15 @@ class Scored(Protocol):
         ...
 
 
+#: A share of fewer visits says too little to be drawn.
+MIN_CALIBRATED = 10
+
+
 class Calibrated(Protocol):
     """What the picture needs from a policy's calibration, in tenths of the expected chance."""
+
+    #: How many visits there were.
+    visits: Ints
 
     @property
     def expected(self) -> Floats:
@@ -131,7 +138,7 @@ def _draw_calibrations(
     axes.plot([0.0, 1.0], [0.0, 1.0], color=style.FAINT, linewidth=1.5, zorder=1)
     for name, calibration in calibrations.items():
         colour, dashes = looks.get(name, (OTHER, "-"))
-        known = ~np.isnan(calibration.expected)
+        known = calibration.visits >= MIN_CALIBRATED
         expected, found = calibration.expected[known], calibration.found[known]
         axes.plot(
             expected, found, color=colour, linestyle=dashes, marker="o", markersize=4, label=name
@@ -140,7 +147,7 @@ def _draw_calibrations(
     axes.set_ylim(0.0, 1.0)
     axes.xaxis.set_major_formatter(_percent)
     axes.yaxis.set_major_formatter(_percent)
-    axes.set_xlabel("chance of a change that was expected")
+    axes.set_xlabel("expected chance\nof a change")
     axes.set_ylabel("share of visits that found one")
     axes.legend(frameon=False, loc="upper left", fontsize=9)
 

@@ -55,6 +55,9 @@ def read_header(source: Source) -> tuple[list[str], str]:
             delimiter = max(DELIMITERS, key=header[0].count)
             header = next(csv.reader(lines, delimiter=delimiter))
     except UnicodeDecodeError:
+        # Text has no zeros, in any encoding whose first bytes are not known.
+        if b"\0" in source.head:
+            raise source.error("this is neither text nor Parquet nor Arrow") from None
         raise source.error(
             "this is not UTF-8 text; convert it with iconv -t UTF-8", row=1
         ) from None

@@ -142,7 +142,7 @@ def _missing(group: Sequence[str], found: Sequence[str], unknown: Sequence[str])
     wanted = " or ".join(f"'{name}'" for name in group)
     for name in unknown:
         if near := get_close_matches(name.lower(), group, n=1):
-            return f"there is no column {wanted}; did you mean '{near[0]}' by {quoted(name)}?"
+            return f"there is no column {wanted} (did you mean '{near[0]}' by {quoted(name)}?)"
     return f"there is no column {wanted}; {_listed(found, 'the columns')}"
 
 

@@ -1,4 +1,4 @@
-"""Tables written as CSV, JSON or Parquet, completely or not at all."""
+"""Tables written as CSV, JSON, JSON lines or Parquet, completely or not at all."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ from recrawl.escaping import json_printable, printable
 from recrawl.files import atomic_file
 from recrawl.formats.source import STANDARD
 
-Format = Literal["csv", "json", "parquet"]
+Format = Literal["csv", "json", "jsonl", "parquet"]
 
 #: Rows converted to JSON at once; memory does not grow with the table.
 JSON_BATCH_ROWS = 10_000
@@ -34,8 +34,9 @@ def write_table(
 
     Args:
         columns: NumPy or Arrow arrays of text, numbers or times, by name.
-        kind: ``"csv"``, ``"json"`` (a list with one object per line) or ``"parquet"``. Numbers that
-            are not finite are null in JSON and nan and inf in CSV. Both have times in ISO 8601.
+        kind: ``"csv"``, ``"json"`` (a list with one object per line), ``"jsonl"`` (the objects
+            alone) or ``"parquet"``. Numbers that are not finite are null in JSON and nan and inf in
+            CSV. Both have times in ISO 8601.
         target: A file, or ``"-"`` for standard output.
 
     Raises:
@@ -152,15 +153,25 @@ def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
 
 def _write_json(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     separator = "[\n"
+    for objects in _json_objects(tables):
+        file.write((separator + ",\n".join(objects)).encode())
+        separator = ",\n"
+    file.write(b"[]\n" if separator == "[\n" else b"\n]\n")
+
+
+def _write_json_lines(tables: Iterable[pa.Table], file: BinaryIO) -> None:
+    for objects in _json_objects(tables):
+        file.writelines(f"{one}\n".encode() for one in objects)
+
+
+def _json_objects(tables: Iterable[pa.Table]) -> Iterator[list[str]]:
+    """Yield the rows of tables as JSON, some at a time."""
     for table in tables:
         names = [_json_string(name).replace("%", "%%") for name in table.column_names]
         row = "{" + ", ".join(f"{name}: %s" for name in names) + "}"
         for batch in table.to_batches(JSON_BATCH_ROWS):
             cells = zip(*(_json_cells(column) for column in batch.columns), strict=True)
-            lines = ",\n".join(row % line for line in cells)
-            file.write(f"{separator}{lines}".encode())
-            separator = ",\n"
-    file.write(b"[]\n" if separator == "[\n" else b"\n]\n")
+            yield [row % line for line in cells]
 
 
 def _json_string(text: str | None) -> str:
@@ -193,5 +204,6 @@ def _json_cells(column: pa.Array) -> Iterable[str]:
 _WRITERS: dict[Format, Callable[[pa.Table, BinaryIO], None]] = {
     "csv": _write_csv,
     "json": _write_json,
+    "jsonl": _write_json_lines,
     "parquet": _write_parquet,
 }

@@ -24,7 +24,7 @@ def add(
         typer.Option(
             metavar="URL",
             help="Sitemap or feed (RSS, Atom), which runs read regularly to find pages; may be "
-            "given several times.",
+            "repeated.",
         ),
     ] = None,
     importance: Annotated[

@@ -20,6 +20,7 @@ from recrawl.cli.options import (
     errors_name_options,
     named_columns,
     output_format,
+    share_of,
 )
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ def budget(
     log: Log,
     *,
     freshness: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="The share of pages to keep up to date, such as 0.95."),
+        str,
+        typer.Option(
+            metavar="SHARE", help="The share of pages to keep up to date, such as 0.95 or 95%."
+        ),
     ],
     importance: Importance = None,
     visits: Visits = "periodic",
@@ -57,6 +60,7 @@ def budget(
         recrawl budget crawl.parquet --freshness 0.9 --plot curve.png
         recrawl budget crawl.csv --freshness 0.95 --format csv
     """
+    wanted = share_of("--freshness", freshness)
     check_one_pipe(log, importance)
     kind = output_format(format_, output)
     check_targets(plot, kind, output or "-")
@@ -68,7 +72,7 @@ def budget(
     with errors_name_options():
         cost = freshness_cost(
             log,
-            freshness,
+            wanted,
             importance=importance,
             visits=cast("Spacing", visits),
             method=method,

@@ -17,6 +17,7 @@ from recrawl.cli.options import (
     errors_name_options,
     named_columns,
     output_format,
+    share_of,
 )
 from recrawl.cli.output import say
 from recrawl.errors import ArgumentError
@@ -28,9 +29,9 @@ def estimate(
     method: Method = "gamma",
     prior: Prior = "alone",
     level: Annotated[
-        float,
+        str,
         typer.Option(metavar="SHARE", help="The probability that the interval holds the rate."),
-    ] = 0.95,
+    ] = "95%",
     format_: OutputFormat = None,
     output: Output = None,
     columns: Columns = None,
@@ -50,7 +51,8 @@ def estimate(
         recrawl estimate index/ --columns page=url,digest=content_sha1 --memory 4GB
         zcat crawl.csv.gz | recrawl estimate - --format json
     """
-    if not 0 < level < 1:
+    probability = share_of("--level", level)
+    if not 0 < probability < 1:
         raise ArgumentError(f"--level: {level} is not between 0 and 1; 0.95 is usual")
     kind = output_format(format_, output)
     check_targets(None, kind, output or "-")
@@ -65,12 +67,12 @@ def estimate(
             log,
             method=method,
             prior=prior,
-            level=level,
+            level=probability,
             reading=Reading(named_columns(columns), ignore_unknown, memory, progress_bar),
         )
     if kind == "table":
-        print_estimates(beliefs, level)
+        print_estimates(beliefs, probability)
     else:
-        write_table(estimate_columns(beliefs, level), kind, output or "-")
+        write_table(estimate_columns(beliefs, probability), kind, output or "-")
     say_notes(beliefs.facts)
     say(log_summary(beliefs.facts, unknown=beliefs.unknown), err=kind != "table")

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from recrawl.crawler.running import Beside
     from recrawl.crawler.settings import Settings
 
-LOGGED_AS = ("text", "json")
+#: With both of the latter a line is an object: ``jsonl`` is what other commands call that.
+LOGGED_AS = ("text", "json", "jsonl")
 #: The exit status after a second Ctrl-C.
 INTERRUPTED = 130
 
@@ -31,7 +32,9 @@ def run(
     budget: Annotated[
         str | None,
         typer.Option(
-            metavar="RATE", help="Maximum rate of requests for pages: 2000/day, 500/h or 2/s."
+            metavar="RATE",
+            help="Maximum rate of requests for pages: 2000/day, 500/h or 2/s. Default: as set, or "
+            "1000/day.",
         ),
     ] = None,
     for_: Annotated[
@@ -45,19 +48,31 @@ def run(
     host_delay: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Minimum delay between two requests to a host, such as 1s."
+            metavar="TIME",
+            help="Minimum delay between two requests to a host, such as 2s. Default: as set, or "
+            "1s.",
         ),
     ] = None,
     min_interval: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Minimum time between two visits to a page, such as 1h."),
+        typer.Option(
+            metavar="TIME",
+            help="Minimum time between two visits to a page, such as 1h. Default: as set, or 10m.",
+        ),
     ] = None,
     connections: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Maximum number of concurrent requests.")
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Maximum number of concurrent requests. Default: as set, or 64.",
+        ),
     ] = None,
     processes: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="Processes that fetch pages, each from its own hosts."),
+        typer.Option(
+            metavar="NUMBER",
+            help="Processes that fetch pages, each from its own hosts. Default: as set, or 1.",
+        ),
     ] = None,
     follow: Annotated[
         bool | None,
@@ -72,14 +87,17 @@ def run(
     max_depth: Annotated[
         str | None,
         typer.Option(
-            metavar="NUMBER", help="With --follow: maximum number of links from a page you added."
+            metavar="NUMBER",
+            help="With --follow: maximum number of links from a page you added. Default: as set, "
+            "or 3.",
         ),
     ] = None,
     fingerprint: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What is compared to detect changes: bytes, text, main or selector.",
+            help="What is compared to detect changes: bytes, text, main or selector. Default: as "
+            "set, or text.",
         ),
     ] = None,
     selector: Annotated[
@@ -102,7 +120,8 @@ def run(
         typer.Option(
             "--format",
             metavar="NAME",
-            help=f"Format of log lines, where there is no terminal: {', '.join(LOGGED_AS)}.",
+            help=f"Format of log lines, where there is no terminal: {', '.join(LOGGED_AS)}; the "
+            "latter two are the same, an object per line.",
         ),
     ] = "text",
     quiet: Annotated[
@@ -157,7 +176,7 @@ def run(
         try:
             with logging_to_stderr(log_format, log_level):
                 _say_who_crawls(known)
-                _crawl(known, seconds, reload, as_json=format_ == "json", quiet=quiet, serve=serve)
+                _crawl(known, seconds, reload, as_json=format_ != "text", quiet=quiet, serve=serve)
         except asyncio.CancelledError:
             # The second Ctrl-C: requests in flight are dropped, what was written is safe.
             raise typer.Exit(INTERRUPTED) from None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
+from recrawl.cli.logs import LogFormat, LogLevel, check_logs, logging_to_stderr
 from recrawl.cli.output import Lasting, say
 from recrawl.cli.terminating import ending_when_terminated
 from recrawl.errors import RecrawlError
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 Listen = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Address and port to answer at, such as 127.0.0.1:8321."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address and port to answer at. Default: as set, or 127.0.0.1:8321.",
+    ),
 ]
 
 
@@ -23,9 +27,14 @@ def serve(
     *,
     budget: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Maximum rate of visits: 2000/day, 500/h or 2/s."),
+        typer.Option(
+            metavar="RATE",
+            help="Maximum rate of visits: 2000/day, 500/h or 2/s. Default: as set, or 1000/day.",
+        ),
     ] = None,
     listen: Listen = None,
+    log_format: LogFormat = "text",
+    log_level: LogLevel = None,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
@@ -39,6 +48,7 @@ def serve(
         recrawl serve --budget 5/s --listen 127.0.0.1:9000
         recrawl run --serve
     """
+    check_logs(log_format, log_level)
     with ending_when_terminated():
         known = settings_of(store, settings, {"budget": budget, "listen": listen})
         check_extra()
@@ -47,7 +57,8 @@ def serve(
 
         with SqliteStore.open(known.store, create=True):
             pass
-        serve_until_stopped(known, on_start=announce)
+        with logging_to_stderr(log_format, log_level):
+            serve_until_stopped(known, on_start=announce)
 
 
 def check_extra() -> None:

@@ -13,7 +13,7 @@ from recrawl.cli.crawl_options import (
     settings_of,
 )
 from recrawl.cli.help import Command, Group
-from recrawl.cli.options import check_choice
+from recrawl.cli.options import check_choice, option_errors
 from recrawl.cli.output import say, say_as_is
 from recrawl.errors import ArgumentError
 
@@ -54,7 +54,8 @@ def add(
     from recrawl.service.auth import Access, add_token
     from recrawl.store.sqlite import SqliteStore
 
-    allowed = Access.named(access)
+    with option_errors({}, "--access: "):
+        allowed = Access.named(access)
     with SqliteStore.open(path, create=True) as opened:
         say_as_is(add_token(opened.service, name, allowed, present()))
 

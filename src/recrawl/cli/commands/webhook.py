@@ -34,7 +34,7 @@ NOT_ACCEPTED = 1
 Named = Annotated[str, typer.Argument(metavar="WEBHOOK", help="Its number, or its URL.")]
 MaybeNamed = Annotated[
     str | None,
-    typer.Argument(metavar="[WEBHOOK]", help="Its number, or its URL. Default: all webhooks."),
+    typer.Argument(metavar="WEBHOOK", help="Its number, or its URL. Default: all webhooks."),
 ]
 
 

@@ -29,7 +29,7 @@ Key = Annotated[
 ]
 
 #: What is leased if nothing is said.
-ANY = LeaseIn()
+ANY = LeaseIn.model_validate({})
 
 
 @router.get("/leases", dependencies=[needs(Access.READ)])
