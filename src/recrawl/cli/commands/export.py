@@ -78,9 +78,9 @@ def log(
 
     Examples:
         recrawl export log visits.parquet
-        recrawl export log - --format jsonl
         recrawl export log crawl.csv --native
         recrawl estimate crawl.csv
+        recrawl export log - --format jsonl
     """
     kind = _format_of(file, format_, LOG_ENDINGS)
     path = settings_of(store, settings).store
