@@ -14,7 +14,7 @@ PLAN = ("plan", "--budget", "1000/day")
 BUDGET = ("budget", "--freshness", "0.9")
 BOTH = pytest.mark.parametrize("command", [PLAN, BUDGET], ids=["plan", "budget"])
 EXAMPLES = "write for example 500/h, 2/s, 1000/day or 1.5M/day"
-NO_ENDING = "does not end in .csv, .json, .parquet; choose a format with --format"
+NO_ENDING = "does not end in .csv, .json, .jsonl, .parquet; choose a format with --format"
 
 BAD_RATES = {
     "1000": f"'1000' has no unit; {EXAMPLES}",
@@ -56,7 +56,7 @@ OPTIONS = [
     (["--method", "magic"], "--method: 'magic' is none of naive, lln, sa, sam, mle, mm, "),
     (["--prior", "x"], "--prior: 'x' is none of alone, fleet, host"),
     (["--prior", "fleet", "--method", "mle"], "--prior: the method mle has no prior; only gamma"),
-    (["--format", "xml"], "--format: 'xml' is none of table, csv, json, parquet"),
+    (["--format", "xml"], "--format: 'xml' is none of table, csv, json, jsonl, parquet"),
     (["--format", "csv", "-o", "x.json"], "--format: 'x.json' would hold csv, but is named like"),
     (["--format", "table", "-o", "x.csv"], "--format: a file holds csv, json, jsonl, parquet, not"),
     (["-o", "plan.txt"], f"--output: 'plan.txt' {NO_ENDING}"),

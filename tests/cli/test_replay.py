@@ -201,7 +201,7 @@ REFUSED = {
     "--every 2d --from 2020-01-01 --to 2020-02-01": "--from: no page existed from 2020-01-01T00:00",
     "--every 2d --plot x.gif": "--plot: 'x.gif' does not end in .png or .svg",
     "--every 2d --plot none/x.png": "none/x.png: there is no directory none",
-    "--every 2d --format xml": "--format: 'xml' is none of table, csv, json, parquet",
+    "--every 2d --format xml": "--format: 'xml' is none of table, csv, json, jsonl, parquet",
     "--every 2d -o none/x.csv": "none/x.csv: there is no directory none",
 }
 

@@ -145,6 +145,8 @@ def _draw_calibrations(
         )
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(0.0, 1.0)
+    # The panel is narrow: more labels would touch.
+    axes.set_xticks([0.0, 0.5, 1.0])
     axes.xaxis.set_major_formatter(_percent)
     axes.yaxis.set_major_formatter(_percent)
     axes.set_xlabel("expected chance\nof a change")
