@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli.crawl_options import (
-    SHOWN_AS,
     SettingsFile,
-    ShownAs,
     StoreFile,
     settings_of,
     time_since,
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
 
     from recrawl.store.changes import ChangeFeed, Cursor, PageChange
 
+FORMATS = ("table", "json", "jsonl")
 #: Changes in a table, unless something else is asked for.
 SHOWN = 20
 #: Changes that are read in one go.
@@ -52,22 +51,29 @@ def changes(
             help="End after this many changes. Without --since and --follow: the last so many.",
         ),
     ] = None,
-    format_: ShownAs = "table",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Output format: table, or jsonl, an object per line; json is the same.",
+        ),
+    ] = "table",
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
     """Print what became of pages, in order: new, changed, gone, back or removed.
 
-    With --format json, each line is an object with a cursor. Keep the cursor of the last line that
+    With --format jsonl, each line is an object with a cursor. Keep the cursor of the last line that
     you have dealt with, and begin after it next time: nothing is missed. It works with and without
     a run.
 
     Examples:
         recrawl changes --since 1d
-        recrawl changes --since start --format json
-        recrawl changes --since 1042 --follow --format json
+        recrawl changes --since start --format jsonl
+        recrawl changes --since 1042 --follow --format jsonl
     """
-    check_choice("--format", format_, SHOWN_AS)
+    check_choice("--format", format_, FORMATS)
     if limit is not None and limit < 1:
         raise ArgumentError(f"--limit: {limit} is not above 0; leave it out for all changes")
     path = settings_of(store, settings).store

@@ -26,7 +26,7 @@ def remove(
         typer.Option(
             metavar="URL",
             help="Sitemap or feed that is no longer read, with those that it brought in; its pages "
-            "stay. May be given several times.",
+            "stay. May be repeated.",
         ),
     ] = None,
     dry_run: Annotated[

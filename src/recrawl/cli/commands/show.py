@@ -38,7 +38,7 @@ def show(
         bool,
         typer.Option(
             "--blocks",
-            help="Show the blocks of the copy instead: the page's own, furniture and noise.",
+            help="Show the blocks of the copy instead: the page's own, furniture, template, noise.",
         ),
     ] = False,
     format_: ShownAs = "table",

@@ -36,4 +36,5 @@ def print_rows(changes: Sequence[PageChange]) -> None:
 PRINTERS: dict[str, Callable[[Sequence[PageChange]], None]] = {
     "table": print_rows,
     "json": print_json_lines,
+    "jsonl": print_json_lines,
 }
