@@ -75,7 +75,7 @@ def test_settings_say_where_the_store_is(monkeypatch: pytest.MonkeyPatch) -> Non
         (["--sitemap", "sitemap.xml"], "sitemap.xml: it must begin with http:// or https://"),
         (["--file", "missing.txt"], "missing.txt: there is no such file"),
         (["https://a.example/", "--store", "no/such.db"], "no/such.db: there is no folder no"),
-        (["https://a.example/", "--settings", "no.toml"], "no.toml: No such file"),
+        (["https://a.example/", "--settings", "no.toml"], "no.toml: there is no such file"),
     ],
 )
 def test_what_cannot_be_added_leaves_nothing(

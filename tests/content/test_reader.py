@@ -52,7 +52,7 @@ def test_the_modes() -> None:
         "Leeks are cut and boiled, as described here.",
         "\x02/how Boiling",
     ]
-    assert len(read["bytes/7"]) == 1
+    assert len(read["bytes/8"]) == 1
     assert read["selector/8:p, a"][:3] == ["Home", "A", "B"]
     assert "Leeks are cut and boiled, as described here." in read["selector/8:p, a"]
 
