@@ -97,6 +97,13 @@ class Crawling:
         rss, pss = memory(self.process.pid)
         self.rss, self.pss = max(rss, self.rss), max(pss, self.pss)
 
+    def see_it_runs(self) -> None:
+        """Fail if the program has ended, with what it said."""
+        status, errors = self.process.poll(), self.process.stderr
+        if status is not None:
+            said = "" if errors is None else errors.read()
+            raise AssertionError(f"it ended by itself with status {status}: {said}")
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Tell the program to end, and wait until it has."""
         start = time.monotonic()
@@ -204,6 +211,8 @@ def compare(
         ):
             time.sleep(0.5)
             beside.look()
+        for crawl in (beside, alone):
+            crawl.see_it_runs()
         ended = scheduled(beside.process.pid)
         result = Compared(
             beside.visits - visits[0],
