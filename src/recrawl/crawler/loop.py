@@ -232,7 +232,9 @@ class Crawl:
         host, response = finding.visit.page.host, finding.visit.response
         self._frontier.limit_host(host, finding.delay)
         if finding.pause:
-            LOGGER.info("back off from %s for %g s: %s", host, finding.pause, response.error)
+            granted = "its page was long" if response.retry_after is None else "it asked for that"
+            reason = response.error or granted
+            LOGGER.info("back off from %s for %g s: %s", host, finding.pause, reason)
             self.stats.closed[host] = self._frontier.defer(host, response.at, finding.pause)
             self._frontier.release(finding.dropped, response.at)
 
