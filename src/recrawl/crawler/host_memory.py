@@ -32,23 +32,26 @@ def unpack_rows(
 ) -> tuple[Ints, Rows]:
     """Read what `pack_rows` wrote: the numbers of those that are known, and what was learned.
 
-    >>> rows = np.array([(3.0, 1.5)], COUNTS)
-    >>> numbers, read = unpack_rows({**pack_rows(["a"], rows), "b": b"damaged"}, {"a": 7}, COUNTS)
-    >>> numbers.tolist(), read.tolist()
-    ([7], [(3.0, 1.5)])
+    >>> rows = np.array([3.0], np.dtype([("odds", "<f8")]))
+    >>> kept = {**pack_rows(["a"], rows), "b": b"damaged"}
+    >>> numbers, read = unpack_rows(kept, {"a": 7, "b": 8}, rows.dtype)
+    >>> numbers.tolist(), read["odds"].tolist()
+    ([7], [3.0])
     """
     numbers, rows = [], []
     for name, value in kept.items():
-        row = _inflated(value, kind.itemsize) if name in names else b""
+        row = _inflated(value, kind) if name in names else b""
         if len(row) == kind.itemsize:
             numbers.append(names[name])
             rows.append(row)
     return np.array(numbers, np.int64), np.frombuffer(b"".join(rows), kind)
 
 
-def _inflated(value: bytes, size: int) -> bytes:
-    if len(value) == size:
-        return value  # Counts of sitemaps were not compressed.
+def _inflated(value: bytes, kind: np.dtype[np.void]) -> bytes:
+    # Counts of sitemaps were not compressed. The length does not tell: anything compressed may
+    # happen to be as long as it was before.
+    if kind == COUNTS:
+        return value
     try:
         return zlib.decompress(value)
     except zlib.error:
