@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from recrawl.clock import Clock
@@ -59,9 +59,19 @@ def run(main: Coroutine[Any, Any, T], *, grace: float = 0.0) -> T:
 
 def clock() -> Clock:
     """Return a clock that shows the virtual time."""
-    return Clock(wall=lambda: round(now() * 1e6), steady=now)
+    return Clock(wall=_microseconds, steady=now)
+
+
+def _microseconds() -> int:
+    return round(now() * 1e6)
 
 
 def now() -> float:
     """Return the virtual time, in seconds."""
     return asyncio.get_running_loop().time()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until something is so, to a hundredth of a second."""
+    while not condition():  # noqa: ASYNC110 - nobody sets an event, and time costs nothing
+        await asyncio.sleep(0.01)

@@ -26,7 +26,10 @@ KEPT = ROOT / "build" / "reached.json"
 CHILDREN = ROOT / "tools" / "in_children"
 #: Tests elsewhere that a package's faults must get past as well.
 MORE_TESTS = {
-    "crawler": tuple(f"tests/cli/test_{name}.py" for name in ("settings", "add", "show", "run")),
+    "crawler": (
+        *(f"tests/cli/test_{name}.py" for name in ("settings", "add", "show", "run")),
+        "tests/acceptance/test_processes.py",
+    ),
     "store": ("tests/cli/test_export.py", "tests/cli/test_remove.py"),
     "kernels": ("tests/estimation", "tests/allocation"),
 }

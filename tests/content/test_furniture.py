@@ -211,6 +211,13 @@ def test_what_looks_the_same_is_the_same(one: str, other: str) -> None:
     assert kind_of(in_text(f"<p>{one}</p>"), in_text(f"<p>{other}</p>"), site()) is None
 
 
+@pytest.mark.parametrize("tag", ["b", "strong", "i", "em"])
+def test_which_word_is_stressed_counts(tag: str) -> None:
+    one, other = f"<{tag}>Serve</{tag}> it", f"Serve <{tag}>it</{tag}>"
+    found = kind_of(in_text(f"<p>{one}</p>"), in_text(f"<p>{other}</p>"), site())
+    assert found is ChangeKind.LAYOUT
+
+
 def test_how_furniture_is_set_does_not_count() -> None:
     old, new = (page() + f"<nav>{menu}</nav>".encode() for menu in ("Spring", "<b>Spring</b>"))
     assert kind_of(old, new, site()) is None

@@ -3,6 +3,7 @@
 import logging
 import math
 import struct
+from typing import Any
 
 import pytest
 from crawler.fakes import (
@@ -406,3 +407,23 @@ def test_what_earlier_versions_counted_of_sitemaps_is_used() -> None:
 
     crawl(FakeWeb(lambda _url: page_about("It is.")), store, settings_of(), during=look)
     assert shares == pytest.approx([31 / 32, 1 / 34, 0.5], rel=1e-6)
+
+
+def test_four_sitemaps_are_read_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore(f"{A}/")
+    web, counts, reading = FakeWeb({f"{A}/": page_about("Home.")}), list[int](), set[str]()
+    fetch_file = web.fetch_file
+
+    async def counted(url: str, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+        reading.add(url)
+        counts.append(len(reading))
+        try:
+            return await fetch_file(url, *args, **kwargs)
+        finally:
+            reading.discard(url)
+
+    monkeypatch.setattr(web, "fetch_file", counted)
+    for number in range(12):
+        store.sitemaps.add(f"https://{number}.example/sitemap.xml")
+    crawl(web, store, settings_of(), seconds=2.0)
+    assert (len(counts), max(counts)) == (12, 4)

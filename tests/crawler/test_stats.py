@@ -1,5 +1,7 @@
 """What a run counts."""
 
+import math
+
 import pytest
 
 from recrawl.cli.render.run import as_object, spending
@@ -45,3 +47,19 @@ def test_no_more_pages_are_not_modified_than_unchanged() -> None:
         page = Page(1, "http://a.example/", "a.example")
         stats.count(Visit(page, outcome, Response(page.url, 304, 1, requests=1)))
     assert (stats.outcomes[Outcome.UNCHANGED], stats.not_modified) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bucket"),
+    [
+        *((0.0, 0.01), (0.02, 0.025), (0.05, 0.05), (0.07, 0.1), (0.2, 0.25), (0.3, 0.5)),
+        *((0.9, 1.0), (2.0, 2.5), (3.0, 5.0), (6.0, 10.0), (11.0, 30.0), (31.0, math.inf)),
+    ],
+)
+def test_responses_are_counted_in_the_smallest_bucket_that_holds_them(
+    seconds: float, bucket: float
+) -> None:
+    """The bounds are those of the histogram that others query."""
+    stats = Stats(began=0, budget=1.0)
+    stats.count(visit("a.example", seconds))
+    assert (dict(stats.times), stats.seconds) == ({bucket: 1}, seconds)

@@ -587,7 +587,8 @@ def test_a_short_error_page_is_read_so_that_the_connection_can_be_reused(
 
     async def story(made: Fetcher) -> None:
         for _ in range(2):
-            assert (await made.fetch(web.page("/a"))).status == 404
+            got = await made.fetch(web.page("/a"))
+            assert (got.status, got.body) == (404, None)
 
     during(web, story)
     assert len(ports) == connections

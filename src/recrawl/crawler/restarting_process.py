@@ -156,6 +156,7 @@ class RestartingProcess:
         finally:
             its.close()
         loop = asyncio.get_running_loop()
+        self._ended.clear()
         self._starts += 1
         self._began = time.monotonic()
         _, self._channel = await loop.create_unix_connection(

@@ -1,0 +1,100 @@
+"""Fetch processes that are none: the other ends of their channels, in this process."""
+
+import asyncio
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from recrawl.crawler.channel import Channel
+from recrawl.crawler.fetch_process import Progress
+from recrawl.crawler.visiting import Finding
+from recrawl.records import Outcome, Page, Response, Visit
+
+
+class FakeProcess:
+    """What a fetch process receives; it sends what a test has it send.
+
+    Attributes:
+        received: The messages that it was sent.
+        asked: The questions that it was asked; each is answered with itself.
+        obeys: Whether it ends when it is told to stop, as if one visit had been lost.
+    """
+
+    def __init__(self, pid: int, descriptor: int) -> None:
+        self.pid = pid
+        self.received: list[tuple[Any, ...]] = []
+        self.asked: list[tuple[Any, ...]] = []
+        self.obeys = True
+        self.is_killed = False
+        self.channel = Channel(self._receive, self._answer, lambda: None)
+        connection = socket.socket(fileno=os.dup(descriptor))
+        self._connecting = asyncio.ensure_future(
+            asyncio.get_running_loop().create_unix_connection(lambda: self.channel, sock=connection)
+        )
+
+    def _receive(self, *message: Any) -> None:  # noqa: ANN401
+        self.received.append(message)
+        if message == ("stop",) and self.obeys:
+            self.channel.notify("done", 1)
+            self.channel.close()
+
+    async def _answer(self, *question: Any) -> object:  # noqa: ANN401
+        self.asked.append(question)
+        return question
+
+    @property
+    def task(self) -> Any:  # noqa: ANN401
+        """What it received first."""
+        return next(about[0] for what, *about in self.received if what == "task")
+
+    @property
+    def pages(self) -> list[int]:
+        """The pages that it was sent."""
+        return [
+            page.number for what, *about in self.received if what == "pages" for page in about[0]
+        ]
+
+    def find(self, *findings: Finding, progress: Progress | None = None) -> None:
+        """Report visits."""
+        usual = Progress(received=len(self.pages))
+        self.channel.notify("found", list(findings), {}, progress or usual)
+
+    # What subprocess.Popen has
+
+    def kill(self) -> None:
+        self.is_killed = True
+        self.channel.close()
+
+    def wait(self) -> int:
+        return 0
+
+
+class FakeProcesses(list[FakeProcess]):
+    """Every process that was started, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        monkeypatch.setattr(subprocess, "Popen", self._start)
+        self.cannot_start = False
+
+    def _start(self, _command: Sequence[str], *, pass_fds: Sequence[int], **_: object) -> object:
+        if self.cannot_start:
+            raise OSError("no memory")
+        self.append(FakeProcess(100 + len(self), pass_fds[0]))
+        return self[-1]
+
+
+async def settle() -> None:
+    """Let everything that was sent arrive."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def visited(page: Page, *, delay: float = 0.0, dropped: tuple[int, ...] = ()) -> Finding:
+    """Return the finding of a visit that found a page."""
+    visit = Visit(page, Outcome.UNCHANGED, Response(page.url, 200, 0))
+    return Finding(visit, delay, 0.0, dropped)

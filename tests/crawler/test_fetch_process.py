@@ -1,0 +1,213 @@
+"""The program of a fetch process, in virtual time, with a fake web and a fake channel."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from crawler.fakes import FakeWeb, MemoryStore, ParsedHere, failure, settings_of
+from site_server import page_about
+from virtual_time import clock, run, until
+
+from recrawl.crawler.fetch_process import SEND_COUNT, SEND_SECONDS, FetchProcess, Progress
+from recrawl.crawler.fetching import patience_of
+from recrawl.crawler.site_readers import site_readers
+from recrawl.crawler.templates import Templates
+from recrawl.crawler.visit import Visitor
+from recrawl.crawler.visiting import GRACE
+from recrawl.http.host_pacing import HostPacing
+from recrawl.records import Outcome
+
+A = "https://a.example"
+
+
+class Sent(list[tuple[Any, ...]]):
+    """A channel whose messages are kept."""
+
+    is_congested = False
+
+    def notify(self, *message: object) -> None:
+        self.append(message)
+
+    def found(self) -> list[tuple[list[Any], dict[str, bytes], Progress]]:
+        return [(about[0], about[1], about[2]) for what, *about in self if what == "found"]
+
+
+class Fetching:
+    """A fetch process and everything around it."""
+
+    def __init__(self, pages: int, **settings: Any) -> None:  # noqa: ANN401
+        self.urls = [f"{A}/{number}" for number in range(pages)]
+        self.store = MemoryStore(*self.urls)
+        self.web = FakeWeb({url: page_about(f"This is {url}.") for url in self.urls})
+        self.sent = Sent()
+        self.settings = settings_of(**settings)
+        self.pacing = HostPacing(self.settings.delay_of, self.settings.host_connections)
+
+    def run(self, use: Callable[[FetchProcess], Awaitable[None]]) -> None:
+        """Run the process while it is used, and until it is stopped."""
+
+        async def main() -> None:
+            visitor = Visitor(
+                self.web,
+                site_readers(self.settings),
+                self.store.body,
+                self.settings.full_fetch_every,
+                patience_of(self.settings),
+                ParsedHere(),
+                templates=Templates(self.store.template),
+            )
+            fetcher: Any = SimpleNamespace(
+                gate=SimpleNamespace(pacing=self.pacing),
+                ahead=self.web.ahead,
+                robots=SimpleNamespace(requests=3),
+                files=4,
+            )
+            channel: Any = self.sent
+            process = FetchProcess(self.settings, clock(), channel, fetcher, visitor)
+            running = asyncio.ensure_future(process.run())
+            await use(process)
+            process.stop()
+            await running
+
+        run(main())
+
+    def add(self, process: FetchProcess, first: int, last: int) -> None:
+        process.add([self.store.page(url) for url in self.urls[first:last]])
+
+
+def test_pages_are_visited_and_reported_with_how_far_the_process_is() -> None:
+    fetching = Fetching(2)
+
+    async def use(process: FetchProcess) -> None:
+        fetching.add(process, 0, 2)
+        await asyncio.sleep(1.0)
+
+    fetching.run(use)
+    assert fetching.sent[0] == ("ready",)
+    assert fetching.sent[-1] == ("done", 0)
+    findings = [one for found, _, _ in fetching.sent.found() for one in found]
+    assert [one.visit.outcome for one in findings] == [Outcome.FIRST] * 2
+    assert all(one.visit.sketches is None for one in findings), "templates are learned here"
+    assert all(one.visit.content for one in findings)
+    assert any("a.example" in learned for _, learned, _ in fetching.sent.found())
+    assert fetching.sent.found()[-1][2] == Progress(2, 0, 3, 4, {})
+
+
+def test_a_process_says_soon_that_it_has_pages_and_what_it_found() -> None:
+    fetching = Fetching(1)
+    fetching.web.seconds = 10 * SEND_SECONDS
+
+    async def use(process: FetchProcess) -> None:
+        fetching.add(process, 0, 1)
+        await asyncio.sleep(2 * SEND_SECONDS)
+        ((findings, _, progress),) = fetching.sent.found()
+        assert (findings, progress.received, progress.in_flight) == ([], 1, 1)
+        await asyncio.sleep(10 * SEND_SECONDS)
+        assert len(fetching.sent.found()[1][0]) == 1
+        await asyncio.sleep(1.0)
+        assert len(fetching.sent.found()) == 2, "nothing is sent where nothing happens"
+
+    fetching.run(use)
+
+
+def test_findings_are_sent_together_but_not_too_many() -> None:
+    fetching = Fetching(2 * SEND_COUNT + 1, connections=200, host_connections=200)
+
+    async def use(process: FetchProcess) -> None:
+        fetching.add(process, 0, 2 * SEND_COUNT + 1)
+        await asyncio.sleep(1.0)
+
+    fetching.run(use)
+    sizes = [len(findings) for findings, _, _ in fetching.sent.found()]
+    assert sum(sizes) == 2 * SEND_COUNT + 1
+    assert sorted(sizes)[-2:] == [SEND_COUNT, SEND_COUNT]
+
+
+@pytest.mark.parametrize("reason", ["full", "congested"])
+def test_no_visit_begins_while_too_much_waits(reason: str) -> None:
+    fetching = Fetching(1)
+
+    def set_full(process: FetchProcess, *, is_full: bool) -> None:
+        if reason == "congested":
+            fetching.sent.is_congested = is_full
+        else:
+            process.set_full(is_full)
+
+    async def use(process: FetchProcess) -> None:
+        set_full(process, is_full=True)
+        fetching.add(process, 0, 1)
+        await asyncio.sleep(5.0)
+        assert fetching.web.fetched == []
+        set_full(process, is_full=False)
+        await asyncio.sleep(1.0)
+        assert len(fetching.web.fetched) == 1
+
+    fetching.run(use)
+
+
+def test_a_process_visits_at_once_what_it_may_visit() -> None:
+    """It is woken by pages, and by a host that may be asked again."""
+    fetching = Fetching(3, host_delay=0.25, host_connections=1)
+
+    async def use(process: FetchProcess) -> None:
+        await asyncio.sleep(0.777)
+        fetching.add(process, 0, 3)
+        await asyncio.sleep(3.0)
+
+    fetching.run(use)
+    times = [fetch.at for fetch in fetching.web.fetched]
+    assert times[0] == pytest.approx(0.777)
+    assert len(times) == 3
+
+
+def test_a_host_in_trouble_is_left_alone_and_its_pages_are_dropped() -> None:
+    fetching = Fetching(20, host_connections=1)
+    fetching.web.answers = lambda _url: failure()
+
+    async def use(process: FetchProcess) -> None:
+        fetching.add(process, 0, 20)
+        await asyncio.sleep(1.0)
+
+    fetching.run(use)
+    findings = [one for found, _, _ in fetching.sent.found() for one in found]
+    assert findings[-1].pause > 0.0
+    assert len(findings[-1].dropped) == 20 - len(findings)
+    visited = [one.visit.page.number for one in findings]
+    assert sorted((*visited, *findings[-1].dropped)) == list(range(20))
+
+
+def test_a_process_that_is_stopped_waits_for_visits_but_not_for_ever() -> None:
+    fetching = Fetching(3, host_connections=3)
+    fetching.web.seconds = lambda url: 1.0 if url.endswith("/0") else 100.0
+
+    async def use(process: FetchProcess) -> None:
+        fetching.add(process, 0, 2)
+        await asyncio.sleep(0.5)
+        process.stop()
+        fetching.add(process, 2, 3)
+        began = asyncio.get_running_loop().time()
+        await until(lambda: ("done", 1) in fetching.sent)
+        assert asyncio.get_running_loop().time() - began == pytest.approx(GRACE, abs=0.02)
+
+    fetching.run(use)
+    assert len(fetching.web.fetched) == 2
+    findings = [one for found, _, _ in fetching.sent.found() for one in found]
+    assert [one.visit.page.number for one in findings] == [0]
+
+
+def test_a_visit_that_fails_for_reasons_of_our_own_ends_the_process() -> None:
+    fetching = Fetching(1)
+
+    def fail(_url: str) -> None:
+        raise MemoryError("no more")
+
+    fetching.web.before = fail
+
+    async def use(process: FetchProcess) -> None:
+        fetching.add(process, 0, 1)
+        await asyncio.sleep(0.1)
+
+    with pytest.raises(MemoryError, match="no more"):
+        fetching.run(use)
