@@ -33,7 +33,7 @@ ARGUMENTS = (
 #: Milliseconds after which something that should happen is taken not to: far more than it takes.
 PATIENCE = 120_000.0
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
-PATHS = ("/", "/pages?order=rate", "/changes", "/hosts", "/budget", "/settings")
+PATHS = ("/", "/pages?order=rate", "/changes", "/hosts", "/budget", "/settings", "/docs")
 CLIENTS = 100
 
 
