@@ -85,9 +85,9 @@ class Gate:
         if self._lines and host in self._lines:
             self._lines[host].ended.set()
 
-    def refuse(self, host: str, status: int, retry_after: float | None) -> float | None:
+    def close_host(self, host: str, status: int, retry_after: float | None) -> float | None:
         """Report an answer of 429 or 503; return for how many seconds that closes the host."""
-        return self.pacing.refuse(host, status, retry_after, self.clock.seconds())
+        return self.pacing.close_host(host, status, retry_after, self.clock.seconds())
 
     async def _wait(self, host: str, deadline: float) -> None:
         """Stand in line until a request may start."""
