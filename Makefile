@@ -42,6 +42,9 @@ check: $(DEV_READY) $(KERNELS) ## Lint, types, layers and tests: what has to pas
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
+.PHONY: kernels
+kernels: $(KERNELS) ## Compile the kernels whose sources have changed, as after a git pull
+
 .PHONY: format
 format: $(DEV_READY) ## Format the code and mend what lint can mend
 	$(BIN)/ruff check --fix .

@@ -29,7 +29,7 @@ COMMITS = [
 ]
 SUMMARY = (
     "3 pages, 2 alive, 3 changes from 2026-03-01 to 2026-03-10\n"
-    "The trace is in trace. Next: recrawl replay trace --every 30d\n"
+    "The trace is in trace. Next: recrawl replay trace --every 1d\n"
 )
 
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_used_is_one_sentence(
 
 def test_a_folder_that_needs_quoting_is_quoted(place: Path) -> None:
     ended = run("-o", "my trace")
-    assert ended.stdout.endswith("Next: recrawl replay 'my trace' --every 30d\n")
+    assert ended.stdout.endswith("Next: recrawl replay 'my trace' --every 1d\n")
     assert (place / "my trace").is_dir()
 
 

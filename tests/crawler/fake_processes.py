@@ -11,7 +11,7 @@ import pytest
 
 from recrawl.crawler.channel import Channel
 from recrawl.crawler.fetch_process import Progress
-from recrawl.crawler.visiting import Finding
+from recrawl.crawler.visiting import PacedVisit
 from recrawl.records import Outcome, Page, Response, Visit
 
 
@@ -58,7 +58,7 @@ class FakeProcess:
             page.number for what, *about in self.received if what == "pages" for page in about[0]
         ]
 
-    def find(self, *findings: Finding, progress: Progress | None = None) -> None:
+    def find(self, *findings: PacedVisit, progress: Progress | None = None) -> None:
         """Report visits."""
         usual = Progress(received=len(self.pages))
         self.channel.notify("found", list(findings), {}, progress or usual)
@@ -94,7 +94,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def visited(page: Page, *, delay: float = 0.0, dropped: tuple[int, ...] = ()) -> Finding:
+def visited(page: Page, *, delay: float = 0.0, dropped: tuple[int, ...] = ()) -> PacedVisit:
     """Return the finding of a visit that found a page."""
     visit = Visit(page, Outcome.UNCHANGED, Response(page.url, 200, 0))
-    return Finding(visit, delay, 0.0, dropped)
+    return PacedVisit(visit, delay, 0.0, dropped)

@@ -19,7 +19,7 @@ from recrawl.crawler.fetch_process import Progress
 from recrawl.crawler.fetch_processes import FetchProcesses, LearnedElsewhere
 from recrawl.crawler.host_shares import process_of
 from recrawl.crawler.restarting_process import END_SECONDS, FIRST_PAUSE, MAX_PAUSE, MAX_STARTS
-from recrawl.crawler.visiting import GRACE, Events, Finding
+from recrawl.crawler.visiting import GRACE, Events, PacedVisit
 from recrawl.errors import RecrawlError
 from recrawl.records import Page, RobotsText
 
@@ -36,7 +36,7 @@ class Crawl:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:  # noqa: ANN401
         self.started = FakeProcesses(monkeypatch)
         self.robots: list[tuple[str, RobotsText]] = []
-        self.found: list[Finding] = []
+        self.found: list[PacedVisit] = []
         self.released: list[int] = []
         self.wakes = 0
         self.is_full = False

@@ -147,7 +147,7 @@ def test_a_host_that_stays_closed_is_left_to_the_visit_and_a_dropped_one_does_no
     now = [0.0]
     pacing = HostPacing(4.0, 1, connections=2)
     queues = HostQueues(pacing, 2, 1, now=lambda: now[0])
-    pacing.refuse("a", 429, 100.0, 0.0)
+    pacing.close_host("a", 429, 100.0, 0.0)
     queues.add(page(0, "a"))
     assert queues.next() == page(0, "a")
     pacing.start_request("b")

@@ -627,7 +627,7 @@ def test_a_redirect_to_a_host_that_must_wait_is_a_failure_not_a_postponement() -
 
     async def story(made: Fetcher) -> None:
         web.scripts["/a"] = redirect(f"http://other.test:{web.port}/b")
-        made.gate.refuse(f"other.test:{web.port}", 503, 100.0)
+        made.gate.close_host(f"other.test:{web.port}", 503, 100.0)
         await made.robots.rules(web.url("/a"))
         got = await made.fetch(web.page("/a"))
         assert got.error is not None

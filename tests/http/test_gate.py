@@ -21,10 +21,15 @@ def gate_of(delay: float = 1.0, connections: int = 1, patience: float = 1e9) -> 
 
 
 async def ask(gate: Gate, spans: Spans, seconds: float, host: str = "a") -> None:
-    async with gate.turn(host):
+    waiting = gate.start(host)
+    if waiting is not None:
+        await waiting
+    try:
         begun = now()
         await asyncio.sleep(seconds)
         spans.append((begun, now()))
+    finally:
+        gate.end(host)
 
 
 def test_a_pause_lies_between_the_end_and_the_next_start() -> None:
@@ -130,7 +135,7 @@ def test_a_turn_that_comes_too_late_is_refused_at_once_and_says_when() -> None:
         assert caught.value.seconds == 8.0
         assert now() == 0.0
         await first
-        gate.refuse("a", 503, 100.0)
+        gate.close_host("a", 503, 100.0)
         with pytest.raises(HostClosed, match=r"a cannot be asked for another 100\.0 s"):
             await ask(gate, spans, 0.0)
         assert len(spans) == 2
@@ -158,8 +163,8 @@ def test_closing_reaches_those_who_wait_already() -> None:
         await ask(gate, spans, 0.0)
         waiting = asyncio.create_task(ask(gate, spans, 0.0))
         await asyncio.sleep(1.0)
-        gate.refuse("a", 503, 60.0)
-        gate.refuse("a", 503, 1.0)  # the longer time stands
+        gate.close_host("a", 503, 60.0)
+        gate.close_host("a", 503, 1.0)  # the longer time stands
         with pytest.raises(HostClosed) as caught:
             await waiting
         assert 56.0 < caught.value.seconds <= 60.0
@@ -171,7 +176,7 @@ def test_closing_reaches_those_who_wait_already() -> None:
 def test_a_closed_host_opens_again_and_is_as_fast_as_before() -> None:
     async def main() -> Spans:
         gate, spans = gate_of(0.0, 2), []  # type: ignore[var-annotated]
-        gate.refuse("a", 503, 10.0)
+        gate.close_host("a", 503, 10.0)
         await asyncio.gather(*(ask(gate, spans, 1.0) for _ in range(4)))
         return spans
 
@@ -193,7 +198,7 @@ def test_hosts_with_nothing_to_remember_are_forgotten(monkeypatch: pytest.Monkey
 
     async def main() -> None:
         gate, spans = gate_of(1.0), []  # type: ignore[var-annotated]
-        gate.refuse("closed", 503, 1e6)
+        gate.close_host("closed", 503, 1e6)
         busy = asyncio.create_task(ask(gate, spans, 1e6, "busy"))
         for number in range(1000):
             await ask(gate, spans, 0.1, str(number))

@@ -50,17 +50,17 @@ def test_robots_txt_can_only_raise_the_delay() -> None:
 
 def test_a_retry_after_closes_the_host_and_a_longer_one_stands() -> None:
     pacing = HostPacing(0.0)
-    assert pacing.refuse("a", 503, 60.0, now=10.0) == 60.0
-    assert pacing.refuse("a", 503, 5.0, now=10.0) == 5.0
+    assert pacing.close_host("a", 503, 60.0, now=10.0) == 60.0
+    assert pacing.close_host("a", 503, 5.0, now=10.0) == 5.0
     assert pacing.opens_at("a") == 70.0
     assert [pacing.may_request("a", now) for now in (69.9, 70.0)] == [False, True]
 
 
 def test_429_closes_the_host_even_without_a_retry_after_and_503_does_not() -> None:
     pacing = HostPacing(0.0)
-    assert pacing.refuse("a", 503, None, now=10.0) is None
+    assert pacing.close_host("a", 503, None, now=10.0) is None
     assert pacing.may_request("a", 10.0)
-    assert pacing.refuse("a", 429, None, now=10.0) == TOO_MANY_PAUSE
+    assert pacing.close_host("a", 429, None, now=10.0) == TOO_MANY_PAUSE
     assert pacing.opens_at("a") == 10.0 + TOO_MANY_PAUSE
 
 

@@ -329,8 +329,8 @@ def test_an_answer_of_dns_that_changes_lets_nobody_in() -> None:
             fetcher(names=names) as made,
         ):
             await made.robots.rules(web.url("/a", "host.test"))
-            connector = made.client.connector
-            connector.forget_names()  # as when its time is over
+            # As when its time is over.
+            made.client.connector._names.clear()  # noqa: SLF001
             first = await made.fetch(web.page("/a", "host.test"))
             return first, await made.fetch(web.page("/a", "host.test"))
 

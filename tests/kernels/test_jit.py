@@ -45,8 +45,9 @@ print(result, sum(dispatcher.stats.cache_hits.values()))
 """
 
 
-def test_a_kernel_is_compiled_anew_when_what_it_calls_changes(tmp_path: Path) -> None:
-    package = tmp_path / "recrawl"
+def package_in(folder: Path) -> Path:
+    """Write the package of `FILES`, whose kernels are not built."""
+    package = folder / "recrawl"
     for name in ("jit.py", "built.py", "compiling.py"):
         (package / "kernels").mkdir(parents=True, exist_ok=True)
         shutil.copy(Path(jit.__file__).with_name(name), package / "kernels" / name)
@@ -55,14 +56,35 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_changes(tmp_path: Path) ->
     for name, text in FILES.items():
         (package / name).parent.mkdir(exist_ok=True)
         (package / name).write_text(text)
+    return package
+
+
+def run_in(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new process that has the package in a folder."""
+    env = os.environ | {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    # Python's own cache of byte code goes by a file's time and size, which an edit here keeps.
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+
+
+def test_it_is_said_once_that_kernels_are_not_of_these_sources(tmp_path: Path) -> None:
+    package_in(tmp_path)
+    calls = "from recrawl.caller import total\ntotal(1.0)\ntotal(2.0)\n"
+    (line,) = run_in(tmp_path, calls).stderr.splitlines()
+    assert "compiled kernels are not of these sources" in line
+    assert "`make kernels`" in line
+    own = "from recrawl.kernels.jit import compiled\nprint(compiled(lambda one: one)(1.0))\n"
+    ended = run_in(tmp_path, own)
+    assert (ended.stdout, ended.stderr) == ("1.0\n", "")
+
+
+def test_a_kernel_is_compiled_anew_when_what_it_calls_changes(tmp_path: Path) -> None:
+    package = package_in(tmp_path)
 
     def run() -> str:
         """Run the kernel in a new process; return its result and the number of cache hits."""
-        env = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-        # Python's own cache of byte code goes by a file's time and size, which an edit here keeps.
-        env["PYTHONDONTWRITEBYTECODE"] = "1"
-        command = [sys.executable, "-c", RUN]
-        return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+        return run_in(tmp_path, RUN).stdout
 
     def edit(name: str, old: str, new: str) -> None:
         """Replace text by one of the same length, and keep the file's time."""

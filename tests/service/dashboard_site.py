@@ -49,7 +49,7 @@ NEWS, ABOUT, BROKEN, REFUSED, NEW = (
 ODD = f"https://c.example/{EVIL}"
 #: Where the service is, and what its cookie is called there.
 HOST, NAME = "127.0.0.1:8321", f"{COOKIE}_8321"
-PAGES = ("/", "/pages", f"/page?url={NEWS}", "/changes", "/hosts", "/budget", "/settings")
+PAGES = ("/", "/pages", f"/page?url={NEWS}", "/changes", "/hosts", "/budget", "/settings", "/docs")
 
 
 def fill(path: str, at: int) -> None:

@@ -33,7 +33,7 @@ ARGUMENTS = (
 #: Milliseconds after which something that should happen is taken not to: far more than it takes.
 PATIENCE = 120_000.0
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
-PATHS = ("/", "/pages?order=rate", "/changes", "/hosts", "/budget", "/settings")
+PATHS = ("/", "/pages?order=rate", "/changes", "/hosts", "/budget", "/settings", "/docs")
 CLIENTS = 100
 
 
@@ -216,6 +216,21 @@ def test_every_page_is_quiet_fits_and_is_accessible(
             found = axe.run(page).response["violations"]
             bad = [one["help"] for one in found if one["impact"] != "minor"]
             assert bad == [], path
+        assert seen.problems == []
+
+
+def test_a_date_under_the_last_mark_of_a_chart_is_not_cut(chromium: Any, demo: Demo) -> None:  # noqa: ANN401
+    with opened(chromium, demo, "phone", "light") as context:
+        seen = watched(context, demo)
+        page = seen.page
+        page.goto(demo.url)
+        page.wait_for_selector("[data-chart=freshness] canvas")
+        space = """(() => {
+            const [, chart] = [...Charts.drawn].find(([e]) => e.dataset.chart === 'freshness');
+            const right = chart.bbox.left + chart.bbox.width;
+            return chart.ctx.canvas.width - right - chart.ctx.measureText('2026-11-17').width / 2;
+        })()"""
+        assert page.evaluate(space) >= 0.0
         assert seen.problems == []
 
 

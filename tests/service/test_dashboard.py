@@ -126,6 +126,26 @@ def test_logging_in_leads_to_where_one_wanted_to_go_and_nowhere_else(tmp_path: P
     run(main())
 
 
+def test_the_list_says_why_a_page_is_refused_beside_its_url(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with browsing(tmp_path) as browser:
+            page = await browser.show("/pages?state=refused")
+            url, _, rest = page.partition('<td data-label="Changes">')
+            assert 'class="badge kind-failed">refused' in url
+            assert "looked at now and then" in rest
+            assert "alert(1)" not in rest
+
+    run(main())
+
+
+def test_before_the_first_visit_the_overview_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with browsing(tmp_path) as browser:
+            assert "Last visit: none yet" in texts(await browser.show("/")).replace(" :", ":")
+
+    run(main())
+
+
 def test_forms_of_others_are_refused(tmp_path: Path) -> None:
     async def main() -> None:
         async with browsing(tmp_path) as browser:

@@ -7,6 +7,8 @@ from pathlib import Path
 from service.served import served, settings_in
 from virtual_time import run
 
+from recrawl.service.dashboard.api import described
+
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs/reference/http-api.md").read_text(encoding="utf-8")
 DASHBOARD = ROOT / "deploy/grafana/recrawl.json"
@@ -27,18 +29,14 @@ def names_in(text: str) -> set[str]:
     return set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
 
 
-def test_every_path_is_in_the_reference(tmp_path: Path) -> None:
-    async def main() -> set[str]:
+def test_every_path_is_in_the_reference_with_the_access_it_needs(tmp_path: Path) -> None:
+    async def main() -> set[tuple[str, str]]:
         async with served(settings_in(tmp_path)) as on:
-            described = on.app.openapi()["paths"]
-            return {
-                f"{method.upper()} {path}"
-                for path, methods in described.items()
-                for method in methods
-            }
+            found = described(on.app.openapi(), "")
+            return {(f"{one.method} {one.path}", one.access) for one in found}
 
-    listed = set(re.findall(r"^\| `([A-Z]+ /\S*)` \|", REFERENCE, re.MULTILINE))
-    assert listed == run(main())
+    rows = re.findall(r"^\| `([A-Z]+ /\S*)` \| (\w+) \|", REFERENCE, re.MULTILINE)
+    assert set(rows) == run(main())
 
 
 def test_every_metric_is_in_the_reference_and_named_by_convention(tmp_path: Path) -> None:

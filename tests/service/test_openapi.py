@@ -13,8 +13,13 @@ pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 SETTINGS = {"budget": "1000/s", "host_delay": "0s", "listen": "127.0.0.1:0"}
 URLS = [f"https://h{host}.example/{page}" for host in range(3) for page in range(5)]
-#: Nobody waits for changes that do not come.
-CONFIG = '[parameters]\n"query.wait" = 0\n'
+#: Nobody waits for changes that do not come; and what is too large is refused as well.
+CONFIG = """
+[parameters]
+"query.wait" = 0
+[checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 406, 413, 422]
+"""
 #: A stream does not end; tests of their own read it.
 STREAM = "/api/v1/changes/stream"
 #: What these answer is for others to say; tests of their own follow the protocols.

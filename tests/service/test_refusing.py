@@ -303,7 +303,7 @@ def test_what_is_not_there_is_said_in_a_sentence(tmp_path: Path) -> None:
         async with served(settings_in(tmp_path)) as on:
             nowhere = await on.ask("GET", "/api/v1/nope")
             assert nowhere.json["detail"] == (
-                "there is nothing at /api/v1/nope; /api/v1/openapi.json says what there is"
+                "there is nothing at /api/v1/nope; /docs says what there is"
             )
             wrong = await on.ask("PUT", "/api/v1/leases")
             assert wrong.json["detail"] == "PUT is not for this path, which takes GET, POST"

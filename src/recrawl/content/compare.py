@@ -79,7 +79,7 @@ def compare(
     if response.status not in _SUCCESS or response.body is None:
         return failed(page, f"the server answered {response.status} without a page")
     found = response.body, digest or digest_of(response.body)
-    return compare_body(page, response, found, Eyes(reader, template, previous))
+    return compare_body(page, response, found, BodyReader(reader, template, previous))
 
 
 def wants_full(page: Page, every: int = FULL_EVERY) -> bool:
@@ -88,8 +88,8 @@ def wants_full(page: Page, every: int = FULL_EVERY) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Eyes:
-    """What bodies are looked at with."""
+class BodyReader:
+    """Reads bodies of a page: what came, and the copy that it is compared with."""
 
     reader: Reader
     template: SiteTemplate | None
@@ -111,7 +111,7 @@ def compare_body(
     page: Page,
     response: Response,
     found: tuple[bytes, bytes],
-    eyes: Eyes,
+    bodies: BodyReader,
     *,
     is_after_noise: bool = False,
 ) -> Comparison:
@@ -120,23 +120,23 @@ def compare_body(
     if page.body is None or digest == page.body:
         outcome = Outcome.FIRST if page.body is None else outcome_of(page, is_same=True)
         return found_body(page, response, found, outcome)
-    content = eyes.read(body, response)
+    content = bodies.read(body, response)
     known = page.fingerprint
     if known is not None and known.kind != content.kind:
         # Keys learned with another kind of fingerprint do not apply.
         page = replace(page, ignored=frozenset(), suspects=b"", fingerprint=None)
     elif known is not None and content.has_markup(known.markup):
         return found_body(page, response, found, outcome_of(page, is_same=True))
-    change, is_first = _difference(page, content, response, eyes)
-    if not is_first and _is_suddenly_empty(page, response, content, eyes):
+    change, is_first = _difference(page, content, response, bodies)
+    if not is_first and _is_suddenly_empty(page, response, content, bodies):
         since = response.at if page.missing_since is None else page.missing_since
         return failed(page, "the response is empty", since)
     is_change = change is not None and change.kind is not ChangeKind.FURNITURE
     if change is not None and change.kind in {ChangeKind.TEXT, ChangeKind.LAYOUT}:
-        is_change = change.share >= eyes.reader.min_change
+        is_change = change.share >= bodies.reader.min_change
     outcome = Outcome.FIRST if is_first else outcome_of(page, is_same=not is_change)
     after = replace(page, fingerprint=content.fingerprint(page.ignored))
-    copy = eyes.copy(response) if is_change else None
+    copy = bodies.copy(response) if is_change else None
     if copy is None or content.is_exact:
         return found_body(after, response, found, outcome, change)
     new, old = content.apart(copy, page.ignored)
@@ -147,13 +147,13 @@ def compare_body(
 
 
 def _difference(
-    page: Page, content: Content, response: Response, eyes: Eyes
+    page: Page, content: Content, response: Response, bodies: BodyReader
 ) -> tuple[Change | None, bool]:
     """Return how a content differs from the copy, and whether there is nothing to compare it to."""
     known, now = page.fingerprint, content.fingerprint(page.ignored)
     if known is not None and is_same(known, now):
         return (None if known == now else Change(ChangeKind.FURNITURE)), False
-    copy = eyes.copy(response)
+    copy = bodies.copy(response)
     if copy is not None:
         return content.difference(copy, page.ignored), False
     return (None if known is None else Change(ChangeKind.TEXT, 1.0)), known is None
@@ -182,15 +182,17 @@ def _remember(
     )
 
 
-def _is_suddenly_empty(page: Page, response: Response, content: Content, eyes: Eyes) -> bool:
+def _is_suddenly_empty(
+    page: Page, response: Response, content: Content, bodies: BodyReader
+) -> bool:
     """Whether a page that had content has none: more often a fault of the server than an edit."""
     body, at = response.body or b"", response.at
-    has_content = body.strip() if eyes.reader.may_be_empty else content.texts
+    has_content = body.strip() if bodies.reader.may_be_empty else content.texts
     if has_content:
         return False
     if page.failures >= _EMPTY_TRUSTED and at - (page.missing_since or at) >= MAX_OUTAGE:
         return False
     had = page.fingerprint
-    if had is None and (copy := eyes.copy(response)) is not None:
+    if had is None and (copy := bodies.copy(response)) is not None:
         had = copy.fingerprint()
     return had is not None and had.digest != content.fingerprint().digest

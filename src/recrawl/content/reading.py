@@ -100,22 +100,17 @@ def read_twice(
 
 def beginnings(
     responses: Sequence[Response], reader: Reader, previous: bytes | None
-) -> tuple[tuple[Response, ...], bytes | None, tuple[bytes | None, ...]]:
-    """Return responses and the copy with as much of their bodies as is read, and digests.
-
-    There is a digest for each response: that of the whole body, None if nothing was left out.
-    """
+) -> tuple[tuple[Response, ...], bytes | None]:
+    """Return responses and the copy with as much of their bodies as is read."""
     kinds = [response.header("content-type") for response in responses]
-    short, digests = list[Response](), list[bytes | None]()
+    short = list[Response]()
     for response, kind in zip(responses, kinds, strict=True):
         body = response.body or b""
         part = reader.beginning(body, kind)
-        is_whole = len(part) == len(body)
-        short.append(response if is_whole else replace(response, body=part))
-        digests.append(None if is_whole else digest_of(body))
+        short.append(response if len(part) == len(body) else replace(response, body=part))
     if previous is not None:
         previous = max((reader.beginning(previous, kind) for kind in kinds), key=len)
-    return tuple(short), previous, tuple(digests)
+    return tuple(short), previous
 
 
 def _reading(

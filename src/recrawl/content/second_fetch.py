@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from recrawl.content.absence import Patience
-from recrawl.content.compare import MAX_IGNORED, Eyes, compare, compare_body
+from recrawl.content.compare import MAX_IGNORED, BodyReader, compare, compare_body
 from recrawl.content.comparison import Comparison, found_body
 from recrawl.content.page_content import Content
 from recrawl.content.reader import Reader
@@ -75,15 +75,15 @@ def compare_twice(
         reader.read(body, response.header("content-type"), template)
         for body, response in ((first.body, first), (second.body, second))
     )
-    eyes = Eyes(reader, template, previous)
-    learned = learn_noise(page, here, there, eyes.copy(first))
+    bodies = BodyReader(reader, template, previous)
+    learned = learn_noise(page, here, there, bodies.copy(first))
     if learned is page:
         return found
     new = second.body, digests[1] or digest_of(second.body)
     if previous is None:
         return found_body(learned, second, new, Outcome.CHANGED, found.change)
     before = replace(learned, fingerprint=None)
-    return compare_body(before, second, new, eyes, is_after_noise=True)
+    return compare_body(before, second, new, bodies, is_after_noise=True)
 
 
 def learn_noise(page: Page, first: Content, second: Content, copy: Content | None = None) -> Page:

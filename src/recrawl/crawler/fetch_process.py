@@ -25,7 +25,7 @@ from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.visit import Visitor
-from recrawl.crawler.visiting import Events, Finding, Visiting
+from recrawl.crawler.visiting import Events, PacedVisit, Visiting
 from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
 from recrawl.http.memory_budget import MAX_BYTES
@@ -103,7 +103,7 @@ class FetchProcess:
         )
         self._is_stopping = self._is_full = False
         self._received = 0
-        self._findings: list[Finding] = []
+        self._paced: list[PacedVisit] = []
         self._sending: asyncio.TimerHandle | None = None
 
     def add(self, pages: Sequence[Page]) -> None:
@@ -142,13 +142,13 @@ class FetchProcess:
     def _must_wait(self) -> bool:
         return self._is_full or self._channel.is_congested
 
-    def _found(self, finding: Finding) -> None:
-        visit = finding.visit
+    def _found(self, paced: PacedVisit) -> None:
+        visit = paced.visit
         self._templates.learn(visit)
         if visit.sketches is not None:
-            finding = finding._replace(visit=replace(visit, sketches=None))
-        self._findings.append(finding)
-        if len(self._findings) >= SEND_COUNT:
+            paced = paced._replace(visit=replace(visit, sketches=None))
+        self._paced.append(paced)
+        if len(self._paced) >= SEND_COUNT:
             self._send()
         else:
             self._send_soon()
@@ -163,7 +163,7 @@ class FetchProcess:
         if self._sending is not None:
             self._sending.cancel()
             self._sending = None
-        findings, self._findings = self._findings, []
+        visits, self._paced = self._paced, []
         progress = Progress(
             self._received,
             self._visiting.in_flight,
@@ -171,7 +171,7 @@ class FetchProcess:
             self._fetcher.files,
             self._visiting.outages(self._clock.now()),
         )
-        self._channel.notify("found", findings, self._templates.changed(), progress)
+        self._channel.notify("found", visits, self._templates.changed(), progress)
 
 
 @final

@@ -12,7 +12,7 @@ from recrawl.crawler.host_queues import MAX_QUEUED, QUEUED_PER_CONNECTION
 from recrawl.crawler.host_shares import process_of
 from recrawl.crawler.restarting_process import RestartingProcess
 from recrawl.crawler.settings import Settings
-from recrawl.crawler.visiting import Events, Finding
+from recrawl.crawler.visiting import Events, PacedVisit
 from recrawl.hosts import host_of
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
 
@@ -194,16 +194,16 @@ class FetchProcesses:
 
     # What processes send
 
-    def found(self, finding: Finding) -> None:
+    def found(self, paced: PacedVisit) -> None:
         """Pass on a visit."""
-        host = finding.visit.page.host
-        if finding.delay != self._settings.delay_of(host):
-            self._delays[host] = finding.delay
+        host = paced.visit.page.host
+        if paced.delay != self._settings.delay_of(host):
+            self._delays[host] = paced.delay
         else:
             self._delays.pop(host, None)
-        self.forget(host, 1 + len(finding.dropped))
+        self.forget(host, 1 + len(paced.dropped))
         if self._events is not None:
-            self._events.found(finding)
+            self._events.found(paced)
 
     def forget(self, host: str, pages: int) -> None:
         """Note that pages of a host do not wait any more."""

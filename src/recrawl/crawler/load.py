@@ -23,7 +23,7 @@ from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.protocols import Storing
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
-from recrawl.kernels.jit import Floats, Ints
+from recrawl.kernels.jit import Floats
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page, State, Visit
 from recrawl.scheduling.budget import CATCH_UP
 from recrawl.scheduling.frontier import Frontier
@@ -155,10 +155,6 @@ class CrawlFrontier:
             max_interval=limits.high,
         )
         self.limit_hosts({page.host for page in pages})
-
-    def hosts_of(self, pages: Ints) -> Ints:
-        """Return the numbers of the pages' hosts; -1 for pages that are not there."""
-        return self.frontier.host(pages)
 
     def note_activity(self, visits: Iterable[Visit]) -> None:
         """Note which hosts and folders visits may have taught something about."""

@@ -19,7 +19,7 @@ from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.upkeep import Upkeep
-from recrawl.crawler.visiting import Events, Finding, Visits
+from recrawl.crawler.visiting import Events, PacedVisit, Visits
 from recrawl.crawler.waking import Waking
 from recrawl.errors import RecrawlError
 from recrawl.records import RESTING
@@ -226,17 +226,17 @@ class Crawl:
                 self._frontier.defer(page.host, now, self._clock.wait(FULL_PAUSE))
         self._wake.set()
 
-    def _note(self, finding: Finding) -> None:
+    def _note(self, paced: PacedVisit) -> None:
         """Keep a visit to be recorded, and tell the frontier of the pace of its host."""
-        self._recorder.add(finding.visit)
-        host, response = finding.visit.page.host, finding.visit.response
-        self._frontier.limit_host(host, finding.delay)
-        if finding.pause:
+        self._recorder.add(paced.visit)
+        host, response = paced.visit.page.host, paced.visit.response
+        self._frontier.limit_host(host, paced.delay)
+        if paced.pause:
             granted = "its page was long" if response.retry_after is None else "it asked for that"
             reason = response.error or granted
-            LOGGER.info("back off from %s for %g s: %s", host, finding.pause, reason)
-            self.stats.closed[host] = self._frontier.defer(host, response.at, finding.pause)
-            self._frontier.release(finding.dropped, response.at)
+            LOGGER.info("back off from %s for %g s: %s", host, paced.pause, reason)
+            self.stats.closed[host] = self._frontier.defer(host, response.at, paced.pause)
+            self._frontier.release(paced.dropped, response.at)
 
     def _release(self, pages: Sequence[int]) -> None:
         """Return pages to the frontier that were not visited."""

@@ -17,7 +17,7 @@ from recrawl.crawler.channel import Channel, ChannelClosedError
 from recrawl.crawler.fetch_process import Progress, Task
 from recrawl.crawler.host_shares import share_of
 from recrawl.crawler.settings import Settings
-from recrawl.crawler.visiting import GRACE, Finding
+from recrawl.crawler.visiting import GRACE, PacedVisit
 from recrawl.errors import RecrawlError
 from recrawl.records import Page, RobotsText
 
@@ -53,7 +53,7 @@ class Owner(Protocol):
     def failed(self) -> BaseException | None:
         """Why visits cannot be made."""
 
-    def found(self, finding: Finding) -> None:
+    def found(self, paced: PacedVisit) -> None:
         """Pass on a visit."""
 
     def learned(self, templates: Mapping[str, bytes]) -> None:
@@ -232,14 +232,14 @@ class RestartingProcess:
             (self._left,) = about
 
     def _found(
-        self, findings: list[Finding], learned: Mapping[str, bytes], progress: Progress
+        self, visits: list[PacedVisit], learned: Mapping[str, bytes], progress: Progress
     ) -> None:
         self.progress = progress
         self._owner.learned(learned)
-        for finding in findings:
-            for number in (finding.visit.page.number, *finding.dropped):
+        for paced in visits:
+            for number in (paced.visit.page.number, *paced.dropped):
                 self.out.pop(number, None)
-            self._owner.found(finding)
+            self._owner.found(paced)
         self._owner.wake()
 
     def _lost(self) -> None:

@@ -21,11 +21,13 @@ class Kind(NamedTuple):
         name: What it is called in messages and tables.
         examples: Some values.
         parse: Parses text, or raises ArgumentError, ValueError, KeyError or OverflowError.
+        unit: What parsed values are in; None if they are no quantities.
     """
 
     name: str
     examples: str
     parse: Callable[[str], Any]
+    unit: str | None = None
 
 
 def _seconds(text: str) -> float:
@@ -56,10 +58,10 @@ TEXT = Kind("text", "recrawl.db", str)
 BOOLEAN = Kind("true or false", "true, false", lambda text: _BOOLEANS[text.strip().lower()])
 COUNT = Kind("a number", "1, 20", int)
 SHARE = Kind("a share", "0.05, 5%", parse_share)
-RATE = Kind("a rate", "2000/day, 5/min", parse_rate)
-DURATION = Kind("a duration", "1s, 30d", parse_duration)
-SECONDS = Kind("a duration", "500s, 1m", _seconds)
-SIZE = Kind("a size", "10MB, 500kB", _bytes)
+RATE = Kind("a rate", "2000/day, 5/min", parse_rate, "per day")
+DURATION = Kind("a duration", "1s, 30d", parse_duration, "days")
+SECONDS = Kind("a duration", "500s, 1m", _seconds, "seconds")
+SIZE = Kind("a size", "10MB, 500kB", _bytes, "bytes")
 NAMES = Kind("names", "example.org, example.net", _names)
 PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
 SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)

@@ -168,7 +168,7 @@ class Visitor:
         if is_harmless(previous, *(response.body for response in responses)):
             return function(page, *responses, reader, previous, **rules)
         # The rest of the copy is not needed any more.
-        short, previous, _ = beginnings(responses, reader, previous)
+        short, previous = beginnings(responses, reader, previous)
         try:
             with self._held(_size(responses, short, previous)):
                 return await self.parse_pool.run(function, page, *short, reader, previous, **rules)

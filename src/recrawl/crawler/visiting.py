@@ -17,7 +17,7 @@ PREPARING_PER_CONNECTION = 64
 GRACE = 3.0
 
 
-class Finding(NamedTuple):
+class PacedVisit(NamedTuple):
     """A visit, and what it means for the pace of its host.
 
     Attributes:
@@ -43,7 +43,7 @@ class Events(NamedTuple):
         released: Called with the numbers of pages that will not be visited after all.
     """
 
-    found: Callable[[Finding], object]
+    found: Callable[[PacedVisit], object]
     wake: Callable[[], object]
     is_full: Callable[[], bool]
     released: Callable[[Sequence[int]], object] = lambda _pages: None
@@ -248,13 +248,13 @@ class Visiting:
             page = self._next_page()
         self._wake()
 
-    def _paced(self, host: str, visit: Visit) -> Finding:
+    def _paced(self, host: str, visit: Visit) -> PacedVisit:
         """Return a visit with when, and how fast, its host may be visited."""
         delay = self._pacing.delay_of(host)
         pause = self._pacing.backoff(host, visit.response)
         self._queues.release()
         if not pause:
-            return Finding(visit, delay)
+            return PacedVisit(visit, delay)
         dropped = tuple(page.number for page in self._queues.drop(host))
         self._prepared.difference_update(dropped)
-        return Finding(visit, delay, pause, dropped)
+        return PacedVisit(visit, delay, pause, dropped)

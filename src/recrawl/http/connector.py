@@ -142,10 +142,6 @@ class Connector:
         made.connection_made(transport)
         return made
 
-    def forget_names(self) -> None:
-        """Look all names up again."""
-        self._names.clear()
-
     def close(self) -> None:
         """Release the resolver."""
         self._resolver.close()

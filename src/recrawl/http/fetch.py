@@ -426,7 +426,7 @@ class _Fetch:
             requested = retry_after(
                 response.header("retry-after"), self._fetcher.gate.clock.now() / 1e6
             )
-            backoff = self._fetcher.gate.refuse(self._host, response.status, requested)
+            backoff = self._fetcher.gate.close_host(self._host, response.status, requested)
         raise FetchError(f"the server answered {response.status}", response, retry_after=backoff)
 
 

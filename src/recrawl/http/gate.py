@@ -1,8 +1,7 @@
 """Waiting for a host: requests go through the gate when `HostPacing` says that they may."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 
 from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
@@ -44,29 +43,18 @@ class Gate:
         self.clock = clock or Clock()
         self._lines: dict[str, _Line] = {}
 
-    @asynccontextmanager
-    async def turn(self, host: str, patience: float | None = None) -> AsyncIterator[None]:
-        """Make one request inside: ``async with gate.turn(host): ...``.
+    def start(self, host: str, patience: float | None = None) -> Awaitable[None] | None:
+        """Start a request if it may start now; else return what waits for its turn.
+
+        Every request that has started must `end`. This is no context manager: there are so many
+        requests that its cost would count.
 
         Args:
             host: As in `recrawl.records.Page`.
             patience: How many real seconds to wait, if not as long as usual.
 
         Raises:
-            HostClosed: On entering: the turn would not come in time.
-        """
-        waiting = self.start(host, patience)
-        if waiting is not None:
-            await waiting
-        try:
-            yield
-        finally:
-            self.end(host)
-
-    def start(self, host: str, patience: float | None = None) -> Awaitable[None] | None:
-        """Start a request if it may start now; else return what waits for its turn.
-
-        With `end`, this is `turn` for those who make so many requests that its cost counts.
+            HostClosed: While waiting: the turn would not come in time.
         """
         now = self.clock.seconds()
         if host not in self._lines and self.pacing.may_request(host, now):
@@ -85,9 +73,9 @@ class Gate:
         if self._lines and host in self._lines:
             self._lines[host].ended.set()
 
-    def refuse(self, host: str, status: int, retry_after: float | None) -> float | None:
+    def close_host(self, host: str, status: int, retry_after: float | None) -> float | None:
         """Report an answer of 429 or 503; return for how many seconds that closes the host."""
-        return self.pacing.refuse(host, status, retry_after, self.clock.seconds())
+        return self.pacing.close_host(host, status, retry_after, self.clock.seconds())
 
     async def _wait(self, host: str, deadline: float) -> None:
         """Stand in line until a request may start."""

@@ -124,7 +124,9 @@ class HostPacing:
         if len(self._hosts) > self._forget_at:
             self._forget(now)
 
-    def refuse(self, host: str, status: int, retry_after: float | None, now: float) -> float | None:
+    def close_host(
+        self, host: str, status: int, retry_after: float | None, now: float
+    ) -> float | None:
         """Close a host that answered 429 or 503, and return for how long, None for not at all.
 
         A longer time that it requested earlier stands.

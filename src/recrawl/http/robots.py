@@ -42,8 +42,7 @@ class Rules:
     """The current rules of a host.
 
     Attributes:
-        delay: Seconds between requests that the host asks for, 0 by default.
-        capped: Whether it asks for more than ``delay``, the most that is honoured.
+        delay: Seconds between requests that the host asks for, as far as that is honoured.
         sitemaps: Addresses of sitemaps, as written in the file.
         problem: Why nothing may be fetched for now; None if the rules are known.
         permanent: Whether the problem is a rule of ours and will not go away on its own.
@@ -52,7 +51,6 @@ class Rules:
     """
 
     delay: float = 0.0
-    capped: bool = False
     sitemaps: tuple[str, ...] = ()
     problem: str | None = None
     permanent: bool = False
@@ -273,7 +271,6 @@ async def _rules(found: RobotsText, token: str, max_delay: float) -> Rules:
         return Rules(problem=f"robots.txt of {host} has more than {MAX_WILDCARDS:,} wildcards")
     return Rules(
         delay=min(file.delay, max_delay),
-        capped=file.delay > max_delay,
         sitemaps=file.sitemaps,
         _file=file,
     )

@@ -1,6 +1,7 @@
 """Compile kernels with numba, and keep their machine code on disk."""
 
 import functools
+import logging
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -12,7 +13,17 @@ from numba.extending import intrinsic
 from recrawl.kernels.built import source_hash
 from recrawl.kernels.jit import SOURCES, Source
 
+_log = logging.getLogger(__package__)
 _made: dict[Callable[..., Any], Any] = {}
+
+
+@functools.cache
+def remark_on_compiling() -> None:
+    """Say once that kernels of this package are compiled now, which takes a while."""
+    _log.warning(
+        "the compiled kernels are not of these sources: each is compiled when it is first used, "
+        "which can take minutes in all; `make kernels` builds them for good"
+    )
 
 
 def dispatcher(source: Source, **options: Any) -> Any:  # noqa: ANN401

@@ -39,6 +39,8 @@ ANY_ORDER = {"contract", "reassoc"}
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 #: The same, and without counting references to arrays.
 BARE = {**NO_WRAPPERS, "_nrt": False}
+#: What the modules of this package begin with; kernels of others are never built.
+PACKAGE = "recrawl."
 #: With fewer rows, another core costs more than it saves.
 MIN_ROWS_PER_CORE = 200_000
 
@@ -153,6 +155,8 @@ def _compiled_when_called(function: F) -> Callable[..., Any]:
                 f"the kernel {function.__name__} is not compiled for this machine, and numba, "
                 f"which would do it now, is not installed; install recrawl from a wheel, or numba"
             ) from None
+        if function.__module__.startswith(PACKAGE):
+            compiling.remark_on_compiling()
         return compiling.dispatcher(SOURCES[function])(*arguments)
 
     return call

@@ -19,7 +19,8 @@ from recrawl.service.api import (
 from recrawl.service.api.needs import ALWAYS
 from recrawl.service.dashboard.routes import add_dashboard
 from recrawl.service.guard import Guard
-from recrawl.service.problems import Problem, add_handlers
+from recrawl.service.openapi import complete
+from recrawl.service.problems import add_handlers
 from recrawl.service.replaying import Replaying
 from recrawl.service.service import Service
 
@@ -33,6 +34,15 @@ Keeps a copy of the web fresh on a budget.
 Send a token with each request: `Authorization: Bearer TOKEN`. Errors are problem+json (RFC 9457)
 with one sentence in `detail`. Times are ISO 8601 in UTC, rates are per day, delays in seconds.
 """
+#: What the API is about, in the order in which it is described.
+TAGS = [
+    {"name": "pages", "description": "Pages to keep fresh: list, add, remove, explain them."},
+    {"name": "changes", "description": "What became of pages: read, wait for it, or listen."},
+    {"name": "leases", "description": "For other crawlers: which pages are next, what was found."},
+    {"name": "budget and settings", "description": "What another budget would buy; what is set."},
+    {"name": "status", "description": "Whether all is well."},
+    {"name": "signals", "description": "For sites and hubs, which say what has changed."},
+]
 
 
 def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
@@ -46,6 +56,7 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
         title="recrawl",
         version=version("recrawl"),
         description=DESCRIPTION,
+        openapi_tags=TAGS,
         openapi_url=f"{PREFIX}/openapi.json",
         # Their pages load scripts from other hosts.
         docs_url=None,
@@ -62,7 +73,7 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
     for module in (pages, leases, changes, planning, status):
         app.include_router(module.router, prefix=PREFIX, responses=ALWAYS)
     add_dashboard(app, service)
-    _describe_problems(app)
+    complete(app)
     app.add_middleware(Replaying)
     app.add_middleware(
         Guard,
@@ -74,19 +85,3 @@ def create_app(service: Service, names: Collection[str] = LOOPBACK) -> FastAPI:
         websub=service.incoming.websub is not None,
     )
     return app
-
-
-def _describe_problems(app: FastAPI) -> None:
-    """Add what errors look like to the description, where FastAPI would have its own."""
-    described = app.openapi
-
-    def openapi() -> dict[str, object]:
-        if app.openapi_schema is None:
-            schema = described()
-            known = schema.setdefault("components", {}).setdefault("schemas", {})
-            known["Problem"] = Problem.model_json_schema()
-            for unused in ("HTTPValidationError", "ValidationError"):
-                known.pop(unused, None)
-        return app.openapi_schema or {}
-
-    app.openapi = openapi  # type: ignore[method-assign]

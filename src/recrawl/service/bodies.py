@@ -12,7 +12,6 @@ from typing import Annotated, Union, get_args, get_origin
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-URL_EXAMPLE = "https://example.org/news"
 MAX_URL = 8_192
 #: Pages that may be named in one request.
 MAX_PAGES = 5_000
@@ -42,7 +41,7 @@ def finite(number: float | None) -> float | None:
 
 
 Flag = StrictBool
-Url = Annotated[str, Field(min_length=1, max_length=MAX_URL, examples=[URL_EXAMPLE])]
+Url = Annotated[str, Field(min_length=1, max_length=MAX_URL, description="Its URL.")]
 Importance = Annotated[
     float,
     Field(

@@ -10,17 +10,15 @@ MIN_BUDGET, MAX_BUDGET = 1e-3, 1e9
 class PlanPoint(BaseModel):
     """What a budget leads to."""
 
-    budget: float = Field(description="Requests per day.", examples=[2000.0])
-    freshness: float = Field(
-        description="The share of importance whose copies are current.", examples=[0.93]
-    )
+    budget: float = Field(description="Requests per day.")
+    freshness: float = Field(description="The share of importance whose copies are current.")
 
 
 class PlanOut(BaseModel):
     """What other budgets would lead to, with visits at regular times."""
 
     now: PlanPoint = Field(description="With the present budget.")
-    plan: list[PlanPoint]
+    plan: list[PlanPoint] = Field(description="With each of the others.")
 
 
 class BudgetIn(Body):
@@ -40,13 +38,16 @@ class BudgetOut(BaseModel):
 class SettingOut(BaseModel):
     """A setting."""
 
-    name: str = Field(examples=["host_delay"])
-    value: str | float | bool | list[str] | None = Field(examples=[1.0])
-    kind: str
-    meaning: str
+    name: str = Field(description="Its name.")
+    value: str | float | bool | list[str] | None = Field(
+        description="Its value; secrets are masked."
+    )
+    unit: str | None = Field(description="days, seconds, per day or bytes; null if it has none.")
+    kind: str = Field(description="What is typed in the settings file.")
+    meaning: str = Field(description="What it is for.")
 
 
 class SettingsOut(BaseModel):
     """All settings."""
 
-    settings: list[SettingOut]
+    settings: list[SettingOut] = Field(description="The settings.")

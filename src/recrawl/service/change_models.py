@@ -5,20 +5,22 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from recrawl.service.bodies import URL_EXAMPLE, utc, when
+from recrawl.service.bodies import utc, when
 from recrawl.store.changes import PageChange
 
 
 class ChangeOut(BaseModel):
     """What became of a page."""
 
-    cursor: str = Field(description="Where to read on after this change.", examples=["1042"])
-    url: str = Field(examples=[URL_EXAMPLE])
-    kind: Literal["new", "changed", "gone", "back", "removed"]
+    cursor: str = Field(description="Where to read on after this change.")
+    url: str = Field(description="The page.")
+    kind: Literal["new", "changed", "gone", "back", "removed"] = Field(
+        description="What became of it."
+    )
     at: datetime = Field(description="When it was found.")
     previous: datetime | None = Field(description="When the page was last found before.")
-    digest_before: str | None
-    digest: str | None
+    digest_before: str | None = Field(description="Of the copy before.")
+    digest: str | None = Field(description="Of the copy now: BLAKE2b, 16 bytes, as hexadecimal.")
     share: float | None = Field(description="The share of the page's own text that differs.")
 
     @classmethod
@@ -40,5 +42,5 @@ class ChangeOut(BaseModel):
 class ChangesOut(BaseModel):
     """What follows a cursor."""
 
-    cursor: str = Field(description="Where to read on.", examples=["1042"])
-    changes: list[ChangeOut]
+    cursor: str = Field(description="Where to read on.")
+    changes: list[ChangeOut] = Field(description="What follows, the oldest first.")

@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from recrawl.content.compare import wants_full
 from recrawl.scheduling.leases import Lease
-from recrawl.service.bodies import URL_EXAMPLE, Body, Flag, Url, when
+from recrawl.service.bodies import Body, Flag, Url, when
 from recrawl.service.leasing import Answer, Leased, Wish
 from recrawl.service.reports import Report
 
@@ -36,7 +36,7 @@ class LeaseIn(Body):
         "them.",
     )
     hosts: list[Annotated[str, Field(max_length=255)]] | None = Field(
-        None, max_length=1_000, description="Only of these hosts.", examples=[["example.org"]]
+        None, max_length=1_000, description="Only of these hosts."
     )
     seconds: float | None = Field(
         None,
@@ -53,11 +53,11 @@ class LeaseIn(Body):
 class LeasedPageOut(BaseModel):
     """A page to visit."""
 
-    page: int = Field(description="Its number, for the report.", examples=[17])
-    url: str = Field(examples=[URL_EXAMPLE])
-    host: str = Field(examples=["example.org"])
-    delay: float = Field(description="Seconds between two requests to its host.", examples=[1.0])
-    importance: float
+    page: int = Field(description="Its number, for the report.")
+    url: str = Field(description="What to request.")
+    host: str = Field(description="Its host.")
+    delay: float = Field(description="Seconds between two requests to its host.")
+    importance: float = Field(description="How much its freshness counts.")
     etag: str | None = Field(description="For If-None-Match.")
     last_modified: str | None = Field(description="For If-Modified-Since.")
 
@@ -65,11 +65,9 @@ class LeasedPageOut(BaseModel):
 class LeaseOut(BaseModel):
     """Pages to visit before the deadline."""
 
-    lease: str = Field(
-        description="Its id, for reports.", examples=["65c1f3a2b7d40-9f86d081884c7d65"]
-    )
-    deadline: datetime
-    pages: list[LeasedPageOut]
+    lease: str = Field(description="Its id, for reports.")
+    deadline: datetime = Field(description="After this, pages go to others.")
+    pages: list[LeasedPageOut] = Field(description="There may be fewer than wanted, or none.")
 
     @classmethod
     def of(cls, leased: Leased) -> "LeaseOut":
@@ -96,9 +94,9 @@ class LeaseOut(BaseModel):
 class OpenLeaseOut(BaseModel):
     """A lease that has not ended."""
 
-    lease: str
-    granted: datetime | None
-    deadline: datetime | None
+    lease: str = Field(description="Its id.")
+    granted: datetime | None = Field(description="When it began.")
+    deadline: datetime | None = Field(description="When it ends.")
     out: int = Field(description="Pages that have not been reported.")
     done: int = Field(description="Pages that have.")
 
@@ -107,7 +105,7 @@ class LeasesOut(BaseModel):
     """The leases that have not ended."""
 
     out: int = Field(description="Pages that are on them.")
-    leases: list[OpenLeaseOut]
+    leases: list[OpenLeaseOut] = Field(description="The leases.")
 
     @classmethod
     def of(cls, leases: Sequence[Lease]) -> "LeasesOut":
@@ -136,36 +134,34 @@ class ReleasedOut(BaseModel):
 class ReportIn(Body):
     """What a visit found. A page that was found needs a body, a digest or changed."""
 
-    page: int = Field(ge=0, le=MAX_PAGE, description="Its number on the lease.", examples=[17])
-    status: int = Field(
-        ge=0, le=599, description="The HTTP status; 0 for no response.", examples=[200]
-    )
+    page: int = Field(ge=0, le=MAX_PAGE, description="Its number on the lease.")
+    status: int = Field(ge=0, le=599, description="The HTTP status; 0 for no response.")
     fetched_at: AwareDatetime | None = Field(None, description="When; by default, just now.")
     url: Url | None = Field(None, description="Where redirects ended.")
-    etag: Header | None = None
-    last_modified: Header | None = Field(None, examples=["Sat, 31 Jan 2026 12:00:00 GMT"])
-    content_type: Header | None = Field(None, examples=["text/html; charset=utf-8"])
+    etag: Header | None = Field(None, description="The header ETag, as received.")
+    last_modified: Header | None = Field(None, description="The header Last-Modified.")
+    content_type: Header | None = Field(None, description="The header Content-Type.")
     body: str | None = Field(
         None,
         pattern=BASE64,
         description="The content in Base64; it is compared, kept, and searched for links.",
-        examples=["PHA+SGVsbG8="],
     )
     digest: str | None = Field(
         None,
         max_length=200,
         description="Instead of a body: equal for contents that count as the same.",
-        examples=["9f86d081884c7d65"],
     )
-    changed: Flag | None = Field(None, description="Instead of both.", examples=[True])
+    changed: Flag | None = Field(None, description="Instead of both.")
     error: str | None = Field(None, max_length=1_000, description="Why there is no response.")
     disallowed: Flag = Field(False, description="Whether robots.txt forbids to visit it.")  # noqa: FBT003
-    retry_after: Seconds | None = None
+    retry_after: Seconds | None = Field(
+        None, description="Seconds that the server asks to wait for (Retry-After)."
+    )
     crawl_delay: Seconds | None = Field(None, description="Seconds that robots.txt asks for.")
     requests: int = Field(1, ge=0, le=100, description="With redirects.")
     seconds: Seconds = Field(0.0, description="How long it took.")
     size: int | None = Field(None, ge=0, le=2**40, description="Bytes received.")
-    truncated: Flag = False
+    truncated: Flag = Field(False, description="Whether the body was cut at a limit.")  # noqa: FBT003
 
     def report(self) -> Report:
         """Return the report."""
@@ -197,11 +193,15 @@ class ReportIn(Body):
 class ReportsIn(Body):
     """What visits to the pages of a lease found."""
 
-    lease: str = Field(min_length=1, max_length=100, examples=["65c1f3a2b7d40-9f86d081884c7d65"])
-    reports: list[ReportIn] = Field(min_length=1, max_length=MAX_REPORTS)
+    lease: str = Field(min_length=1, max_length=100, description="The id of the lease.")
+    reports: list[ReportIn] = Field(
+        min_length=1, max_length=MAX_REPORTS, description="One per visit."
+    )
 
 
 class ReportsOut(BaseModel):
     """What became of each report, in their order."""
 
-    answers: list[Answer]
+    answers: list[Answer] = Field(
+        description="recorded, duplicate, superseded, unclear or unknown, for each."
+    )

@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field
 from recrawl.crawler.page_list import ListedPage
 from recrawl.service.bodies import (
     MAX_PAGES,
-    URL_EXAMPLE,
     Body,
     Importance,
     Url,
@@ -22,14 +21,12 @@ from recrawl.store.rows import Added, LoggedVisit
 class PageOut(BaseModel):
     """A page in a list."""
 
-    url: str = Field(examples=[URL_EXAMPLE])
-    host: str = Field(examples=["example.org"])
-    state: str = Field(description="alive, missing, gone or refused.", examples=["alive"])
-    importance: float = Field(examples=[1.0])
-    change_rate: float | None = Field(description="Changes per day, as believed.", examples=[0.2])
-    is_guess: bool = Field(
-        description="Whether the rate comes from other pages alone.", examples=[False]
-    )
+    url: str = Field(description="Its URL in canonical form.")
+    host: str = Field(description="Its host; the port is part of it if it is an unusual one.")
+    state: str = Field(description="alive, missing, gone or refused.")
+    importance: float = Field(description="How much its freshness counts.")
+    change_rate: float | None = Field(description="Changes per day, as believed.")
+    is_guess: bool = Field(description="Whether the rate comes from other pages alone.")
     visits: int = Field(description="Visits that found the page.")
     changes: int = Field(description="Visits that found a change.")
     last_visit: datetime | None = Field(description="When the copy was found to be current.")
@@ -67,24 +64,24 @@ class PagesOut(BaseModel):
     """A part of a list of pages."""
 
     found: int = Field(description="How many pages match.")
-    offset: int
-    pages: list[PageOut]
+    offset: int = Field(description="How many of them come before these.")
+    pages: list[PageOut] = Field(description="The pages, in the order asked for.")
 
 
 class VisitOut(BaseModel):
     """A visit to a page."""
 
-    at: datetime
-    outcome: str = Field(examples=["changed"])
-    status: int
+    at: datetime = Field(description="When the page was fetched.")
+    outcome: str = Field(description="first, changed, unchanged, failed or gone.")
+    status: int = Field(description="The HTTP status; 0 for no response.")
     signal: str | None = Field(description="How a change was told: etag, lastmod or digest.")
-    last_modified: datetime | None
-    bytes: int
-    ms: int
-    requests: int
-    mime: str | None
-    redirect: str | None
-    error: str | None
+    last_modified: datetime | None = Field(description="As the server said.")
+    bytes: int = Field(description="Bytes received.")
+    ms: int = Field(description="How long it took, in milliseconds.")
+    requests: int = Field(description="Requests made, with redirects.")
+    mime: str | None = Field(description="The media type.")
+    redirect: str | None = Field(description="Where redirects ended.")
+    error: str | None = Field(description="Why the visit failed.")
     share: float | None = Field(description="The share of the page's own text that differed.")
 
     @classmethod
@@ -109,23 +106,23 @@ class VisitOut(BaseModel):
 class PageDetailsOut(BaseModel):
     """One page: what is believed about it, when it is visited next and why, and its visits."""
 
-    url: str = Field(examples=[URL_EXAMPLE])
-    host: str
-    state: str
-    importance: float
+    url: str = Field(description="Its URL in canonical form.")
+    host: str = Field(description="Its host.")
+    state: str = Field(description="alive, missing, gone or refused.")
+    importance: float = Field(description="How much its freshness counts.")
     change_rate: float | None = Field(description="Changes per day, as believed.")
     change_rate_low: float | None = Field(description="With 95 % probability, at least this.")
     change_rate_high: float | None = Field(description="With 95 % probability, at most this.")
     stale: float | None = Field(description="The chance that the copy is stale.")
     value: float | None = Field(description="What a visit now is worth, importance times days.")
     price: float | None = Field(description="What a visit must be worth.")
-    next_visit: datetime | None
+    next_visit: datetime | None = Field(description="When it is visited next.")
     why: str = Field(description="When the page is visited next, and why, in words.")
-    last_visit: datetime | None
-    last_changed: datetime | None
+    last_visit: datetime | None = Field(description="When the copy was found to be current.")
+    last_changed: datetime | None = Field(description="When a visit last found a change.")
     digest: str | None = Field(description="Of the copy: BLAKE2b, 16 bytes, as hexadecimal.")
-    etag: str | None
-    last_modified: str | None
+    etag: str | None = Field(description="The ETag of the copy.")
+    last_modified: str | None = Field(description="The Last-Modified of the copy.")
     visits: list[VisitOut] = Field(description="The latest visits, newest first.")
 
     @classmethod
@@ -159,20 +156,22 @@ class NewPageIn(Body):
     """A page to keep fresh."""
 
     url: Url
-    importance: Importance | None = None
+    importance: Importance | None = Field(
+        None, description="How much its freshness counts; 1 for a new page if none is given."
+    )
 
 
 class NewPagesIn(Body):
     """Pages to keep fresh."""
 
-    pages: list[NewPageIn] = Field(min_length=1, max_length=MAX_PAGES)
+    pages: list[NewPageIn] = Field(min_length=1, max_length=MAX_PAGES, description="The pages.")
 
 
 class AddedOut(BaseModel):
     """What became of the pages to add."""
 
-    new: int
-    known: int
+    new: int = Field(description="Pages that were not known.")
+    known: int = Field(description="Pages that were there already.")
     revived: int = Field(description="Pages that were gone and are to be visited again.")
     importance: int = Field(description="Known pages whose importance changed.")
     problems: list[str] = Field(description="Why URLs cannot be crawled; they are not added.")
@@ -192,7 +191,7 @@ class AddedOut(BaseModel):
 class PagesIn(Body):
     """Pages to remove."""
 
-    urls: list[Url] = Field(min_length=1, max_length=MAX_PAGES, examples=[[URL_EXAMPLE]])
+    urls: list[Url] = Field(min_length=1, max_length=MAX_PAGES, description="Their URLs.")
 
 
 class RemovedOut(BaseModel):
@@ -212,14 +211,14 @@ class SignalIn(Body):
 
     url: Url
     probability: float = Field(
-        0.9, ge=0.0, le=1.0, description="That it has changed since its last visit.", examples=[0.9]
+        0.9, ge=0.0, le=1.0, description="That it has changed since its last visit."
     )
 
 
 class SignalsIn(Body):
     """Evidence that pages have changed."""
 
-    signals: list[SignalIn] = Field(min_length=1, max_length=MAX_PAGES)
+    signals: list[SignalIn] = Field(min_length=1, max_length=MAX_PAGES, description="The pages.")
 
 
 class SignalsOut(BaseModel):

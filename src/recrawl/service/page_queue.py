@@ -235,5 +235,5 @@ class PageQueue:
         dropped = [waiting.number for waiting in self._queues.drop(host)]
         self.let_go(dropped)
         self._frontier.release(dropped, response.at)
-        self._pacing.refuse(host, response.status, seconds, self._clock.seconds())
+        self._pacing.close_host(host, response.status, seconds, self._clock.seconds())
         return until

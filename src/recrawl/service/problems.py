@@ -16,7 +16,7 @@ from recrawl.escaping import printable
 MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-DESCRIBED = "/api/v1/openapi.json"
+DESCRIBED = "/docs"
 #: What the framework calls a body that is something else than an object.
 NO_OBJECT = {"model_attributes_type", "model_type", "dict_type"}
 
@@ -24,12 +24,9 @@ NO_OBJECT = {"model_attributes_type", "model_type", "dict_type"}
 class Problem(BaseModel):
     """Why a request was not carried out (RFC 9457)."""
 
-    title: str = Field(description="The HTTP status in words.", examples=["Not Found"])
-    status: int = Field(description="The HTTP status.", examples=[404])
-    detail: str = Field(
-        description="What is wrong, and what to do about it, in one sentence.",
-        examples=["https://example.org/: this page is not here; add it first"],
-    )
+    title: str = Field(description="The HTTP status in words.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What is wrong, and what to do about it, in one sentence.")
     errors: list[str] = Field(
         default_factory=list, description="Each part of the request that is wrong."
     )

@@ -16,11 +16,11 @@ from recrawl.store.subscriptions import Subscription
 class HostOut(BaseModel):
     """A host."""
 
-    host: str = Field(examples=["example.org"])
+    host: str = Field(description="Its name; the port is part of it if it is an unusual one.")
     pages: int = Field(description="All pages, also those that are gone or refused.")
     missing: int = Field(description="Not found at the last visit.")
     gone: int = Field(description="Not found for long; looked at only now and then.")
-    refused: int
+    refused: int = Field(description="Pages that may not be visited, as by robots.txt.")
     failing: int = Field(description="The others whose last visit failed.")
     delay: float = Field(description="Seconds between two requests.")
 
@@ -41,16 +41,16 @@ class HostOut(BaseModel):
 class HostsOut(BaseModel):
     """Hosts, those with the most pages first."""
 
-    found: int
-    hosts: list[HostOut]
+    found: int = Field(description="How many hosts there are.")
+    hosts: list[HostOut] = Field(description="The hosts.")
 
 
 class HubOut(BaseModel):
     """A WebSub hub that says when a feed changes."""
 
-    url: str = Field(examples=["https://hub.example.org/"])
+    url: str = Field(description="Where it is.")
     until: datetime | None = Field(description="How long it has promised to; null if it has not.")
-    last_message: datetime | None
+    last_message: datetime | None = Field(description="When it last said something.")
     error: str | None = Field(description="Why it is not subscribed to.")
 
     @classmethod
@@ -67,12 +67,12 @@ class HubOut(BaseModel):
 class SitemapOut(BaseModel):
     """A sitemap or feed."""
 
-    url: str
-    kind: str | None
-    entries: int
-    last_read: datetime | None
-    next_read: datetime | None
-    failures: int
+    url: str = Field(description="Where it is.")
+    kind: str | None = Field(description="sitemap, index, feed or list; null if it was never read.")
+    entries: int = Field(description="Pages in it or, of an index, sitemaps.")
+    last_read: datetime | None = Field(description="When it was last read.")
+    next_read: datetime | None = Field(description="When it is read next.")
+    failures: int = Field(description="Times in a row that it could not be read.")
     error: str | None = Field(description="Why it could not be read, or not completely.")
     hub: HubOut | None = Field(description="Who says when it changes, if somebody was asked to.")
 
@@ -94,13 +94,13 @@ class SitemapOut(BaseModel):
 class SitemapsOut(BaseModel):
     """Sitemaps and feeds, those that cannot be read first."""
 
-    sitemaps: list[SitemapOut]
+    sitemaps: list[SitemapOut] = Field(description="The sitemaps and feeds.")
 
 
 class StatusOut(BaseModel):
     """What there is, what is being done, and whether it keeps up."""
 
-    now: datetime
+    now: datetime = Field(description="The time of the service.")
     began: datetime = Field(description="When the process began.")
     crawls: bool = Field(description="Whether the process fetches pages itself.")
     budget: float = Field(description="Requests per day.")
@@ -120,11 +120,11 @@ class StatusOut(BaseModel):
     latest: float = Field(description="Seconds for which the longest overdue has been due.")
     missing: int = Field(description="Not found at the last visit.")
     gone: int = Field(description="Not found for long; looked at only now and then.")
-    refused: int
+    refused: int = Field(description="Pages that may not be visited, as by robots.txt.")
     failing: int = Field(description="The others whose last visit failed.")
     visits: dict[str, int] = Field(description="Visits since it began, by outcome.")
     visits_last_day: dict[str, int] = Field(description="Visits in 24 hours, by outcome.")
-    requests_last_day: int
+    requests_last_day: int = Field(description="Requests in 24 hours, with redirects.")
     under_way: int = Field(description="Visits that are under way.")
 
     @classmethod
@@ -161,4 +161,4 @@ class StatusOut(BaseModel):
 class HealthOut(BaseModel):
     """That the service answers."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field(default="ok", description="Always ok.")

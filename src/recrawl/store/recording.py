@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -27,13 +28,34 @@ from recrawl.store.rows import Retention, Spent
 from recrawl.store.versions import drop_old_versions, keep_version
 
 HOUR = 3_600_000_000
-#: Index of the first outcome's count, after four of requests: for pages, lost, robots, sitemaps.
-_OUTCOMES = 4
 _ETAG, _LAST_MODIFIED, _DIGEST = map(SIGNALS.index, ("etag", "lastmod", "digest"))
 _NO_BELIEF = None, None
 
-#: Requests and outcomes by hour.
-_Counts = defaultdict[int, list[int]]
+
+@dataclass(slots=True)
+class _Spending:
+    """What an hour was spent on.
+
+    Attributes:
+        pages: Requests for pages.
+        lost: Requests for pages that became no visit.
+        robots: Requests for robots.txt.
+        sitemaps: Requests for sitemaps and feeds.
+        outcomes: Visits, by outcome.
+    """
+
+    pages: int = 0
+    lost: int = 0
+    robots: int = 0
+    sitemaps: int = 0
+    outcomes: list[int] = field(default_factory=lambda: [0] * len(Outcome))
+
+    def values(self) -> tuple[int, ...]:
+        """Return all of them, as they are stored."""
+        return (self.pages, self.lost, self.robots, self.sitemaps, *self.outcomes)
+
+
+_ByHour = defaultdict[int, _Spending]
 
 
 class _Prepared(NamedTuple):
@@ -69,16 +91,14 @@ def record(
 ) -> None:
     """Write visits; see `SqliteStore.record`."""
     prepared = [_prepare(visit) for visit in visits]
-    counts: _Counts = defaultdict(lambda: [0] * (_OUTCOMES + len(Outcome)))
+    hours: _ByHour = defaultdict(_Spending)
     if spent is not None:
-        others = counts[spent.at // HOUR]
-        others[1:4] = [spent.lost, spent.robots, spent.sitemaps]
+        hours[spent.at // HOUR] = _Spending(0, spent.lost, spent.robots, spent.sitemaps)
     with database.transaction():
         for part in _distinct(prepared):
-            _record_part(database, part, counts, retention.versions)
-        database.execute_many(
-            "add_spending", [(hour, *count) for hour, count in counts.items() if any(count)]
-        )
+            _record_part(database, part, hours, retention.versions)
+        spending = ((hour, *spending.values()) for hour, spending in hours.items())
+        database.execute_many("add_spending", [row for row in spending if any(row[1:])])
         database.execute_many("set_template", templates.items())
         if visits:
             now = max(visit.response.at for visit in visits)
@@ -101,7 +121,7 @@ def _distinct(prepared: Sequence[_Prepared]) -> Iterator[list[_Prepared]]:
 
 
 def _record_part(
-    database: Database, part: Sequence[_Prepared], counts: _Counts, versions: int
+    database: Database, part: Sequence[_Prepared], hours: _ByHour, versions: int
 ) -> None:
     """Write visits to different pages."""
     given = json.dumps({each.visit.page.number: each.visit.response.at for each in part})
@@ -109,18 +129,18 @@ def _record_part(
     writes = _Writes(database, versions)
     for each in part:
         visit = each.visit
-        count = counts[visit.response.at // HOUR]
+        spending = hours[visit.response.at // HOUR]
         before = found.get(visit.page.number)
         if before is None:
             # The page was removed while it was visited: its requests count all the same.
-            count[1] += visit.response.requests
+            spending.lost += visit.response.requests
         elif visit.is_refusal:
             # What is refused is no visit; what was asked for in vain counts all the same.
-            count[1] += visit.response.requests
+            spending.lost += visit.response.requests
             writes.add(each, before)
         elif not before.is_logged:
-            count[0] += visit.response.requests
-            count[_OUTCOMES + visit.outcome] += 1
+            spending.pages += visit.response.requests
+            spending.outcomes[visit.outcome] += 1
             writes.logged.append(each.logged)
             writes.add(each, before)
     writes.flush()

@@ -56,8 +56,8 @@ def replay(
 ) -> None:
     """Compare policies on a recorded history: how fresh would each have kept the copy?
 
-    Every policy gets the same number of visits and faces the same changes; only pages that existed
-    throughout the window take part. The table ranks them, least stale first.
+    Every policy has the same budget and faces the same changes; only pages that existed throughout
+    the window take part. The table ranks them, least stale first.
 
     Examples:
         recrawl replay trace --every 30d

@@ -85,7 +85,7 @@ def simulate(
     """Compare policies on synthetic pages, whose true change rates are known.
 
     Change rates are log-normal around the crawl rate and independent of importance. Every policy
-    gets the same number of visits; the table ranks them, least stale first.
+    has the same budget; the table ranks them, least stale first.
 
     Examples:
         recrawl simulate

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from recrawl.formats.tables import Format
     from recrawl.formats.traces import Trace
 
+#: What is suggested as the time between visits to a page, and how often each is visited then.
+EVERY, MIN_VISITS = ("30d", "7d", "1d", "6h", "1h", "10m", "1m"), 6
+
 trace = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -101,6 +104,17 @@ def _weighted(made: "Trace", file: str, *, ignore_unknown: bool) -> "Trace":
     return replace(made, importance=weights)
 
 
+def every_for(days: float) -> str:
+    """Return a time between visits, as it is typed, that visits pages of a trace a few times.
+
+    >>> every_for(365.0), every_for(2.0), every_for(0.001)
+    ('30d', '6h', '1m')
+    """
+    from recrawl.units import parse_duration
+
+    return next((text for text in EVERY if MIN_VISITS * parse_duration(text) <= days), EVERY[-1])
+
+
 def _print_summary(made: "Trace", kind: "Format | Literal['table']", folder: str) -> None:
     """Print what is in the trace and what to do with it; data goes to standard output."""
     import shlex
@@ -124,6 +138,7 @@ def _print_summary(made: "Trace", kind: "Format | Literal['table']", folder: str
     say(
         f"{count(pages, 'page')}, {alive:,} alive, {count(changes, 'change')} "
         f"from {first.as_py():%Y-%m-%d} to {last.as_py():%Y-%m-%d}\n"
-        f"The trace is in {shown}. Next: recrawl replay {shown} --every 30d",
+        f"The trace is in {shown}. Next: recrawl replay {shown} --every "
+        f"{every_for((times.max() - times.min()) / 86_400)}",
         err=kind != "table",
     )

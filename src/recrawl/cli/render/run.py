@@ -158,15 +158,7 @@ def trouble(stats: Stats) -> list[str]:
     >>> trouble(Stats(0, 1.0, trouble=Trouble(1, 20), outages={"https://a.example/x/": 3}))
     ['not well: 1 page not found, 20 gone', 'away: https://a.example/x/ (3 pages not found)']
     """
-    found = stats.trouble
-    kinds = [(found.failing, "failing"), (found.missing, "not found"), (found.gone, "gone")]
-    kinds.append((found.refused, "refused"))
-    counted = [(pages, kind) for pages, kind in kinds if pages]
-    lines = []
-    if counted:
-        (first, kind), *rest = counted
-        parts = [f"{count(first, 'page')} {kind}", *(f"{pages:,} {one}" for pages, one in rest)]
-        lines.append(f"not well: {', '.join(parts)}")
+    lines = not_well(stats)
     shown = list(stats.outages.items())[:MAX_CLOSED]
     lines += [f"away: {printable(name)} ({count(n, 'page')} not found)" for name, n in shown]
     if len(stats.outages) > MAX_CLOSED:
@@ -174,10 +166,35 @@ def trouble(stats: Stats) -> list[str]:
     return lines
 
 
+def not_well(stats: Stats) -> list[str]:
+    """Return which pages are not well as a line, none if all are."""
+    found = stats.trouble
+    kinds = [(found.failing, "failing"), (found.missing, "not found"), (found.gone, "gone")]
+    kinds.append((found.refused, "refused"))
+    counted = [(pages, kind) for pages, kind in kinds if pages]
+    if not counted:
+        return []
+    (first, kind), *rest = counted
+    parts = [f"{count(first, 'page')} {kind}", *(f"{pages:,} {one}" for pages, one in rest)]
+    return [f"not well: {', '.join(parts)}"]
+
+
 def log_line(stats: Stats) -> str:
-    """Return a log line."""
-    parts = [counts(stats), spending(stats), f"{fresh(stats)} expected fresh"]
-    parts += trouble(stats)
+    """Return how a run is doing in a line, with what a reader of many of them looks for.
+
+    >>> from collections import Counter
+    >>> found = Counter({Outcome.CHANGED: 5, Outcome.UNCHANGED: 20, Outcome.FAILED: 1})
+    >>> log_line(Stats(0, 30.0, now=86_400_000_000, outcomes=found, requests=27))
+    '1970-01-02 00:00:00 26 visits (5 changed, 1 failed), 90.0 % of the budget; no copies yet'
+    """
+    kinds = (Outcome.FIRST, Outcome.CHANGED, Outcome.FAILED, Outcome.GONE)
+    found = [f"{stats.outcomes[one]:,} {one.name.lower()}" for one in kinds if stats.outcomes[one]]
+    visits = count(stats.visits, "visit") + (f" ({', '.join(found)})" if found else "")
+    used, has_copies = stats.budget_used, stats.expected_freshness is not None
+    spent = "" if used is None else f", {percent(used)} of the budget"
+    parts = [f"{visits}{spent}", fresh(stats) + " expected fresh" * has_copies, *not_well(stats)]
+    if stats.outages:
+        parts.append(f"{count(len(stats.outages), 'part')} of sites away")
     if stats.closed:
         parts.append(f"{count(len(stats.closed), 'host')} backing off")
     if stats.failing_sitemaps:

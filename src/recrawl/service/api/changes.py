@@ -9,6 +9,7 @@ from fastapi.responses import StreamingResponse
 from recrawl.service.api.needs import TheService, TheUser, needs
 from recrawl.service.auth import Access, User
 from recrawl.service.change_models import ChangeOut, ChangesOut
+from recrawl.service.examples import EVENTS
 from recrawl.service.problems import responses
 from recrawl.service.service import Service
 from recrawl.store.changes import Cursor, PageChange
@@ -36,7 +37,7 @@ Since = Annotated[
 async def read_changes(
     service: TheService,
     since: Since = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_CHANGES)] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_CHANGES, description="How many at most.")] = 100,
     wait: Annotated[
         float, Query(ge=0.0, le=MAX_WAIT, description="Seconds to wait if there is nothing.")
     ] = 0.0,
@@ -53,7 +54,7 @@ async def read_changes(
     dependencies=[needs(Access.READ)],
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}, "example": EVENTS}}},
         **responses(409),
     },
 )
@@ -61,7 +62,12 @@ async def stream_changes(
     service: TheService,
     user: TheUser,
     since: Since = None,
-    last_event_id: Annotated[str | None, Header(pattern=CURSOR)] = None,
+    last_event_id: Annotated[
+        str | None,
+        Header(
+            pattern=CURSOR, description="The same as since; browsers send it when they reconnect."
+        ),
+    ] = None,
 ) -> StreamingResponse:
     """Stream what becomes of pages as server-sent events; the id of an event is its cursor."""
     service.streams.check()

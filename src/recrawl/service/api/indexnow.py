@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from recrawl.escaping import printable
 from recrawl.service.api.needs import TheService
 from recrawl.service.bodies import MAX_URL
+from recrawl.service.examples import KEY, SUBMISSION, URL
 from recrawl.service.guard import INDEXNOW, address_of
 from recrawl.service.indexnow import MAX_URLS
 from recrawl.service.problems import ProblemError, responses
@@ -17,8 +18,6 @@ from recrawl.service.service import Service
 
 router = APIRouter(tags=["signals"])
 
-URL_EXAMPLE = "https://www.example.org/news"
-KEY_EXAMPLE = "5a1e7f0d3c9b4826"
 PROBLEMS = responses(
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.FORBIDDEN,
@@ -39,11 +38,10 @@ class SubmissionIn(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    host: str = Field(min_length=1, max_length=255, examples=["www.example.org"])
+    host: str = Field(min_length=1, max_length=255, description="The host of the site.")
     key: str = Field(
         description="8 to 128 letters, digits and dashes; a file of the site has it.",
         max_length=1_000,
-        examples=[KEY_EXAMPLE],
     )
     keyLocation: str | None = Field(  # noqa: N815 - the protocol's name
         None,
@@ -51,7 +49,7 @@ class SubmissionIn(BaseModel):
         description="The file's URL; without it, the key with .txt at the root of the site.",
     )
     urlList: list[str] = Field(  # noqa: N815
-        min_length=1, max_length=MAX_URLS, examples=[[URL_EXAMPLE]]
+        min_length=1, max_length=MAX_URLS, description="The pages."
     )
 
 
@@ -66,10 +64,8 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
 async def submit_url(
     service: TheService,
     request: Request,
-    url: Annotated[str | None, Query(description="The page.", examples=[URL_EXAMPLE])] = None,
-    key: Annotated[
-        str | None, Query(description="The key of its site.", examples=[KEY_EXAMPLE])
-    ] = None,
+    url: Annotated[str | None, Query(description="The page.", examples=[URL])] = None,
+    key: Annotated[str | None, Query(description="The key of its site.", examples=[KEY])] = None,
     key_location: Annotated[
         str | None, Query(alias="keyLocation", description="The URL of the file with the key.")
     ] = None,
@@ -91,7 +87,12 @@ async def submit_url(
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": SubmissionIn.model_json_schema()}},
+            "content": {
+                "application/json": {
+                    "schema": SubmissionIn.model_json_schema(),
+                    "example": SUBMISSION,
+                }
+            },
         }
     },
 )

@@ -3,10 +3,11 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Path, Response
 
 from recrawl.service.api.needs import TheService, TheUser, needs
 from recrawl.service.auth import Access
+from recrawl.service.examples import LEASE
 from recrawl.service.lease_models import (
     LeaseIn,
     LeaseOut,
@@ -27,6 +28,7 @@ Key = Annotated[
         description="The same for a request that is repeated because it was not answered.",
     ),
 ]
+TheLease = Annotated[str, Path(description="The id of the lease.", examples=[LEASE])]
 
 #: What is leased if nothing is said.
 ANY = LeaseIn.model_validate({})
@@ -59,7 +61,7 @@ async def lease_pages(
 
 
 @router.delete("/leases/{lease}", dependencies=[needs(Access.CRAWL)], responses=responses(409))
-async def release_lease(service: TheService, lease: str) -> ReleasedOut:
+async def release_lease(service: TheService, lease: TheLease) -> ReleasedOut:
     """End a lease early: pages that were not reported go to others at once."""
     return ReleasedOut(released=await service.scheduler.release(lease))
 

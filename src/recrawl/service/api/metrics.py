@@ -5,6 +5,7 @@ from fastapi.responses import PlainTextResponse
 
 from recrawl.service.api.needs import ALWAYS, TheService, needs
 from recrawl.service.auth import Access
+from recrawl.service.examples import METRICS
 from recrawl.service.metrics import CONTENT_TYPE, metrics_of
 
 router = APIRouter(tags=["status"])
@@ -14,7 +15,7 @@ router = APIRouter(tags=["status"])
     "/metrics",
     dependencies=[needs(Access.READ)],
     response_class=PlainTextResponse,
-    responses=ALWAYS,
+    responses={200: {"content": {"text/plain": {"example": METRICS}}}, **ALWAYS},
 )
 async def show_metrics(service: TheService) -> PlainTextResponse:
     """Show metrics in Prometheus's text format."""

@@ -31,13 +31,14 @@ TheUser = Annotated[User, Depends(user_of)]
 
 def needs(access: Access) -> Any:  # noqa: ANN401 - FastAPI keeps the type to itself
     """Return a dependency that refuses those who may not do something."""
+    name = access.name.lower()
+    # OpenAPI names the role that is needed; FastAPI calls it a scope.
+    bearer = Security(_BEARER, scopes=[name])
 
     def check(
-        user: TheUser,
-        _token: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)] = None,
+        user: TheUser, _token: Annotated[HTTPAuthorizationCredentials | None, bearer] = None
     ) -> None:
         if user.access < access:
-            name = access.name.lower()
             raise ProblemError(
                 HTTPStatus.FORBIDDEN,
                 f"this needs a token with the access {name}; `recrawl token add` makes one",

@@ -8,7 +8,7 @@ from pydantic import Field
 from recrawl.crawler.page_list import STATES, Wanted
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
-from recrawl.service.bodies import URL_EXAMPLE
+from recrawl.service.examples import URL
 from recrawl.service.page_models import (
     AddedOut,
     NewPagesIn,
@@ -43,7 +43,7 @@ OrderName = Literal[
     "error",
 ]
 ThePage = Annotated[
-    str, Query(min_length=1, max_length=MAX_URL, description="Its URL.", examples=[URL_EXAMPLE])
+    str, Query(min_length=1, max_length=MAX_URL, description="Its URL.", examples=[URL])
 ]
 HostName = Annotated[str, Field(max_length=255)]
 
@@ -52,7 +52,12 @@ HostName = Annotated[str, Field(max_length=255)]
 async def list_pages(
     service: TheService,
     text: Annotated[
-        str, Query(max_length=MAX_TEXT, description="Only pages whose URL contains this.")
+        str,
+        Query(
+            max_length=MAX_TEXT,
+            description="Only pages whose URL contains this.",
+            examples=["news"],
+        ),
     ] = "",
     state: Annotated[
         list[StateName] | None, Query(max_length=len(STATES), description="Only in these states.")
@@ -73,10 +78,10 @@ async def list_pages(
     due_within: Annotated[
         float | None, Query(ge=0.0, le=MAX_RATE, description="Only pages due within these days.")
     ] = None,
-    order: Annotated[OrderName, Query(description="What to sort by.")] = "added",
+    order: Annotated[OrderName, Query(description="What to sort by.", examples=["rate"])] = "added",
     reverse: Annotated[bool, Query(description="Reverse the order.")] = False,  # noqa: FBT002
-    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 100,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many to leave out.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many at most.")] = 100,
 ) -> Response:
     """List pages, filtered and sorted."""
     wanted = Wanted(

@@ -64,6 +64,7 @@ async def show_settings(service: TheService) -> SettingsOut:
         SettingOut(
             name=name,
             value=_shown(getattr(service.settings, name)),
+            unit=described.metadata["kind"].unit,
             kind=described.metadata["kind"].name,
             meaning=described.metadata["meaning"],
         )

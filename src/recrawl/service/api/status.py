@@ -23,7 +23,7 @@ MAX_HOSTS = 10_000
 
 @health.get("/health")
 async def show_health() -> HealthOut:
-    """Answer; needs no token."""
+    """Answer, to show that the service is up; needs no token."""
     return HealthOut()
 
 
@@ -36,8 +36,8 @@ async def show_status(service: TheService) -> StatusOut:
 @router.get("/hosts", dependencies=[needs(Access.READ)])
 async def list_hosts(
     service: TheService,
-    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MAX_HOSTS)] = 100,
+    offset: Annotated[int, Query(ge=0, le=10**9, description="How many to leave out.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_HOSTS, description="How many at most.")] = 100,
 ) -> HostsOut:
     """List hosts, those with the most pages first."""
     hosts = await service.hosts()

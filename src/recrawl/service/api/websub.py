@@ -1,11 +1,12 @@
 """Where WebSub hubs reach us: they confirm subscriptions, and send messages."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from recrawl.service.api.needs import TheService
+from recrawl.service.examples import CALLBACK, CHALLENGE, FEED, MESSAGE
 from recrawl.service.guard import WEBSUB_FOLDER
 from recrawl.service.problems import ProblemError, responses
 from recrawl.service.service import Service
@@ -25,22 +26,40 @@ PROBLEMS = responses(
     HTTPStatus.UNPROCESSABLE_ENTITY,
     HTTPStatus.TOO_MANY_REQUESTS,
 )
-Callback = Annotated[str, Path(max_length=100, description="What the hub was given.")]
-Text = Annotated[str, Query(max_length=MAX_TEXT)]
+Callback = Annotated[
+    str, Path(max_length=100, description="What the hub was given.", examples=[CALLBACK])
+]
+
+
+def _parameter(name: str, meaning: str, example: str) -> Any:  # noqa: ANN401 - as FastAPI has it
+    """Return a parameter of a hub's request."""
+    return Query(alias=name, max_length=MAX_TEXT, description=meaning, examples=[example])
 
 
 @router.get(
     WEBSUB_FOLDER + "{callback}",
     response_class=Response,
-    responses={200: {"content": {UNSHOWN: {"schema": {"type": "string"}}}}, **PROBLEMS},
+    responses={
+        200: {"content": {UNSHOWN: {"schema": {"type": "string"}, "example": CHALLENGE}}},
+        **PROBLEMS,
+    },
 )
 async def confirm_subscription(
     service: TheService,
     callback: Callback,
-    mode: Annotated[Text, Query(alias="hub.mode")] = "",
-    topic: Annotated[Text, Query(alias="hub.topic")] = "",
-    challenge: Annotated[Text, Query(alias="hub.challenge")] = "",
-    lease: Annotated[int | None, Query(alias="hub.lease_seconds", ge=1, le=10**9)] = None,
+    mode: Annotated[str, _parameter("hub.mode", "What is confirmed.", "subscribe")] = "",
+    topic: Annotated[str, _parameter("hub.topic", "The feed that it is about.", FEED)] = "",
+    challenge: Annotated[str, _parameter("hub.challenge", "What to answer.", CHALLENGE)] = "",
+    lease: Annotated[
+        int | None,
+        Query(
+            alias="hub.lease_seconds",
+            ge=1,
+            le=10**9,
+            description="How long the subscription holds.",
+            examples=[864_000],
+        ),
+    ] = None,
 ) -> Response:
     """Confirm a subscription that this service asked a WebSub hub for; needs no token."""
     if not _websub(service).confirm(callback, mode, topic, challenge, lease):
@@ -53,12 +72,24 @@ async def confirm_subscription(
     status_code=HTTPStatus.NO_CONTENT,
     response_class=Response,
     responses=PROBLEMS,
+    openapi_extra={
+        "requestBody": {
+            "content": {"application/atom+xml": {"schema": {"type": "string"}, "example": MESSAGE}}
+        }
+    },
 )
 async def receive_message(
     service: TheService,
     request: Request,
     callback: Callback,
-    signature: Annotated[str, Header(alias="X-Hub-Signature", max_length=200)] = "",
+    signature: Annotated[
+        str,
+        Header(
+            alias="X-Hub-Signature",
+            max_length=200,
+            description="Of the body, with the secret that the hub was given.",
+        ),
+    ] = "",
 ) -> Response:
     """Take what a WebSub hub says of a feed; a message with a wrong signature is ignored.
 

@@ -16,7 +16,10 @@ from recrawl.store.rows import LoggedVisit
 from recrawl.units import format_rate
 
 #: Points of a curve between two visits, and of the curve of a belief.
-POINTS_PER_GAP, POINTS = 12, 160
+POINTS_PER_GAP, POINTS = 16, 160
+#: How much closer together the first of the former are than the last: a page that changes within
+#: seconds is stale long before the next visit, however far off that is.
+CLOSER = 1_000.0
 #: Bars per decade of rates, and how many there are at most; slower pages are in the first.
 BARS_PER_DECADE, MIN_BARS, MAX_BARS = 4, 8, 40
 #: How much wider than the interval the belief is drawn, as a factor of the rate.
@@ -76,9 +79,10 @@ def _stale_curve(
     if belief is None or not seen:
         return [(visit.at / 1e6, None) for visit in past]
     shape, time = (np.full(POINTS_PER_GAP, number) for number in belief)
+    steps = (np.geomspace(1.0, CLOSER, POINTS_PER_GAP) - 1.0) / (CLOSER - 1.0)
     curve: list[tuple[float, float | None]] = []
     for start, end in zip(seen, [*seen[1:], max(until, seen[-1] + 1)], strict=True):
-        times = np.linspace(0.0, end - start, POINTS_PER_GAP)
+        times = steps * (end - start)
         shares: Floats = staleness(shape, time, times / MICROSECONDS_A_DAY)
         curve += [
             ((start + after) / 1e6, share)

@@ -206,8 +206,8 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
         "started": age(service.began, sample.at),
         "under_way": count(stats.under_way),
         "visits": count(stats.visits),
-        "newest": "nothing yet" if newest is None else printable(newest.page.url),
-        "outcome": "" if newest is None else newest.outcome.name.lower(),
+        "newest": "" if newest is None else printable(newest.page.url),
+        "outcome": "none yet" if newest is None else newest.outcome.name.lower(),
         "price": price_text(sample.price),
     }
 

@@ -158,7 +158,7 @@ def _trouble(page: Page) -> str:
     """Return what keeps a page from being visited in its turn; empty if nothing does."""
     often = f" {page.failures} times" if page.failures > 1 else ""
     reasons = (
-        (page.state is State.REFUSED, page.reason or "refused"),
+        (page.state is State.REFUSED, "refused; looked at now and then"),
         (page.state is State.GONE, "gone; looked at now and then"),
         (page.state is State.MISSING, "not found; being confirmed"),
         (page.failures > 0, f"failed{often}; retried"),

@@ -42,6 +42,7 @@ NAVIGATION = (
     ("/hosts", "Hosts"),
     ("/budget", "Budget"),
     ("/settings", "Settings"),
+    ("/docs", "API"),
 )
 #: What is shown where there is nothing to show.
 NONE = "–"

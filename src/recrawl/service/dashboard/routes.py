@@ -5,7 +5,7 @@ from http import HTTPStatus
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import Response
 
-from recrawl.service.dashboard import budget, changes, hosts, overview, page, pages, settings
+from recrawl.service.dashboard import api, budget, changes, hosts, overview, page, pages, settings
 from recrawl.service.dashboard.live import Live
 from recrawl.service.dashboard.rendering import HERE
 from recrawl.service.problems import ProblemError
@@ -42,5 +42,5 @@ def add_dashboard(app: FastAPI, service: Service) -> None:
     """Add the pages for browsers to an application."""
     app.state.live = Live(service)
     app.include_router(router)
-    for module in (overview, pages, page, changes, hosts, budget, settings):
+    for module in (overview, pages, page, changes, hosts, budget, settings, api):
         app.include_router(module.router)

@@ -49,10 +49,12 @@ const Charts = (() => {
     return `${at.slice(0, 10)} ${at.slice(11, 19)}`;
   };
 
+  // A date under the last mark reaches beyond it by half its width.
   const base = (more) => ({
     width: 400,
     height: 200,
     tzDate: utc,
+    padding: [null, 36, null, null],
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     legend: { show: false },
     ...more,
