@@ -56,6 +56,12 @@ def test_lists_numbers_and_booleans_of_toml_are_understood() -> None:
     assert found.follow_hosts == ("a.example", "b.example")
 
 
+@pytest.mark.parametrize("given", ["true", "yes", "1", "Yes", "false", "no", "0", "No"])
+def test_what_is_on_or_off_can_be_said_in_several_ways(given: str) -> None:
+    found = load_settings(environ={"RECRAWL_FOLLOW": given})
+    assert found.follow is (given.lower() in {"true", "yes", "1"})
+
+
 @pytest.mark.parametrize("typed", ["0.05", "5%", " 5 % "])
 def test_a_share_is_understood_in_percent_too(typed: str) -> None:
     assert load_settings(environ={"RECRAWL_MIN_CHANGE": typed}).min_change == 0.05
