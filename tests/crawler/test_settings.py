@@ -132,6 +132,22 @@ def test_a_timeout_is_a_millisecond_at_least(name: str) -> None:
         load_settings({name: "0s"}, environ={})
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("slack", "host_delay", "host_budget", "max_crawl_delay", "max_redirects", "min_interval"),
+        *("parse_processes", "max_interval", "min_change", "gone_after_time", "keep_versions"),
+        *("keep_for", "sitemap_budget", "max_sitemap_pages", "max_depth", "max_pages"),
+        "link_importance",
+    ],
+)
+def test_what_can_be_none_at_all_may_be_0_and_not_less(name: str) -> None:
+    unit = {"a duration": "s", "a rate": "/day"}.get(FIELDS[name].metadata["kind"].name, "")
+    assert getattr(load_settings({name: f"0{unit}"}, environ={}), name) == 0
+    with pytest.raises(SettingsError):
+        load_settings({name: f"-1{unit}"}, environ={})
+
+
 def test_a_file_that_is_named_must_exist() -> None:
     with pytest.raises(SettingsError, match="there is no such file"):
         load_settings(environ={}, file="mine.toml")
