@@ -4,10 +4,10 @@ import ast
 import contextlib
 from pathlib import Path
 
+from tools import trial
 from tools.faults import ROOT, Mutant
 from tools.reaching import PROBE, with_probes
 from tools.selection import imports, near_and_other
-from tools.trial import Failure, Tests
 
 SOURCE = b'''
 def plain():
@@ -63,5 +63,5 @@ def test_cases_that_are_named_by_a_wrong_number_are_run_all_the_same(tmp_path: P
         "import pytest\n\n\n@pytest.mark.parametrize('n', [2])\ndef test_n(n):\n    assert n == 1\n"
     )
     (tmp_path / "test_it.py").write_text(case, "utf-8")
-    found = Tests(["test_it.py::test_n[1]"], cpu=60.0, wait=60.0).run(tmp_path)
-    assert found == Failure("test_it.py::test_n[2]", was_given_up=False)
+    found = trial.Tests(["test_it.py::test_n[1]"], cpu=60.0, wait=60.0).run(tmp_path)
+    assert found == trial.Failure("test_it.py::test_n[2]", was_given_up=False)
