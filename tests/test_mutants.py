@@ -4,7 +4,8 @@ import ast
 import contextlib
 from pathlib import Path
 
-from tools.faults import Mutant
+from tools import trial
+from tools.faults import ROOT, Mutant
 from tools.reaching import PROBE, with_probes
 from tools.selection import imports, near_and_other
 
@@ -54,3 +55,13 @@ def test_imports_are_followed_through_public_names() -> None:
     near, others = near_and_other(mutant)
     assert "tests/estimation/test_against_reference.py" in near
     assert "tests/estimation/test_octaves.py" in others
+
+
+def test_cases_that_are_named_by_a_wrong_number_are_run_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "tools").symlink_to(ROOT / "tools")
+    case = (
+        "import pytest\n\n\n@pytest.mark.parametrize('n', [2])\ndef test_n(n):\n    assert n == 1\n"
+    )
+    (tmp_path / "test_it.py").write_text(case, "utf-8")
+    found = trial.Tests(["test_it.py::test_n[1]"], cpu=60.0, wait=60.0).run(tmp_path)
+    assert found == trial.Failure("test_it.py::test_n[2]", was_given_up=False)

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.faults import ROOT, Mutant
@@ -24,7 +24,7 @@ HANGS, HANGS_COMPILING = 120.0, 600.0
 MAX_WAIT_TIMES, MAX_SECONDS = 30.0, 3_600.0
 #: A test that was given up has found a fault if it takes less than this share of that without one.
 FAR_BELOW = 0.25
-NO_TESTS_RAN = 5
+NOT_FOUND, NO_TESTS_RAN = 4, 5
 
 
 class TooSlowError(Exception):
@@ -73,15 +73,19 @@ class Tests:
             ) as run,
         ):
             try:
-                passed = run.wait(MAX_SECONDS) in {0, NO_TESTS_RAN}
+                code = run.wait(MAX_SECONDS)
             except subprocess.TimeoutExpired:
-                passed = False
+                code = 1
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(run.pid, signal.SIGKILL)
             lines = [line.split("\t") for line in Path(notes.name).read_text().splitlines()]
-            if passed:
+            if code in {0, NO_TESTS_RAN}:
                 return None
+            whole = list(dict.fromkeys(name.partition("[")[0] for name in self.names))
+            if code == NOT_FOUND and whole != list(self.names):
+                # The fault is in a number that cases of a test are named by.
+                return replace(self, names=whole).run(copy)
             output.seek(0)
             if not lines:
                 raise RuntimeError(output.read().decode(errors="replace")[-2000:])

@@ -52,6 +52,7 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "stdin", given)
     assert [page.url for page in read_seeds("-")] == ["https://a.example/"]
     assert not given.closed
+    assert given.read() == ""
 
 
 @pytest.mark.parametrize(

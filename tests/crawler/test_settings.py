@@ -56,6 +56,12 @@ def test_lists_numbers_and_booleans_of_toml_are_understood() -> None:
     assert found.follow_hosts == ("a.example", "b.example")
 
 
+@pytest.mark.parametrize("given", ["true", "yes", "1", "Yes", "false", "no", "0", "No"])
+def test_what_is_on_or_off_can_be_said_in_several_ways(given: str) -> None:
+    found = load_settings(environ={"RECRAWL_FOLLOW": given})
+    assert found.follow is (given.lower() in {"true", "yes", "1"})
+
+
 @pytest.mark.parametrize("typed", ["0.05", "5%", " 5 % "])
 def test_a_share_is_understood_in_percent_too(typed: str) -> None:
     assert load_settings(environ={"RECRAWL_MIN_CHANGE": typed}).min_change == 0.05
@@ -124,6 +130,22 @@ def test_a_timeout_is_a_millisecond_at_least(name: str) -> None:
     assert getattr(shortest, name) == pytest.approx(0.001)
     with pytest.raises(SettingsError, match=r"the minimum is 0\.001"):
         load_settings({name: "0s"}, environ={})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("slack", "host_delay", "host_budget", "max_crawl_delay", "max_redirects", "min_interval"),
+        *("parse_processes", "max_interval", "min_change", "gone_after_time", "keep_versions"),
+        *("keep_for", "sitemap_budget", "max_sitemap_pages", "max_depth", "max_pages"),
+        "link_importance",
+    ],
+)
+def test_what_can_be_none_at_all_may_be_0_and_not_less(name: str) -> None:
+    unit = {"a duration": "s", "a rate": "/day"}.get(FIELDS[name].metadata["kind"].name, "")
+    assert getattr(load_settings({name: f"0{unit}"}, environ={}), name) == 0
+    with pytest.raises(SettingsError):
+        load_settings({name: f"-1{unit}"}, environ={})
 
 
 def test_a_file_that_is_named_must_exist() -> None:

@@ -28,6 +28,11 @@ def test_the_five_slowest_hosts_are_listed_by_their_mean() -> None:
     assert stats.slowest()[0][1].mean == 6.5
 
 
+def test_a_run_that_begins_has_counted_nothing() -> None:
+    counted = vars(Stats(began=0, budget=1.0)) | {"budget": 0.0, "trouble": None}
+    assert [name for name, value in counted.items() if value] == []
+
+
 @pytest.mark.parametrize(("hours", "used"), [(5, None), (6, 1.0), (12, 0.5), (0, None)])
 def test_the_share_of_the_budget_waits_until_it_allows_a_request(
     hours: int, used: float | None

@@ -272,6 +272,7 @@ a.example\tFALSE\t/\tFALSE\t0\thost\t2
 #HttpOnly_.a.example\tTRUE\t/\tTRUE\t0\tsecure\t4
 .a.example\tTRUE\t/\tFALSE\t1000\told\t5
 .b.example\tTRUE\t/\tFALSE\t0\tother\t6
+.0.0.1\tTRUE\t/\tFALSE\t0\tnumbers\t7
 .a.example\tTRUE\t/\tFALSE\t0\tempty\t
 """
 
@@ -289,6 +290,8 @@ a.example\tFALSE\t/\tFALSE\t0\thost\t2
         ("https://xa.example/", ""),
         ("https://a.example.evil.example/", ""),
         ("https://evil.example/a.example/", ""),
+        # No address is a subdomain of the numbers it ends in.
+        ("http://127.0.0.1:8080/", ""),
     ],
 )
 def test_cookies_obey_domain_path_expiry_and_secure(url: str, sent: str) -> None:

@@ -462,9 +462,9 @@ def test_requests_for_sitemaps_are_known_by_hour(store: Store) -> None:
 def test_a_removed_page_comes_back_only_when_a_user_adds_it(store: Store) -> None:
     store.add(new_pages(3), at=NOON)
     store.remove([address(1)])
-    for source in ("sitemap", "link"):
+    for source, new in (("sitemap", 1), ("link", 0)):
         pages = [page._replace(source=source) for page in new_pages(4)]
-        store.add(pages, at=NOON)
+        assert store.add(pages, at=NOON) == Added(new=new, known=3 - new, revived=0)
         assert store.page(address(1)) is None
     assert store.page(address(3)) is not None
     assert store.add(new_pages(4), at=NOON) == Added(1, 3, 0)
