@@ -132,6 +132,8 @@ def test_the_page_shows_what_a_reader_of_the_description_would_find(tmp_path: Pa
             assert "integer, 1 to 5,000, by default 100" in text
             assert "`" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
             assert 'href="/docs" aria-current="page"' in page
+            assert 'href="/api/v1/openapi.json"' in page
+            assert (await browser.get("/api/v1/openapi.json")).status == HTTPStatus.OK
 
     run(main())
 
