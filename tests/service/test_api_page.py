@@ -138,6 +138,17 @@ def test_the_page_shows_what_a_reader_of_the_description_would_find(tmp_path: Pa
     run(main())
 
 
+def test_behind_a_proxy_the_commands_speak_tls(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with browsing(tmp_path) as browser:
+            by_tls = await browser.get("/docs", **{"x-forwarded-proto": "https"})
+            assert b"curl https://127.0.0.1:8321/api/v1/status" in by_tls.body
+            assert b"http://127.0.0.1" not in by_tls.body
+            assert "curl http://127.0.0.1:8321/api/v1/status" in await browser.show("/docs")
+
+    run(main())
+
+
 def test_nobody_sees_the_page_without_logging_in(tmp_path: Path) -> None:
     async def main() -> None:
         async with browsing(tmp_path, None) as browser:

@@ -13,6 +13,7 @@ from fastapi.responses import Response
 
 from recrawl.service.api.needs import needs
 from recrawl.service.auth import Access
+from recrawl.service.cookies import is_by_tls
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import render
 from recrawl.service.openapi import operations, resolved
@@ -81,7 +82,9 @@ class Operation:
 async def api(request: Request) -> Response:
     """Show the API."""
     document = request.app.openapi()
-    found = described(document, str(request.base_url).rstrip("/"))
+    # Whoever copies a command must not send a token in the clear.
+    scheme = "https" if is_by_tls(request.headers) else request.url.scheme
+    found = described(document, f"{scheme}://{request.headers['host']}")
     groups = [
         (tag["name"], tag["description"], [one for one in found if one.tag == tag["name"]])
         for tag in document["tags"]
