@@ -130,6 +130,10 @@ def test_the_page_shows_what_a_reader_of_the_description_would_find(tmp_path: Pa
             assert "<code>reports[].body</code>" in text
             assert "<code>sitemaps[].hub.until</code>" in text
             assert "integer, 1 to 5,000, by default 100" in text
+            assert "integer, 0 to 2,147,483,646" in text
+            answers = re.findall(r"<details>.*?</details>", page, re.DOTALL)
+            assert ">required<" in page
+            assert ">required<" not in "".join(answers)
             assert "`" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
             assert 'href="/docs" aria-current="page"' in page
             assert 'href="/api/v1/openapi.json"' in page

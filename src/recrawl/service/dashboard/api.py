@@ -24,6 +24,8 @@ router = APIRouter(
 
 #: Where nothing is said about who may do something, anybody may.
 ANYBODY = "none"
+#: Characters of an example that is written in one line.
+MAX_LINE = 70
 #: What formats of text are called.
 FORMATS: Final = {"date-time": "time"}
 
@@ -186,7 +188,7 @@ def _type(document: dict[str, Any], schema: dict[str, Any]) -> str:
 
 
 def _number(number: float) -> str:
-    return f"{number:,g}" if number >= 1 or number == 0 else f"{number:g}"
+    return f"{int(number):,}" if number == int(number) else f"{number:g}"
 
 
 def _command(base: str, method: str, path: str, described: dict[str, Any]) -> str:
@@ -205,11 +207,13 @@ def _command(base: str, method: str, path: str, described: dict[str, Any]) -> st
     sent = _content(described.get("requestBody", {}))
     if sent:
         parts.append(f"-H 'Content-Type: {sent['media_type']}'")
-        parts.append(f"-d {shlex.quote(_written(sent['example'], indent=None))}")
+        parts.append(f"-d {shlex.quote(_written(sent['example']))}")
     return " \\\n  ".join(parts)
 
 
-def _written(example: Any, indent: int | None = 2) -> str:  # noqa: ANN401 - as JSON has it
+def _written(example: Any) -> str:  # noqa: ANN401 - as JSON has it
+    """Return an example in one line if it is short; text as it is."""
     if isinstance(example, str):
         return example
-    return json.dumps(example, indent=indent, ensure_ascii=False)
+    line = json.dumps(example, ensure_ascii=False)
+    return line if len(line) <= MAX_LINE else json.dumps(example, indent=2, ensure_ascii=False)
