@@ -2,6 +2,7 @@
 
 import contextlib
 import doctest
+import itertools
 import re
 import shlex
 import sqlite3
@@ -144,6 +145,36 @@ def pages_of(nav: Any) -> list[str]:  # noqa: ANN401 - a tree of lists and table
 def test_tables_of_options_and_shell_sessions_are_true(page: str, tmp_path: Path) -> None:
     today = renewed(TEXTS[page], tmp_path)
     assert today == TEXTS[page], f"{page} is out of date; python tests/test_docs.py renews it"
+
+
+def typed_commands(text: str) -> list[list[str]]:
+    """Return the arguments of each call of recrawl in the shell scripts of a page."""
+    scripts = [body for language, _, body in FENCE.findall(text) if language == "sh"]
+    calls = re.findall(
+        r"(?:^|\| )recrawl (.*)", "".join(scripts).replace("\\\n", " "), re.MULTILINE
+    )
+    return [_arguments(call) for call in calls]
+
+
+def _arguments(call: str) -> list[str]:
+    """Return the arguments of a call, without what the shell does with it."""
+    lexer = shlex.shlex(call, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return list(itertools.takewhile(lambda word: not set(word) <= set("|&;<>"), lexer))
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_commands_that_readers_are_to_type_are_understood(page: str) -> None:
+    for typed in typed_commands(TEXTS[page]):
+        name = next((one for one in (" ".join(typed[:2]), *typed[:1]) if one in COMMANDS), None)
+        assert name is not None, typed
+        arguments = typed[len(name.split()) :]
+        # This parses the arguments, and runs nothing.
+        COMMANDS[name].make_context(name, arguments)
+
+
+def test_the_commands_of_the_quick_start_are_found() -> None:
+    assert ["get", "http://127.0.0.1:8000/news.html"] in typed_commands(TEXTS["docs/quickstart.md"])
 
 
 def test_every_command_is_in_the_reference() -> None:

@@ -46,6 +46,8 @@ def test_pages_that_match_a_pattern_go_and_others_stay() -> None:
     fill("recrawl.db", 20_000 * DAY)
     listed = run("remove", "--dry-run", "HTTPS://A.example/n*").stdout.splitlines()
     assert listed == [NEW, NEWS, "recrawl.db: 2 pages would be removed."]
+    absent = run("remove", "--dry-run", NEWS, "https://a.example/absent").stdout.splitlines()
+    assert absent == [NEWS, "recrawl.db: 1 page would be removed, 1 not in the store."]
     printed = run("remove", "https://a.example/n*").stdout.splitlines()
     assert printed[0] == "recrawl.db: 2 pages removed."
     assert "exclude" in printed[1]

@@ -130,8 +130,25 @@ def test_the_page_shows_what_a_reader_of_the_description_would_find(tmp_path: Pa
             assert "<code>reports[].body</code>" in text
             assert "<code>sitemaps[].hub.until</code>" in text
             assert "integer, 1 to 5,000, by default 100" in text
+            assert "integer, 0 to 2,147,483,646" in text
+            answers = re.findall(r"<details>.*?</details>", page, re.DOTALL)
+            assert ">required<" in page
+            assert ">required<" not in "".join(answers)
             assert "`" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
             assert 'href="/docs" aria-current="page"' in page
+            assert 'href="/api/v1/openapi.json"' in page
+            assert (await browser.get("/api/v1/openapi.json")).status == HTTPStatus.OK
+
+    run(main())
+
+
+def test_behind_a_proxy_the_commands_speak_tls(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with browsing(tmp_path) as browser:
+            by_tls = await browser.get("/docs", **{"x-forwarded-proto": "https"})
+            assert b"curl https://127.0.0.1:8321/api/v1/status" in by_tls.body
+            assert b"http://127.0.0.1" not in by_tls.body
+            assert "curl http://127.0.0.1:8321/api/v1/status" in await browser.show("/docs")
 
     run(main())
 

@@ -1,5 +1,7 @@
 """Why a page is visited when it is: what is believed about it, what a visit is worth and costs.
 
+This goes by what the store has: the Gamma with the mean and variance of a page's belief. A run goes
+by the belief itself, weights on change rates, so that its visits may come earlier or later.
 Evidence that only a run has, sitemaps and changes of neighbours, may bring a visit forward; host
 delays may put it off.
 """

@@ -1,8 +1,13 @@
-"""The cookie of a browser's session."""
+"""The cookie of a browser's session, and whether it travels by TLS."""
 
 from starlette.datastructures import Headers
 
 COOKIE = "recrawl_session"
+
+
+def is_by_tls(headers: Headers) -> bool:
+    """Whether a request came by TLS, as a proxy before the service says."""
+    return headers.get("x-forwarded-proto") == "https"
 
 
 def cookie_name(headers: Headers) -> str:

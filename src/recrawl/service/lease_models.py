@@ -202,6 +202,4 @@ class ReportsIn(Body):
 class ReportsOut(BaseModel):
     """What became of each report, in their order."""
 
-    answers: list[Answer] = Field(
-        description="recorded, duplicate, superseded, unclear or unknown, for each."
-    )
+    answers: list[Answer] = Field(description="What became of each, in their order.")

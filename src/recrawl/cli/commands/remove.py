@@ -93,7 +93,9 @@ def _would_remove(
     read = {one.url for one in store.sitemaps.all()}
     named = [url for url in sitemaps if url in read]
     parts = [count(len(pages), "page")] + ([count(len(named), "sitemap")] if sitemaps else [])
-    summary = f"{path}: {' and '.join(parts)} would be removed."
+    unknown = len(wanted) + len(sitemaps) - len(pages) - len(named)
+    rest = f", {unknown:,} not in the store." if unknown else "."
+    summary = f"{path}: {' and '.join(parts)} would be removed{rest}"
     return [printable(line) for line in (*pages, *named, summary)]
 
 

@@ -75,8 +75,10 @@ def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tu
 
 
 def _visits(page: Page, visits: Sequence[LoggedVisit]) -> str:
-    found = f"{page.visits:,}, {count(page.changes, 'change')} found"
     failed = failed_visits(visits)
+    if failed and not page.visits:
+        return "1, which failed" if failed == 1 else f"{failed:,}, all of which failed"
+    found = f"{page.visits:,}, {count(page.changes, 'change')} found"
     return f"{found}; {failed:,} more failed" if failed else found
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from recrawl.service.api.needs import TheService
 from recrawl.service.auth import SESSION_FOR, User
-from recrawl.service.cookies import cookie_name, cookie_of
+from recrawl.service.cookies import cookie_name, cookie_of, is_by_tls
 from recrawl.service.dashboard.rendering import render
 from recrawl.service.guard import address_of, too_many
 from recrawl.service.service import Service
@@ -77,7 +77,7 @@ def _log_in(request: Request, service: Service, user: User | None, target: str) 
         path="/",
         httponly=True,
         samesite="strict",
-        secure=request.headers.get("x-forwarded-proto") == "https",
+        secure=is_by_tls(request.headers),
     )
     return answer
 

@@ -13,6 +13,7 @@ from fastapi.responses import Response
 
 from recrawl.service.api.needs import needs
 from recrawl.service.auth import Access
+from recrawl.service.cookies import is_by_tls
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import render
 from recrawl.service.openapi import operations, resolved
@@ -23,6 +24,8 @@ router = APIRouter(
 
 #: Where nothing is said about who may do something, anybody may.
 ANYBODY = "none"
+#: Characters of an example that is written in one line.
+MAX_LINE = 70
 #: What formats of text are called.
 FORMATS: Final = {"date-time": "time"}
 
@@ -81,7 +84,9 @@ class Operation:
 async def api(request: Request) -> Response:
     """Show the API."""
     document = request.app.openapi()
-    found = described(document, str(request.base_url).rstrip("/"))
+    # Whoever copies a command must not send a token in the clear.
+    scheme = "https" if is_by_tls(request.headers) else request.url.scheme
+    found = described(document, f"{scheme}://{request.headers['host']}")
     groups = [
         (tag["name"], tag["description"], [one for one in found if one.tag == tag["name"]])
         for tag in document["tags"]
@@ -183,7 +188,7 @@ def _type(document: dict[str, Any], schema: dict[str, Any]) -> str:
 
 
 def _number(number: float) -> str:
-    return f"{number:,g}" if number >= 1 or number == 0 else f"{number:g}"
+    return f"{int(number):,}" if number == int(number) else f"{number:g}"
 
 
 def _command(base: str, method: str, path: str, described: dict[str, Any]) -> str:
@@ -202,11 +207,13 @@ def _command(base: str, method: str, path: str, described: dict[str, Any]) -> st
     sent = _content(described.get("requestBody", {}))
     if sent:
         parts.append(f"-H 'Content-Type: {sent['media_type']}'")
-        parts.append(f"-d {shlex.quote(_written(sent['example'], indent=None))}")
+        parts.append(f"-d {shlex.quote(_written(sent['example']))}")
     return " \\\n  ".join(parts)
 
 
-def _written(example: Any, indent: int | None = 2) -> str:  # noqa: ANN401 - as JSON has it
+def _written(example: Any) -> str:  # noqa: ANN401 - as JSON has it
+    """Return an example in one line if it is short; text as it is."""
     if isinstance(example, str):
         return example
-    return json.dumps(example, indent=indent, ensure_ascii=False)
+    line = json.dumps(example, ensure_ascii=False)
+    return line if len(line) <= MAX_LINE else json.dumps(example, indent=2, ensure_ascii=False)
