@@ -449,12 +449,14 @@ def combine(likelihood: Likelihoods, prior: Likelihoods, kept: float, weight: We
         top = max(top, likelihood[k] if prior[k] > 0.0 else np.float32(0.0))
     for k in range(OCTAVES):
         likelihood[k] = min(likelihood[k], top)
-    rest, best = ONE, 0
+    rest, most = np.int32(ONE), np.int32(0)
     for k in range(OCTAVES):
-        rest -= int(weight[k])
-        if weight[k] > weight[best]:
-            best = k
-    weight[best] = np.uint16(int(weight[best]) + rest)
+        rest -= np.int32(weight[k])
+        most = max(most, np.int32(weight[k]))
+    best = 0
+    while weight[best] < most:
+        best += 1
+    weight[best] = np.uint16(most + rest)
 
 
 @bare_step

@@ -248,7 +248,8 @@ def _prefetch_lines(array: Any, most: int) -> Any:  # noqa: ANN401
         element = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
         to_write, keep, as_data = number(1), number(3), number(1)
         size = getattr(signature.args[0].dtype, "size", 1)
-        for offset in range(0, min(size, most), CACHE_LINE):
+        # A record may begin anywhere in a line: its end is in one more.
+        for offset in (*range(0, min(size, most), CACHE_LINE), min(size, most) - 1):
             line = builder.gep(element, [number(offset)])
             builder.call(request, [line, to_write, keep, as_data])
         return context.get_dummy_value()

@@ -27,7 +27,7 @@ from recrawl.kernels.jit import (
     prefetch_start,
     small_bare_step,
 )
-from recrawl.scheduling.neighbours import effective_since
+from recrawl.scheduling.neighbours import trusted_elapsed
 from recrawl.scheduling.pooling import value_of_prior
 from recrawl.scheduling.rhythm import timing, with_rhythm
 from recrawl.scheduling.signals import kept_by_signals, signals_ahead, was_signalled
@@ -69,14 +69,14 @@ PRICE_STEPS = 60
 PRICE_FACTOR = 1e6
 
 
-@bare_step
+@small_bare_step
 def effective_elapsed(tables: Tables, page: int, now: float) -> float:
     """Return the effective time since the page's last visit."""
     since, host = tables.pages["last_visit"][page], tables.pages["host"][page]
     if tables.hosts["learned"][host] == 0:
         # Nothing is known of its activity: spare the section, which is not in the cache.
         return with_rhythm(tables, max(now - since, 0.0), since, now)
-    active = effective_since(tables, tables.pages["section"][page], since, now)
+    active = trusted_elapsed(tables, tables.pages["section"][page], since, now)
     return with_rhythm(tables, active, since, now)
 
 
@@ -100,7 +100,7 @@ def allowed_at(pages: Rows, page: int) -> float:
     return float(pages["last_visit"][page] + pages["min_interval"][page])
 
 
-@bare_step
+@small_bare_step
 def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
     """Return the value of a visit now, ``elapsed`` days of effective time after the last one."""
     pages, rate = tables.pages, tables.shared["rate"][0]
@@ -120,7 +120,7 @@ def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
     return float(pages["importance"][page] * max(timed, MIN_TIMED * value))
 
 
-@bare_step
+@small_bare_step
 def _stale_and_value(tables: Tables, page: int, elapsed: float) -> tuple[float, float]:
     """Return the chance that a page has changed, and the value of a visit in days."""
     weight, rate = tables.pages["weight"][page], tables.shared["rate"][0]

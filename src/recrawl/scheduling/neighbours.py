@@ -147,9 +147,17 @@ def _refresh_section(tables: Tables, section: int, host: int, bin_now: int) -> N
 def _add_up(cumulative: Singles) -> None:
     total = np.float32(0.0)
     cumulative[0] = total
-    for index in range(1, BINS + 1):
-        total += cumulative[index]
-        cumulative[index] = total
+    # Four at a time, so that the next sums need not wait for the last one.
+    for index in range(1, BINS + 1, 4):
+        first = cumulative[index]
+        second = first + cumulative[index + 1]
+        third = second + cumulative[index + 2]
+        fourth = second + (cumulative[index + 2] + cumulative[index + 3])
+        cumulative[index] = total + first
+        cumulative[index + 1] = total + second
+        cumulative[index + 2] = total + third
+        total += fourth
+        cumulative[index + 3] = total
 
 
 @small_bare_step
@@ -178,6 +186,12 @@ def _cumulative_at(cumulative: Singles, row: int, oldest: int, width: float, tim
 @compiled
 def effective_since(tables: Tables, section: int, since: float, now: float) -> float:
     """Return the effective time since ``since``, as far as the host's activity is trusted."""
+    return trusted_elapsed(tables, section, since, now)
+
+
+@small_bare_step
+def trusted_elapsed(tables: Tables, section: int, since: float, now: float) -> float:
+    """Return the same; compiled into each kernel that calls it."""
     real = now - since
     if not real > 0.0:
         return 0.0
@@ -301,10 +315,9 @@ def is_ahead(activity: Rows, row: int, width: float, now: float, trust: float) -
     cumulative, assumed = activity["cumulative"][row], activity["assumed"][row]
     end = _cumulative_at(activity["cumulative"], row, oldest, width, now)
     turn = oldest % BINS
-    for column in range(BINS):
-        index = (column - turn) % BINS
+    for index in range(BINS):
         begin = (oldest + index) * width
-        assumed_age = now - max(begin, scheduled_at) + assumed[column]
+        assumed_age = now - max(begin, scheduled_at) + assumed[(index + turn) % BINS]
         if trust * (end - cumulative[index] - assumed_age) > MAX_AHEAD * (now - begin):
             return True
     return False

@@ -46,11 +46,12 @@ APART = np.float32(1 / 64)
 SMALLEST = np.float32(1e-36)
 
 
-@bare_step
+@small_bare_step
 def find_prior(tables: Tables, page: int) -> None:
     """Write the prior of a page, with what its signals say about it, to the shared ``prior``."""
+    pages = tables.pages
     find_usual_prior(tables, page)
-    if tables.pages["prior_shape"][page] == 0.0:
+    if pages["prior_shape"][page] == 0.0 and is_heard(tables.hosts, pages["host"][page]):
         lean_to_signals(tables, page)
 
 
@@ -73,7 +74,7 @@ def find_usual_prior(tables: Tables, page: int) -> None:
         flat = _mix(prior, flat, tables.hosts, pages["host"][page], HOST_PRIOR, own, itself)
         section = pages["section"][page]
         flat = _mix(prior, flat, tables.sections, section, SECTION_PRIOR, own, itself)
-    _add_flat(prior, flat, pages["likelihood"][page])
+    _add_flat(prior, flat, pages["likelihood"][page], shared["likely"][0])
 
 
 @small_bare_step
@@ -111,14 +112,24 @@ def _mix(
 
 
 @small_bare_step
-def _add_flat(prior: Likelihoods, share: float, likelihood: Likelihoods) -> None:
-    """Add a share in which all rates are equally likely that a page's visits tell apart."""
+def _add_flat(
+    prior: Likelihoods, share: float, likelihood: Likelihoods, apart: Likelihoods
+) -> None:
+    """Add a share in which all rates are equally likely that a page's visits tell apart.
+
+    Args:
+        prior: What to add to.
+        share: How much of it is flat.
+        likelihood: What the page's visits said.
+        apart: Written: how far they tell each of the low rates from the next one.
+    """
     total = np.float32(END - FIRST)
     for k in range(FIRST):
-        total += _distinctness(likelihood, k)
+        apart[k] = _distinctness(likelihood, k)
+        total += apart[k]
     each = np.float32(share) / total
     for k in range(FIRST):
-        prior[k] += each * _distinctness(likelihood, k)
+        prior[k] += each * apart[k]
     for k in range(FIRST, END):
         prior[k] += each
 
@@ -149,7 +160,7 @@ def weigh(tables: Tables, page: int, kept: float, counts: bool) -> None:  # noqa
         weight[k] = now[k]
 
 
-@bare_step
+@small_bare_step
 def _recount(tables: Tables, page: int, counts: bool) -> None:  # noqa: FBT001
     """Let a page's new weights take the place of the old ones in section, host and fleet."""
     pages = tables.pages

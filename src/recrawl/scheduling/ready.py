@@ -23,19 +23,23 @@ from recrawl.scheduling.state import FIRST_VALUE, NONE, REVALUE, ROWS_AHEAD, Tab
 def best_ready(tables: Tables, now: float, candidates: int) -> tuple[Floats, Ints]:
     """Remove the best ready pages; return their values and numbers as a heap, the best first."""
     count = min(tables.shared["ready"][0], candidates)
-    ready = np.empty(count, np.int64)
+    values, ready = np.empty(count), np.empty(count, np.int64)
     bucket = tables.shared["top_bucket"][0]
-    for index in range(count):
-        where = FIRST_VALUE + bucket
-        while tables.heads[where] == NONE:
-            if bucket <= tables.shared["revaluing"][0] and tables.heads[REVALUE] != NONE:
-                where = REVALUE
-            else:
-                bucket -= 1
-                where = FIRST_VALUE + bucket
-        ready[index] = _first_out(tables, where)
+    # A page is valued when those after it have left their lists: a list is read row by row, and
+    # memory has time to deliver the next one, and what the value depends on.
+    for index in range(count + ROWS_AHEAD):
+        if index < count:
+            where = FIRST_VALUE + bucket
+            while tables.heads[where] == NONE:
+                if bucket <= tables.shared["revaluing"][0] and tables.heads[REVALUE] != NONE:
+                    where = REVALUE
+                else:
+                    bucket -= 1
+                    where = FIRST_VALUE + bucket
+            ready[index] = _first_out(tables, where)
+        if index >= ROWS_AHEAD:
+            values[index - ROWS_AHEAD] = worth(tables, ready[index - ROWS_AHEAD], now)
     tables.shared["top_bucket"][0] = max(bucket, 0)
-    values = _values_of(tables, ready, now)
     for index in range(count // 2 - 1, -1, -1):
         _sift(values, ready, index, count)
     return values, ready
@@ -47,35 +51,27 @@ def revalue_some(tables: Tables, now: float, candidates: int) -> None:
     if tables.shared["ready"][0] <= candidates:
         # All of them are about to be valued as the best.
         return
-    again = np.empty(candidates, np.int64)
-    for index in range(candidates):
-        while tables.heads[REVALUE] == NONE:
-            _revalue_next_bucket(tables)
-        again[index] = _first_out(tables, REVALUE)
-    values = _values_of(tables, again, now)
+    values, again = np.empty(candidates), np.empty(candidates, np.int64)
+    for index in range(candidates + ROWS_AHEAD):
+        if index < candidates:
+            while tables.heads[REVALUE] == NONE:
+                _revalue_next_bucket(tables)
+            again[index] = _first_out(tables, REVALUE)
+        if index >= ROWS_AHEAD:
+            values[index - ROWS_AHEAD] = worth(tables, again[index - ROWS_AHEAD], now)
     for index in range(candidates):
         make_ready(tables, again[index], values[index])
 
 
 @bare_step
 def _first_out(tables: Tables, where: int) -> int:
-    """Remove the first page from a list of ready pages."""
+    """Remove the first page from a list of ready pages; prefetch the next one, and its values."""
     page = tables.heads[where]
     prefetch(tables.pages, max(tables.pages["next"][page], 0))
+    prefetch(tables.sections, tables.pages["section"][page])
+    prefetch_start(tables.hosts, tables.pages["host"][page])
     remove_ready(tables, page)
     return int(page)
-
-
-@step
-def _values_of(tables: Tables, page: Ints, now: float) -> Floats:
-    """Return the values of visits to these pages."""
-    values = np.empty(page.size)
-    for row in range(page.size):
-        ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
-        prefetch(tables.sections, tables.pages["section"][ahead])
-        prefetch_start(tables.hosts, tables.pages["host"][ahead])
-        values[row] = worth(tables, page[row], now)
-    return values
 
 
 @bare_step

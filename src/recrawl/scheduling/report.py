@@ -10,7 +10,16 @@ from recrawl.estimation.octaves import (
     multiply_by_date,
     multiply_likelihood,
 )
-from recrawl.kernels.jit import Bools, Floats, Ints, bare_step, compiled, prefetch, small_bare_step
+from recrawl.kernels.jit import (
+    Bools,
+    Floats,
+    Ints,
+    bare_step,
+    compiled,
+    prefetch,
+    prefetch_start,
+    small_bare_step,
+)
 from recrawl.scheduling.due import (
     effective_elapsed,
     kept,
@@ -121,17 +130,22 @@ def report_visits(
         retry: Days to back off after a first failure.
         pause: Days to leave each page alone at least, if its visit failed.
     """
+    last = page.size - 1
     for row in range(page.size):
-        ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
+        prefetch(tables.pages, page[min(row + 2 * ROWS_AHEAD, last)])
+        ahead = page[min(row + ROWS_AHEAD, last)]
         prefetch(tables.sections, tables.pages["section"][ahead])
         prefetch(tables.hosts, tables.pages["host"][ahead])
         dequeue(tables, page[row])
         _record(tables, page[row], now, changed[row], failed[row], age[row], retry, pause[row])
     for row in range(page.size):
+        prefetch_start(tables.hosts, tables.pages["host"][page[min(row + ROWS_AHEAD, last)]])
         if not failed[row]:
             tables.hosts["learned"][tables.pages["host"][page[row]]] += 1
     refit_rhythm(tables, now)
     for row in range(page.size):
+        prefetch(tables.pages, page[min(row + 2 * ROWS_AHEAD, last)])
+        prefetch_start(tables.hosts, tables.pages["host"][page[min(row + ROWS_AHEAD, last)]])
         schedule(tables, page[row], now, tables.shared["schedule_price"][0])
     _reschedule_neighbours(tables, page[changed & ~failed], now)
 
@@ -169,6 +183,8 @@ def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
     """Reschedule the hosts and sections of changed pages whose activity has run ahead."""
     last_host = NONE
     for row in range(page.size):
+        ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
+        prefetch(tables.sections, tables.pages["section"][ahead])
         host = tables.pages["host"][page[row]]
         if not ignores_neighbours(tables, host):
             if host != last_host:

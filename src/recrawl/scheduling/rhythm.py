@@ -64,7 +64,7 @@ def is_off(tables: Tables) -> bool:
     return bool(tables.shared["week_trust"][0] <= 0.0)
 
 
-@bare_step
+@small_bare_step
 def with_rhythm(tables: Tables, elapsed: float, since: float, now: float) -> float:
     """Return an effective time since ``since`` with the week's rhythm, as far as it is trusted."""
     if is_off(tables) or since == -math.inf:
@@ -73,7 +73,7 @@ def with_rhythm(tables: Tables, elapsed: float, since: float, now: float) -> flo
     return float(max(elapsed + tables.shared["week_trust"][0] * ahead, MIN_SHARE * elapsed))
 
 
-@bare_step
+@small_bare_step
 def timing(tables: Tables, now: float, elapsed: float) -> float:
     """Return how much better now is than the time to come, in days of a stale copy.
 

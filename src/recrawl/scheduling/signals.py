@@ -265,11 +265,11 @@ def multiply_after_signals(
 def lean_to_signals(tables: Tables, page: int) -> None:
     """Move the shared prior of a page towards θ·γ, as far as that has helped on its host.
 
+    Some page of the host must have been signalled.
+
     Signals that say nothing about changes say nothing about their rate.
     """
     host, prior = tables.pages["host"][page], tables.shared["prior"][0]
-    if not is_heard(tables.hosts, host):
-        return
     likely = tables.shared["likely"][0]
     write_likely(tables, page, likely)
     share = np.float32(

@@ -161,7 +161,7 @@ SHARED = np.dtype(
         ("rate", np.float64),  # the lowest of the change rates that weights are for
         ("pooling", np.bool_),  # whether priors are learned from sections, hosts and the fleet
         ("prior", np.float32, (OCTAVES,)),  # the prior of the page that is being looked at
-        ("likely", np.float32, (OCTAVES,)),  # the prior by its signals; then what a visit said
+        ("likely", np.float32, (OCTAVES,)),  # what visits tell apart; the prior by signals; a visit
         ("weight", np.uint16, (OCTAVES,)),  # the weights that it leads to
         *POOL,
         ("drawn", np.int64),  # random numbers drawn so far

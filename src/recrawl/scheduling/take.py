@@ -121,6 +121,7 @@ def take_pages(
             if size >= must and values[0] < saving_price:
                 break
             rest = move_best_to_end(values, ready, rest)
+            _prefetch_next(tables, ready, rest)
             if _take_one(tables, ready[rest], now, gap, values[rest], pace, least):
                 taken[size] = ready[rest]
                 size += 1
@@ -142,6 +143,15 @@ def take_pages(
     if marginal > 0.0:
         _update_prices(tables, marginal, size, known)
     return taken[:size]
+
+
+@small_bare_step
+def _prefetch_next(tables: Tables, ready: Ints, size: int) -> None:
+    """Prefetch the host of a heap's best page, and the two pages of which one is the best next."""
+    if size > 2:  # noqa: PLR2004 - a page and both below it
+        prefetch_start(tables.hosts, tables.pages["host"][ready[0]])
+        prefetch_start(tables.pages, ready[1])
+        prefetch_start(tables.pages, ready[2])
 
 
 @bare_step
