@@ -4,10 +4,12 @@
 """
 
 import asyncio
+import gc
 import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -262,6 +264,7 @@ def reading(_address: str, _pages: int, _connections: int) -> None:
     """Read the long pages that have changed, one after another on one core, and fetch nothing."""
     from recrawl.content.absence import Patience
     from recrawl.content.reader import Reader
+    from recrawl.crawler.parse_worker import GARBAGE_AFTER
     from recrawl.crawler.templates import Templates
     from recrawl.crawler.visit import Visitor
     from recrawl.records import Outcome, Page, Response, digest_of
@@ -297,9 +300,28 @@ def reading(_address: str, _pages: int, _connections: int) -> None:
             copies[digest_of(body)], pages[at] = body, visit.page
         return took
 
+    # As the processes do that read pages.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
     asyncio.run(visit_all(1))
     took = asyncio.run(visit_all(2))
     Timing(LONG_PAGES, took, took).show()
+
+
+def reading_on_all(address: str, pages: int, connections: int) -> None:
+    """Read as `reading` does, on all cores side by side: they share caches and memory.
+
+    CPU times count, as if each had a core of its own.
+    """
+    command = [sys.executable, "-m", "benchmarks.fetchers", "reading", address]
+    readers = [
+        subprocess.Popen([*command, str(pages), str(connections)], stdout=subprocess.PIPE)
+        for _ in range(os.cpu_count() or 1)
+    ]
+    found = [Timing(**json.loads(reader.communicate()[0])) for reader in readers]
+    read = sum(one.pages for one in found)
+    seconds = read / sum(one.pages_per_second for one in found)
+    Timing(read, seconds, sum(one.cpu for one in found)).show()
 
 
 def start(path: str, _pages: int, _connections: int) -> None:
@@ -329,6 +351,7 @@ WAYS = {
     "recrawl-304": with_recrawl_304,
     "recrawl-changed": with_recrawl_changed,
     "reading": reading,
+    "reading-on-all": reading_on_all,
     "start": start,
 }
 

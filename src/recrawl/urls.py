@@ -4,8 +4,6 @@ import re
 from collections.abc import Collection
 from urllib.parse import urljoin
 
-from w3lib.url import canonicalize_url, safe_url_string
-
 from recrawl.errors import AddressError
 from recrawl.hosts import BREAKS, DEFAULT_PORTS, normal_host
 
@@ -45,6 +43,9 @@ def canonical(url: str) -> str:
     """
     if _PLAIN.fullmatch(url) and len(url) <= MAX_CHARACTERS:
         return url
+    # It imports TLS and e-mail; most URLs, and many commands and processes, do without.
+    from w3lib.url import canonicalize_url
+
     return _checked_length(url, canonicalize_url(_with_normal_host(url)))
 
 
@@ -74,6 +75,8 @@ def redirected(url: str, location: str) -> str:
     >>> redirected("http://example.org/a/b", "../c?y=2&x=1#top")
     'http://example.org/c?y=2&x=1'
     """
+    from w3lib.url import safe_url_string
+
     try:
         joined = urljoin(url, location.strip())
     except ValueError:

@@ -1,7 +1,10 @@
-"""Which bodies are read without a process that can be killed, and which teach something."""
+"""Which bodies are read without a process that can be killed, which teach something, what stays."""
+
+import gc
 
 import pytest
 
+from recrawl.content import outline
 from recrawl.content.absence import Patience
 from recrawl.content.reader import Reader
 from recrawl.content.reading import (
@@ -43,3 +46,32 @@ def test_the_same_markup_teaches_only_a_young_template(lessons: int) -> None:
         taught.append(reading.sketches is not None)
     is_young = lessons < YOUNG
     assert taught == [is_young, True, is_young]
+
+
+def test_what_was_read_is_freed_at_once() -> None:
+    page = Page(1, "http://e.org/", "e.org", body=bytes(16), last_visit=0)
+    response = Response(page.url, 200, 1, (("content-type", "text/html"),), b"<p>Soup</p>")
+    gc.collect()
+    gc.disable()
+    try:
+        reading = read_response(
+            page, response, Reader(), b"<p>Salad</p>", patience=Patience(), template=SiteTemplate()
+        )
+        left = [found for found in gc.get_objects() if type(found) is outline.Block]
+    finally:
+        gc.enable()
+    assert reading.sketches
+    assert left == []
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_pages_with_too_many_tags_are_not_remembered(
+    monkeypatch: pytest.MonkeyPatch, excess: int
+) -> None:
+    monkeypatch.setattr(outline, "_REMEMBERED", 4)
+    tags, lines = outline._TAGS.copy(), outline._LINES.copy()  # noqa: SLF001 - what is remembered
+    new = f"new{excess}"
+    html = f"<p id='{new}'>{new}</p>" + "<hr>" * (2 + excess)
+    assert [block.text for block in outline.outline(html)] == [new]
+    is_new = (tags != outline._TAGS, lines != outline._LINES)  # noqa: SLF001
+    assert is_new == (not excess, not excess)

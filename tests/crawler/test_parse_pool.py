@@ -15,11 +15,14 @@ from typing import TypeVar
 
 import pytest
 
+from recrawl.content.absence import Patience
 from recrawl.content.html import MAX_BYTES, is_parsable
 from recrawl.content.reader import Reader
+from recrawl.content.reading import read_response
 from recrawl.crawler import parse_pool, parse_process
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
 from recrawl.crawler.parse_process import ParseProcess, pickled
+from recrawl.records import Outcome, Page, Response, digest_of
 
 T = TypeVar("T")
 
@@ -193,6 +196,31 @@ def test_bytes_that_were_sent_are_released_before_the_answer() -> None:
     assert calls == []
     assert (first, *answers) == ((True, 3), (True, 0))
     process.forget()
+
+
+def resident(pid: int) -> int:
+    """Return the bytes of memory that a process has."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@needs_linux
+def test_what_a_large_page_took_is_returned() -> None:
+    copy, body = (
+        b"".join(b"<a href=/%d%d>%d</a> " % (which, n, n) for n in range(60_000))
+        for which in (1, 2)
+    )
+    page = Page(0, "http://e.org/", "e.org", body=digest_of(copy), last_visit=1)
+    response = Response(page.url, 200, 2, (("content-type", "text/html"),), body)
+    process = ParseProcess(10**9)
+    before = resident(process.pid)
+    call = pickled(read_response, (page, response, Reader(), copy), {"patience": Patience()})
+    # When the second call is answered, nothing of the first is left.
+    answers = list(process.ask([call, pickled(len, (b"",), {})], 60.0))
+    left = resident(process.pid) - before
+    process.forget()
+    assert answers[0][1].found.outcome is Outcome.CHANGED
+    assert left < 15 * len(body)
 
 
 @needs_linux

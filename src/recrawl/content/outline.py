@@ -41,7 +41,8 @@ _EMPTY_STRESS = re.compile("\x03\x04|\x04\x03|\x05\x06|\x06\x05")
 _SET_APART = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "li"})
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
-#: Tags and lines that are remembered, each of at most so many characters.
+#: Tags and lines that are remembered, each of at most so many characters; and the tags of a page
+#: whose own are.
 _REMEMBERED, _MAX_LENGTH = 16_384, 300
 
 _Value = TypeVar("_Value")
@@ -142,8 +143,9 @@ def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls 
     last, share = None, 0.0
     parts = _texts_and_tags(html)
     raw = parts[1::2]
+    tag_of, line_of = _remembered(len(raw))
     # Most tags are on the page several times: its own dictionary is small, and so it is fast.
-    tags = {one: _TAGS[one] for one in set(raw)}
+    tags = {one: tag_of[one] for one in set(raw)}
     for part, (does, tag, named) in zip(parts[::2], map(tags.__getitem__, raw), strict=False):
         if part and (line or not part.isspace()):
             line.append(part)
@@ -163,7 +165,7 @@ def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls 
             whole = "".join(line) if len(line) > 1 else line[0]
             share = linked / ((len(whole) - whole.count(" ")) or 1) if linked else 0.0
             last = element
-            text, stressed = _LINES[whole]
+            text, stressed = line_of[whole]
             if text:
                 look = element.tag + stressed if element.is_set_apart else stressed
                 lines.append(Block(text, element, share, look))
@@ -215,6 +217,16 @@ class _Remembered(dict[str, _Value], Generic[_Value]):
                 self.clear()
             self[text] = value
         return value
+
+
+def _remembered(tags: int) -> tuple[_Remembered[_Tag], _Remembered[tuple[str, str]]]:
+    """Return what tags and lines are, for a page of so many tags.
+
+    One with more than anybody writes has its own: it would fill the memory that others share.
+    """
+    if tags <= _REMEMBERED:
+        return _TAGS, _LINES
+    return _Remembered(_read_tag), _Remembered(_line)
 
 
 def _line(text: str) -> tuple[str, str]:

@@ -131,10 +131,9 @@ class Reader:
         furniture = None
         if template is not None and template.has_siblings and not is_exact:
             furniture = template.furniture
-        blocks, kinds = (
-            partial(self._blocks, html),
-            _all_own if is_exact else partial(_kinds, furniture),
-        )
+        # Neither refers to the reader, which may remember the content: cycles are freed late.
+        blocks = partial(_unlinked if self._mode == "main" else outline, html)
+        kinds = _all_own if is_exact else partial(_kinds, furniture)
         return Content(self.kind, blocks, kinds, markup, is_exact=is_exact)
 
     def beginning(self, body: bytes, content_type: str | None = None) -> bytes:
@@ -148,12 +147,6 @@ class Reader:
         page = Element()
         blocks = [Block(text, page) for line in lines if (text := " ".join(line.split()))]
         return Content(self.kind, lambda: blocks, _all_own, is_exact=True)
-
-    def _blocks(self, html: str) -> list[Block]:
-        blocks = outline(html)
-        if self._mode == "main":
-            return [block for block in blocks if block.linked <= MAX_LINKED]
-        return blocks
 
     def _tree(self, page: bytes) -> LexborHTMLParser | None:
         """Return the tree of what counts, None if it cannot be parsed in reasonable time."""
@@ -174,6 +167,11 @@ class Reader:
             for node in tree.css(self._watch):
                 _block_around(node).attrs[WATCHED] = ""
         return keep_main(tree) if self._mode == "main" else tree
+
+
+def _unlinked(html: str) -> list[Block]:
+    """Return the blocks of a page that are not mostly links."""
+    return [block for block in outline(html) if block.linked <= MAX_LINKED]
 
 
 def _all_own(blocks: Sequence[Block]) -> Sequence[Kind]:

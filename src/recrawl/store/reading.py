@@ -1,7 +1,6 @@
 """Large reads: all pages as columns, and the log and the copies in batches."""
 
 import json
-import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -23,7 +22,7 @@ from recrawl.records import (
 )
 from recrawl.store.database import Database, Row
 from recrawl.store.editing import last_serial
-from recrawl.store.encoding import read_headers, read_page
+from recrawl.store.encoding import InflateError, inflate, read_headers, read_page
 from recrawl.store.rows import Copy, LoggedVisit, Observed, Outlook, PageTable
 
 #: Rows turned into columns in one go.
@@ -235,8 +234,8 @@ def body(database: Database, digest: bytes) -> bytes:
 def inflated(deflated: bytes, digest: bytes) -> bytes | None:
     """Decompress a body; return None if it does not match its digest."""
     try:
-        content = zlib.decompress(deflated)
-    except zlib.error:
+        content = inflate(deflated)
+    except InflateError:
         return None
     return content if digest_of(content) == digest else None
 
@@ -263,7 +262,7 @@ def response_of(database: Database, page: str, row: Row, content: bytes) -> Resp
     url, status, at, written, truncated = row
     try:
         headers = read_headers(written)
-    except (zlib.error, ValueError, TypeError):
+    except (InflateError, ValueError, TypeError):
         raise StoreError(f"{database.path}: the headers of {page} are damaged") from None
     return Response(
         url=url,

@@ -1,12 +1,11 @@
 """robots.txt files in the store: what was found, from one run to the next."""
 
-import zlib
 from collections.abc import Sequence
 
 from recrawl.records import RobotsText
 from recrawl.store import editing
 from recrawl.store.database import Database
-from recrawl.store.encoding import deflate, write_legible
+from recrawl.store.encoding import InflateError, deflate, inflate, write_legible
 
 
 def remember(database: Database, files: Sequence[RobotsText]) -> None:
@@ -39,8 +38,8 @@ def recall(database: Database, origin: str) -> RobotsText | None:
         return None
     status, deflated, fetched_at, failing_since, problem, permanent = row
     try:
-        text = zlib.decompress(deflated).decode("utf-8", "surrogatepass")
-    except (zlib.error, UnicodeDecodeError):
+        text = inflate(deflated).decode("utf-8", "surrogatepass")
+    except (InflateError, UnicodeDecodeError):
         # It is requested again; a row that cannot be read must not keep its host from a crawl.
         return None
     return RobotsText(origin, status, text, fetched_at, failing_since, problem, bool(permanent))

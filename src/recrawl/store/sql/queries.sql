@@ -685,11 +685,12 @@ WHERE (:hosts IS NULL OR host IN (
     AND (:failing IS NULL OR failures > 0)
     AND (:min_rate IS NULL OR shape / time >= :min_rate)
     AND (:max_rate IS NULL OR shape / time <= :max_rate)
-    AND (:due_at IS NULL OR last_visit IS NULL OR retry_at <= :due_at OR last_visit <= :due_at AND (
-        :due_at - last_visit >= :max_microseconds
-        OR importance * shape * (:due_at - last_visit) * (:due_at - last_visit)
-            >= :price * (2.0 * :day * time + (shape + 1.0) * (:due_at - last_visit))
-    ))
+    AND (:due_at IS NULL OR last_visit IS NULL OR retry_at <= :due_at
+        OR last_visit <= :due_at - :max_microseconds
+        OR last_visit <= :due_at AND (:due_at - last_visit)
+            * (importance * shape * (:due_at - last_visit) - :price * (shape + 1.0))
+            >= 2.0 * :price * :day * time
+    )
 ORDER BY number;
 
 -- name: page_columns_of
