@@ -184,7 +184,7 @@ def test_the_limits_of_the_settings_move_the_next_visit_and_are_named() -> None:
     assert "_interval" not in usual.why() + unimportant.why()
 
 
-@pytest.mark.parametrize(("days", "price"), [(1, 0.5), (90, 0.5), (1, 1e-6)])
+@pytest.mark.parametrize(("days", "price"), [(1, 0.5), (90, 0.5), (1, 1e-6), (1, 1.5)])
 def test_a_page_that_failed_is_visited_when_it_is_worth_it_but_not_before_its_retry(
     days: int, price: float
 ) -> None:
@@ -196,5 +196,6 @@ def test_a_page_that_failed_is_visited_when_it_is_worth_it_but_not_before_its_re
     assert explain(page(age=None, failures=2), None, asked, NOW, retry_at=retry_at).due == retry_at
     missing = page(state=State.MISSING, failures=1)
     assert explain(missing, belief, asked, NOW, retry_at=retry_at).due == retry_at
+    assert explain(missing, belief, asked, NOW).due == worth
     resting = replace(page(state=State.GONE, failures=3), retry_at=NOW)
     assert explain(resting, belief, asked, NOW, retry_at=retry_at).due == NOW

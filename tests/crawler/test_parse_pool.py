@@ -257,6 +257,14 @@ def test_closing_ends_processes_that_are_busy_and_cancels_calls(
 
 
 @needs_linux
+def test_a_pool_that_is_closed_makes_no_more_calls() -> None:
+    pool = ParsePool(1)
+    assert asyncio.run(pool.run(len, b"abc")) == 3
+    pool.close()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(pool.run(len, b"abc"))
+
+
 def test_processes_die_with_the_crawl_even_if_it_is_killed_while_they_are_busy() -> None:
     program = (
         "import asyncio, time\n"

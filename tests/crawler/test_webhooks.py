@@ -139,6 +139,18 @@ def test_a_signature_is_for_one_message_at_one_time() -> None:
         signed("whsec_?", "msg_1", now, b"{}")
 
 
+@pytest.mark.parametrize(
+    ("backoff", "seconds"),
+    [
+        (webhook_delivery.RECEIVER_BACKOFF, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]),
+        (webhook_delivery.MESSAGE_BACKOFF, [5, 20, 80, 320, 1_280, 5_120, 20_480, 21_600]),
+    ],
+)
+def test_pauses_are_what_the_documentation_says(backoff: Backoff, seconds: list[float]) -> None:
+    found = [backoff.seconds(failures, jitter=1.0) for failures in range(1, len(seconds) + 1)]
+    assert found == seconds
+
+
 @given(failures=st.integers(0, 10**6), jitter=st.floats(0, 1))
 def test_pauses_grow_up_to_a_limit(failures: int, jitter: float) -> None:
     backoff = Backoff(1.0, 2.0, 300.0)
