@@ -65,7 +65,7 @@ def revalue_some(tables: Tables, now: float, candidates: int) -> None:
 
 @bare_step
 def _first_out(tables: Tables, where: int) -> int:
-    """Remove the first page from a list of ready pages; prefetch the next one, and its values."""
+    """Remove the first page from a list of ready pages; prefetch its surroundings, and the next."""
     page = tables.heads[where]
     prefetch(tables.pages, max(tables.pages["next"][page], 0))
     prefetch(tables.sections, tables.pages["section"][page])
