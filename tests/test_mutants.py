@@ -4,10 +4,10 @@ import ast
 import contextlib
 from pathlib import Path
 
-from tools import trial
+from tools import selection, trial
 from tools.faults import ROOT, Mutant
 from tools.reaching import PROBE, with_probes
-from tools.selection import imports, near_and_other
+from tools.selection import Reached, imports, near_and_other
 
 SOURCE = b'''
 def plain():
@@ -65,3 +65,18 @@ def test_cases_that_are_named_by_a_wrong_number_are_run_all_the_same(tmp_path: P
     (tmp_path / "test_it.py").write_text(case, "utf-8")
     found = trial.Tests(["test_it.py::test_n[1]"], cpu=60.0, wait=60.0).run(tmp_path)
     assert found == trial.Failure("test_it.py::test_n[2]", was_given_up=False)
+
+
+def test_a_constant_is_tried_by_the_tests_that_import_it_too() -> None:
+    path = Path("src/recrawl/crawler/webhook_delivery.py")
+    lines = (ROOT / path).read_text("utf-8").splitlines()
+    looks, calls = "tests/crawler/test_webhooks.py::looks", "tests/crawler/test_loop.py::calls"
+    called = 1 + next(number for number, line in enumerate(lines) if line.startswith("    def "))
+    reached = {
+        "tests/crawler/test_webhooks.py": Reached("", {looks: 1.0}, {looks: []}),
+        "tests/crawler/test_loop.py": Reached("", {calls: 2.0}, {calls: [f"{path}:{called}"]}),
+    }
+    constant = 1 + next(number for number, line in enumerate(lines) if line.startswith("POLL"))
+    for line, expected in ((constant, [looks, calls]), (called, [calls])):
+        fault = Mutant(path, line, 0, 1, "", in_kernel=False)
+        assert selection.tests_calling(fault, reached) == expected

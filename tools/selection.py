@@ -176,35 +176,54 @@ def _record(files: list[str], jobs: int) -> dict[str, Reached]:
 
 
 def tests_calling(mutant: Mutant, reached: dict[str, Reached]) -> list[str]:
-    """Return the tests that call what a fault is in; those of files that are done soonest first."""
-    is_called = set(_functions(mutant))
+    """Return the tests that call what a fault is in; those of files that are done soonest first.
+
+    What is outside functions concerns all of its file and of those that import it, and the tests
+    that import it: some only look at a constant.
+    """
+    own = _function_around(mutant)
+    is_called = set(_functions_with(mutant)) if own is None else {own}
     found = [
-        [test for test, calls in file.calls.items() if not is_called.isdisjoint(calls)]
-        for file in reached.values()
+        [
+            test
+            for test, calls in file.calls.items()
+            if not is_called.isdisjoint(calls)
+            or (own is None and mutant.path in imports(Path(name)))
+        ]
+        for name, file in reached.items()
     ]
     seconds = {test: time for file in reached.values() for test, time in file.seconds.items()}
     found.sort(key=lambda tests: sum(seconds[test] for test in tests))
     return [test for tests in found for test in tests]
 
 
-def _functions(mutant: Mutant) -> Iterator[str]:
-    """Return the function around a fault; all of the file and its importers if there is none."""
+def _function_around(mutant: Mutant) -> str | None:
+    """Return the function that a fault is in, if calls of it are noted."""
+    if str(mutant.path) in STARTED_BY:
+        return None
+    around = [
+        first_line(node)
+        for node in _functions_in(mutant.path)
+        if first_line(node) <= mutant.line <= (node.end_lineno or 0)
+    ]
+    # The innermost is the last to begin.
+    return f"{mutant.path}:{max(around)}" if around else None
+
+
+def _functions_with(mutant: Mutant) -> Iterator[str]:
+    """Return all functions of a fault's file, and of those that import it."""
     path = Path(STARTED_BY.get(str(mutant.path), mutant.path))
-    own = [
+    for file in (path, *(other for other in _sources() if mutant.path in imports(other))):
+        for node in _functions_in(file):
+            yield f"{file}:{first_line(node)}"
+
+
+def _functions_in(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [
         node
         for node in ast.walk(ast.parse((ROOT / path).read_bytes()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and path == mutant.path
-        and first_line(node) <= mutant.line <= (node.end_lineno or 0)
     ]
-    if own:
-        # The innermost is the last to begin.
-        yield f"{path}:{max(map(first_line, own))}"
-        return
-    for file in (path, *(p for p in _sources() if mutant.path in imports(p))):
-        for node in ast.walk(ast.parse((ROOT / file).read_bytes())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{file}:{first_line(node)}"
 
 
 @functools.cache
