@@ -12,9 +12,11 @@ from recrawl.records import MARKUP_BYTES, Fingerprint, Page, State, Validators
 #: What `inflate` raises.
 InflateError: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a slip of its stub
 
-#: A third of the time of zlib's fastest level, and real HTML takes a little less space. Level 0 takes
-#: half of that time for short pages, and a fifth more space; from 2 on, pages gain next to nothing.
+#: A third of the time of zlib's fastest level, and real HTML takes a little less space.
 _LEVEL = 1
+#: Bytes of a body up to which it is not worth the buffers of that level, which the system has to
+#: clear each time; level 0 does without them, and a body of 5 kB takes a fifth more space.
+_SHORT_BODY, _LEVEL_OF_SHORT = 20_000, 0
 #: Bytes of headers that are not worth compressing.
 SHORT = 1_024
 _LENGTH_BYTES = 2
@@ -24,7 +26,7 @@ _DIGEST_BYTES = 24
 
 def deflate(content: bytes) -> bytes:
     """Compress a body quickly, in zlib's format."""
-    return isal_zlib.compress(content, _LEVEL)
+    return isal_zlib.compress(content, _LEVEL_OF_SHORT if len(content) <= _SHORT_BODY else _LEVEL)
 
 
 def inflate(deflated: bytes) -> bytes:
