@@ -261,7 +261,7 @@ def test_files_are_fetched_by_the_process_of_their_host(monkeypatch: pytest.Monk
     crawl.run(use)
 
 
-def test_a_file_whose_process_has_ended_is_postponed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_waits_while_no_process_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = Crawl(monkeypatch)
     url = f"https://{OTHER}/sitemap.xml"
 
