@@ -91,7 +91,7 @@ def _crawl_here(delay: float, connections: int, seconds: float) -> list[tuple[fl
             "min_interval": "0s",
         }
         path = Path(folder) / "recrawl.db"
-        with Crawler(path, budget="10000M/day", allow_private=True, **settings) as crawler:
+        with Crawler(path, budget="1000M/day", allow_private=True, **settings) as crawler:
             crawler.add(
                 f"http://{host}:{PORT}/{page}" for host in _hosts() for page in range(pages)
             )

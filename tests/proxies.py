@@ -1,7 +1,6 @@
 """Web servers in front of a service, with the configurations in `deploy/`."""
 
 import shutil
-import socket
 import ssl
 import subprocess
 import time
@@ -11,6 +10,7 @@ from http.client import HTTPSConnection
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -22,13 +22,6 @@ def tool(name: str) -> str:
     if found is None:
         pytest.skip(f"there is no {name}")
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import typer
 from acceptance import program
-from proxies import DEPLOY, PROXIES, ROOT, free_port, nginx_configuration, running, tool
+from ports import free_port
+from proxies import DEPLOY, PROXIES, ROOT, nginx_configuration, running, tool
 
 from recrawl.cli.app import app
 

@@ -136,6 +136,19 @@ def test_estimates_from_durations_are_those_from_days() -> None:
         assert API.estimate(page, columns()[0], changed, method=method).rate[0] > 0.1
 
 
+def test_a_unit_or_a_mask_is_seen_beside_first_visits_too() -> None:
+    """Rows without a gap are left out, which must not turn the other columns into plain numbers."""
+    gaps, changed = [np.nan, 1.0, 1.0], [False, True, False]
+    with pytest.raises(ArgumentError, match=r"^crawl_rate: "):
+        recrawl.estimate(["a"] * 3, gaps, changed, crawl_rate=[Quantity(4.0)] * 3)
+    masked = np.ma.array([0.0, 0.5, 0.25], mask=[False, False, True])
+    found, meant = (
+        recrawl.estimate(["a"] * 3, gaps, changed, age=age, method=recrawl.LastModified()).rate
+        for age in (masked, [0.0, 0.5, np.nan])
+    )
+    assert found.tolist() == meant.tolist()
+
+
 def test_a_tracker_understands_a_duration() -> None:
     one, other = API.Tracker(API.GammaFilter()), API.Tracker(API.GammaFilter())
     one.observe(changed=True, elapsed=timedelta(hours=36), age=np.timedelta64(6, "h"))

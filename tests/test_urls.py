@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of
-from recrawl.urls import MAX_CHARACTERS, are_plain, canonical, origin_of, redirected
+from recrawl.urls import (
+    MAX_CHARACTERS,
+    are_plain,
+    canonical,
+    matches,
+    origin_of,
+    pattern_of,
+    redirected,
+)
 
 
 @pytest.mark.parametrize(
@@ -188,3 +196,11 @@ def test_urls_that_are_plain_together_are_canonical_one_by_one(urls: list[str]) 
 )
 def test_plain_urls_are_recognised_together(urls: list[str], is_plain: bool) -> None:
     assert are_plain(urls) == is_plain
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["https://Example.org/a?y=2&x=1", "https://example.org:443/b/../a?x=1&y=2#top"],
+)
+def test_a_pattern_without_a_star_is_the_url_of_one_page(written: str) -> None:
+    assert matches(pattern_of(written), canonical(written))

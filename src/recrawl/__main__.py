@@ -1,5 +1,6 @@
 """The program: what ``recrawl`` and ``python -m recrawl`` do."""
 
+import os
 import sys
 
 INTERRUPTED = 130
@@ -7,11 +8,19 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the program. Ctrl-C while it is still being loaded ends it without a traceback."""
+    open_output()
     try:
         from recrawl.cli.app import main as run
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     run()
+
+
+def open_output() -> None:
+    """Let output lead nowhere where its stream was closed (``>&-``): Python has none then."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ A page that fails to load is a row in a log, never an exception. Messages quote 
 outside, so their text is escaped here, in one place.
 """
 
+from functools import partial
+from typing import Any
+
 from recrawl.escaping import printable
 
 
@@ -47,12 +50,18 @@ class InputError(RecrawlError):
         self.source = source
         self.row = row
         self.column = column
+        self._problem = problem
         location = [source]
         if row is not None:
             location.append(f"row {row}")
         if column is not None:
             location.append(f"column '{column}'")
         super().__init__(f"{', '.join(location)}: {problem}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have it pass from one process to another, as a pool of processes has to."""
+        made = partial(type(self), row=self.row, column=self.column)
+        return made, (self.source, self._problem)
 
 
 class CrawlLogError(InputError):

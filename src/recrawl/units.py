@@ -7,7 +7,6 @@ module that knows other units.
 import math
 import re
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 from recrawl.errors import ArgumentError
@@ -155,6 +154,9 @@ def parse_http_date(text: str | None) -> int | None:
     >>> parse_http_date("2026-01-01T12:00:00+01:00")
     1767265200000000
     """
+    # It loads sockets, which most commands do without.
+    from email.utils import parsedate_to_datetime
+
     for parse in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = parse((text or "").strip())

@@ -112,6 +112,8 @@ def pattern_of(text: str) -> str:
 
     >>> pattern_of("HTTPS://Example.org/old/*"), pattern_of("*.pdf")
     ('https://example.org/old/*', '*.pdf')
+    >>> pattern_of("https://example.org/?b=2&a=1#top")
+    'https://example.org/?a=1&b=2'
     """
     text = text.strip()
     if text.startswith("*"):
@@ -120,6 +122,8 @@ def pattern_of(text: str) -> str:
     authority = _START.match(start)
     if authority is None or authority[1].lower() not in DEFAULT_PORTS:
         raise _error(text, "a pattern of URLs begins with http://, https:// or *")
+    if "*" not in text:
+        return canonical(text)
     if "*" in authority[2]:
         return authority[0].lower() + text[authority.end() :]
     return canonical(start) + mark + query

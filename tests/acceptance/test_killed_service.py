@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import socket
 import threading
 import time
 import urllib.error
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from acceptance import program
+from ports import free_port
 
 from recrawl.hosts import host_of
 from recrawl.store.rows import NewPage
@@ -69,12 +69,6 @@ class Client:
             found = self.ask("/reports", {"lease": lease["lease"], "reports": reports})
             for page, answer in zip(pages, found["answers"], strict=True):
                 self.answers[lease["lease"], page] = answer
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def started(store: Path, port: int) -> "Popen[str]":

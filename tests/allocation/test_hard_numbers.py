@@ -1,6 +1,7 @@
 """Numbers of any size, and the corners; warnings are errors in all tests."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,9 +16,19 @@ from allocation.reference import (
     objective,
     upper_bound,
 )
+from mpmath import mp, mpf
 
 from recrawl import Allocation, allocate, freshness, freshness_curve, proportional, uniform
 from recrawl.allocation import hosts, one_budget
+from recrawl.allocation.formulas import (
+    HARMONIC,
+    PERIODIC,
+    POISSON,
+    harmonic_demand,
+    periodic_demand,
+    poisson_demand,
+)
+from recrawl.allocation.freshness import marginal
 from recrawl.errors import ArgumentError
 from recrawl.kernels.jit import Floats
 
@@ -326,3 +337,46 @@ def test_a_budget_beyond_what_a_price_can_tell_gives_numbers(
     assert (found.crawl_rate > 0.0).all()
     assert found.budget_used <= 1e120 * (1.0 + 1e-9)
     assert found.freshness == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "exact"),
+    [
+        (POISSON, lambda x: 1 / (1 + x) ** 2),
+        (PERIODIC, lambda x: 1 - mp.exp(-1 / x) * (1 + 1 / x)),
+        (HARMONIC, lambda x: 1 / (x * (1 + x))),
+    ],
+)
+def test_marginals_have_thirteen_digits(kind: int, exact: Callable[[Any], Any]) -> None:
+    """Compare dF/dp at Δ = 1 with the formulas in extended precision."""
+    crawl_rate = np.geomspace(1e-3, 1e6, 1_001)
+    found = marginal(kind, crawl_rate, np.ones(crawl_rate.size))
+    with mp.workdps(60):
+        wanted = [float(exact(mpf(rate))) for rate in crawl_rate.tolist()]
+    assert found == pytest.approx(wanted, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("kind", "demanded"),
+    [(POISSON, poisson_demand), (PERIODIC, periodic_demand), (HARMONIC, harmonic_demand)],
+)
+@pytest.mark.parametrize("price", [1e-9, 1e-3, 0.1, 0.3])
+@pytest.mark.parametrize("change_rate", [0.01, 0.5, 2.0])
+def test_demand_pays_its_price_and_falls_as_it_says(
+    kind: int, demanded: Callable[..., tuple[float, float]], price: float, change_rate: float
+) -> None:
+    rate, fall = demanded(1.0, change_rate, price)
+    gained = marginal(kind, np.array([rate]), np.array([change_rate]))
+    assert gained[0] == pytest.approx(price, rel=1e-9)
+    step = 1e-5
+    above, below = (demanded(1.0, change_rate, price * np.exp(by))[0] for by in (step, -step))
+    assert fall == pytest.approx((below - above) / (2.0 * step), rel=1e-6)
+
+
+@pytest.mark.parametrize("demanded", [poisson_demand, periodic_demand])
+@pytest.mark.parametrize(("importance", "change_rate"), [(1.0, 4.0), (0.0, 1.0), (1.0, 0.0)])
+def test_where_no_visit_pays_there_is_no_demand_and_no_fall(
+    demanded: Callable[..., tuple[float, float]], importance: float, change_rate: float
+) -> None:
+    with np.errstate(all="ignore"):
+        assert demanded(np.float64(importance), np.float64(change_rate), 0.5) == (0.0, 0.0)

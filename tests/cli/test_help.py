@@ -1,6 +1,7 @@
 """The first screen: help that leaves the text room, and completion."""
 
 import os
+import pkgutil
 import re
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ import typer
 from cli.on_a_terminal import PROGRAM
 from typer.testing import CliRunner
 
-from recrawl.cli.app import app
+from recrawl.cli import commands
+from recrawl.cli.app import NAMES, app
 from recrawl.cli.output import wrapped
 from recrawl.crawler.settings import Settings
 
@@ -24,6 +26,11 @@ def _commands(command: Any, words: list[str]) -> Iterator[list[str]]:  # noqa: A
 
 
 ALL = list(_commands(typer.main.get_command(app), []))
+
+
+def test_every_module_of_a_command_is_a_command() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(commands.__path__)}
+    assert sorted(NAMES) == sorted(modules)
 
 
 @pytest.mark.parametrize("columns", [80, 120])

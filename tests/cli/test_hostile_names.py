@@ -82,10 +82,20 @@ def test_pages_print_hostile_urls_and_errors_escaped(kind: str) -> None:
 def test_commands_print_what_a_store_holds_escaped(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECRAWL_CONTACT", EVIL)
+    monkeypatch.setenv("RECRAWL_ON_CHANGE", EVIL)
     store_of_evil()
     ended = CliRunner().invoke(app, arguments)
     assert ended.exit_code == 0, ended.output
+    assert not dangerous(ended.stdout + ended.stderr)
+    if arguments[0] == "settings":
+        assert "owned" in ended.stdout
+
+
+def test_a_setting_that_is_refused_is_printed_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECRAWL_CONTACT", EVIL)
+    ended = CliRunner().invoke(app, ["settings"])
+    assert ended.exit_code == 2
+    assert "owned" in ended.stderr
     assert not dangerous(ended.stdout + ended.stderr)
 
 

@@ -10,6 +10,7 @@ import sys
 import termios
 import time
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,11 +18,14 @@ import pyarrow as pa
 import pytest
 from cli.on_a_terminal import HANGS, PROGRAM, in_a_terminal, without_notes
 from pyarrow import parquet
+from store.made_up import NOON, found
 from typer.testing import CliRunner
 
 from recrawl.__main__ import main as start_program
 from recrawl.cli.app import app
 from recrawl.cli.render import progress
+from recrawl.store.rows import NewPage
+from recrawl.store.sqlite import SqliteStore
 
 LOG = "page,time,changed\na,2026-01-01,\na,2026-01-02,1\n"
 
@@ -66,6 +70,50 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "estimate" in run.stdout
     assert run.stdout.endswith("[]\n")
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Return the modules that a command has loaded when it ends."""
+    script = (
+        "import sys\n"
+        "from recrawl.cli.app import app\n"
+        "try: app(sys.argv[1:])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print('loaded', *sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
+    )
+    return set(run.stdout.rpartition("loaded ")[2].split())
+
+
+def test_only_the_command_that_was_asked_for_is_loaded() -> None:
+    found = loaded_by("status", "--help")
+    commands = {name for name in found if name.startswith("recrawl.cli.commands.")}
+    assert commands == {"recrawl.cli.commands.status"}
+    assert not found & {"numpy", "rich", "asyncio", "recrawl.crawler"}
+
+
+@pytest.mark.parametrize(
+    ("command", "unneeded"),
+    [
+        (["changes"], {"rich"}),
+        (["show", "https://a.example/"], set()),
+        (["status"], set()),
+        (["pages"], set()),
+    ],
+    ids=" ".join,
+)
+def test_commands_that_only_look_load_little(
+    command: list[str], unneeded: set[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "recrawl.db"
+    with SqliteStore.open(path, create=True) as store:
+        store.add([NewPage("https://a.example/", "a.example")], at=0)
+        visit = found(store.pages([0])[0], b"one", NOON)
+        store.record([replace(visit, belief=(1.5, 3.0))])
+    heavy = {"asyncio", "matplotlib", "numba", "pyarrow", "scipy", "email.utils", *unneeded}
+    assert not loaded_by(*command, "--store", str(path)) & heavy
 
 
 def test_a_crawl_loads_nothing_that_it_does_not_need() -> None:
@@ -269,3 +317,19 @@ def test_ctrl_c_while_the_program_is_loaded_ends_it_without_a_traceback(
     with pytest.raises(SystemExit) as ended:
         start_program()
     assert ended.value.code == 130
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_standard_streams_may_be_closed(tmp_path: Path, closed: str) -> None:
+    with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
+        store.add([NewPage("https://example.org/", "example.org")], NOON)
+    command = f'"$@" status {closed}'
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command, "sh", *PROGRAM],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, without_notes(ended.stderr)) == (0, "")
+    assert ended.stdout.startswith("store ") is (">&-" not in closed.replace("2>&-", ""))

@@ -17,6 +17,7 @@ from site_server import Site, page_about, serving
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
+from recrawl.hosts import host_of
 from recrawl.records import State
 from recrawl.store.sqlite import SqliteStore
 
@@ -190,6 +191,15 @@ def test_budget_that_min_interval_leaves_is_explained() -> None:
         run("add", *(f"{site.url}/{name}" for name in "abc"))
         ended = run_until(has_copies(3), *QUICKLY, "--contact", "x", "--min-interval", "1h")
     assert "Budget is left: 3 pages, each visited at most every 1 h" in ended.stdout
+
+
+def test_budget_is_not_said_to_be_left_by_an_interval_that_sites_do_not_have() -> None:
+    with serving(a_site()) as site:
+        run("add", f"{site.url}/a")
+        table = f'[host."{host_of(site.url)}"]\nmin_interval = "1d"\n'
+        Path("recrawl.toml").write_text(table, encoding="utf-8")
+        ended = run_until(has_copies(1), *QUICKLY, "--contact", "x")
+    assert "Budget is left" not in ended.stdout
 
 
 def test_without_a_terminal_a_hangup_reads_the_settings_again() -> None:

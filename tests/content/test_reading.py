@@ -68,7 +68,7 @@ def test_what_was_read_is_freed_at_once() -> None:
 def test_pages_with_too_many_tags_are_not_remembered(
     monkeypatch: pytest.MonkeyPatch, excess: int
 ) -> None:
-    monkeypatch.setattr(outline, "_REMEMBERED", 4)
+    monkeypatch.setattr(outline, "_MAX_TAGS", 4)
     tags, lines = outline._TAGS.copy(), outline._LINES.copy()  # noqa: SLF001 - what is remembered
     new = f"new{excess}"
     html = f"<p id='{new}'>{new}</p>" + "<hr>" * (2 + excess)

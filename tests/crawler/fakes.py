@@ -30,6 +30,7 @@ from recrawl.errors import StoreError
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
+from recrawl.kernels.jit import Ints
 from recrawl.records import (
     NO_TIME,
     RESTING,
@@ -44,6 +45,7 @@ from recrawl.records import (
 from recrawl.store.rows import (
     Added,
     Edits,
+    LastVisit,
     NewPage,
     Observed,
     PageTable,
@@ -70,6 +72,7 @@ class MemorySitemaps:
         self.files: dict[str, SitemapFile] = {}
         self._spent = spent
         self._scope = ""
+        self._named_by: dict[str, str] = {}
 
     def add(self, url: str) -> None:
         self.files[url] = SitemapFile(url, host=host_of(url))
@@ -77,10 +80,15 @@ class MemorySitemaps:
     def name(
         self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
     ) -> int:
-        del limit, is_all
+        del limit
+        named = [url for url in self.files if self._named_by.get(url) == by.url]
+        for url in named if is_all else ():
+            if url not in urls:
+                del self.files[url]
         for url in urls:
             new = SitemapFile(url, root=by.root or by.url, host=host_of(url), depth=by.depth + 1)
-            self.files.setdefault(url, new)
+            if self.files.setdefault(url, new) is new:
+                self._named_by[url] = by.url
         return 0
 
     def all(self) -> list[SitemapFile]:
@@ -214,6 +222,13 @@ class MemoryStore:
         del about
         none = np.zeros(0, np.int64)
         return Observed(none, none, np.zeros(0, np.bool_))
+
+    def last_visits(self, numbers: Ints) -> Iterable[tuple[int, LastVisit]]:
+        for number in numbers.tolist():
+            found = [visit for visit in self.log if visit.page.number == number]
+            if found:
+                last = max(found, key=lambda visit: visit.response.at)
+                yield number, LastVisit(last.response.at, last.outcome, last.response.status)
 
     def newest_visit(self) -> int | None:
         return max((visit.response.at for visit in self.log), default=None)
@@ -467,14 +482,18 @@ def crawl(
     pacing: HostPacing | None = None,
     during: Callable[[Running], object] | None = None,
     watch: Callable[[Stats], object] | None = None,
+    shown: Callable[[float], float] = lambda seconds: seconds,
 ) -> Stats:
-    """Crawl for some seconds of a clock, from a time in microseconds on; 1 s takes 1 / speed s."""
+    """Crawl for some seconds of a clock, from a time in microseconds on; 1 s takes 1 / speed s.
+
+    After some real seconds, the system's clock shows what ``shown`` returns for them.
+    """
 
     async def main() -> Stats:
         loop = asyncio.get_running_loop()
         start = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=begin)
         clock = Clock(
-            speed, start=start, wall=lambda: round(loop.time() * SECOND), steady=loop.time
+            speed, start=start, wall=lambda: round(shown(loop.time()) * SECOND), steady=loop.time
         )
         web.clock = clock.now
         frontier = load(store, settings, web.clock(), clock.passing(CATCH_UP) / PER_SECOND)

@@ -286,6 +286,30 @@ def test_a_robots_txt_that_cannot_be_read_yet_has_the_sitemap_read_again_soon() 
     assert list(importance(store)) == ["https://b.example/b"]
 
 
+def test_a_robots_txt_that_can_never_be_read_has_the_sitemap_read_less_and_less_often() -> None:
+    store = MemoryStore()
+    store.sitemaps.add(MAP)
+    web = FakeWeb({MAP: sitemap(("https://b.example/1", ""))}, named={"b.example": None})
+    crawl(web, store, settings_of(budget=PER_SECOND), seconds=4 * 3_600.0)
+    # After 2 minutes, 4, 8, 16, 32 and 64.
+    assert web.files == 7
+    assert store.sitemaps.files[MAP].failures == 7
+
+
+@pytest.mark.parametrize("is_index", [True, False])
+def test_an_index_that_names_nothing_any_more_drops_what_it_named(is_index: bool) -> None:
+    store = MemoryStore()
+    store.sitemaps.add(MAP)
+    web = FakeWeb({MAP: index(f"{A}/old.xml"), f"{A}/old.xml": sitemap()})
+    settings = settings_of(sitemap_interval=40 / 86_400)
+    crawl(web, store, settings, seconds=20.0)
+    assert f"{A}/old.xml" in store.sitemaps.files
+    web.answers = {MAP: index() if is_index else sitemap((f"{A}/new", ""))}
+    stats = crawl(web, store, settings, seconds=100.0, begin=60 * SECOND)
+    assert list(store.sitemaps.files) == [MAP]
+    assert stats.failing_sitemaps == {}
+
+
 def test_chains_of_indexes_end() -> None:
     store = MemoryStore()
     store.sitemaps.add(f"{A}/0")
@@ -333,6 +357,20 @@ def test_sitemaps_in_robots_txt_are_read_if_wanted(wanted: bool) -> None:
 
 
 # What users do not want
+
+
+def test_sitemaps_are_read_of_a_robots_txt_that_could_not_be_read_at_first() -> None:
+    store = MemoryStore(f"{A}/", f"{A}/other")
+    web = FakeWeb({f"{A}/": page_about("Home."), f"{A}/other": page_about("Other.")})
+    web.named = {"a.example": None}
+
+    def open_later(_url: str) -> None:
+        if len(web.fetched) > 20:
+            web.named = {"a.example": (MAP,)}
+
+    web.before = open_later
+    crawl(web, store, settings_of(robots_sitemaps=True, budget=PER_SECOND), seconds=100.0)
+    assert MAP in web.file_urls
 
 
 def test_a_removed_page_does_not_come_back_through_sitemaps_and_links() -> None:

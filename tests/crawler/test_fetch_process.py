@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,15 @@ from crawler.fakes import FakeWeb, MemoryStore, ParsedHere, failure, settings_of
 from site_server import page_about
 from virtual_time import clock, run, until
 
-from recrawl.crawler.fetch_process import SEND_COUNT, SEND_SECONDS, FetchProcess, Progress
+from recrawl.crawler.fetch_process import (
+    OUTAGES_EVERY,
+    SEND_COUNT,
+    SEND_SECONDS,
+    FetchProcess,
+    Progress,
+)
 from recrawl.crawler.fetching import patience_of
+from recrawl.crawler.outages import Outages
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
@@ -123,6 +131,28 @@ def test_findings_are_sent_together_but_not_too_many() -> None:
     sizes = [len(findings) for findings, _, _ in fetching.sent.found()]
     assert sum(sizes) == 2 * SEND_COUNT + 1
     assert sorted(sizes)[-2:] == [SEND_COUNT, SEND_COUNT]
+
+
+def test_outages_are_looked_for_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = list[int]()
+
+    def current(_outages: Outages, now: int) -> dict[str, int]:
+        looks.append(now)
+        return {"a.example": len(looks)}
+
+    monkeypatch.setattr(Outages, "current", current)
+    fetching = Fetching(100)
+    fetching.web.seconds = 0.05
+
+    async def use(process: FetchProcess) -> None:
+        fetching.add(process, 0, 100)
+        await asyncio.sleep(10.0)
+
+    fetching.run(use)
+    assert len(fetching.sent.found()) > 20
+    times = [at / 1e6 for at in looks]
+    assert all(later - earlier >= 0.99 * OUTAGES_EVERY for earlier, later in pairwise(times))
+    assert fetching.sent.found()[-1][2].outages == {"a.example": len(looks)}
 
 
 @pytest.mark.parametrize("reason", ["full", "congested"])

@@ -1,8 +1,10 @@
 """Processes that fetch, as far as no server is needed."""
 
 import asyncio
+import errno
 import logging
 import math
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -411,6 +413,24 @@ def test_a_crawl_fails_if_a_process_cannot_be_started_again(
         crawl.started[0].channel.close()
         await asyncio.sleep(1.0)
         assert "cannot start a process to fetch pages: no memory" in str(processes.failed)
+
+    crawl.run(use)
+
+
+def test_a_crawl_fails_if_there_are_no_file_descriptors_for_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crawl = Crawl(monkeypatch, processes=1)
+
+    def no_pair() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def use(processes: FetchProcesses) -> None:
+        monkeypatch.setattr(socket, "socketpair", no_pair)
+        crawl.started[0].channel.close()
+        await asyncio.sleep(1.0)
+        assert "cannot start a process to fetch pages" in str(processes.failed)
+        assert "Too many open files" in str(processes.failed)
 
     crawl.run(use)
 

@@ -3,6 +3,7 @@
 from recrawl import Frontier
 from recrawl.crawler.gauges import MAX_FRESHNESS_SHARE, Gauges
 from recrawl.crawler.stats import Stats
+from recrawl.service.keeping_up import KeepingUp
 
 DAY = 86_400_000_000
 
@@ -33,6 +34,24 @@ def test_the_present_is_shown_and_hosts_that_are_open_again_are_not() -> None:
     assert stats.expected_freshness == frontier.expected_freshness(1.0)
     assert stats.next_visit == round(frontier.affordable_at * DAY)
     assert stats.closed == {"b.example": DAY + 1}
+
+
+def test_the_next_visit_is_as_far_off_when_the_clock_is_put_back() -> None:
+    frontier, stats = a_frontier(), Stats(0, 1.0)
+    frontier.spend(3)
+    frontier.settle(10.0)
+    far_off = round((frontier.affordable_at - 10.0) * DAY)
+    assert far_off > 0
+    Gauges(stats, frontier).refresh(4 * DAY, is_last=False)
+    assert stats.next_visit == 4 * DAY + far_off
+
+
+def test_what_is_late_is_late_when_the_clock_is_put_back() -> None:
+    frontier = Frontier(budget=1.0)
+    frontier.add([0, 1], now=0.0, last_visit=0.0, max_interval=1.0)
+    frontier.settle(10.0)
+    assert KeepingUp.of(frontier, 4.0) == KeepingUp.of(frontier, 10.0)
+    assert KeepingUp.of(frontier, 4.0).due == 2
 
 
 def test_nothing_is_fresh_without_pages() -> None:

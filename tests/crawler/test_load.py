@@ -1,12 +1,16 @@
 """The frontier that is made from what the store knows."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from crawler.fakes import PER_SECOND, SECOND, MemoryStore, settings_of
 
 from recrawl.crawler.build import load
 from recrawl.crawler.load import load_frontier
+from recrawl.crawler.settings import FIELDS
+from recrawl.records import Outcome, Response, Visit
+from recrawl.units import parse_rate
 
 DAY = 86_400 * SECOND
 NOW = 1_000 * DAY
@@ -43,6 +47,24 @@ def test_a_clock_that_was_put_back_does_no_harm() -> None:
     assert len(frontier) == 3
 
 
+@pytest.mark.parametrize("put_back", [0, 10 * DAY])
+def test_a_pause_is_never_longer_than_it_was_whatever_the_clock_says(put_back: int) -> None:
+    store = MemoryStore(f"{A}/0", f"{B}/0")
+    busy = Response("", 503, NOW, error="the server answered 503")
+    frontier = load_frontier(store, settings_of(), NOW)
+    frontier.close("b.example", busy, 60.0)
+    for what, learned in frontier.take_learned().items():
+        store.keep(what, learned)
+    store.known[0] = replace(store.known[0], failures=3)
+    store.log = [Visit(store.known[0], Outcome.FAILED, busy)]
+    now = NOW - put_back
+    again = load_frontier(store, settings_of(), now)
+    again.frontier.spend(-9)
+    assert again.take(now + 39 * SECOND, 9) == []
+    assert again.take(now + 41 * SECOND, 9) == [0]
+    assert again.take(now + 61 * SECOND, 9) == [1]
+
+
 def test_removing_a_page_that_is_not_there_does_nothing() -> None:
     frontier = load_frontier(MemoryStore(f"{A}/0", f"{A}/1"), settings_of(), NOW)
     frontier.remove([1, 99])
@@ -59,7 +81,7 @@ def test_a_deferred_host_is_passed_over_until_its_time() -> None:
     assert frontier.take(NOW + 3 * SECOND, 5) == [0]
 
 
-def test_a_host_is_only_slowed_down() -> None:
+def test_a_host_is_visited_at_the_delay_it_asked_for_last_if_that_is_above_the_usual() -> None:
     pages = [f"{A}/{number}" for number in range(9)]
     settings = settings_of(host_delay=1.0, budget=100 * PER_SECOND)
 
@@ -70,7 +92,8 @@ def test_a_host_is_only_slowed_down() -> None:
         return sum(len(frontier.take(NOW + n * SECOND // 10, 9)) for n in range(1, 101))
 
     assert taken_in_ten_seconds() == taken_in_ten_seconds(0.1) == 9
-    assert taken_in_ten_seconds(5.0) == taken_in_ten_seconds(5.0, 0.1) == 2
+    assert taken_in_ten_seconds(5.0) == taken_in_ten_seconds(0.1, 5.0) == 2
+    assert taken_in_ten_seconds(5.0, 0.1) == 9
 
 
 @pytest.mark.parametrize("pages", [0, 3])
@@ -78,3 +101,12 @@ def test_what_is_loaded_knows_since_when(pages: int) -> None:
     store = MemoryStore(*(f"{A}/{number}" for number in range(pages)))
     frontier = load_frontier(store, settings_of(), NOW)
     assert (len(frontier), frontier.loaded_at, frontier.serial) == (pages, NOW, pages)
+
+
+@pytest.mark.parametrize("year", [1970, 2026, 2200])
+def test_the_largest_budget_can_be_used_at_any_time(year: int) -> None:
+    largest = FIELDS["budget"].metadata["maximum"]
+    settings = settings_of(budget=parse_rate(largest))
+    now = round(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * SECOND
+    frontier = load_frontier(MemoryStore(f"{A}/0"), settings, now)
+    assert frontier.take(now + SECOND, 5) == [0]

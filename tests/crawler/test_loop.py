@@ -94,6 +94,22 @@ def test_the_budget_is_spent_and_kept(budget: float) -> None:
     assert stats.budget_used == pytest.approx(1.0, abs=0.12)
 
 
+@pytest.mark.parametrize("by", [3_600.0, 365 * 86_400.0])
+def test_the_budget_is_spent_and_kept_when_the_clock_is_put_back(by: float) -> None:
+    web = FakeWeb(lambda _url: TEXT)
+    settings = settings_of(budget=PER_SECOND)
+    crawl(
+        web,
+        MemoryStore(*urls(A, 20)),
+        settings,
+        seconds=200.0,
+        begin=round(400 * PER_SECOND) * SECOND,
+        shown=lambda seconds: seconds if seconds < 100.0 else seconds - by,
+    )
+    assert 80 <= sum(fetch.at < 100.0 for fetch in web.fetched) <= 101
+    assert 80 <= sum(fetch.at >= 100.0 for fetch in web.fetched) <= 101
+
+
 def test_a_crawl_with_nothing_due_checks_less_often_and_sees_new_pages_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -210,9 +226,9 @@ def test_pages_added_and_removed_while_it_runs_are_noticed() -> None:
         store.add([new_page(f"{A}/1")], 0)
         store.remove(f"{A}/0")
 
-    crawl(web, store, settings_of(), during=later(2.5, edit))
+    crawl(web, store, settings_of(), during=later(2.6, edit))
     assert max(web.times(f"{A}/0")) < 3.2
-    assert 2.5 < min(web.times(f"{A}/1")) < 3.7
+    assert 2.6 < min(web.times(f"{A}/1")) < 3.7
 
 
 def test_an_importance_that_somebody_changes_counts_at_once() -> None:
@@ -303,6 +319,23 @@ def test_the_frontier_learns_the_delay_that_robots_txt_asks_for() -> None:
     # One page per ten seconds, after those that waited already.
     assert 10 <= fetched(web, A) <= 20
     assert fetched(web, B) > 500
+
+
+def test_the_frontier_learns_that_robots_txt_asks_for_no_delay_any_more() -> None:
+    store = MemoryStore(*urls(A, 200))
+    web = FakeWeb(dict.fromkeys(urls(A, 200), TEXT))
+    settings = settings_of(connections=1, host_connections=1)
+
+    def ask_for_delay(running: Running) -> None:
+        def before(_url: str) -> None:
+            is_early = asyncio.get_running_loop().time() < 100.0
+            running.pacing.set_delay("a.example", 10.0 if is_early else 0.0)
+
+        web.before = before
+
+    crawl(web, store, settings, seconds=200.0, during=ask_for_delay)
+    assert sum(fetch.at < 100.0 for fetch in web.fetched) <= 20
+    assert sum(fetch.at >= 110.0 for fetch in web.fetched) >= 500
 
 
 def test_a_host_whose_queue_is_full_is_passed_over() -> None:
@@ -595,3 +628,38 @@ def test_how_active_neighbours_have_been_outlives_a_restart() -> None:
         one != other
         for one, other in zip(activity(load(store, settings, web.clock())), was, strict=True)
     )
+
+
+def test_a_host_that_asked_to_wait_is_left_alone_by_the_next_run_too() -> None:
+    store = MemoryStore(*urls(A, 3), f"{B}/")
+    busy = Response("", 429, 0, error="the server answered 429", retry_after=3_600.0)
+    web = FakeWeb(lambda url: busy if url.startswith(A) else TEXT)
+    settings = settings_of(connections=1, host_connections=1)
+    crawl(web, store, settings)
+    assert fetched(web, A) == 1
+    crawl(web, store, settings, seconds=60.0, begin=1_800 * SECOND)
+    assert fetched(web, A) == 1
+    crawl(web, store, settings, seconds=60.0, begin=3_610 * SECOND)
+    assert fetched(web, A) == 2
+
+
+@pytest.mark.parametrize(("status", "again"), [(503, False), (0, True)])
+def test_a_page_that_failed_is_retried_when_its_pause_is_over_also_by_the_next_run(
+    status: int,
+    again: bool,
+) -> None:
+    """Unless nobody answered: perhaps the fault was on this side, and has been mended."""
+    store = MemoryStore(f"{A}/fails")
+    bad = Response("", status, 0, error="it failed")
+    web = FakeWeb(lambda url: bad if url.endswith("fails") else TEXT)
+    settings = settings_of(connections=1, host_connections=1)
+    crawl(web, store, settings, seconds=5.0)
+    assert [fetch.url for fetch in web.fetched] == [f"{A}/fails"]
+    store.add([new_page(f"{A}/new")], 0)
+    web.fetched.clear()
+    crawl(web, store, settings, seconds=3.0, begin=5 * SECOND)
+    # A page that nobody has tried comes first in any case.
+    assert web.fetched[0].url == f"{A}/new"
+    assert (f"{A}/fails" in {fetch.url for fetch in web.fetched}) == again
+    crawl(web, store, settings, seconds=3.0, begin=20 * SECOND)
+    assert f"{A}/fails" in {fetch.url for fetch in web.fetched}

@@ -26,6 +26,7 @@ from recrawl.crawler.outages import MAX_GROUPS, RECENT, Outages
 from recrawl.crawler.retries import MAX_PAUSE, pause_after
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.waking import WAKING_SHARE
+from recrawl.hosts import host_of
 from recrawl.records import DISALLOWED, Outcome, Page, Response, State, Visit
 
 A = "https://a.example"
@@ -213,6 +214,23 @@ def test_a_host_is_named_beside_its_folders_if_more_of_its_pages_are_missing() -
     page = Page(900, f"{A}/lone", "a.example", last_visit=0)
     outages.note(page, 2, missing=True)
     assert outages.current(3) == {"a.example": 5, f"{A}/x/": 4}
+
+
+def test_many_hosts_that_are_away_are_looked_at_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = list[str]()
+
+    def counted(url: str) -> str:
+        looked_at.append(url)
+        return host_of(url)
+
+    monkeypatch.setattr("recrawl.crawler.outages.host_of", counted)
+    outages = Outages()
+    for number in range(300):
+        host = f"h{number // 3}.example"
+        page = Page(number, f"https://{host}/x/{number}", host, last_visit=0)
+        outages.note(page, 0, missing=True)
+    assert outages.current(1) == {f"h{number}.example": 3 for number in range(100)}
+    assert len(looked_at) == 100
 
 
 def test_outages_are_forgotten_in_order() -> None:

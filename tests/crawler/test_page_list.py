@@ -14,8 +14,9 @@ from recrawl.crawler.explain import Price
 from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.page_list import Wanted, list_pages, next_visits
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, State
-from recrawl.scheduling.value import days_until_due
+from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.store.listing import DueBy, PageColumns, PageFilter
+from recrawl.store.queries import statement
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
@@ -82,7 +83,7 @@ def test_pages_are_listed_as_they_were_added_or_by_url() -> None:
 #: after which the next one is due.
 BELIEVED = st.tuples(
     st.sampled_from([0.0, 1e-3, 1.0, 50.0]),
-    st.floats(1e-3, 50.0),
+    st.floats(1e-3, 50.0) | st.sampled_from([1.0, 1.0 + 1e-12, 1e5]),
     st.floats(1e-3, 1e3),
     st.sampled_from([-0.5, 0.5, 0.99, 1.001, 1.01, 2.0]),
 )
@@ -125,18 +126,22 @@ def test_the_store_leaves_out_no_page_that_is_due(
 
 
 @pytest.mark.parametrize(("elapsed", "max_interval", "is_read"), [
-    (1.4, math.inf, False),
-    (1.6, math.inf, True),
-    (1.4, 1.3, True),
+    (1.49, math.inf, False),
+    (1.51, math.inf, True),
+    (1.49, 1.3, True),
     (-1.1, math.inf, False),
 ])  # fmt: skip
 def test_pages_that_cannot_be_due_are_not_read(
-    elapsed: float, max_interval: float, is_read: bool
+    elapsed: float, max_interval: float, is_read: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Also by an SQLite without mathematics.
+    nothing = {"has_power": "SELECT 1 WHERE 0"}
+    monkeypatch.setattr(
+        "recrawl.store.database.statement", lambda name: nothing.get(name) or statement(name)
+    )
     with SqliteStore.open(":memory:") as store:
         store.add([NewPage("https://a.example/", "a.example", 2.0)], at=0)
         visit = found(store.pages([0])[0], b"one", round(9 * DAY - elapsed * DAY))
         store.record([replace(visit, belief=(1.5, 3.0))])
-        # A visit after 1.5 days is worth less than 2 · 1.5 · 1.5² / (2 · 3 + 2.5 · 1.5).
-        due = DueBy(9 * DAY, 9 / 13, max_interval)
+        due = DueBy(9 * DAY, 2.0 * value_of_belief(1.5, 3.0, 1.5), max_interval)
         assert store.page_columns(PageFilter(due=due)).number.size == is_read

@@ -1,6 +1,7 @@
 """Whatever reads foreign bytes is done in processes that can be killed."""
 
 import asyncio
+import errno
 import gc
 import itertools
 import os
@@ -22,6 +23,7 @@ from recrawl.content.reading import read_response
 from recrawl.crawler import parse_pool, parse_process
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
 from recrawl.crawler.parse_process import ParseProcess, pickled
+from recrawl.errors import RecrawlError
 from recrawl.records import Outcome, Page, Response, digest_of
 
 T = TypeVar("T")
@@ -135,6 +137,28 @@ def test_what_cannot_be_pickled_fails_and_nothing_else_does() -> None:
     error, length = with_pool(use)
     assert isinstance(error, Exception)
     assert length == 3
+
+
+class Unusual(Exception):  # noqa: N818 - nobody raises it
+    """An exception that can be pickled, and cannot be unpickled."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} {other}")
+
+
+def fail_unusually() -> None:
+    """Fail."""
+    raise Unusual("a", "b")
+
+
+def test_an_exception_that_cannot_be_unpickled_is_another_one_here() -> None:
+    async def use(pool: ParsePool) -> None:
+        async with asyncio.timeout(30.0):
+            with pytest.raises(RuntimeError, match="cannot be read"):
+                await pool.run(fail_unusually)
+            assert await pool.run(len, b"abc") == 3
+
+    with_pool(use)
 
 
 @needs_linux
@@ -257,6 +281,22 @@ def test_closing_ends_processes_that_are_busy_and_cancels_calls(
 
 
 @needs_linux
+def test_a_pool_that_has_no_file_descriptors_left_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_pipe() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def main() -> None:
+        with closing(ParsePool(1)) as pool:
+            with monkeypatch.context() as full:
+                full.setattr(os, "pipe", no_pipe)
+                with pytest.raises(RecrawlError, match="Too many open files"):
+                    async with asyncio.timeout(30.0):
+                        await pool.run(len, b"abc")
+            assert await pool.run(len, b"abc") == 3
+
+    asyncio.run(main())
+
+
 def test_a_pool_that_is_closed_makes_no_more_calls() -> None:
     pool = ParsePool(1)
     assert asyncio.run(pool.run(len, b"abc")) == 3

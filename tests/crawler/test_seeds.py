@@ -34,6 +34,17 @@ def test_a_line_is_a_page_and_comments_are_not(tmp_path: Path) -> None:
     ]
 
 
+def test_plain_lines_end_as_lines_do_anywhere(tmp_path: Path) -> None:
+    text = "https://a.example/1\r\nhttps://a.example/2\nhttps://b.example/3\rhttps://a.example/4"
+    assert [url for url, _, _ in read(tmp_path, "urls.txt", text)] == text.splitlines()
+    # What only Python takes for the end of a line is a character of the URL.
+    text = "https://a.example/1\nhttps://a.example/2\x85https://b.example/3\n"
+    urls = [named_page(line).url for line in text.rstrip("\n").split("\n")]
+    assert [url for url, _, _ in read(tmp_path, "urls.txt", text)] == urls
+    said = problem(tmp_path, "urls.txt", text.replace("\x85", "\x1c"))
+    assert "it contains control characters" in said
+
+
 def test_a_table_may_tell_importance(tmp_path: Path) -> None:
     text = '\ufeffimportance,URL\n2.5,https://a.example/\n,"https://b.example/?q=1,2"\n\n'
     assert read(tmp_path, "urls.csv", text) == [
@@ -62,6 +73,11 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
             "u.txt",
             "https://a.example/\n\nexample.org\n",
             ", row 3: example.org: it must begin with http://",
+        ),
+        (
+            "u.txt",
+            "https://a.example/\n" * 2_500 + "example.org\n",
+            ", row 2501: example.org: it must begin with http://",
         ),
         ("u.txt", b"https://a.example/\xff\n", ", row 1: "),
         ("u.txt", "x" * 1_200_000, ", row 1: the row is longer than 1 MB"),

@@ -79,7 +79,10 @@ def test_selectors_are_a_list_and_may_have_commas() -> None:
     ("environ", "sentence"),
     [
         ({"RECRAWL_BUDGET": "fast"}, "RECRAWL_BUDGET: 'fast' is not a rate"),
-        ({"RECRAWL_BUDGET": "0/day"}, "RECRAWL_BUDGET: '0/day' is too small"),
+        (
+            {"RECRAWL_BUDGET": "0/day"},
+            "RECRAWL_BUDGET: '0/day' is too small; the minimum is 1e-09 per day",
+        ),
         ({"RECRAWL_CONNECTIONS": "0"}, "RECRAWL_CONNECTIONS: '0' is too small; the minimum is 1"),
         ({"RECRAWL_CONNECTIONS": "few"}, "RECRAWL_CONNECTIONS: 'few' is not a number"),
         ({"RECRAWL_FOLLOW": "maybe"}, "RECRAWL_FOLLOW: 'maybe' is not true or false"),
@@ -90,12 +93,27 @@ def test_selectors_are_a_list_and_may_have_commas() -> None:
         ({"RECRAWL_MIN_CHANGE": "nan"}, "RECRAWL_MIN_CHANGE: 'nan' is too small"),
         ({"RECRAWL_SELECTOR": "main"}, "selector is given, but fingerprint is text"),
         ({"RECRAWL_FINGERPRINT": "selector"}, "selector is missing"),
+        (
+            {"RECRAWL_FOLLOW_HOSTS": "https://a.example/"},
+            "RECRAWL_FOLLOW_HOSTS: 'https://a.example/': write the host alone",
+        ),
+        ({"RECRAWL_SERVER_NAMES": "a b"}, "RECRAWL_SERVER_NAMES: 'a b' is not a list of hosts"),
+        ({"RECRAWL_USER_AGENT": "a\nb"}, "user_agent: a User-Agent is like"),
+        ({"RECRAWL_USER_AGENT": "(robot)"}, "user_agent: a User-Agent is like"),
+        ({"RECRAWL_CONTACT": "me\nyou"}, "contact: 'me\\nyou' cannot be sent"),
     ],
 )
 def test_invalid_values_are_named(environ: dict[str, str], sentence: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings(environ=environ)
     assert str(caught.value).startswith(sentence)
+
+
+def test_hosts_are_understood_however_they_are_spelled() -> None:
+    typed = "WWW.Example.org, bücher.example., a.example:443,b.example:8080"
+    found = load_settings(environ={"RECRAWL_FOLLOW_HOSTS": typed})
+    expected = ("www.example.org", "xn--bcher-kva.example", "a.example", "b.example:8080")
+    assert found.follow_hosts == expected
 
 
 @pytest.mark.parametrize("typed", ["inf", "-inf", "nan", "1e999"])

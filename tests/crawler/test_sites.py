@@ -116,6 +116,14 @@ def test_patterns_match_urls_however_they_are_written(pattern: str, url: str) ->
     assert settings_of(f'[url."{pattern}"]\nimportance = 7\n').site_of(url).importance == 7.0
 
 
+def test_a_pattern_with_many_wildcards_is_soon_done_with_a_long_url() -> None:
+    pattern = f"https://example.org{8 * '/*'}.html"
+    settings = settings_of(f'[url."{pattern}"]\nimportance = 7\n')
+    url = f"https://example.org{4_000 * '/'}"
+    assert settings.site_of(url).importance is None
+    assert settings.site_of(f"{url}.html").importance == 7.0
+
+
 def test_headers_of_tables_add_up_and_the_most_specific_wins() -> None:
     text = (
         '[host."a.example"]\nheaders = { X-A = "1", X-B = "2" }\n'

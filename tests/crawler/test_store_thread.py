@@ -46,3 +46,13 @@ def test_what_fails_later_is_raised_by_the_next_call() -> None:
         thread.close()
 
     asyncio.run(main())
+
+
+def test_a_thread_that_has_ended_says_so() -> None:
+    async def main() -> None:
+        thread = StoreThread(MemoryStore())
+        thread.close()
+        with pytest.raises(StoreError, match="the crawl has ended"):
+            await thread.call(int)
+
+    asyncio.run(main())

@@ -87,6 +87,10 @@ def folder_of_files(folder: Path) -> Path:
     parquet.write_table(TABLE.slice(0, 3), out / "part-00000.snappy.parquet")
     parquet.write_table(TABLE.slice(3), out / "part-00001.snappy.parquet")
     (out / "_SUCCESS").touch()
+    # What a killed job left behind, and a table of Delta Lake's own log.
+    for left in ("_temporary/0", "_delta_log", ".ipynb_checkpoints"):
+        (out / left).mkdir(parents=True)
+        parquet.write_table(TABLE.slice(0, 1).select(["time"]), out / left / "part-00000.parquet")
     (out / ".part-00000.snappy.parquet.crc").write_bytes(b"crc")
     return out
 
@@ -276,6 +280,13 @@ READ: dict[str, Callable[[Path], Path]] = {
     "capitals": text(
         plain(["", "", "T", "F"]).replace("page,time,changed", "URL,Timestamp,Changed")
     ),
+    "JSON lines of .NET, with a byte order mark": data(
+        b"\xef\xbb\xbf"
+        + b"".join(
+            json.dumps({"page": page, "time": at, "changed": bit}).encode() + b"\r\n"
+            for page, at, bit in zip(PAGES, ISO, CHANGED, strict=True)
+        )
+    ),
     "gzip": data(gzip.compress(plain(["", "", "1", "0"]).encode(), mtime=0)),
     "zstd": data(
         bytes(pa.Codec("zstd").compress(plain(["", "", "1", "0"]).encode(), asbytes=True))
@@ -406,3 +417,55 @@ def test_a_page_without_a_digest_was_not_seen(tmp_path: Path) -> None:
     assert [Outcome(number).name for number in log.outcome] == [
         "FIRST", "FAILED", "FAILED", "UNCHANGED", "UNCHANGED", "CHANGED", "GONE", "UNCHANGED",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("nothing", ["", "-", "NULL", "null", "None", r"\N", "NaN", " n/a "])
+def test_a_visit_whose_digest_says_that_there_is_none_shows_nothing(
+    tmp_path: Path, nothing: str
+) -> None:
+    rows = lines(
+        [A] * 3, [ISO[i] for i in (0, 2, 3)], ["x", nothing, "x"], header="page,time,digest"
+    )
+    log = read_log(text(rows)(tmp_path))
+    assert [Outcome(outcome).name for outcome in log.outcome] == ["FIRST", "FAILED", "UNCHANGED"]
+
+
+def test_columns_may_have_numbers_for_names(tmp_path: Path) -> None:
+    """pandas: a frame without names of columns, and with its index."""
+    rows = lines([9, 8, 7, 6], PAGES, ISO, ["", "", 1, 0], header=",0,1,2")
+    log = read_log(text(rows)(tmp_path), columns={"page": "0", "time": "1", "changed": "2"})
+    assert log.names.to_pylist() == [A, B]
+
+
+def test_a_column_that_only_later_lines_have_is_not_passed_over(tmp_path: Path) -> None:
+    """Lines are read some megabytes at a time; failures must not be lost because they come late."""
+    row = {"page": A, "time": ISO[0], "changed": None, "title": "x" * 1_000}
+    late = {"page": B, "time": ISO[1], "outcome": "failed"}
+    path = json_lines(*[row] * 5_000, late)(tmp_path)
+    with pytest.raises(CrawlLogError, match=r"'outcome': it is not in the first lines; name it"):
+        read_log(path, ignore_unknown=True)
+    log = read_log(
+        json_lines(row | {"outcome": None}, *[row] * 5_000, late)(tmp_path), ignore_unknown=True
+    )
+    assert log.outcome.tolist() == [Outcome.FIRST, Outcome.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("date", "hour"),
+    [
+        ("Sun Mar 01 08:00:00 GMT+02:00 2026", 6),
+        ("Sun Mar 01 08:00:00 EST 2026", 13),
+        ("Sun, 01 Mar 2026 08:00:00", 8),
+        ("Sun Mar 01 08:00:00 CET 2026", None),
+        ("Sun, 01 Mar 2026 08:00:00 IST", None),
+    ],
+)
+def test_a_zone_that_is_not_known_is_not_taken_for_utc(
+    tmp_path: Path, date: str, hour: int | None
+) -> None:
+    path = text(f'page,time,changed\n{A},"{date}",\n')(tmp_path)
+    if hour is None:
+        with pytest.raises(CrawlLogError, match=r"row 2, column 'time': .* unknown time zone"):
+            read_log(path)
+    else:
+        assert visits(read_log(path))[0][1].hour == hour

@@ -5,11 +5,11 @@ import itertools
 import random
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
-from scripted_web import PATIENT, Names, Web, address_info, answer, fetcher
+from scripted_web import PATIENT, Names, Script, Web, address_info, answer, fetcher
 
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of
@@ -103,6 +103,22 @@ class Secret:
         writer.close()
 
 
+@asynccontextmanager
+async def public_and_secret(
+    scripts: dict[str, Script] | None = None,
+) -> AsyncIterator[tuple[Web, Secret]]:
+    """Serve both addresses on one port, which is rarely free at one of them only."""
+    async with AsyncExitStack() as opened:
+        secret = Secret()
+        while True:
+            web = await opened.enter_async_context(Web(scripts))
+            with suppress(OSError):
+                server = await asyncio.start_server(secret.serve, SECRET, web.port)
+                await opened.enter_async_context(server)
+                break
+        yield web, secret
+
+
 Route = Callable[[Fetcher, Web, str], Awaitable[Response | None]]
 
 
@@ -149,17 +165,16 @@ def attempts(route: Route, hosts: list[str], *, allow: bool) -> int:
     """Try to reach the secret address; return how often that was possible."""
 
     async def main() -> int:
-        secret = Secret()
-        async with Web() as web:
-            server = await asyncio.start_server(secret.serve, SECRET, web.port)
+        def allowed(address: str) -> bool:
+            return allow or address == PUBLIC
 
-            def allowed(address: str) -> bool:
-                return allow or address == PUBLIC
-
-            async with server, fetcher(limits=PATIENT, names=Spelt(), allowed=allowed) as made:
-                for host in hosts:
-                    got = await route(made, web, host)
-                    assert allow or got is None or b"secret" not in (got.body or b"")
+        async with (
+            public_and_secret() as (web, secret),
+            fetcher(limits=PATIENT, names=Spelt(), allowed=allowed) as made,
+        ):
+            for host in hosts:
+                got = await route(made, web, host)
+                assert allow or got is None or b"secret" not in (got.body or b"")
         return secret.reached
 
     return asyncio.run(main())
@@ -184,19 +199,16 @@ def test_names_that_change_their_address_do_not_reach_a_private_one(allow: bool)
         known[f"flip{number}.test"] = [*answers, [SECRET]]
 
     async def main() -> tuple[int, int]:
-        secret = Secret()
-        async with Web({"/a": answer("fine", headers=[("Connection", "close")])}) as web:
-            server = await asyncio.start_server(secret.serve, SECRET, web.port)
-            names = Names(known)
-            async with (
-                server,
-                fetcher(names=names, allowed=lambda one: allow or one == PUBLIC) as made,
-            ):
-                for host in known:
-                    for _ in range(3):
-                        await made.fetch(web.page("/a", host))
-                        # As if a minute had passed.
-                        made.client.connector._names.clear()  # noqa: SLF001
+        page = answer("fine", headers=[("Connection", "close")])
+        async with (
+            public_and_secret({"/a": page}) as (web, secret),
+            fetcher(names=Names(known), allowed=lambda one: allow or one == PUBLIC) as made,
+        ):
+            for host in known:
+                for _ in range(3):
+                    await made.fetch(web.page("/a", host))
+                    # As if a minute had passed.
+                    made.client.connector._names.clear()  # noqa: SLF001
         return secret.reached, len(web.log)
 
     reached, fine = asyncio.run(main())

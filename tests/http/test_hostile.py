@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import resource
 import shutil
+import socket
 import ssl
+import struct
 import subprocess
 import zlib
 from collections.abc import Callable
@@ -187,7 +189,10 @@ def test_silence_is_not_waited_out() -> None:
     "data",
     [
         OK + b"Content-Length: 100\r\n\r\nshort",
+        OK + b"Connection: close\r\nContent-Length: 100\r\n\r\nshort",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 100\r\n\r\nshort",
         CHUNKED + b"5\r\nhello\r\n",
+        OK + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
         CHUNKED + b"zz\r\nhello\r\n0\r\n\r\n",
         CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n",
         CHUNKED + b"5\r\nhello world\r\n0\r\n\r\n",
@@ -205,6 +210,35 @@ def test_broken_bodies_are_errors(data: bytes) -> None:
         "the response is not valid HTTP",
         "the connection was closed before the response",
     }
+    assert got.body is None
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        OK,
+        OK + b"Connection: close\r\n",
+        OK + b"Transfer-Encoding: identity\r\n",
+        b"HTTP/1.0 200 OK\r\n",
+    ],
+)
+def test_a_body_without_a_length_ends_with_its_connection(head: bytes) -> None:
+    got, _ = visit(then_close(head + b"\r\nall of it"))
+    assert got.error is None
+    assert got.body == b"all of it"
+
+
+def test_a_body_without_a_length_whose_connection_is_reset_is_an_error() -> None:
+    async def reset(_: Request, writer: Writer) -> None:
+        writer.write(OK + b"\r\nthe first half")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        connection = writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    got, _ = visit(reset)
+    assert got.error is not None
     assert got.body is None
 
 

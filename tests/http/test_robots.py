@@ -83,7 +83,7 @@ def test_rules_are_for_us_or_for_all_and_the_longest_decides() -> None:
     assert not named.allows("http://a.test/a")
 
 
-@pytest.mark.parametrize("number", [400, 401, 403, 404, 410, 451, 301])
+@pytest.mark.parametrize("number", [400, 401, 403, 404, 410, 451, 301, 204])
 def test_a_file_that_is_not_there_allows_everything(number: int) -> None:
     assert rules_for(status(number)).allows("http://a.test/x")
 
@@ -272,6 +272,32 @@ def test_another_run_goes_on_where_the_last_one_ended() -> None:
     assert len(host.requests) == 4
 
 
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_a_file_that_was_read_while_the_clock_was_a_year_ahead_is_read_again(
+    is_restarted: bool,
+) -> None:
+    host, ahead = Host(text("User-agent: *\nDisallow:")), 365 * DAY
+
+    async def main() -> None:
+        nonlocal ahead
+        clock = Clock(wall=lambda: round((ahead + seconds()) * 1e6))
+
+        def made() -> Robots:
+            recall, remember = host.kept.get, host.kept.__setitem__
+            return Robots(host.fetch, AGENT, recall=recall, remember=remember, clock=clock)
+
+        robots = made()
+        assert (await robots.rules("http://a.test/x")).allows("http://a.test/x")
+        host.reply = text("User-agent: *\nDisallow: /")
+        ahead = 0.0
+        robots = made() if is_restarted else robots
+        assert not (await robots.rules("http://a.test/x")).allows("http://a.test/x")
+        await robots.rules("http://a.test/y")
+        assert len(host.requests) == 2
+
+    run(main())
+
+
 def test_a_rule_of_ours_is_not_remembered() -> None:
     refusal = "the address 10.0.0.1 is private; use --allow-private to crawl it"
     host = Host(lambda url: Response(url, 0, 0, error=refusal, permanent=True, requests=0))
@@ -452,5 +478,5 @@ def test_an_agent_has_a_name() -> None:
     assert product_token("my-bot") == "my-bot"
     assert product_token("My_Bot/2 (x)") == "My_Bot"
     for agent in ("", "/1.0", "1bot", "bot\r\nX: y"):
-        with pytest.raises(ArgumentError, match="agent"):
+        with pytest.raises(ArgumentError, match="User-Agent"):
             product_token(agent)

@@ -1,9 +1,11 @@
 """A host that may not be visited keeps nobody from the pages of other hosts."""
 
 import numpy as np
+from scheduling.plain import tables_of
 
 from recrawl import Frontier
 from recrawl.kernels.jit import Ints
+from recrawl.scheduling.state import PARKED
 
 SECOND = 1 / 86_400
 #: Requests per second, and the length of a take in seconds.
@@ -79,3 +81,19 @@ def test_a_line_is_left_behind_when_its_pages_are_removed() -> None:
     frontier.remove(left)
     taken = crawled(frontier, 600, first=30.0)
     assert set(range(300, GOOD + NEW, 100)) <= set(taken.tolist())
+
+
+def test_pages_that_neighbours_bring_forward_do_not_stand_in_line_any_more() -> None:
+    """They would be counted for ever, and each page behind them would wait longer."""
+    rng, pages = np.random.default_rng(0), np.arange(3_000)
+    frontier = Frontier(3_000.0, host_budget=100.0)
+    frontier.add(pages, now=0.0, last_visit=0.0, host=pages % 10)
+    parked = 0
+    for step in range(1, 81):
+        taken = frontier.take(0.02 * step, 1_000)
+        frontier.report(taken, 0.02 * step, rng.random(taken.size) < (0.9 if step > 60 else 0.02))
+        tables = tables_of(frontier)
+        those = tables.pages["host"][tables.pages["status"] == PARKED]
+        parked += those.size
+        assert tables.hosts["parked"].tolist() == np.bincount(those, minlength=10).tolist()
+    assert parked > 0

@@ -284,6 +284,17 @@ def test_pages_without_a_copy_come_first_whatever_is_believed_of_them(
     assert {100, 101} <= set(np.concatenate([page for _, page in story]).tolist())
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_new_pages_come_by_importance_on_any_scale(scale: float) -> None:
+    """Importances may be shares of all visitors, or their number in a year."""
+    pages, best = 20_000, 100
+    importance = np.random.default_rng(1).permutation(np.geomspace(1e-2, 1.0, pages))
+    frontier = Frontier(pages / 20.0)
+    frontier.add(np.arange(pages), now=0.0, importance=scale * importance)
+    taken = frontier.take(1.0, best)
+    assert set(taken.tolist()) == set(np.argsort(importance)[-best:].tolist())
+
+
 def test_of_a_first_visit_nothing_is_learned() -> None:
     frontier = Frontier(20.0, neighbours=False)
     frontier.add([0, 1], now=0.0)

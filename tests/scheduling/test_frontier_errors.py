@@ -165,6 +165,7 @@ def test_hosts_have_pages(bad: Any) -> None:  # noqa: ANN401
 @pytest.mark.parametrize("bad", [math.nan, math.inf, [1.0, 2.0, 3.0], "a"])
 def test_hosts_are_deferred_until_a_time(bad: Any) -> None:  # noqa: ANN401
     refused("until", lambda frontier: frontier.defer([0, 1], bad))
+    refused("until", lambda frontier: frontier.postpone([0, 1], bad))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan])
@@ -197,6 +198,7 @@ def test_nothing_is_something_that_can_be_done() -> None:
     frontier.evidence([], 0.1, [])
     frontier.set_importance([], [])
     frontier.defer([], [])
+    frontier.postpone([], [])
     assert frontier.due([]).size == 0
     assert frontier.take(0.1, 0).size == 0
 

@@ -4,7 +4,9 @@ import math
 from itertools import chain, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scheduling.plain import tables_of
 
 from recrawl.errors import ArgumentError
 from recrawl.scheduling.frontier import Frontier
@@ -110,3 +112,13 @@ def test_intervals_are_saved_with_the_frontier(tmp_path: Path) -> None:
 def test_invalid_intervals_are_refused(low: float, high: float, sentence: str) -> None:
     with pytest.raises(ArgumentError, match=sentence):
         Frontier(budget=1.0).add([0], now=0.0, min_interval=low, max_interval=high)
+
+
+def test_an_interval_that_is_changed_is_not_rounded_down() -> None:
+    """Single precision has no 0.7: the next number below it is a visit too early."""
+    frontier = Frontier(budget=100.0)
+    frontier.add([0, 1], now=0.0, last_visit=0.0)
+    frontier.set_intervals([0, 1], [0.7, 0.0], [math.inf, 1e-50])
+    assert 0 not in frontier.take(float(np.float32(0.7)), 10)
+    assert frontier.due([0])[0] >= 0.7
+    assert tables_of(frontier).pages["max_interval"][1] > 0.0

@@ -31,6 +31,14 @@ def test_what_is_released_is_as_if_it_had_not_been_taken() -> None:
     assert np.array_equal(frontier.belief(again).shape, before.shape)
 
 
+def test_what_is_released_twice_is_paid_back_once() -> None:
+    frontier = frontier_of(10, 10.0, catch_up=2.0)
+    taken = frontier.take(0.25, 2)
+    frontier.release(taken, 0.25)
+    frontier.release(range(10), 0.25)
+    assert frontier.take(0.25, 9).size == 2
+
+
 def test_pages_of_some_hosts_are_taken_only_if_they_are_worth_it() -> None:
     frontier = frontier_of(40, 400.0, hosts=4)
     frontier.take(0.05, 10)

@@ -50,3 +50,20 @@ def test_how_long_a_page_was_watched_outlives_the_frontier(visits: int) -> None:
     after = Frontier(1.0 / GAP, pooling=False, neighbours=False, rhythm=False, half_life=None)
     after.add([0], now=GAP * visits, last_visit=GAP * visits, belief=before.octaves([0]))
     assert weights(after) == pytest.approx(weights(before), abs=2 / ONE)
+
+
+@pytest.mark.parametrize("factor", [0.01, 100.0])
+def test_pools_are_the_sums_of_their_pages_when_the_grid_of_rates_has_moved(factor: float) -> None:
+    frontier, pages = Frontier(40.0), np.arange(40)
+    frontier.add(pages, now=0.0, last_visit=0.0, host=pages % 4, section=pages % 8)
+    frontier.report(pages, 1.0, changed=pages % 3 == 0)
+    rate = float(tables_of(frontier).shared["rate"][0])
+    frontier.settle(1.0)
+    frontier.set_budget(40.0 * factor, 1.0)
+    tables = tables_of(frontier)
+    assert tables.shared["rate"][0] != rate
+    weight = tables.pages["weight"].astype(np.float64)
+    assert np.array_equal(tables.shared["pool"][0], weight.sum(0))
+    for table, numbers in ((tables.hosts, pages % 4), (tables.sections, pages % 8)):
+        for row in range(table.size):
+            assert np.array_equal(table["pool"][row], weight[numbers == row].sum(0))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,6 +152,7 @@ async def served(
     urls: Iterable[str] = (),
     clock: Clock | None = None,
     fetch_key: FetchFile | None = None,
+    reading: Executor | None = None,
 ) -> AsyncIterator[Served]:
     """Serve a store in virtual time, with a token for each kind of access."""
     clock = clock or virtual_clock()
@@ -168,7 +170,14 @@ async def served(
         async with (
             open_scheduler(frontier, store, settings, clock, executor) as (scheduler, thread),
             open_service(
-                settings, clock, frontier, thread, store, scheduler, executor, fetch_key=fetch_key
+                settings,
+                clock,
+                frontier,
+                thread,
+                store,
+                scheduler,
+                reading or executor,
+                fetch_key=fetch_key,
             ) as service,
         ):
             yield Served(service, scheduler, create_app(service), store, tokens)

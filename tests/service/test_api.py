@@ -221,12 +221,36 @@ def test_the_budget_can_be_changed_while_it_runs(tmp_path: Path) -> None:
 
 def test_settings_are_shown_without_secrets(tmp_path: Path) -> None:
     async def main() -> None:
-        settings = settings_in(tmp_path, proxy="http://me:secret-word@proxy.example:3128")
+        settings = settings_in(
+            tmp_path,
+            proxy="http://me:secret-word@proxy.example:3128",
+            on_change="notify --key secret-word",
+        )
         async with served(settings) as on:
             answered = await on.ask("GET", "/api/v1/settings")
             assert b"secret-word" not in answered.body
+            assert b"notify" in answered.body
             names = {one["name"]: one["value"] for one in answered.json["settings"]}
             assert names["host_delay"] == 1.0
+
+    run(main())
+
+
+def test_a_visit_that_no_calendar_has_a_date_for_never_comes(tmp_path: Path) -> None:
+    async def main() -> None:
+        url = "https://a.example/"
+        settings = settings_in(tmp_path, budget="100/s", min_interval="10000y")
+        async with served(settings, [url]) as on:
+            await asyncio.sleep(1.0)
+            lease = await on.api("POST", "/leases", {})
+            found = {"page": lease["pages"][0]["page"], "status": 200, "changed": True}
+            await on.api("POST", "/reports", {"lease": lease["lease"], "reports": [found]})
+            await asyncio.sleep(5.0)
+            (listed,) = (await on.api("GET", "/pages"))["pages"]
+            assert listed["next_visit"] is None
+            shown = await on.api("GET", "/page", url=url)
+            assert shown["next_visit"] is None
+            assert shown["why"]
 
     run(main())
 

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import socket
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from recrawl.service.dashboard.live import Live
 from recrawl.service.guard import MAX_BYTES, MAX_READER_BYTES, MAX_REPORTS_BYTES
 from recrawl.service.listening import Address, answering, bound
 from recrawl.service.streams import MAX_STREAMS
+from recrawl.store.sqlite import SqliteStore
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 JSON = {"content-type": "application/json"}
@@ -255,7 +258,8 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
     async def main() -> None:
         async with browsing(tmp_path) as browser:
             service = browser.on.service
-            reader, owner = User("read", Access.READ), User("", Access.ADMIN)
+            reader, owner = service.tokens.find(browser.on.tokens["read"]), User("", Access.ADMIN)
+            assert reader is not None
             end = await service.feed.cursor(None)
             live = Live(service)
             ended = [events(service, reader, end, []), live.events(reader)]
@@ -272,6 +276,35 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
             assert service.streams.open == 2
 
     run(main())
+
+
+def test_a_slow_look_at_the_store_does_not_hold_up_who_comes_next(tmp_path: Path) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    def wait() -> int:
+        begun.set()
+        return int(over.wait(30.0))
+
+    def look(store: SqliteStore) -> None:
+        connection = store._database._connection  # noqa: SLF001 - a statement that takes long
+        connection.create_function("wait", 0, wait)
+        assert connection.execute("SELECT wait()").fetchone() == (1,)
+
+    async def main() -> None:
+        # With a thread of its own for reading, as in real life.
+        with ThreadPoolExecutor(1) as thread:
+            async with served(settings_in(tmp_path), reading=thread) as on:
+                looking = asyncio.ensure_future(on.service.read(look))
+                await asyncio.to_thread(begun.wait, 30.0)
+                timer = threading.Timer(5.0, over.set)
+                timer.start()
+                assert on.service.tokens.find(on.tokens["read"]) is not None
+                assert not over.is_set()
+                timer.cancel()
+                over.set()
+                await looking
+
+    asyncio.run(main())
 
 
 @asynccontextmanager
@@ -315,6 +348,26 @@ def test_who_says_nothing_is_not_waited_for(
     async def main() -> None:
         async with listening(tmp_path) as (_, port):
             assert b"200 OK" not in await _exchange(port, parts)
+
+    asyncio.run(main())
+
+
+def test_a_request_that_broke_off_can_be_repeated_with_its_key(tmp_path: Path) -> None:
+    body = b'{"pages": [{"url": "https://a.example/"}]}'
+
+    async def main() -> None:
+        async with listening(tmp_path) as (on, port):
+            head = (
+                f"POST /api/v1/pages HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: once\r\n"
+                f"Authorization: Bearer {on.tokens['admin']}\r\nConnection: close\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            ).encode()
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head + body[:10])
+            await writer.drain()
+            writer.close()
+            await asyncio.sleep(0.2)
+            assert b'"new":1' in await _exchange(port, head + body)
 
     asyncio.run(main())
 

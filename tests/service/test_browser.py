@@ -219,6 +219,40 @@ def test_every_page_is_quiet_fits_and_is_accessible(
         assert seen.problems == []
 
 
+@pytest.mark.parametrize("width", [SIZES["desktop"][0], 700])
+def test_no_column_is_out_of_reach_beside_a_long_error(
+    chromium: Any,  # noqa: ANN401
+    demo: Demo,
+    width: int,
+) -> None:
+    with opened(chromium, demo, "desktop", "light") as context:
+        seen = watched(context, demo)
+        page = seen.page
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{demo.url}/pages")
+        page.evaluate("""for (const row of document.querySelectorAll('tbody th')) {
+            row.insertAdjacentHTML('beforeend', '<span class="badge kind-failed"></span>');
+            row.lastChild.textContent = 'the body is compressed with a method nobody requested';
+        }""")
+        last = page.locator("thead th").last
+        card = page.locator(".card.flush")
+        if width == SIZES["desktop"][0]:
+            hidden = card.evaluate("card => card.scrollWidth - card.clientWidth")
+            assert hidden == 0
+        # As a user would: what is hidden could be scrolled by a script all the same.
+        card.hover()
+        page.mouse.wheel(2_000, 0)
+        page.wait_for_function("""() => {
+            const card = document.querySelector('.flush');
+            return card.scrollLeft >= card.scrollWidth - card.clientWidth - 1;
+        }""")
+        of_column, of_card = last.bounding_box(), card.bounding_box()
+        assert of_column is not None
+        assert of_card is not None
+        assert of_column["x"] + of_column["width"] <= of_card["x"] + of_card["width"] + 1.0
+        assert seen.problems == []
+
+
 def test_a_date_under_the_last_mark_of_a_chart_is_not_cut(chromium: Any, demo: Demo) -> None:  # noqa: ANN401
     with opened(chromium, demo, "phone", "light") as context:
         seen = watched(context, demo)

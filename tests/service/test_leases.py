@@ -9,9 +9,11 @@ import pytest
 from service.served import Served, served, settings_in
 from virtual_time import run
 
-from recrawl.errors import RecrawlError
-from recrawl.records import Outcome
+from recrawl.errors import RecrawlError, StoreError
+from recrawl.records import Outcome, Page
 from recrawl.service.reports import Report
+from recrawl.store.access import ServiceTables
+from recrawl.store.sqlite import SqliteStore
 
 ONE = "https://a.example/1"
 
@@ -191,6 +193,59 @@ def test_a_report_that_cannot_be_read_leaves_its_pages_due(
     run(main())
 
 
+def test_a_report_that_the_store_cannot_check_leaves_its_pages_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> set[int]:
+        raise StoreError("the disk is full")
+
+    async def main() -> None:
+        settings = settings_in(tmp_path, budget="100/s", host_delay="0s")
+        async with served(settings, pages(2, 2)) as on:
+            await asyncio.sleep(1.0)
+            lease = await on.api("POST", "/leases", {"limit": 3, "pages_per_host": 2})
+            numbers = [page["page"] for page in lease["pages"]]
+            other = next(number for number in range(4) if number not in numbers)
+            reports = [found({"page": number}) for number in (*numbers, other)]
+            with monkeypatch.context() as broken:
+                broken.setattr(ServiceTables, "visited_since", failing)
+                sent = {"lease": lease["lease"], "reports": reports}
+                assert (await on.ask("POST", "/api/v1/reports", sent)).status == 503
+            await asyncio.sleep(1.0)
+            again = await on.api("POST", "/leases", {"limit": 4, "pages_per_host": 2})
+            assert {page["page"] for page in again["pages"]} >= set(numbers)
+
+    run(main())
+
+
+def test_a_lease_that_cannot_be_filled_leaves_its_pages_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[int]()
+
+    def failing_later(store: SqliteStore, numbers: list[int]) -> dict[int, Page]:
+        calls.append(len(numbers))
+        if len(calls) > 1:
+            raise StoreError("the disk is full")
+        return real(store, numbers)
+
+    real = SqliteStore.pages
+
+    async def main() -> None:
+        settings = settings_in(tmp_path, budget="100/s", host_delay="0s")
+        async with served(settings, pages(2, 6)) as on:
+            await asyncio.sleep(1.0)
+            with monkeypatch.context() as broken:
+                broken.setattr(SqliteStore, "pages", failing_later)
+                assert (await on.ask("POST", "/api/v1/leases", {"limit": 6})).status == 503
+            assert len(calls) > 1
+            await asyncio.sleep(1.0)
+            again = await on.api("POST", "/leases", {"limit": 6})
+            assert {page["host"] for page in again["pages"]} == {"h0.example", "h1.example"}
+
+    run(main())
+
+
 @pytest.mark.parametrize("lease", ["0x1f-0123456789abcdef", "1_0-0123456789abcdef", "1f-a"])
 def test_a_lease_that_was_never_granted_is_unknown(tmp_path: Path, lease: str) -> None:
     async def main() -> None:
@@ -265,6 +320,23 @@ def test_what_a_report_means(
     run(main())
 
 
+@pytest.mark.parametrize(
+    "url", ["http://[", "HTTPS://A.example:443/1", "no URL", "https://b.example/"]
+)
+def test_where_redirects_ended_may_be_anything(tmp_path: Path, url: str) -> None:
+    async def main() -> None:
+        async with served(settings_in(tmp_path, budget="100/s"), [ONE]) as on:
+            await asyncio.sleep(1.0)
+            lease = await on.api("POST", "/leases", {})
+            body = base64.b64encode(b"<p>A page.").decode()
+            reported = {"page": lease["pages"][0]["page"], "status": 200, "body": body, "url": url}
+            assert await report(on, lease, reported) == ["recorded"]
+            (visit,) = (await on.api("GET", "/page", url=ONE))["visits"]
+            assert visit["redirect"] == (url if url == "https://b.example/" else None)
+
+    run(main())
+
+
 def test_a_page_that_was_found_needs_to_be_told_apart(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(settings_in(tmp_path, budget="100/s"), [ONE]) as on:
@@ -295,18 +367,29 @@ def test_robots_delays_are_kept_as_reported(tmp_path: Path) -> None:
     run(main())
 
 
-def test_a_host_that_asks_to_wait_is_left_alone(tmp_path: Path) -> None:
+def test_a_host_that_asks_to_wait_is_left_alone_also_after_a_restart(tmp_path: Path) -> None:
     async def main() -> None:
         settings = settings_in(tmp_path, budget="100/s", host_delay="1s")
         async with served(settings, pages(1, 5)) as on:
+            working = asyncio.create_task(on.scheduler.run())
             await asyncio.sleep(1.0)
             lease = await on.api("POST", "/leases", {})
-            refused = {"page": lease["pages"][0]["page"], "status": 429, "retry_after": 300.0}
+            refused = {"page": lease["pages"][0]["page"], "status": 429, "retry_after": 30_000.0}
             assert await report(on, lease, refused) == ["recorded"]
-            await asyncio.sleep(290.0)
+            await asyncio.sleep(140.0)
             assert (await on.api("POST", "/leases", {}))["pages"] == []
-            await asyncio.sleep(20.0)
+            (before,) = (await on.api("GET", "/hosts"))["hosts"]
+            on.scheduler.stop()
+            await working
+        async with served(settings) as on:
+            (after,) = (await on.api("GET", "/hosts"))["hosts"]
+            assert after["closed_until"] == before["closed_until"] is not None
+            await asyncio.sleep(15_000.0)
+            assert (await on.api("POST", "/leases", {}))["pages"] == []
+            await asyncio.sleep(20_000.0)
             assert len((await on.api("POST", "/leases", {}))["pages"]) == 1
+            (reopened,) = (await on.api("GET", "/hosts"))["hosts"]
+            assert reopened["closed_until"] is None
 
     run(main())
 

@@ -232,5 +232,18 @@ def test_a_sample_that_cannot_be_kept_is_made_up_for(
     run(main())
 
 
+def test_samples_are_kept_when_the_clock_is_put_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with browsing(tmp_path) as browser:
+            live = Live(browser.on.service)
+            for at in (NOON, NOON - 60 * MINUTE, NOON - 60 * MINUTE + 1):
+                live.samples.add(sample(at))
+                await live.keep(every=MINUTE)
+            assert live.samples.kept is not None
+            assert live.samples.kept.at == NOON - 60 * MINUTE
+
+    run(main())
+
+
 def _fails(*_: object) -> None:
     raise StoreError("the disk is full")

@@ -10,7 +10,7 @@ import pytest
 from service.served import Served, served, settings_in
 from virtual_time import run
 
-from recrawl.service.auth import MAX_FAILURES, MAX_WRONG_TOKENS, Access, User
+from recrawl.service.auth import MAX_FAILURES, MAX_WRONG_TOKENS, Access, User, add_token
 from recrawl.service.cookies import COOKIE
 from recrawl.service.guard import MAX_BYTES
 
@@ -67,7 +67,11 @@ def test_without_a_token_nothing_but_health_and_login_answers(tmp_path: Path) ->
             on.store.service.revoke_token("read")
             await asyncio.sleep(0)
             on.service.tokens._until = 0.0  # noqa: SLF001 - a second later
-            assert (await on.ask("GET", "/api/v1/status", token=revoked)).status == 401
+            refused = await on.ask("GET", "/api/v1/status", token=revoked)
+            assert refused.status == 401
+            assert "this token is not known here, or was revoked" in refused.json["detail"]
+            nobody = await on.ask("GET", "/api/v1/status", token=None)
+            assert "a token is needed" in nobody.json["detail"]
 
     run(main())
 
@@ -113,6 +117,7 @@ def test_another_name_that_leads_here_is_refused(tmp_path: Path, host: str) -> N
     [
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "http://["},
         {"origin": "http://127.0.0.1:9999"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -161,6 +166,18 @@ def test_a_session_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
         async with served(settings_in(tmp_path)) as on:
             cookie = {"cookie": await logged_in(on)}
             on.store.service.revoke_token("admin")
+            on.service.tokens._until = 0.0  # noqa: SLF001 - a second later
+            assert (await on.ask("GET", "/api/v1/status", token=None, headers=cookie)).status == 401
+
+    run(main())
+
+
+def test_a_session_ends_though_another_token_has_the_name_of_its_own(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(settings_in(tmp_path)) as on:
+            cookie = {"cookie": await logged_in(on)}
+            on.store.service.revoke_token("admin")
+            add_token(on.store.service, "admin", Access.READ, 0)
             on.service.tokens._until = 0.0  # noqa: SLF001 - a second later
             assert (await on.ask("GET", "/api/v1/status", token=None, headers=cookie)).status == 401
 

@@ -1,21 +1,28 @@
 """WebSub: a real hub, a real site and a real crawl; and what somebody else may try."""
 
+import hmac
 import json
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from acceptance import program
+from crawler.fakes import ParsedHere, VirtualExecutor
+from ports import free_port
 from service.hub_server import Hub, asked, hub_serving
 from site_server import Site, page_about, serving
+from virtual_time import clock, run
 
+from recrawl.records import Response
 from recrawl.service import websub
-from recrawl.service.websub import is_signed
+from recrawl.service.problems import ProblemError
+from recrawl.service.store_reader import StoreReader
+from recrawl.service.websub import WebSub, is_signed
 from recrawl.store.sqlite import SqliteStore
 from recrawl.store.subscriptions import Subscription
 
@@ -40,13 +47,6 @@ def waited_for(done: Callable[[], object]) -> None:
     while not done():
         assert time.monotonic() < end
         time.sleep(0.02)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 class Crawl:
@@ -109,6 +109,36 @@ def site_and_hub(folder: Path, hub_path: str = "") -> Iterator[tuple[Site, Hub, 
         with SqliteStore.open(store) as opened:
             opened.sitemaps.add(f"{site.url}/feed")
         yield site, hub, store
+
+
+def test_a_feed_that_was_removed_is_not_listened_to_any_more(tmp_path: Path) -> None:
+    url, said = "https://a.example/feed", list[str]()
+
+    class Noted:
+        async def take(self, modified: dict[str, int], _now: int, *, add: bool = True) -> None:
+            said.extend(modified if add else ())
+
+    async def main() -> None:
+        with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
+            store.sitemaps.add(url)
+            pushes: Any = Noted()
+            nobody: Any = None
+            reader = StoreReader(store, VirtualExecutor({}))
+            listening = WebSub(pushes, nobody, reader, ParsedHere(), clock(), "https://me.example/")
+            body = feed(("https://a.example/new", now()), hub="https://hub.example/").encode()
+            listening.note_feed(url, Response(url, 200, 0, body=body))
+            (known,) = listening._by_feed.values()  # noqa: SLF001 - the hub knows it
+            signature = f"sha256={hmac.digest(known.secret.encode(), body, 'sha256').hex()}"
+            listening.admit(known.callback)
+            await listening.receive(known.callback, signature, body)
+            assert said == ["https://a.example/new"]
+            store.sitemaps.remove([url])
+            await listening.receive(known.callback, signature, body)
+            assert said == ["https://a.example/new"]
+            with pytest.raises(ProblemError, match="no such subscription"):
+                listening.admit(known.callback)
+
+    run(main())
 
 
 def test_a_hub_says_what_has_changed(tmp_path: Path) -> None:

@@ -229,3 +229,12 @@ def test_real_traces_give_the_numbers_known_of_them(
     for policy, staleness in (("uniform", uniform), ("index-known", known)):
         score = replay(world, policy_named(policy), pages / every)
         assert score.staleness == pytest.approx(staleness, abs=0.001)
+
+
+def test_addresses_without_a_path_are_of_one_section_per_host(tmp_path: Path) -> None:
+    pages = "0,https://a.example,0,\n1,https://b.example,0,\n2,https://a.example,0,\n"
+    (tmp_path / "pages.csv").write_text(f"page,name,born,died\n{pages}")
+    (tmp_path / "changes.csv").write_text("page,time\n0,86400\n1,172800\n2,864000\n")
+    world = World.from_trace(tmp_path)
+    assert world.section.tolist() == world.host.tolist() == [0, 1, 0]
+    assert replay(world, policy_named("index"), budget=2.0).visits > 0

@@ -379,6 +379,21 @@ def test_copies_come_in_order_of_number(store: Store) -> None:
     assert store.copy("https://nowhere.example/") is None
 
 
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_copies_are_what_pages_have_when_they_are_read(store: Store, is_removed: bool) -> None:
+    store.add(new_pages(2), at=NOON)
+    store.record([found(known(store, i), b"%d" % i, NOON, Outcome.FIRST) for i in (0, 1)])
+    copies = store.copies()
+    assert next(copies).response.body == b"0"
+    before = known(store, 1)
+    for hours in range(1, 6):
+        store.record([found(known(store, 1), b"after %d" % hours, NOON + hours * HOUR)])
+    assert store.versions(before)[0].response.body == b"after 5"
+    if is_removed:
+        store.remove([address(1)])
+    assert [copy.response.body for copy in copies] == ([] if is_removed else [b"after 5"])
+
+
 def test_robots_txt_is_remembered(store: Store) -> None:
     origin = "https://example.org"
     assert store.robots(origin) is None
@@ -410,6 +425,15 @@ def test_sitemaps_are_due_until_they_are_read(store: Store) -> None:
     assert store.sitemaps.due(NOON + HOUR, 1) == new[1:]
 
 
+def test_a_sitemap_that_was_read_while_the_clock_was_ahead_is_read_again(store: Store) -> None:
+    store.sitemaps.add(f"{S}/a")
+    ahead = NOON + 365 * 24 * HOUR
+    found = replace(read("a"), read_at=ahead, tried_at=ahead, next_at=ahead + 24 * HOUR)
+    store.sitemaps.note(found)
+    assert store.sitemaps.due(NOON, 9) == [found]
+    assert store.sitemaps.due(ahead, 9) == []
+
+
 def test_a_sitemap_that_fails_is_listed_first_and_tried_again_on_demand(
     store: Store,
 ) -> None:
@@ -436,6 +460,16 @@ def test_an_index_brings_in_sitemaps_up_to_a_limit_and_drops_those_it_no_longer_
     assert store.sitemaps.all()[1] == SitemapFile(urls[0], root=f"{S}/a", host="s.example", depth=1)
     assert store.sitemaps.name(index, urls[1:2], 4, is_all=True) == 0
     assert [one.url for one in store.sitemaps.all()] == [f"{S}/a", urls[1]]
+
+
+def test_an_index_that_is_no_longer_named_takes_with_it_what_it_named(store: Store) -> None:
+    store.sitemaps.add(f"{S}/a")
+    store.sitemaps.name(read("a"), [f"{S}/b", f"{S}/c"], 9)
+    b, c = (replace(read(name), root=f"{S}/a", depth=1) for name in "bc")
+    store.sitemaps.name(b, [f"{S}/d"], 9)
+    store.sitemaps.name(c, [f"{S}/e"], 9)
+    store.sitemaps.name(read("a"), [f"{S}/c"], 9, is_all=True)
+    assert [one.url for one in store.sitemaps.all()] == [f"{S}/{name}" for name in "ace"]
 
 
 def test_a_removed_sitemap_comes_back_only_when_a_user_adds_it(store: Store) -> None:
@@ -516,6 +550,20 @@ def test_the_newest_visit_is_one_that_found_a_page(store: Store) -> None:
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     store.record([failed(known(store, 1), NOON + HOUR)])
     assert store.newest_visit() == NOON
+
+
+def test_last_visits_are_the_latest_of_each_page_that_was_visited(store: Store) -> None:
+    store.add(new_pages(3), at=NOON)
+    store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
+    store.record([failed(known(store, 0), NOON + HOUR)])
+    store.record([found(known(store, 1), b"b", NOON, Outcome.FIRST)])
+    last = dict(store.last_visits(np.array([0, 1, 2, 99])))
+    assert {number: visit[:2] for number, visit in last.items()} == {
+        0: (NOON + HOUR, Outcome.FAILED),
+        1: (NOON, Outcome.FIRST),
+    }
+    (newest,) = store.history(0, 1)
+    assert last[0].status == newest.status
 
 
 def test_the_belief_is_that_of_the_last_visit(store: Store) -> None:
@@ -723,6 +771,16 @@ def test_a_webhook_has_a_place_in_the_feed(store: Store) -> None:
     store.webhooks.remove(number)
     assert store.webhooks.all() == []
     assert a_webhook(store) > number
+
+
+def test_a_message_that_failed_while_the_clock_was_ahead_is_due(store: Store) -> None:
+    number, ahead = a_webhook(store), NOON + 365 * 24 * HOUR
+    failed = replace(a_message(1), attempts=1, tried_at=ahead, error="refused")
+    store.webhooks.note(
+        number, Progress(Cursor(1), undelivered=[Undelivered(failed, ahead + HOUR)])
+    )
+    assert store.webhooks.due(number, NOON, 9) == [failed]
+    assert store.webhooks.due(number, ahead, 9) == []
 
 
 def test_messages_about_a_page_are_due_one_after_the_other(store: Store) -> None:

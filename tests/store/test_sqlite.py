@@ -184,6 +184,25 @@ def test_pages_keep_all_they_have_where_their_table_is_written_anew(tmp_path: Pa
             connection.execute("UPDATE pages SET url = 'https://a.example/2' WHERE number = 0")
 
 
+def test_pages_that_rest_are_left_out_when_an_older_store_is_migrated(tmp_path: Path) -> None:
+    """Until version 15 they were counted with the others that were never visited."""
+    path = tmp_path / "recrawl.db"
+    _run(
+        path,
+        *(command for script in migrations()[:15] for command in script),
+        "INSERT INTO hosts (number, name) VALUES (1, 'a.example'), (2, 'b.example')",
+        "INSERT INTO pages (number, url, host, importance, depth, source, added_at, state)"
+        " VALUES (0, 'a', 1, 1, 0, '', 0, 0), (1, 'b', 1, 1, 0, '', 0, 2),"
+        " (2, 'c', 1, 1, 0, '', 0, 1), (3, 'd', 2, 1, 0, '', 0, 3)",
+        "UPDATE counters SET value = 4",
+        "INSERT INTO host_pages VALUES (1, 3, 3), (2, 1, 1)",
+    )
+    with SqliteStore.open(path) as store:
+        assert [(one.pages, one.unvisited) for one in store.host_counts()] == [(3, 2), (1, 0)]
+        assert store.totals().unvisited == 2
+        assert store.check() == []
+
+
 def _rows(path: Path, query: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(query).fetchall()
@@ -201,6 +220,18 @@ def test_very_many_pages_are_added_as_few_are(monkeypatch: pytest.MonkeyPatch) -
         assert many.host_counts() == few.host_counts()
         assert many.changes_since(0).added == few.changes_since(0).added
         assert many.check() == []
+
+
+@pytest.mark.parametrize("pages", [9, 10, 23])
+def test_pages_added_together_are_as_if_added_one_by_one(pages: int) -> None:
+    """Ten of them go into one statement."""
+    with SqliteStore.open(":memory:") as alone, SqliteStore.open(":memory:") as together:
+        for page in new_pages(pages):
+            alone.add([page], at=1)
+        assert together.add(new_pages(pages), at=1).new == pages
+        assert together.pages(range(pages)) == alone.pages(range(pages))
+        assert together.changes_since(0).added == alone.changes_since(0).added
+        assert together.check() == []
 
 
 def test_a_host_whose_pages_are_counted_wrongly_is_found(tmp_path: Path) -> None:

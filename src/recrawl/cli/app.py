@@ -1,43 +1,21 @@
 """The command-line program: its commands, and how errors are reported.
 
-Commands import what they need when they run, so that ``recrawl --help`` is fast.
+Only the command that was asked for is imported, and it imports what it needs when it runs, so that
+a command that has little to do answers at once.
 """
 
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Annotated, Any, final
 
 import typer
 from typer import BadParameter
+from typer.main import get_command
 
-from recrawl.cli.commands.add import add
-from recrawl.cli.commands.backup import backup
-from recrawl.cli.commands.budget import budget
-from recrawl.cli.commands.changes import changes
-from recrawl.cli.commands.check import check
-from recrawl.cli.commands.compact import compact
-from recrawl.cli.commands.demo import demo
-from recrawl.cli.commands.diff import diff
-from recrawl.cli.commands.estimate import estimate
-from recrawl.cli.commands.export import export
-from recrawl.cli.commands.get import get
-from recrawl.cli.commands.pages import pages
-from recrawl.cli.commands.paper import paper
-from recrawl.cli.commands.plan import plan
-from recrawl.cli.commands.remove import remove
-from recrawl.cli.commands.replay import replay
-from recrawl.cli.commands.run import run
-from recrawl.cli.commands.serve import serve
-from recrawl.cli.commands.settings import settings
-from recrawl.cli.commands.show import show
-from recrawl.cli.commands.simulate import simulate
-from recrawl.cli.commands.status import status
-from recrawl.cli.commands.token import token
-from recrawl.cli.commands.trace import trace
-from recrawl.cli.commands.webhook import webhook
 from recrawl.cli.help import Command, Group
 from recrawl.cli.output import complain, discard_output, output_problem, say_as_is
 from recrawl.errors import RecrawlError
@@ -46,24 +24,75 @@ from recrawl.errors import RecrawlError
 USAGE_ERROR = 2
 #: The exit status if the reader of the output is gone.
 FAILED = 1
+#: The commands in the order of the help. Each is the function, or the group of commands, that has
+#: its module's name.
+NAMES = (
+    "add",
+    "run",
+    "serve",
+    "status",
+    "pages",
+    "show",
+    "get",
+    "changes",
+    "diff",
+    "remove",
+    "backup",
+    "check",
+    "compact",
+    "settings",
+    "estimate",
+    "plan",
+    "budget",
+    "replay",
+    "simulate",
+    "paper",
+    "demo",
+    "token",
+    "webhook",
+    "export",
+    "trace",
+)
 
 
 #: What typer raises for a wrong command line; it has no public name.
 UsageError: type[Any] = BadParameter.__mro__[1]
 
 
+@final
+class LazyCommands(Mapping[str, Any]):
+    """Commands by name; each is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer keeps the type to itself
+        if name not in NAMES:
+            raise KeyError(name)
+        command = getattr(import_module(f"recrawl.cli.commands.{name}"), name)
+        if isinstance(command, typer.Typer):
+            return get_command(command)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name, cls=Command)(command)
+        return get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
 class Commands(Group):
     """Commands whose errors are one sentence on standard error, without a traceback."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
-        """Refuse options that have a new name."""
-        from recrawl.crawler.setting_sources import OLD_NAMES, option
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(**settings)
+        self.commands = LazyCommands()  # type: ignore[assignment]
 
-        renamed = {option(old): option(new) for old, new in OLD_NAMES.items()}
-        for name in (arg.partition("=")[0] for arg in args):
-            if name in renamed:
-                complain(f"{name} is now {renamed[name]}")
-                raise typer.Exit(USAGE_ERROR)
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002
+        """Return the names, for which no command is imported."""
+        return list(self.commands)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+        """Parse what comes before the command."""
         with one_sentence(), usage_errors(ctx):
             return super().parse_args(ctx, args)
 
@@ -110,6 +139,13 @@ def _explain_usage(error: Any, ctx: Any) -> None:  # noqa: ANN401
     if type(error).__name__ == "NoArgsIsHelpError":
         say_as_is(error.format_message())
         return
+    from recrawl.crawler.setting_sources import OLD_NAMES, option
+
+    renamed = {option(old): option(new) for old, new in OLD_NAMES.items()}
+    name = getattr(error, "option_name", None)
+    if name in renamed:
+        complain(f"{name} is now {renamed[name]}")
+        return
     asked = ctx.invoked_subcommand
     path = (error.ctx or ctx).command_path
     if asked and path == ctx.command_path:
@@ -128,31 +164,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=Command)(add)
-app.command(cls=Command)(run)
-app.command(cls=Command)(serve)
-app.add_typer(token, name="token")
-app.command(cls=Command)(status)
-app.command(cls=Command)(pages)
-app.command(cls=Command)(show)
-app.command(cls=Command)(get)
-app.command(cls=Command)(changes)
-app.command(cls=Command)(diff)
-app.add_typer(webhook, name="webhook")
-app.add_typer(export, name="export")
-app.command(cls=Command)(remove)
-app.command(cls=Command)(backup)
-app.command(cls=Command)(check)
-app.command(cls=Command)(compact)
-app.command(cls=Command)(settings)
-app.command(cls=Command)(estimate)
-app.command(cls=Command)(plan)
-app.command(cls=Command)(budget)
-app.command(cls=Command)(replay)
-app.command(cls=Command)(simulate)
-app.command(cls=Command)(paper)
-app.add_typer(trace, name="trace")
-app.command(cls=Command)(demo)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer passes the option so

@@ -6,7 +6,7 @@ nobody edited all these pages.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 from recrawl.content.outline import Block, Element
@@ -21,16 +21,14 @@ def box_path(element: Element) -> bytes:
     return blake2b(b"box" + element.path, digest_size=PATH_BYTES).digest()
 
 
-def link_boxes(blocks: Iterable[Block]) -> dict[Element, int]:
+def link_boxes(blocks: Sequence[Block]) -> dict[Element, int]:
     """Return the elements that have nothing but links, with their letters."""
+    others = {block.element for block in blocks if not block.is_link and not is_linked(block)}
     letters = defaultdict[Element, int](int)
-    others = set[Element]()
     for block in blocks:
-        if is_linked(block):
+        if block.element not in others:
             letters[block.element] += 0 if block.is_link else len(block.text)
-        else:
-            others.add(block.element)
-    return {element: size for element, size in letters.items() if element not in others}
+    return letters
 
 
 def is_linked(block: Block) -> bool:

@@ -103,15 +103,18 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
     ):
         marks.believed = False
     consent, saying = dict[Element, bool](), {b.element for b in blocks if not b.is_link}
+    # Pages have many blocks in few elements.
+    of_elements = {
+        element: _kinds_in(element, marks, template, consent, has_text=element in saying)
+        for element in {block.element for block in blocks}
+    }
     kinds = list[Kind]()
     for block in blocks:
-        kind = marks.kind(block.element)
-        if kind is Kind.FURNITURE and marks.leaves(block, template):
-            kind = Kind.BESIDE
-        if kind is Kind.FURNITURE or (kind is Kind.BESIDE and _is_named_link(block, saying)):
-            is_about = is_about_page(block, template, consent)
-            kind = Kind.BESIDE if is_about else Kind.FURNITURE
-        kinds.append(kind)
+        line, line_of_links, link, link_to_part = of_elements[block.element]
+        if block.is_link:
+            kinds.append(link_to_part if leads_to_part(block) else link)
+        else:
+            kinds.append(line if block.linked < _MAX_LINKED else line_of_links)
     if template:
         _apply(template, blocks, kinds, prose)
     pairs = zip(kinds, blocks, strict=True)
@@ -120,20 +123,54 @@ def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) 
     return kinds
 
 
-def _is_named_link(block: Block, saying: set[Element]) -> bool:
-    """Whether a block is a link in an element with text, which tells what the link is."""
-    return block.is_link and block.element in saying
+def _kinds_in(
+    element: Element,
+    marks: "_Marks",
+    template: frozenset[bytes],
+    consent: dict[Element, bool],
+    *,
+    has_text: bool,
+) -> tuple[Kind, Kind, Kind, Kind]:
+    """Return whose in an element a line is, a line of links, a link, and one to a part of the page.
+
+    Args:
+        element: The element.
+        marks: What the marks of elements say.
+        template: The paths of elements that belong to the site.
+        consent: Whether elements ask for consent, as far as that is known.
+        has_text: Whether the element has lines, which tell what its links are.
+    """
+    kind = marks.kind(element)
+    line = line_of_links = link = link_to_part = kind
+    if kind is Kind.FURNITURE and is_title(element, template, consent):
+        line = line_of_links = Kind.BESIDE
+    elif kind is Kind.FURNITURE:
+        line, line_of_links = (
+            Kind.BESIDE if marks.leaves(element, template, is_of_links=is_of_links) else kind
+            for is_of_links in (False, True)
+        )
+    if kind is Kind.FURNITURE or (kind is Kind.BESIDE and has_text):
+        link = Kind.FURNITURE
+        link_to_part = Kind.BESIDE if is_in_list(element) else Kind.FURNITURE
+    return line, line_of_links, link, link_to_part
 
 
-def is_about_page(block: Block, template: frozenset[bytes], consent: dict[Element, bool]) -> bool:
-    """Whether a block is the title of the page, or leads to a part of it from a list of those."""
-    if block.is_link:
-        is_inside = block.text[:1] == "#" and len(block.text) > 1
-        return is_inside and any(around.tag in _LISTS for around in block.element.ancestors())
+def leads_to_part(link: Block) -> bool:
+    """Whether a link leads to a part of its page."""
+    return link.text[:1] == "#" and len(link.text) > 1
+
+
+def is_in_list(element: Element) -> bool:
+    """Whether an element is in a list: links to parts of the page are a table of contents there."""
+    return any(around.tag in _LISTS for around in element.ancestors())
+
+
+def is_title(element: Element, template: frozenset[bytes], consent: dict[Element, bool]) -> bool:
+    """Whether an element is the title of its page."""
     return (
-        block.element.tag == "h1"
-        and block.element.path[:PATH_BYTES] not in template
-        and not _asks_for_consent(block.element, consent)
+        element.tag == "h1"
+        and element.path[:PATH_BYTES] not in template
+        and not _asks_for_consent(element, consent)
     )
 
 
@@ -152,11 +189,9 @@ def _of_links(blocks: Sequence[Block]) -> frozenset[Element]:
 def sketches_of(blocks: Sequence[Block]) -> Sketches:
     """Return what a page has in its elements without much prose, for its site's template."""
     texts = defaultdict[Element, list[str]](list)
-    prose = defaultdict[Element, int](int)
     for block in blocks:
         texts[block.element].append(block.text)
-        if is_prose(block):
-            prose[block.element] += len(block.text)
+    prose = _all_prose_of(blocks)
     most = _MINOR * sum(prose.values())
     for element, size in prose.items():
         if size > most:
@@ -178,12 +213,7 @@ def prose_of(
     What the site's template has of them goes, as long as there is any other prose: of a short page,
     they may be most. What nothing but a name tells is left if it is most of the rest.
     """
-    prose: dict[Element, int] = defaultdict(int)
-    consent = dict[Element, bool]()
-    # Most are short, which is found out before a function is called.
-    for block in blocks:
-        if len(block.text) >= _PROSE and is_prose(block):
-            prose[block.element] += len(block.text)
+    prose, consent = _all_prose_of(blocks), dict[Element, bool]()
     consenting = {element for element in prose if _asks_for_consent(element, consent)}
     confirmed = {
         element
@@ -196,6 +226,15 @@ def prose_of(
     if sum(prose[element] for element in consenting) > MAX_HIDDEN * sum(prose.values()):
         return prose
     return _left(prose, consenting)
+
+
+def _all_prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
+    prose = defaultdict[Element, int](int)
+    # Most are short, which is found out before a function is called.
+    for block in blocks:
+        if len(block.text) >= _PROSE and is_prose(block):
+            prose[block.element] += len(block.text)
+    return prose
 
 
 def _left(prose: dict[Element, int], without: set[Element]) -> dict[Element, int]:
@@ -225,6 +264,7 @@ def _asks_for_consent(element: Element | None, known: dict[Element, bool]) -> bo
     return found
 
 
+@lru_cache(maxsize=4096)
 def _is_named_consent(hint: str) -> bool:
     lower = hint.lower()
     return any(part in lower for part in _IN_CONSENT) and not _words(hint).isdisjoint(_CONSENT)
@@ -264,18 +304,17 @@ class _Marks:
             return Kind.FURNITURE if self.hides_inside(element) else Kind.OWN
         return Kind.FURNITURE if self._hides_outside(element) else Kind.BESIDE
 
-    def leaves(self, block: Block, template: frozenset[bytes]) -> bool:
-        """Whether a line counts although its element is marked, as the marks are weak.
+    def leaves(self, element: Element, template: frozenset[bytes], *, is_of_links: bool) -> bool:
+        """Whether a line, or one of links, counts although its element is marked: marks are weak.
 
         In the text of the page, marks of what leads through it are: a list of languages there may
         be the page's own. Outside, ids and classes are, unless the line is one of links. They need
         to be confirmed by the site's template. Names of what comes and goes by itself are strong.
         """
-        element = block.element
-        if block.is_link or element.path[:PATH_BYTES] in template:
+        if element.path[:PATH_BYTES] in template:
             return False
         is_inside = self._text is None or self._in_text(element)[0]
-        if not is_inside and block.linked >= _MAX_LINKED:
+        if not is_inside and is_of_links:
             return False
         return not self._is_surely_marked(element, is_inside=is_inside)
 
@@ -357,13 +396,17 @@ def _apply(
 ) -> None:
     """Mark what the template has, unless hardly anything would be left; never prose."""
     boxes = site_boxes(blocks, template, prose)
+    elements = {
+        element
+        for element in {block.element for block in blocks}
+        if (element.path[:PATH_BYTES] in template or element in boxes)
+        and element not in prose
+        and not element.is_watched
+    }
     found = [
         number
         for number, (block, kind) in enumerate(zip(blocks, kinds, strict=True))
-        if kind <= Kind.BESIDE
-        and (block.element.path[:PATH_BYTES] in template or block.element in boxes)
-        and block.element not in prose
-        and not block.element.is_watched
+        if block.element in elements and kind <= Kind.BESIDE
     ]
     if not prose:
         letters = sum(

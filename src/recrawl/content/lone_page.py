@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from recrawl.content.furniture import (
     MAX_HIDDEN,
     Kind,
-    is_about_page,
+    is_in_list,
     is_made_for_it,
+    is_title,
+    leads_to_part,
     prose_of,
     text_of,
 )
@@ -63,9 +65,13 @@ def _kind_in(
 
 def _kind(block: Block, around: Kind, consent: dict[Element, bool]) -> Kind:
     """Return whose a block is that is in furniture, or beside the text of the page."""
-    if around is _FURNITURE:
-        return _OWN if is_about_page(block, frozenset(), consent) else _FURNITURE
-    return _BESIDE if not block.is_link and is_incidental(block.text) else _OWN
+    if around is _BESIDE:
+        return _BESIDE if not block.is_link and is_incidental(block.text) else _OWN
+    if block.is_link:
+        is_about_page = leads_to_part(block) and is_in_list(block.element)
+    else:
+        is_about_page = is_title(block.element, frozenset(), consent)
+    return _OWN if is_about_page else _FURNITURE
 
 
 def _is_marked(element: Element, known: dict[Element, bool]) -> bool:

@@ -6,13 +6,13 @@ one is said of all.
 """
 
 import re
-from collections.abc import Callable
 from hashlib import blake2b
 from html import unescape
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from recrawl.content.html import INLINE
 from recrawl.content.masking import masked, steady_link, steady_text
+from recrawl.content.remembering import Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,11 +41,8 @@ _EMPTY_STRESS = re.compile("\x03\x04|\x04\x03|\x05\x06|\x06\x05")
 _SET_APART = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "li"})
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
-#: Tags and lines that are remembered, each of at most so many characters; and the tags of a page
-#: whose own are.
-_REMEMBERED, _MAX_LENGTH = 16_384, 300
-
-_Value = TypeVar("_Value")
+#: The tags of a page whose tags and lines are remembered for others.
+_MAX_TAGS = 16_384
 
 
 class Element:
@@ -125,25 +122,49 @@ _NOTHING, _OPENS, _CLOSES, _BREAKS, _STRESSES, _LINKS, _OPENS_LINK, _CLOSES_LINK
 #: element its name on the path and its hint. Not named tuples, which take much longer to unpack.
 _Tag = tuple[int, str, tuple[str, str]]
 
+#: What is between two tags that end a line: its text with the marks of stress, how many of its
+#: letters are in links, where its links lead, and the element it is in.
+_RawLine = tuple[str, int, list[str], Element]
+
 #: An element with those inside it, by name.
 _Node = tuple[Element, dict[str, "_Node"]]
 
 
-def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls cost
+def outline(html: str) -> list[Block]:
     """Return the blocks of a page in document order: its lines of text, then its links.
 
     Args:
         html: The body of the page, as the parser writes it, without elements that are not read.
     """
-    lines, links = list[Block](), list[Block]()
-    pending = list[tuple[str, Element]]()
-    page: _Node = (Element(), {})
-    node, element, stack = page, page[0], list[_Node]()
-    line, linked, in_link = list[str](), 0, False
-    last, share = None, 0.0
     parts = _texts_and_tags(html)
+    tag_of, line_of = _remembered(len(parts) // 2)
+    lines, links = list[Block](), list[Block]()
+    last, share = None, 0.0
+    for raw, linked, hrefs, element in _raw_lines(parts, tag_of):
+        if raw:
+            share = linked / ((len(raw) - raw.count(" ")) or 1) if linked else 0.0
+            last = element
+            text, stressed = line_of[raw]
+            if text:
+                look = element.tag + stressed if element.is_set_apart else stressed
+                lines.append(Block(text, element, share, look))
+        if hrefs:
+            around = share if last is element else 1.0
+            look = element.tag if element.is_set_apart else ""
+            for href in hrefs:
+                links.append(Block(href, element, around, look, _LINK + href))
+    return lines + links
+
+
+def _raw_lines(  # noqa: C901, PLR0912 - one pass; calls cost
+    parts: list[str], tag_of: Remembered[_Tag]
+) -> "Iterator[_RawLine]":
+    """Iterate over the lines of a page, given its texts and tags by turns."""
+    page: _Node = (Element(), {})
+    node, stack = page, list[_Node]()
+    element, inside = page
+    line, hrefs, linked, in_link = list[str](), list[str](), 0, False
     raw = parts[1::2]
-    tag_of, line_of = _remembered(len(raw))
     # Most tags are on the page several times: its own dictionary is small, and so it is fast.
     tags = {one: tag_of[one] for one in set(raw)}
     for part, (does, tag, named) in zip(parts[::2], map(tags.__getitem__, raw), strict=False):
@@ -151,7 +172,7 @@ def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls 
             line.append(part)
             if in_link:
                 linked += len(part) - part.count(" ")
-        if not does:
+        if does == _NOTHING:
             continue
         if does >= _STRESSES:
             if does == _STRESSES:
@@ -159,37 +180,22 @@ def outline(html: str) -> list[Block]:  # noqa: C901, PLR0912 - one pass; calls 
             else:
                 in_link = does != _CLOSES_LINK
                 if does == _LINKS:
-                    pending.append((tag, element))
+                    hrefs.append(tag)
             continue
-        if line:
-            whole = "".join(line) if len(line) > 1 else line[0]
-            share = linked / ((len(whole) - whole.count(" ")) or 1) if linked else 0.0
-            last = element
-            text, stressed = line_of[whole]
-            if text:
-                look = element.tag + stressed if element.is_set_apart else stressed
-                lines.append(Block(text, element, share, look))
-            line, linked = [], 0
-        if pending:
-            around = share if last is element else 1.0
-            links += [
-                Block(href, where, around, where.tag if where.is_set_apart else "", _LINK + href)
-                for href, where in pending
-            ]
-            pending = []
+        if line or hrefs:
+            yield "".join(line), linked, hrefs, element
+            line, hrefs, linked = [], [], 0
         if does == _OPENS:
             stack.append(node)
             if len(stack) <= _MAX_DEPTH:
-                inside = node[1]
-                known = inside.get(named[0])
-                if known is None:
-                    known = inside[named[0]] = (Element(tag, element, *named), {})
-                node = known
-                element = node[0]
+                name = named[0]
+                if name not in inside:
+                    inside[name] = (Element(tag, element, *named), {})
+                node = inside[name]
+                element, inside = node
         elif does == _CLOSES and (tag == element.tag or len(stack) > _MAX_DEPTH):
             node = stack.pop() if stack else page
-            element = node[0]
-    return lines + links
+            element, inside = node
 
 
 def _texts_and_tags(html: str) -> list[str]:
@@ -201,32 +207,14 @@ def _texts_and_tags(html: str) -> list[str]:
     return html.replace(">", "<").split("<")
 
 
-class _Remembered(dict[str, _Value], Generic[_Value]):
-    """What a function makes of strings: two readings of a page, and its site, share most of them.
-
-    Unlike that of `functools`, it keeps no long strings, which a hostile page could fill it with.
-    """
-
-    def __init__(self, function: Callable[[str], _Value]) -> None:
-        self._function = function
-
-    def __missing__(self, text: str) -> _Value:
-        value = self._function(text)
-        if len(text) <= _MAX_LENGTH:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[text] = value
-        return value
-
-
-def _remembered(tags: int) -> tuple[_Remembered[_Tag], _Remembered[tuple[str, str]]]:
+def _remembered(tags: int) -> tuple[Remembered[_Tag], Remembered[tuple[str, str]]]:
     """Return what tags and lines are, for a page of so many tags.
 
     One with more than anybody writes has its own: it would fill the memory that others share.
     """
-    if tags <= _REMEMBERED:
+    if tags <= _MAX_TAGS:
         return _TAGS, _LINES
-    return _Remembered(_read_tag), _Remembered(_line)
+    return Remembered(_read_tag), Remembered(_line)
 
 
 def _line(text: str) -> tuple[str, str]:
@@ -237,9 +225,13 @@ def _line(text: str) -> tuple[str, str]:
     """
     text = steady_text(text)
     text = unescape(text) if "&" in text else text
-    if text.isprintable() or not _STRESSED.search(text):
-        return _single_spaced(text), ""
-    return _single_spaced(_STRESSED.sub("", text)), _stressed(text)
+    if text.isprintable():
+        # Looking whether there is any takes much less time than taking a long text to pieces.
+        text = text.strip()
+        return text if "  " not in text else " ".join(text.split()), ""
+    if not _STRESSED.search(text):
+        return " ".join(text.split()), ""
+    return " ".join(_STRESSED.sub("", text).split()), _stressed(text)
 
 
 def _stressed(text: str) -> str:
@@ -251,13 +243,6 @@ def _stressed(text: str) -> str:
     marked = _EMPTY_STRESS.sub("", _EMPTY_STRESS.sub("", "".join(text.split())))
     first = _STRESSED.search(marked)
     return "" if first is None else _NOT_STRESSED.sub(r"\1", marked[first.start() :])
-
-
-def _single_spaced(text: str) -> str:
-    """Return a text without needless whitespace."""
-    # Looking whether there is any takes much less time than taking a long text to pieces.
-    text = text.strip()
-    return text if "  " not in text and text.isprintable() else " ".join(text.split())
 
 
 def _read_tag(raw: str) -> _Tag:
@@ -313,4 +298,4 @@ def _link(raw: str, href: str) -> str:
 
 _UNNAMED = "", ""
 _IGNORED: _Tag = _NOTHING, "", _UNNAMED
-_TAGS, _LINES = _Remembered(_read_tag), _Remembered(_line)
+_TAGS, _LINES = Remembered(_read_tag), Remembered(_line)

@@ -49,6 +49,9 @@ class Content:
     _fingerprints: dict[frozenset[bytes], Fingerprint] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _apart: dict[tuple["Content", frozenset[bytes]], tuple[list[Block], list[Block]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def blocks(self) -> Sequence[Block]:
@@ -63,13 +66,13 @@ class Content:
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """The texts of all blocks."""
-        return tuple(block.key for block in self.blocks)
+        return tuple([block.key for block in self.blocks])
 
     @cached_property
     def sketches(self) -> Sketches:
         """What the page has in its elements, for the template of its site."""
         whose = zip(self.blocks, self.whose, strict=True)
-        boxes = link_boxes(block for block, kind in whose if kind is not Kind.FURNITURE)
+        boxes = link_boxes([block for block, kind in whose if kind is not Kind.FURNITURE])
         return {**sketches_of(self.blocks), **dict.fromkeys(map(box_path, boxes), STEADY)}
 
     def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
@@ -137,7 +140,12 @@ class Content:
         self, copy: "Content", ignored: frozenset[bytes] = frozenset()
     ) -> tuple[list[Block], list[Block]]:
         """Return the page's own blocks that the copy lacks, and the copy's that the page lacks."""
-        return _absent(self.own(ignored), copy), _absent(copy.own(ignored), self)
+        # How a page differs depends on it, and then what is learned from the difference.
+        apart = self._apart.get((copy, ignored))
+        if apart is None:
+            apart = _absent(self.own(ignored), copy), _absent(copy.own(ignored), self)
+            self._apart[copy, ignored] = apart
+        return apart
 
     def _rearranged(
         self, copy: "Content", here: list[tuple[Block, Kind]], there: list[tuple[Block, Kind]]

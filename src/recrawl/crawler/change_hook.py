@@ -9,12 +9,11 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any, final
+from typing import final
 
 from recrawl.errors import StoreError
-from recrawl.store.changes import Cursor, PageChange
+from recrawl.store.changes import Cursor, PageChange, change_object
 from recrawl.store.sqlite import SqliteStore
-from recrawl.units import format_time
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
@@ -24,20 +23,6 @@ CURSOR = "on_change_cursor"
 #: a command may run, and for which it is waited for when the crawl ends.
 POLL, FIRST_RETRY, MAX_RETRY, MAX_RUN, GRACE = 0.5, 1.0, 300.0, 60.0, 1.0
 CHANGES_PER_BATCH = 100
-
-
-def change_object(change: PageChange) -> dict[str, Any]:
-    """Return a change as an object for JSON."""
-    return {
-        "cursor": str(change.cursor),
-        "url": change.url,
-        "kind": change.kind.name.lower(),
-        "at": format_time(change.at),
-        "previous": None if change.previous is None else format_time(change.previous),
-        "digest_before": None if change.before is None else change.before.hex(),
-        "digest": None if change.after is None else change.after.hex(),
-        "share": change.share,
-    }
 
 
 @final

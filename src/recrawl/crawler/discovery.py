@@ -47,6 +47,8 @@ PIECE = 1_000
 MAX_NAMED = 100
 #: What dates in sitemaps, and in feeds, are called as signals.
 SITEMAP, FEED = "sitemap", "feed"
+#: The kind of a sitemap that names others.
+INDEX = "index"
 
 
 @final
@@ -143,12 +145,15 @@ class Discovery:
         while self._visited_origins:
             origin = self._visited_origins.pop()
             named = await self._fetcher.named_sitemaps(f"{origin}/")
-            urls = canonical_urls(named or ())[:MAX_NAMED]
+            if named is None:
+                # It cannot be read now: the next visit has it asked for again.
+                self._origins.discard(origin)
+                continue
+            urls = canonical_urls(named)[:MAX_NAMED]
             robots = SitemapFile(f"{origin}/robots.txt", kind=ROBOTS)
-            if named is not None:
-                await self._thread.call(
-                    self._store.sitemaps.name, robots, urls, MAX_SITEMAPS, is_all=True
-                )
+            await self._thread.call(
+                self._store.sitemaps.name, robots, urls, MAX_SITEMAPS, is_all=True
+            )
 
     async def _read_host(self, sitemaps: Sequence[SitemapFile], now: int) -> None:
         for known in sitemaps:
@@ -227,7 +232,9 @@ class Discovery:
         )
         pages = await vet(self._fetcher, known, response.url, [url for url, _ in sitemap.entries])
         problems = [
-            *await self._name_children(known, children, is_all=sitemap.is_whole),
+            *await self._name_children(
+                known, children, is_all=sitemap.is_whole and children.unread is None
+            ),
             *await self._add_listed(pages.urls, dict(sitemap.entries), sitemap.kind, now),
         ]
         skipped = children.skipped + pages.skipped
@@ -245,7 +252,7 @@ class Discovery:
         )
         if unread is not None:
             error = f"robots.txt of {unread}, whose URLs it lists, cannot be read yet"
-            return replace(self._failed(found, now, error, None), failures=known.failures + 1)
+            return self._failed(replace(found, failures=known.failures), now, error, None)
         if found.error is not None:
             # Next time it may be used in full, even if it has not changed.
             return replace(found, validators=Validators())
@@ -256,9 +263,9 @@ class Discovery:
         self, known: SitemapFile, children: Vetted, *, is_all: bool
     ) -> list[str]:
         """Add the sitemaps that an index names; return what is wrong."""
-        if not children.urls:
+        if not children.urls and known.kind != INDEX:
             return []
-        if known.depth >= MAX_DEPTH:
+        if children.urls and known.depth >= MAX_DEPTH:
             return [f"it is an index at the end of a chain of {MAX_DEPTH} indexes"]
         left_out = max(len(children.urls) - MAX_SITEMAPS, 0)
         left_out += await self._thread.call(

@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
 from recrawl.crawler.intervals import Intervals
-from recrawl.estimation.belief import Belief, staleness
+from recrawl.estimation.belief import staleness
+from recrawl.estimation.quantiles import gamma_quantiles
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, State
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.units import format_duration, format_rate
@@ -251,7 +250,7 @@ def explain(
         return Explanation(page, now, price, retry_at=retry_at)
     shape, time = belief
     elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
-    low, high = _interval(shape, time)
+    low, high = gamma_quantiles(shape, 0.5 - 0.5 * LEVEL)
     needed = None if price is None else days_until_due(page.importance, shape, time, price.value)
     return Explanation(
         page=page,
@@ -259,8 +258,8 @@ def explain(
         price=price,
         elapsed=elapsed,
         change_rate=shape / time,
-        low=low,
-        high=high,
+        low=low / time,
+        high=high / time,
         stale=float(staleness(shape, time, elapsed)),
         value=page.importance * value_of_belief(shape, time, elapsed),
         visit_after=needed,
@@ -272,12 +271,6 @@ def explain(
 def is_guess(visits: int) -> bool:
     """Whether a belief comes from other pages alone: no two visits could be compared."""
     return visits <= 1
-
-
-def _interval(shape: float, time: float) -> tuple[float, float]:
-    believed = Belief(np.zeros(1, np.int64), np.zeros(1), np.array([shape]), np.array([time]))
-    low, high = believed.interval(LEVEL)
-    return float(low[0]), float(high[0])
 
 
 def _inverse(days: float) -> float:

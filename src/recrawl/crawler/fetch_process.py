@@ -6,6 +6,7 @@ store, which it only reads. `recrawl.crawler.fetch_processes` starts it, and dec
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import socket
@@ -34,6 +35,8 @@ from recrawl.store.sqlite import SqliteStore
 
 #: Findings are sent together: those of this many seconds, or this many.
 SEND_SECONDS, SEND_COUNT = 0.01, 50
+#: Seconds between two looks for outages: with thousands of hosts each takes a while.
+OUTAGES_EVERY = 1.0
 
 
 class Task(NamedTuple):
@@ -105,6 +108,8 @@ class FetchProcess:
         self._received = 0
         self._paced: list[PacedVisit] = []
         self._sending: asyncio.TimerHandle | None = None
+        self._outages: Mapping[str, int] = {}
+        self._looked_at = -math.inf
 
     def add(self, pages: Sequence[Page]) -> None:
         """Visit pages."""
@@ -169,9 +174,16 @@ class FetchProcess:
             self._visiting.in_flight,
             self._fetcher.robots.requests,
             self._fetcher.files,
-            self._visiting.outages(self._clock.now()),
+            self._current_outages(),
         )
         self._channel.notify("found", visits, self._templates.changed(), progress)
+
+    def _current_outages(self) -> Mapping[str, int]:
+        now = asyncio.get_running_loop().time()
+        if now - self._looked_at >= OUTAGES_EVERY:
+            self._looked_at = now
+            self._outages = self._visiting.outages(self._clock.now())
+        return self._outages
 
 
 @final

@@ -8,6 +8,7 @@ from typing import final
 from recrawl.clock import Clock
 from recrawl.content.absence import Patience
 from recrawl.content.reader import Reader
+from recrawl.crawler.host_memory import HOST_PAUSE, hosts_left_alone
 from recrawl.crawler.protocols import Parsing
 from recrawl.crawler.settings import Settings, agent_of
 from recrawl.crawler.store_thread import StoreThread
@@ -61,6 +62,8 @@ def fetcher_of(
         connections=settings.connections,
         asked_at=last_asked(settings, clock, reader) if asked_at is None else asked_at,
     )
+    for host, seconds in hosts_left_alone(reader.kept(HOST_PAUSE), started).items():
+        pacing.close_host(host, 0, seconds, clock.seconds())
     return Fetcher(
         agent_of(settings),
         Gate(pacing, clock=clock),

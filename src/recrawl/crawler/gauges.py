@@ -44,7 +44,9 @@ class Gauges:
         if is_last or self._cost.is_due(self._seconds()):
             self._refresh_freshness()
         stats.price = frontier.price
-        stats.next_visit = round(frontier.affordable_at * MICROSECONDS_A_DAY)
+        # The frontier's time goes on when the clock is put back.
+        ahead = max(frontier.now - days(now), 0.0)
+        stats.next_visit = round((frontier.affordable_at - ahead) * MICROSECONDS_A_DAY)
         stats.pages = len(frontier)
         stats.closed = {host: until for host, until in stats.closed.items() if until > now}
 

@@ -10,10 +10,13 @@ from recrawl.kernels.jit import Ints
 from recrawl.scheduling.remembering import untold
 from recrawl.scheduling.state import Rows
 
-#: What is kept: the activity of hosts and folders, how far the signals of a host are trusted, and
-#: the rhythm of the week.
+#: What is kept: the activity of hosts and folders, how far the signals of a host are trusted, the
+#: rhythm of the week, and until when hosts are left alone.
 HOST_CLOCK, FOLDER_CLOCK = "host clock", "folder clock"
 SIGNAL_TRUST, RHYTHM = "signal trust", "rhythm"
+HOST_PAUSE = "host pause"
+#: Until when a host is left alone, in microseconds, and for how long that was at most.
+PAUSE = np.dtype([("until", "<i8"), ("length", "<i8")])
 #: What earlier versions kept of sitemaps: how often they were right, and wrong.
 SITEMAP_TRUST = "sitemap trust"
 COUNTS = np.dtype([("right", "<f8"), ("wrong", "<f8")])
@@ -45,6 +48,22 @@ def unpack_rows(
             numbers.append(names[name])
             rows.append(row)
     return np.array(numbers, np.int64), np.frombuffer(b"".join(rows), kind)
+
+
+def hosts_left_alone(kept: Mapping[str, bytes], now: int) -> dict[str, float]:
+    """Return for how many more seconds hosts are to be left alone, of those that still are.
+
+    No longer than they were to be, whatever has become of the system's clock.
+
+    >>> rows = np.array([(50, 30), (90, 30), (900, 30)], PAUSE)
+    >>> hosts_left_alone(pack_rows(["a", "b", "c"], rows), now=80)
+    {'b': 1e-05, 'c': 3e-05}
+    """
+    names = list(kept)
+    numbers, rows = unpack_rows(kept, {name: row for row, name in enumerate(names)}, PAUSE)
+    left = np.minimum(rows["until"] - now, rows["length"])
+    pairs = zip(numbers.tolist(), left.tolist(), strict=True)
+    return {names[number]: micros / 1e6 for number, micros in pairs if micros > 0}
 
 
 def _inflated(value: bytes, kind: np.dtype[np.void]) -> bytes:

@@ -11,6 +11,9 @@ from recrawl.crawler.settings import Settings
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.store.sqlite import SqliteStore
 
+#: Days after which a visit is never: no calendar has a date for it.
+NEVER = 2_500_000.0
+
 
 @final
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Intervals:
         return cls(limits[:, 0], limits[:, 1])
 
     def applied(self, after: Floats | float, importance: Floats | float) -> Floats:
-        """Return how many days after the last visit the next one comes.
+        """Return how many days after the last visit the next one comes; infinity for never.
 
         Args:
             after: When it would come without limits.
@@ -44,7 +47,8 @@ class Intervals:
         array([ 1.,  7., 30.])
         """
         limited: Floats = np.clip(after, self.low, self.high)
-        return np.where(np.greater(importance, 0.0), limited, after)
+        days = np.where(np.greater(importance, 0.0), limited, after)
+        return np.where(days > NEVER, math.inf, days)
 
     def at(self, rows: Ints) -> "Intervals":
         """Return the limits of some of the pages."""

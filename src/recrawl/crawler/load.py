@@ -11,20 +11,32 @@ from recrawl.crawler.host_memory import (
     COUNTS,
     FOLDER_CLOCK,
     HOST_CLOCK,
+    HOST_PAUSE,
+    PAUSE,
     RHYTHM,
     SIGNAL_TRUST,
     SITEMAP_TRUST,
     THE_FLEET,
+    hosts_left_alone,
     pack_rows,
     trust_in_sitemaps,
     unpack_rows,
 )
 from recrawl.crawler.intervals import Intervals
 from recrawl.crawler.protocols import Storing
+from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
 from recrawl.kernels.jit import Floats
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, SECONDS_A_DAY, Page, State, Visit
+from recrawl.records import (
+    MICROSECONDS_A_DAY,
+    NO_TIME,
+    SECONDS_A_DAY,
+    Page,
+    Response,
+    State,
+    Visit,
+)
 from recrawl.scheduling.budget import CATCH_UP
 from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.remembering import CLOCK, SIGNALS, WEEK
@@ -100,6 +112,9 @@ class CrawlFrontier:
         ids: The numbers by which it knows hosts and sections.
         serial: What to ask the store with for edits made since.
         loaded_at: When its budget began to add up, in microseconds.
+
+    Attributes:
+        left_alone: Hosts that are left alone since an earlier run, and until when, in microseconds.
     """
 
     def __init__(
@@ -115,10 +130,14 @@ class CrawlFrontier:
         self.loaded_at = loaded_at
         self._ids = ids
         self._settings = settings
+        #: When pages were last taken, and how far the clock has been put back since it began.
+        self._taken_at, self._put_back = loaded_at, 0
         self._delays: dict[str, float] = {}
         self._hurried: dict[int, str] = {}
         self._active_hosts: set[str] = set()
         self._active_folders: set[str] = set()
+        self._closed: dict[str, tuple[int, int]] = {}
+        self.left_alone: dict[str, int] = {}
 
     def __len__(self) -> int:
         """How many pages are kept fresh."""
@@ -166,11 +185,12 @@ class CrawlFrontier:
         """Return what was learned beside beliefs about pages, for the next run.
 
         Of hosts and folders visited since the last call: how active they have been, and how far
-        signals are trusted; and the rhythm of the week.
+        signals are trusted; the rhythm of the week; and until when hosts are left alone.
         """
         hosts = [name for name in self._active_hosts if name in self._ids.hosts]
         folders = [name for name in self._active_folders if name in self._ids.sections]
         self._active_hosts, self._active_folders = set(), set()
+        closed, self._closed = self._closed, {}
         numbers = [self._ids.hosts[name] for name in hosts]
         of_hosts, of_folders = self.frontier.clocks(
             host=numbers, section=[self._ids.sections[name] for name in folders]
@@ -180,6 +200,7 @@ class CrawlFrontier:
             FOLDER_CLOCK: pack_rows(folders, of_folders),
             SIGNAL_TRUST: pack_rows(hosts, self.frontier.signal_trust(numbers)),
             RHYTHM: pack_rows([THE_FLEET], self.frontier.rhythm()) if hosts else {},
+            HOST_PAUSE: pack_rows(closed, np.array(list(closed.values()), PAUSE)),
         }
 
     def restore_clocks(self, kept: Callable[[str], dict[str, bytes]], now: int) -> None:
@@ -199,6 +220,12 @@ class CrawlFrontier:
         if rhythm.size:
             self.frontier.set_rhythm(rhythm)
 
+    def restore_pauses(self, kept: Callable[[str], dict[str, bytes]], now: int) -> None:
+        """Leave hosts alone for as long as an earlier run was to."""
+        for host, seconds in hosts_left_alone(kept(HOST_PAUSE), now).items():
+            if host in self._ids.hosts:
+                self.left_alone[host] = self.defer(host, now, seconds)
+
     def remove(self, pages: Iterable[int]) -> None:
         """Remove pages; those that are not there are passed over."""
         present = [page for page in pages if page in self.frontier]
@@ -206,7 +233,13 @@ class CrawlFrontier:
             self.frontier.remove(present)
 
     def take(self, now: int, limit: int, hosts: Iterable[str] | None = None) -> list[int]:
-        """Return the pages to visit now, most valuable first; of some hosts only, if given."""
+        """Return the pages to visit now, most valuable first; of some hosts only, if given.
+
+        The frontier's time goes on when the clock is put back: otherwise nothing would be visited
+        before the clock shows again what it did.
+        """
+        self._put_back += max(self._taken_at - now, 0)
+        self._taken_at = now
         wanted = None
         if hosts is not None:
             # A host may be known by name whose pages are not in the frontier yet.
@@ -214,7 +247,8 @@ class CrawlFrontier:
             wanted = sorted(numbers)
             if not wanted:
                 return []
-        taken: list[int] = self.frontier.take(days(now), limit, host=wanted).tolist()
+        present = days(now + self._put_back)
+        taken: list[int] = self.frontier.take(present, limit, host=wanted).tolist()
         return taken
 
     def release(self, pages: Iterable[int], now: int) -> None:
@@ -244,7 +278,18 @@ class CrawlFrontier:
     def defer(self, host: str, now: int, seconds: float) -> int:
         """Take no page of a host for some seconds; return until when, in microseconds."""
         until = now + round(seconds * 1e6)
-        self.frontier.defer(self._ids.host(host), days(until))
+        self.frontier.defer(self._ids.host(host), days(until + self._put_back))
+        return until
+
+    def close(self, host: str, response: Response, seconds: float) -> int:
+        """Leave a host alone for some seconds after a response; return until when.
+
+        What a server asked for, or answered, also holds for the next run. A host that did not
+        answer is tried when that begins: the fault may have been on our side, and be mended.
+        """
+        until = self.defer(host, response.at, seconds)
+        if response.status or response.retry_after is not None:
+            self._closed[host] = until, until - response.at
         return until
 
     def limit_hosts(self, hosts: Iterable[str]) -> None:
@@ -264,8 +309,9 @@ class CrawlFrontier:
             )
 
     def limit_host(self, host: str, delay: float) -> None:
-        """Slow a host down to a delay that is longer than the one in force."""
-        if delay > self._delays.get(host, self._settings.host_delay):
+        """Visit a host at the delay that it asks for by now, if that is another than before."""
+        delay = max(delay, self._settings.delay_of(host))
+        if delay != self._delays.get(host, self._settings.host_delay):
             self._delays[host] = delay
             self.frontier.limit_host(self._ids.host(host), delay=delay / SECONDS_A_DAY)
 
@@ -320,8 +366,30 @@ def load_frontier(
     if settings.neighbours:
         loaded.restore_clocks(store.kept, now)
     loaded.restore_trust(store.kept)
+    loaded.restore_pauses(store.kept, now)
+    _restore_failures(frontier, store, fleet, settings, now)
     frontier.settle(days(now))
     return loaded
+
+
+def _restore_failures(
+    frontier: Frontier, store: Storing, fleet: PageTable, settings: Settings, now: int
+) -> None:
+    """Let pages whose last visit failed wait for as long as they were to, behind the others.
+
+    A page of a host that did not answer is tried at once; see `CrawlFrontier.close`.
+    """
+    failing = fleet.number[fleet.failures > 0]
+    if not failing.size:
+        return
+    pages = store.pages(failing.tolist())
+    until = dict.fromkeys(failing.tolist(), now)
+    for number, last in store.last_visits(failing):
+        retry_at = earliest_retry(pages[number], last, settings) if last.status else None
+        if retry_at is not None:
+            # However the system's clock was set meanwhile, a pause is not longer than it was.
+            until[number] = min(max(retry_at, now), now + retry_at - last.at)
+    frontier.postpone(list(until), [days(at) for at in until.values()])
 
 
 def warm_up(settings: Settings) -> None:

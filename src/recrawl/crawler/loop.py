@@ -49,7 +49,7 @@ class Crawl:
           read_response            compared with the copy, searched for links;    parse pool, if it
                                    a second fetch if need be                      is not harmless
         HostPacing.backoff       when the host may be visited again               event loop
-        CrawlFrontier.defer      no page of the host before that                  event loop
+        CrawlFrontier.close      no page of the host before that                  event loop
         Templates.learn          what the pages of a host have in common          event loop
         Recorder.learn           visits teach the frontier -> beliefs             event loop
         Storing.record           log, beliefs, copies and templates in one        store thread
@@ -115,8 +115,9 @@ class Crawl:
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._drained = asyncio.Event()
+        self._has_news = asyncio.Event()
         self._upkeep = Upkeep(clock, self._stopping)
-        self.stats = Stats(frontier.loaded_at, settings.budget)
+        self.stats = Stats(frontier.loaded_at, settings.budget, closed={**frontier.left_alone})
         self._gauges = Gauges(self.stats, frontier.frontier)
         events = Events(self._note, self._wake.set, lambda: recorder.is_full, self._release)
         self._visits = visits(events)
@@ -196,6 +197,7 @@ class Crawl:
             if filling is not None:
                 filling.cancel()
             self._drained.set()
+            self._has_news.set()
         if self._failed is not None:
             raise self._failed
 
@@ -229,13 +231,14 @@ class Crawl:
     def _note(self, paced: PacedVisit) -> None:
         """Keep a visit to be recorded, and tell the frontier of the pace of its host."""
         self._recorder.add(paced.visit)
+        self._has_news.set()
         host, response = paced.visit.page.host, paced.visit.response
         self._frontier.limit_host(host, paced.delay)
         if paced.pause:
             granted = "its page was long" if response.retry_after is None else "it asked for that"
             reason = response.error or granted
             LOGGER.info("back off from %s for %g s: %s", host, paced.pause, reason)
-            self.stats.closed[host] = self._frontier.defer(host, response.at, paced.pause)
+            self.stats.closed[host] = self._frontier.close(host, response, paced.pause)
             self._frontier.release(paced.dropped, response.at)
 
     def _release(self, pages: Sequence[int]) -> None:
@@ -246,8 +249,10 @@ class Crawl:
 
     async def _record(self) -> None:
         while not (self._drained.is_set() and not self._recorder):
+            await self._has_news.wait()
             if len(self._recorder) < BATCH and not self._drained.is_set():
                 await asyncio.sleep(BATCH_SECONDS)
+            self._has_news.clear()
             if self._recorder:
                 await self._record_batch()
         # Requests for files, and for pages that did not come in time, are spent all the same.

@@ -75,8 +75,12 @@ class Outages:
         """
         found = {name: self._missing(name, now) for name in self._suspects}
         away = {name: missing for name, missing in sorted(found.items()) if missing}
+        folders_of: dict[str, list[str]] = {}
+        for name in away:
+            if _is_folder(name):
+                folders_of.setdefault(host_of(name), []).append(name)
         for host in [name for name in away if not _is_folder(name)]:
-            folders = [name for name in away if _is_folder(name) and host_of(name) == host]
+            folders = folders_of.get(host, [])
             if away[host] == len(self._lately(host, now)):
                 for folder in folders:
                     del away[folder]

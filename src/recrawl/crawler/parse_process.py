@@ -53,8 +53,11 @@ class ParseProcess:
         self, max_memory: int, niceness: int = 0, modules: Sequence[str] = MODULES
     ) -> None:
         self.deadline = time.monotonic() + MAX_WAIT
-        life, self._life = os.pipe()
         self._closing = threading.Lock()
+        try:
+            life, self._life = os.pipe()
+        except OSError as error:
+            raise _no_start(error) from None
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-I", str(Path(parse_worker.__file__)), str(life)],
@@ -67,7 +70,7 @@ class ParseProcess:
             )
         except OSError as error:
             os.close(self._life)
-            raise RecrawlError(f"cannot start a process to parse pages: {error}") from None
+            raise _no_start(error) from None
         finally:
             os.close(life)
         about = list(sys.path), tuple(modules), max_memory, niceness
@@ -75,7 +78,7 @@ class ParseProcess:
         self._send([parse_worker.LENGTH.pack(len(frame)), frame])
         if self._receive() is None:
             self.forget()
-            raise RecrawlError("cannot start a process to parse pages: it ended at once")
+            raise _no_start("it ended at once")
 
     @property
     def pid(self) -> int:
@@ -99,7 +102,7 @@ class ParseProcess:
             answer = self._receive()
             if answer is None:
                 break
-            yield pickle.loads(answer)  # noqa: S301 - from a process of our own
+            yield _unpickled(answer)
         self.deadline = float("inf")
 
     def is_to_blame(self) -> bool:
@@ -146,6 +149,19 @@ class ParseProcess:
         (length,) = parse_worker.LENGTH.unpack(header)
         answer = pipe.read(length)
         return answer if len(answer) == length else None
+
+
+def _unpickled(answer: bytes) -> tuple[bool, Any]:
+    """Return what a process answered; an exception that cannot be made anew is another one here."""
+    try:
+        found: tuple[bool, Any] = pickle.loads(answer)  # noqa: S301 - from a process of our own
+    except Exception as error:  # noqa: BLE001 - whatever it is, whoever called is to know
+        return False, RuntimeError(f"a call failed, and its answer cannot be read: {error}")
+    return found
+
+
+def _no_start(why: object) -> RecrawlError:
+    return RecrawlError(f"cannot start a process to parse pages: {why}")
 
 
 def pickled(function: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:

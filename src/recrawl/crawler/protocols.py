@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ParamSpec, Protocol, TypeVar
 
+from recrawl.kernels.jit import Ints
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
 from recrawl.store.protocols import Sitemaps
 from recrawl.store.rows import (
     Added,
     Edits,
+    LastVisit,
     NewPage,
     Observed,
     PageTable,
@@ -65,6 +67,9 @@ class Storing(Protocol):
 
     def fleet(self) -> PageTable:
         """Return all pages that are visited."""
+
+    def last_visits(self, numbers: Ints) -> Iterable[tuple[int, LastVisit]]:
+        """Yield the last visit to each of some pages."""
 
     def newest_visit(self) -> int | None:
         """Return when the newest visit was made."""

@@ -141,7 +141,10 @@ class RestartingProcess:
         Raises:
             RecrawlError: It cannot be started.
         """
-        ours, its = socket.socketpair()
+        try:
+            ours, its = socket.socketpair()
+        except OSError as error:
+            raise _no_start(error) from None
         path = os.pathsep.join(filter(None, sys.path))
         try:
             self._process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own program, at once
@@ -152,7 +155,7 @@ class RestartingProcess:
             )
         except OSError as error:
             ours.close()
-            raise RecrawlError(f"cannot start a process to fetch pages: {error}") from None
+            raise _no_start(error) from None
         finally:
             its.close()
         loop = asyncio.get_running_loop()
@@ -272,3 +275,7 @@ class RestartingProcess:
             await self.start()
         except RecrawlError as error:
             self._owner.fail(error)
+
+
+def _no_start(why: OSError) -> RecrawlError:
+    return RecrawlError(f"cannot start a process to fetch pages: {why}")

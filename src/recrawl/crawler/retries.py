@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from recrawl.crawler.settings import Settings
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, Page, State, Visit
-from recrawl.store.rows import LoggedVisit
+from recrawl.store.rows import LastVisit, LoggedVisit
 
 _SECOND = 1_000_000
 _HOUR = 3_600 * _SECOND
@@ -36,7 +36,9 @@ def pause_after(visit: Visit, gone_time: int) -> int:
     return _pause(visit.page, visit.outcome, response.status, response.at, gone_time, asked)
 
 
-def earliest_retry(page: Page, last: LoggedVisit | None, settings: Settings) -> int | None:
+def earliest_retry(
+    page: Page, last: LoggedVisit | LastVisit | None, settings: Settings
+) -> int | None:
     """Return when a page whose last visit failed is retried, in microseconds; None for others.
 
     The log does not have a Retry-After, and nothing of a host in trouble: these put it off.

@@ -14,6 +14,8 @@ MASK = "••••"
 #: Where a secret may come from, so that the settings file can be shared.
 FROM_ENVIRONMENT, FROM_FILE = "env:", "file:"
 MAX_BYTES = 65_536
+#: Settings that are commands.
+COMMANDS = ("on_change",)
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/?#]*@")
 
@@ -86,3 +88,13 @@ def without_credentials(url: str) -> str:
     'http://••••@proxy.example:3128'
     """
     return _CREDENTIALS.sub(f"{MASK}@", url) if "//" in url or "@" not in url else MASK
+
+
+def without_arguments(command: str) -> str:
+    """Return a command for display; people may have typed a secret after its first word.
+
+    >>> without_arguments("notify --key 1234")
+    'notify ••••'
+    """
+    program, _, rest = command.strip().partition(" ")
+    return f"{program} {MASK}" if rest else program

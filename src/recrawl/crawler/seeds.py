@@ -5,7 +5,7 @@ import gc
 import io
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
@@ -91,7 +91,7 @@ def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -
         text = io.TextIOWrapper(source.stream, "utf-8-sig", errors="surrogateescape", newline="")
         try:
             with no_collecting():
-                return list(_pages(source, text, progress or no_progress))
+                return list(chain.from_iterable(_batches(source, text, progress or no_progress)))
         finally:
             # Standard input is not ours to close.
             text.detach()
@@ -109,20 +109,46 @@ def no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _pages(source: Source, text: TextIO, progress: Progress) -> Iterator[NewPage]:
+#: Pages that are read together. Millions of them pass through no generator one by one.
+_Batch = Iterable[NewPage]
+
+
+def _batches(source: Source, text: TextIO, progress: Progress) -> Iterator[_Batch]:
     first = text.readline(MAX_CHARACTERS)
     lines = chain([first], _lines(text))
     header = [cell.strip().lower() for cell in first.split(",")]
     name = source.name.lower().removesuffix(".gz")
     is_table = name.endswith(".csv") or URL in [cell.strip('"') for cell in header]
-    rows = _table_rows(source, lines) if is_table else _line_rows(source, lines)
-    while batch := list(islice(rows, ROWS_PER_BATCH)):
+    return (_table_batches if is_table else _line_batches)(source, lines, progress)
+
+
+def _line_batches(source: Source, lines: Iterator[str], progress: Progress) -> Iterator[_Batch]:
+    first = 1
+    while some := list(islice(lines, ROWS_PER_BATCH)):
         progress(source.bytes_read, source.size)
-        _, urls, importance = zip(*batch, strict=True)
-        if not are_plain(urls):
-            column = URL if is_table else None
-            urls = tuple(_canonical(source, row, url, column) for row, url, _ in batch)
-        yield from map(NewPage, urls, map(host_in, urls), importance)
+        urls = "".join(some).splitlines()
+        if len(urls) == len(some) and are_plain(urls):
+            yield map(NewPage, urls, map(host_in, urls))
+        else:
+            yield _named(source, list(_line_rows(source, some, first)), None)
+        first += len(some)
+
+
+def _table_batches(source: Source, lines: Iterator[str], progress: Progress) -> Iterator[_Batch]:
+    rows = _table_rows(source, lines)
+    while some := list(islice(rows, ROWS_PER_BATCH)):
+        progress(source.bytes_read, source.size)
+        yield _named(source, some, URL)
+
+
+def _named(
+    source: Source, rows: Sequence[tuple[int, str, float | None]], column: str | None
+) -> _Batch:
+    """Return the pages of rows, which have a number, a URL and an importance."""
+    urls: Sequence[str] = [url for _, url, _ in rows]
+    if not are_plain(urls):
+        urls = [_canonical(source, row, url, column) for row, url, _ in rows]
+    return map(NewPage, urls, map(host_in, urls), (importance for _, _, importance in rows))
 
 
 def _canonical(source: Source, row: int, url: str, column: str | None) -> str:
@@ -137,8 +163,8 @@ def _lines(text: TextIO) -> Iterator[str]:
     return iter(partial(text.readline, MAX_CHARACTERS), "")
 
 
-def _line_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str, None]]:
-    for row, line in enumerate(lines, 1):
+def _line_rows(source: Source, lines: Iterable[str], first: int) -> Iterator[tuple[int, str, None]]:
+    for row, line in enumerate(lines, first):
         url = line.strip()
         if COMMENT in url:
             url = "" if url.startswith(COMMENT) else url.partition(f" {COMMENT}")[0].rstrip()

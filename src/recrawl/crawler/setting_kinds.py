@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from recrawl.crawler.secrets import Secret
 from recrawl.errors import ArgumentError, SettingsError
+from recrawl.hosts import normal_host
 from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, parse_share, quoted
 from recrawl.urls import pattern_of
 
@@ -45,8 +46,14 @@ def _patterns(text: str) -> tuple[str, ...]:
     return tuple(pattern_of(part) for part in parts if part)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+def _hosts(text: str) -> tuple[str, ...]:
+    return tuple(_host(name.strip()) for name in text.split(",") if name.strip())
+
+
+def _host(name: str) -> str:
+    if "/" in name:
+        raise ArgumentError(f"{quoted(name)}: write the host alone, as example.org")
+    return normal_host("https", name)
 
 
 def _selectors(text: str) -> tuple[str, ...]:
@@ -62,7 +69,7 @@ RATE = Kind("a rate", "2000/day, 5/min", parse_rate, "per day")
 DURATION = Kind("a duration", "1s, 30d", parse_duration, "days")
 SECONDS = Kind("a duration", "500s, 1m", _seconds, "seconds")
 SIZE = Kind("a size", "10MB, 500kB", _bytes, "bytes")
-NAMES = Kind("names", "example.org, example.net", _names)
+HOSTS = Kind("a list of hosts", "example.org, example.net", _hosts)
 PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
 SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)
 SPENDING = Kind("worth or all", "worth, all", lambda text: {"worth": "worth", "all": "all"}[text])
@@ -108,7 +115,8 @@ def parsed(described: Mapping[str, Any], given: Any, source: str) -> Any:  # noq
         ) from None
     minimum, maximum = described["minimum"], described["maximum"]
     if minimum is not None and not value >= minimum:
-        raise SettingsError(f"{source}: {quoted(text)} is too small; the minimum is {minimum:g}")
+        least = f"{minimum:g}" if kind.unit is None else f"{minimum:g} {kind.unit}"
+        raise SettingsError(f"{source}: {quoted(text)} is too small; the minimum is {least}")
     if maximum is not None and not value <= kind.parse(maximum):
         raise SettingsError(f"{source}: {quoted(text)} is too large; the maximum is {maximum}")
     return value

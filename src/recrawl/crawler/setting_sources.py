@@ -18,7 +18,7 @@ from recrawl.crawler.setting_kinds import parsed
 from recrawl.crawler.settings import FIELDS, Settings
 from recrawl.crawler.site_tables import FINGERPRINTS, TABLES, check_intervals, read_sites
 from recrawl.crawler.sites import GLOBAL_NAMES
-from recrawl.errors import AddressError, SettingsError
+from recrawl.errors import AddressError, ArgumentError, SettingsError
 from recrawl.units import quoted
 from recrawl.urls import canonical
 
@@ -124,6 +124,20 @@ def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> 
         raise SettingsError(f"{before}there is no setting '{name}'; `recrawl settings` lists them")
 
 
+def _check_agent(settings: Settings) -> None:
+    if settings.user_agent:
+        from recrawl.http.robots import product_token
+
+        try:
+            product_token(settings.user_agent)
+        except ArgumentError as error:
+            raise SettingsError(f"user_agent: {error}") from None
+    elif not settings.contact.isprintable():
+        raise SettingsError(
+            f"contact: {quoted(settings.contact)} cannot be sent; write a URL or an email address"
+        )
+
+
 def _consistent(settings: Settings) -> Settings:
     if settings.processes > 1 and sys.platform == "win32":
         raise SettingsError("processes: on Windows, one process fetches")
@@ -132,6 +146,7 @@ def _consistent(settings: Settings) -> Settings:
             canonical(settings.public_url)
         except AddressError as error:
             raise SettingsError(f"public_url: {error}") from None
+    _check_agent(settings)
     if settings.fingerprint not in FINGERPRINTS:
         raise SettingsError(
             f"fingerprint: {quoted(settings.fingerprint)} is not one of {', '.join(FINGERPRINTS)}"

@@ -8,7 +8,7 @@ from recrawl.crawler.setting_kinds import (
     BOOLEAN,
     COUNT,
     DURATION,
-    NAMES,
+    HOSTS,
     PATTERNS,
     PROXY,
     RATE,
@@ -37,7 +37,7 @@ class Settings:
         RATE,
         "Maximum rate of requests for pages: first fetches, revisits, redirects and retries.",
         minimum=1e-9,
-        maximum="1000000M/day",
+        maximum="1000M/day",
     )
     spend: str = setting(
         "worth",
@@ -267,7 +267,7 @@ class Settings:
     )
     follow: bool = setting("false", BOOLEAN, "Add the pages that crawled pages link to.")
     follow_hosts: tuple[str, ...] = setting(
-        "", NAMES, "With follow: hosts to stay within; by default, those of the pages you added."
+        "", HOSTS, "With follow: hosts to stay within; by default, those of the pages you added."
     )
     max_depth: int = setting(
         "3",
@@ -295,7 +295,7 @@ class Settings:
     )
     server_names: tuple[str, ...] = setting(
         "",
-        NAMES,
+        HOSTS,
         "Host names by which the service is reached, besides its address and localhost.",
     )
     public_url: str = setting(

@@ -177,7 +177,7 @@ def _url_scope(pattern: str) -> Scope:
         host_of(url),
         with_subdomains=plain != authority,
         scheme=scheme,
-        path=re.compile(".*".join(map(re.escape, escaped.split("*"))), re.DOTALL),
+        path=escaped,
         literal=len(escaped.replace("*", "")),
     )
 

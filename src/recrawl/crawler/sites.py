@@ -5,7 +5,6 @@ hosts, then the setting for all. An option or an environment variable precedes a
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from recrawl.crawler.secrets import Secret
 from recrawl.hosts import host_of
+from recrawl.urls import matches
 
 if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
@@ -89,14 +89,14 @@ class Scope(NamedTuple):
         host: As `host_of` returns it.
         with_subdomains: Whether its subdomains are meant, and not itself.
         scheme: ``http`` or ``https``; None for both.
-        path: Matches path and query; None for all.
+        path: What path and query match, as `recrawl.urls.matches` has it; None for all.
         literal: Characters of the path that are not wildcards.
     """
 
     host: str
     with_subdomains: bool
     scheme: str | None = None
-    path: re.Pattern[str] | None = None
+    path: str | None = None
     literal: int = 0
 
     @property
@@ -106,9 +106,7 @@ class Scope(NamedTuple):
 
     def has(self, scheme: str, path: str) -> bool:
         """Whether a URL of its host belongs to it."""
-        return self.path is None or (
-            scheme == self.scheme and self.path.fullmatch(path) is not None
-        )
+        return self.path is None or (scheme == self.scheme and matches(self.path, path))
 
 
 class Section(NamedTuple):

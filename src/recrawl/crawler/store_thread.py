@@ -6,6 +6,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar, final
 
 from recrawl.crawler.protocols import Storing
+from recrawl.errors import StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class StoreThread:
         """Call a method of the store and return what it returns.
 
         Raises:
-            StoreError: It failed, or a `call_later` has.
+            StoreError: It failed, or a `call_later` has, or the thread has ended.
         """
         if self._failed is not None:
             raise self._failed
@@ -45,3 +46,4 @@ class StoreThread:
     def close(self) -> None:
         """Finish what was submitted, and end the thread."""
         self._executor.shutdown()
+        self._failed = self._failed or StoreError("the crawl has ended; try again")

@@ -12,9 +12,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from recrawl.crawler.change_hook import change_object
 from recrawl.errors import ArgumentError
-from recrawl.store.changes import Cursor, PageChange
+from recrawl.store.changes import Cursor, PageChange, change_object
 from recrawl.store.webhooks import Message, Webhook
 from recrawl.units import format_time
 

@@ -13,10 +13,12 @@ from recrawl.errors import ArgumentError
 from recrawl.estimation.gamma_filter import GammaFilter
 from recrawl.estimation.observations import assemble, flags
 from recrawl.kernels.jit import extremes
-from recrawl.quantities import as_array, durations
+from recrawl.quantities import as_array, durations, rates
 from recrawl.tabular import Tabular, spread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from recrawl.estimation.estimator import Estimator
@@ -148,7 +150,7 @@ def _known_rows(columns: list[Any], known: Bools) -> list[Any]:
     if len(pages) != known.size:
         raise ArgumentError(f"elapsed: has {known.size} rows; page has {len(pages)}")
     bits = flags(changed, known.size, known)
-    rest = (_known("crawl_rate", crawl_rate, known), _known("age", age, known))
+    rest = (_known("crawl_rate", crawl_rate, rates, known), _known("age", age, durations, known))
     if isinstance(pages, list | tuple):
         pages = list(itertools.compress(pages, known))
     else:
@@ -156,9 +158,14 @@ def _known_rows(columns: list[Any], known: Bools) -> list[Any]:
     return [pages, elapsed[known], bits[known], *rest]
 
 
-def _known(name: str, column: ArrayLike | None, known: Bools) -> ArrayLike | None:
+def _known(
+    name: str,
+    column: ArrayLike | None,
+    read: Callable[[str, ArrayLike], Floats],
+    known: Bools,
+) -> ArrayLike | None:
     """Return the known rows of an optional column; one number is that of every row."""
-    values = None if column is None else as_array(name, column)
+    values = None if column is None else read(name, column)
     if values is None or values.ndim == 0:
         return column
     if len(values) != known.size:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -100,8 +101,9 @@ def csv_batches(
             arrow_csv.ReadOptions(
                 use_threads=False,
                 block_size=MAX_ROW_BYTES,
+                # No name in a header begins with a space, so these stand for no other column.
                 column_names=[
-                    name if name in columns else str(number) for number, name in enumerate(header)
+                    name if name in columns else f" {number}" for number, name in enumerate(header)
                 ],
             ),
             # Empty lines are kept, so that rows can be counted.
@@ -224,6 +226,8 @@ def json_batches(source: Source) -> Iterator[pa.Table]:
         InputError: A line is not an object.
     """
     row = FIRST_PARQUET_ROW
+    if source.head.startswith(BOM_UTF8):
+        source.stream.read(len(BOM_UTF8))
     while lines := source.stream.readlines(MAX_ROW_BYTES):
         try:
             yield arrow_json.read_json(pa.BufferReader(b"".join(lines)))

@@ -31,6 +31,8 @@ CHANGED = {
 }
 #: What programs write where there is no value.
 NO_VALUES = ("", "-", "null", r"\n", "nan", "none", "na", "n/a", "nat", "<na>")
+#: The longest cell that is looked at for one of these, in bytes; most digests are longer.
+_LONGEST_NO_VALUE = 8
 #: Stands for a missing digest.
 NO_DIGEST = 0
 FIRST_REDIRECT = 300
@@ -162,11 +164,20 @@ def read_digests(column: pa.Array) -> Ints:
     empty = column.is_null().to_numpy(zero_copy_only=False)
     values = column.fill_null(b"" if pa.types.is_large_binary(column.type) else 0)
     if pa.types.is_large_binary(column.type):
-        words = pa.array([word.encode() for word in NO_VALUES], pa.large_binary())
-        empty |= pc.is_in(values, words).to_numpy(zero_copy_only=False)
+        empty |= pc.is_in(values, _no_values(values)).to_numpy(zero_copy_only=False)
     digests = hash_column(values).view(np.int64)
     digests[empty] = NO_DIGEST
     return digests
+
+
+def _no_values(column: pa.Array) -> pa.Array:
+    """Return those cells of a column of bytes that stand for no value, each spelling once."""
+    short = pc.less_equal(pc.binary_length(column), _LONGEST_NO_VALUE)
+    found = column.filter(short).unique()
+    is_empty = [
+        cell.decode(errors="replace").strip().lower() in NO_VALUES for cell in found.to_pylist()
+    ]
+    return found.filter(pa.array(is_empty, pa.bool_()))
 
 
 def read_rates(column: pa.Array) -> Floats:

@@ -55,7 +55,8 @@ def _files(path: str, error_type: type[InputError]) -> list[Input]:
     if path == STANDARD:
         return [Input(path)]
     if Path(path).is_dir():
-        inside = sorted(map(str, filter(_is_data, Path(path).rglob("*"))))
+        folder = Path(path)
+        inside = sorted(str(one) for one in folder.rglob("*") if _is_data(one, folder))
         if not inside:
             raise error_type(path, "there are no files in this folder")
         return [_input(name) for name in inside]
@@ -67,9 +68,17 @@ def _files(path: str, error_type: type[InputError]) -> list[Input]:
     return [_input(path)]
 
 
-def _is_data(path: Path) -> bool:
-    """Return whether a file in a folder is data, and not a mark such as ``_SUCCESS``."""
-    return path.is_file() and not path.name.startswith(("_", "."))
+def _is_data(path: Path, folder: Path) -> bool:
+    """Return whether a file below a folder is data.
+
+    Marks such as ``_SUCCESS`` are not, nor what is in folders such as ``_temporary``; but a folder
+    of Hive may be named ``_day=1``.
+    """
+    *folders, name = path.relative_to(folder).parts
+    is_hidden = any(
+        one.startswith(".") or (one.startswith("_") and "=" not in one) for one in folders
+    )
+    return path.is_file() and not is_hidden and not name.startswith(("_", "."))
 
 
 def _input(path: str) -> Input:

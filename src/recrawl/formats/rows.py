@@ -4,6 +4,7 @@ Rows stream past in batches; while one is read from disk, the one before it is c
 """
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -214,11 +215,17 @@ class _Table(_Lines):
         super().__init__()
         self._source, self._partition = source, partition
         self._total = 0
+        self._layout, self._naming = layout, naming
         found, self._open = self._opened()
-        given = [*found, *(name for name in partition if name not in found)]
-        self.chosen = choose_columns(source, given, layout, naming, set(partition) - set(found))
+        self.chosen = self._choose(found)
         self._own = {own: name for name, own in self.chosen.items()}
         self._stored = [own for own in self._own if own in found]
+
+    def _choose(self, found: Sequence[str]) -> dict[str, str]:
+        """Return the names of the columns to read, by our names, if a table has these columns."""
+        of_folders = [name for name in self._partition if name not in found]
+        given = [*found, *of_folders]
+        return choose_columns(self._source, given, self._layout, self._naming, set(of_folders))
 
     def _opened(self) -> tuple[list[str], Callable[[], Iterator[Any]]]:
         """Return the names of the columns, and what reads batches with some of them."""
@@ -232,7 +239,7 @@ class _Table(_Lines):
         if source.head.startswith((batches.ARROW_FILE, batches.ARROW_STREAM)):
             names, found = batches.open_arrow(source)
             return names, lambda: (batch.select(self._stored) for batch in found)
-        if source.head.lstrip().startswith(b"{"):
+        if source.head.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
             tables = batches.json_batches(source)
             first = next(tables)
             return list(first.column_names), lambda: self._of_tables(first, tables)
@@ -249,12 +256,23 @@ class _Table(_Lines):
 
     def _of_tables(self, first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
         table: pa.Table | None = first
+        known = dict.fromkeys(first.column_names)
         while table is not None:
+            if not known.keys() >= set(table.column_names):
+                known |= dict.fromkeys(table.column_names)
+                self._check_later(list(known))
             for name in self._stored:
                 if name not in table.column_names:
                     table = table.append_column(name, pa.nulls(table.num_rows))
             yield from table.select(self._stored).combine_chunks().to_batches()
             table = next(rest, None)
+
+    def _check_later(self, found: Sequence[str]) -> None:
+        """Raise an error if there is a column by now that the first lines did not have."""
+        for name, own in self._choose(found).items():
+            if name not in self.chosen:
+                problem = "it is not in the first lines; name it in the first one, with null"
+                raise self._source.error(problem, column=own)
 
     def check_columns(self, wanted: Sequence[str], first: str) -> None:
         """Raise an error if there is a column that the first file does not have."""

@@ -52,6 +52,11 @@ _WITHOUT_SIGNS = (
 #: A date that begins with the name of a day, or as in the logs of web servers.
 _SERVER_DATE = r"^([A-Z][a-z]{2},? |\d\d/[A-Z][a-z]{2}/\d{4}:)"
 _JAVA_DATE = re.compile(r"^(\w{3}) (\w{3}) +(\d+) ([\d:]+) ([\w:+-]+) (\d{4})$")
+#: A zone such as GMT+02:00, or a name such as CEST; of names, only those of the mail standard mean
+#: one zone everywhere. Any other would be taken for UTC, hours off.
+_OFFSET = re.compile(r" (?:GMT|UTC)([+-]\d\d):?(\d\d)$")
+_ZONE = re.compile(r"\d ([A-Za-z]\S*)$")
+_ZONES = frozenset("UT UTC GMT Z EST EDT CST CDT MST MDT PST PDT AST ADT".split())
 _LOG_DATE = re.compile(r"^(\d\d)/(\w{3})/(\d{4}):(.*)$")
 
 #: Called with a sentence about how cells were read.
@@ -123,12 +128,14 @@ def _read_server_dates(column: pa.Array, times: Ints) -> None:
     coded = column.dictionary_encode()
     found = np.full(len(coded.dictionary), NO_TIME)
     for number, text in enumerate(coded.dictionary.to_pylist()):
-        at = parse_http_date(
-            _JAVA_DATE.sub(r"\1, \3 \2 \6 \4 \5", _LOG_DATE.sub(r"\1 \2 \3 \4", text))
-        )
-        if at is None:
+        date = _JAVA_DATE.sub(r"\1, \3 \2 \6 \4 \5", _LOG_DATE.sub(r"\1 \2 \3 \4", text))
+        date = _OFFSET.sub(r" \1\2", date)
+        zone, at = _ZONE.search(date), parse_http_date(date)
+        is_known = zone is None or zone[1] in _ZONES
+        if at is None or not is_known:
             index = pc.index(coded.indices, number).as_py()
-            raise BadCell(f"{quoted(text)} {_NOT_A_TIME}", index)
+            problem = _NOT_A_TIME if is_known else "is in an unknown time zone; write it in UTC"
+            raise BadCell(f"{quoted(text)} {problem}", index)
         found[number] = at
     is_date = coded.indices.is_valid().to_numpy(zero_copy_only=False)
     times[is_date] = found[coded.indices.drop_null().to_numpy()]

@@ -18,7 +18,8 @@ EAGER: Final = 65_536
 _NO_BODY: Final = frozenset({204, 304})
 _FIRST_FINAL: Final = 200
 #: The headers that say where a body ends.
-_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
+_LENGTH: Final = b"content-length"
+_LENGTHS: Final = frozenset({_LENGTH, b"transfer-encoding"})
 _LENGTHS_OF_LENGTHS: Final = frozenset(map(len, _LENGTHS))
 
 
@@ -61,6 +62,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_body",
         "_deadline",
+        "_ends_with_connection",
         "_error",
         "_expects_end",
         "_header_bytes",
@@ -110,7 +112,7 @@ class Connection(asyncio.Protocol):
         self.headers: list[tuple[bytes, bytes]] = []
         self._header_bytes = 0
         self._is_head_done = self._is_complete = self._is_done = False
-        self._expects_end = False
+        self._expects_end = self._ends_with_connection = False
 
     # Requests
 
@@ -313,7 +315,6 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Say what the end of the connection means for the response."""
-        del error
         self._transport = None
         if self._timer is not None:
             self._timer.cancel()
@@ -321,7 +322,10 @@ class Connection(asyncio.Protocol):
         if self._error is None:
             if not self._is_head_done:
                 self._error = ConnectionDroppedError("the connection was closed")
-            elif self._is_complete or self._expects_end:
+            elif self._is_complete or (
+                # A server that breaks off a response has not ended it.
+                self._ends_with_connection and not isinstance(error, ConnectionResetError)
+            ):
                 self._is_complete = True
                 self._error = ConnectionDroppedError("the connection was closed")
             else:
@@ -354,7 +358,8 @@ class Connection(asyncio.Protocol):
         if self.status < _FIRST_FINAL:
             self.headers = []
             return
-        self._expects_end = not (self._check_headers() and self._parser.should_keep_alive())
+        self._ends_with_connection = not self._check_headers()
+        self._expects_end = self._ends_with_connection or not self._parser.should_keep_alive()
         self._is_head_done = True
 
     def _check_headers(self) -> bool:
@@ -367,7 +372,7 @@ class Connection(asyncio.Protocol):
             if len(name) + len(value) > self._max_header_bytes:
                 raise _RefusedError
             if len(name) in _LENGTHS_OF_LENGTHS and name.lower() in _LENGTHS:
-                is_delimited = True
+                is_delimited |= name.lower() == _LENGTH or b"chunked" in value.lower()
         return is_delimited
 
     def on_body(self, body: bytes) -> None:

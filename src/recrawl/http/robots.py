@@ -33,7 +33,7 @@ GIVE_UP_AFTER = 30 * MAX_AGE
 MAX_FILES, MAX_MEMORY = 20_000, 20_000_000
 
 _TOKEN = re.compile(r"[A-Za-z_-]+")
-_TOO_MANY = 429
+_NO_CONTENT, _TOO_MANY = 204, 429
 _log = logging.getLogger(__package__)
 
 
@@ -82,10 +82,10 @@ class _Cached:
 class Robots:
     """Knows the rules of every host, from a robots.txt fetched once a day.
 
-    A missing file (status 4xx) allows everything. A file that cannot be read (5xx, 429, no
-    response) disallows everything until it can be read, or until it has failed for 30 days; it is
-    retried after five minutes, and then less and less often. A file with thousands of wildcards,
-    which is meant to keep crawlers busy, disallows everything too.
+    A missing file (status 4xx), or one without content (204), allows everything. A file that cannot
+    be read (5xx, 429, no response) disallows everything until it can be read, or until it has
+    failed for 30 days; it is retried after five minutes, and then less and less often. A file with
+    thousands of wildcards, which is meant to keep crawlers busy, disallows everything too.
 
     Args:
         fetch: Fetches a file, given its address and the number of bytes to read.
@@ -128,7 +128,7 @@ class Robots:
         """Return the rules of the host of a canonical address; None if they are not at hand."""
         origin = origin_of(url)
         cached = self._cache.get(origin)
-        if cached is None or cached.expires <= self._clock.now():
+        if cached is None or not _is_valid(cached.expires, self._clock.now()):
             return None
         self._cache.move_to_end(origin)
         return cached.rules if cached.rules.problem is None else self._current(cached)
@@ -183,7 +183,7 @@ class Robots:
     async def _find(self, origin: str) -> Rules:
         """Find the rules of a host: remembered or downloaded."""
         known = self._recall(origin)
-        if known is None or _expiry(known) <= self._clock.now():
+        if known is None or not _is_valid(_expiry(known), self._clock.now()):
             known = await self._download(origin, known)
             # A failure due to a rule of ours is not remembered: the rule may be changed.
             if not known.permanent:
@@ -196,7 +196,8 @@ class Robots:
         found = RobotsText(origin, response.status, "", self._clock.now())
         if response.error is None and response.body is not None:
             return replace(found, text=_text(response.body, truncated=response.truncated))
-        if 300 <= response.status < 500 and response.status != _TOO_MANY:  # noqa: PLR2004 - HTTP's
+        is_missing = 300 <= response.status < 500  # noqa: PLR2004 - HTTP's
+        if (is_missing and response.status != _TOO_MANY) or response.status == _NO_CONTENT:
             return found
         since = None if before is None else before.failing_since
         return replace(
@@ -231,7 +232,7 @@ def product_token(agent: str) -> str:
     token = _TOKEN.match(agent)
     if token is None or not agent.isprintable():
         raise ArgumentError(
-            f"agent: a User-Agent is like 'name/1.0 (+https://example.org/bot)', not {agent!r}"
+            f"a User-Agent is like 'name/1.0 (+https://example.org/bot)', not {agent!r}"
         )
     return token[0]
 
@@ -242,6 +243,11 @@ def _expiry(found: RobotsText) -> int:
         return found.fetched_at + MAX_AGE
     failing = found.fetched_at - found.failing_since
     return found.fetched_at + min(max(failing, MIN_RETRY), MAX_RETRY)
+
+
+def _is_valid(expires: int, now: int) -> bool:
+    """Whether a file is still valid: not if it is of the future, as the clock was put back."""
+    return now < expires <= now + MAX_AGE
 
 
 def _text(body: bytes, *, truncated: bool) -> str:

@@ -57,10 +57,10 @@ OVERDUE = 1e9
 MIN_TIMED = 1e-3
 #: Pages are scheduled for when this share of what visits said is not forgotten, at the latest.
 LEAST_KEPT = 1e-9
-#: Ready pages are in buckets by value, with the value 1 in the middle; the buckets cover 64
-#: doublings up and down from there.
+#: Ready pages are in buckets by value. They cover 128 doublings from the smallest value on: there
+#: is more above 1 than below, as pages without a copy, and overdue ones, are worth far more.
 BUCKETS_PER_DOUBLING = 8.0
-SMALLEST_VALUE = 2.0**-64
+SMALLEST_VALUE = 2.0**-48
 #: A page visited less often than average becomes ready after this share of the time it needs, so
 #: that it is there when the price falls; checking it now and then is enough.
 EARLY = 0.85
@@ -236,8 +236,8 @@ def make_ready(tables: Tables, page: int, value: float) -> None:
     """Add a page that is in no list to the ready pages, by the value of a visit."""
     bucket = 0
     if value > SMALLEST_VALUE:
-        steps = VALUES / 2 + BUCKETS_PER_DOUBLING * math.log2(value)
-        bucket = int(min(max(steps, 0.0), VALUES - 1.0))
+        steps = BUCKETS_PER_DOUBLING * math.log2(value / SMALLEST_VALUE)
+        bucket = int(min(steps, VALUES - 1.0))
     link(tables, page, FIRST_VALUE + bucket)
     tables.pages["status"][page] = READY
     tables.shared["ready"][0] += 1

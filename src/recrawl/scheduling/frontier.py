@@ -39,11 +39,13 @@ from recrawl.scheduling.rescheduling import Rescheduling, first_octave, set_scal
 from recrawl.scheduling.signals import hear_signals, state_evidence
 from recrawl.scheduling.state import (
     ABSENT,
+    TAKEN,
     FrontierSettings,
     Rows,
     empty_tables,
     extend,
     fill,
+    rounded_up,
 )
 from recrawl.scheduling.take import take_pages
 from recrawl.scheduling.take_from import hold_pages, take_from
@@ -223,8 +225,8 @@ class Frontier(FrontierView):
         """Change the days between two visits to pages; see `add`."""
         pages = self._present("page", page)
         low, high = inputs.checked_intervals((min_interval, max_interval), pages.size)
-        self._tables.pages["min_interval"][pages] = low
-        self._tables.pages["max_interval"][pages] = high
+        self._tables.pages["min_interval"][pages] = rounded_up(low)
+        self._tables.pages["max_interval"][pages] = rounded_up(high)
         reschedule(self._tables, pages, self._now)
 
     def set_budget(self, budget: float, now: float) -> None:
@@ -321,6 +323,17 @@ class Frontier(FrontierView):
             inputs.pauses(pause, pages.size),
         )
 
+    def postpone(self, page: ArrayLike, until: ArrayLike) -> None:
+        """Visit pages no earlier than ``until`` whose last visit failed before they were added.
+
+        As after a failure that was reported here, they come after pages that nobody has tried.
+        """
+        pages = self._present("page", page)
+        times = inputs.times("until", until, pages.size)
+        self._tables.pages["failures"][pages] = 1
+        self._tables.pages["due"][pages] = times
+        reschedule(self._tables, pages, self._now)
+
     def put_back(self, page: ArrayLike, now: float) -> None:
         """Put back pages that were taken and not visited, as if they had not been taken.
 
@@ -334,8 +347,9 @@ class Frontier(FrontierView):
     def release(self, page: ArrayLike, now: float) -> None:
         """Put back pages that were taken and not visited, and what they cost to the budget."""
         pages = self._present("page", page)
+        taken = int(np.count_nonzero(self._tables.pages["status"][pages] == TAKEN))
         self.put_back(pages, now)
-        self._budget.credit += pages.size
+        self._budget.credit += taken
 
     def hold(self, page: ArrayLike) -> None:
         """Take pages that an earlier frontier had given out; the budget has paid for them."""

@@ -244,9 +244,9 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
 
 def shift_octaves(tables: Tables, octaves: int) -> None:
     """Move all beliefs to a grid of rates that begins some octaves higher, or lower."""
-    for table in (tables.pages, tables.hosts, tables.sections, tables.shared):
-        name = "weight" if "weight" in (table.dtype.names or ()) else "pool"
-        table[name] = _merged(table[name], octaves)
+    tables.pages["weight"] = _merged(tables.pages["weight"], octaves)
+    for table in (tables.hosts, tables.sections, tables.shared):
+        table["pool"] = _merged(table["pool"], octaves)
     likelihood = tables.pages["likelihood"].astype(np.float64)
     shift_rows(likelihood, octaves)
     tables.pages["likelihood"] = likelihood

@@ -295,8 +295,8 @@ def _reschedule_section(tables: Tables, section: int, now: float) -> None:
         elif pages["status"][page] in (QUEUED, PARKED) and pages["failures"][page] == 0:
             ahead = pages["needed"][page] - effective_elapsed(tables, page, now)
             if ahead < math.inf and now + ahead < pages["due"][page]:
+                dequeue(tables, page)
                 pages["due"][page] = now + ahead
-                unlink(tables, page)
                 ready_or_enqueue(tables, page, now)
         page = pages["sibling"][page]
     note_schedule(tables.sections, section, tables.shared["bin_width"][0], now)

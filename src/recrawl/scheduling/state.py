@@ -362,7 +362,7 @@ def fill(
     prior: tuple[Floats, Floats],
 ) -> None:
     """Write new pages, about which no visit said anything, into tables extended for them."""
-    low, high = _rounded_up(new.min_interval), _rounded_up(new.max_interval)
+    low, high = rounded_up(new.min_interval), rounded_up(new.max_interval)
     _write_rows(tables, new.page, new.importance, new.host, new.last_visit, *prior, low, high)
     _link_to_sections(tables, new.page, new.section)
 
@@ -402,7 +402,7 @@ def _write_rows(
         tables.hosts["pages"][host[row]] += 1
 
 
-def _rounded_up(days: Floats) -> Singles:
+def rounded_up(days: Floats) -> Singles:
     """Return the next number of single precision: no page may be visited too early."""
     with np.errstate(over="ignore"):
         rounded = days.astype(np.float32)

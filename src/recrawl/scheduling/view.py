@@ -31,6 +31,11 @@ class FrontierView:
         return bool(status[page] != ABSENT)
 
     @property
+    def now(self) -> float:
+        """The latest time that it was told of; it never runs backwards."""
+        return self._budget.now
+
+    @property
     def affordable_at(self) -> float:
         """When the budget will pay for another visit; the present if it does already."""
         return self._budget.affordable_at

@@ -10,7 +10,7 @@ import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import final
 
@@ -70,12 +70,14 @@ class User:
         by_cookie: Whether a browser's cookie says so, so that other sites may have made it send
             the request.
         by_password: Whether the token was sent as a password, as a browser also may again.
+        digest: Of the token; nothing for whoever followed the link.
     """
 
     name: str
     access: Access
     by_cookie: bool = False
     by_password: bool = False
+    digest: bytes = field(default=b"", repr=False)
 
     @property
     def is_by_browser(self) -> bool:
@@ -130,12 +132,12 @@ class Tokens:
         found = self._known.get(digest)
         if found is None or not hmac.compare_digest(found.digest, digest):
             return None
-        return User(found.name, Access.named(found.access))
+        return User(found.name, Access.named(found.access), digest=digest)
 
-    def has(self, name: str) -> bool:
-        """Whether a token of this name has not been revoked."""
+    def admit(self, user: User) -> bool:
+        """Whether somebody's token has not been revoked; another may have its name since."""
         self._refresh()
-        return any(token.name == name for token in self._known.values())
+        return not user.name or user.digest in self._known
 
     def _refresh(self) -> None:
         now = self._now()
@@ -175,7 +177,7 @@ class Sessions:
     def start(self, user: User) -> str:
         """Start a session, and return its cookie."""
         cookie = secrets.token_urlsafe(RANDOM_BYTES)
-        started = User(user.name, user.access, by_cookie=True)
+        started = replace(user, by_cookie=True)
         self._sessions[token_digest(cookie)] = started, self._now() + SESSION_FOR
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)

@@ -127,6 +127,7 @@ _HOST = {
     "refused": 3,
     "failing": 0,
     "delay": 1.0,
+    "closed_until": None,
 }
 _SITEMAP = {
     "url": FEED,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -140,10 +140,10 @@ class Guard:
             address = address_of(scope)
             wait = self._wrong_tokens.wait(address)
             self._wrong_tokens.note(address)
-            return None, (too_many(wait) if wait else unauthorized())
+            return None, (too_many(wait) if wait else _unknown_token())
         cookie = cookie_of(headers)
         user = None if cookie is None else self._sessions.find(cookie)
-        if user is None or (user.name and not self._tokens.has(user.name)):
+        if user is None or not self._tokens.admit(user):
             return None, (_to_login(scope) if _shows_page(scope, headers) else unauthorized())
         return user, None
 
@@ -196,12 +196,22 @@ def _to_login(scope: "Scope") -> Response:
 
 def unauthorized() -> Response:
     """Return the answer to a request by nobody."""
-    return problem_response(
-        HTTPStatus.UNAUTHORIZED,
+    return _unauthorized(
         "a token is needed: send it as `Authorization: Bearer TOKEN`, or log in at /login; "
-        "`recrawl token add NAME` makes one",
-        {"WWW-Authenticate": "Bearer"},
+        "`recrawl token add NAME` makes one"
     )
+
+
+def _unknown_token() -> Response:
+    """Return the answer to a request with a token that nobody has, or has any longer."""
+    return _unauthorized(
+        "this token is not known here, or was revoked; `recrawl token list` lists the names of "
+        "those that are"
+    )
+
+
+def _unauthorized(detail: str) -> Response:
+    return problem_response(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": "Bearer"})
 
 
 def too_many(wait: float) -> Response:
@@ -260,7 +270,7 @@ def _is_own(headers: Headers, host: str, *, may_lack: bool = False) -> bool:
     """Whether a request was made by a page of this service, as browsers say."""
     origin = headers.get("origin")
     if origin is not None:
-        return urlsplit(origin).netloc.lower() == host.lower()
+        return origin.partition("://")[2].lower() == host.lower()
     site = headers.get("sec-fetch-site")
     return may_lack if site is None else site in {"same-origin", "none"}
 

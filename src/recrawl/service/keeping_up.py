@@ -38,7 +38,8 @@ class KeepingUp:
             return cls(None, 0, 0, 0.0, 0.0)
         fresh = frontier.expected_freshness(now)
         seen = frontier.last_visit(pages) > -math.inf
-        late = now - frontier.due(pages[seen])
+        # Not before the frontier's own time, which goes on when the clock is put back.
+        late = max(now, frontier.now) - frontier.due(pages[seen])
         late = np.maximum(late[late >= 0.0], 0.0) * SECONDS_A_DAY
         return cls(
             expected_freshness=fresh,

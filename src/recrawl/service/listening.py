@@ -11,6 +11,7 @@ from typing import Any, final
 
 from recrawl.errors import ArgumentError, RecrawlError
 from recrawl.service.app import LOOPBACK, create_app
+from recrawl.service.guard import host_name
 from recrawl.service.service import Service
 from recrawl.units import quoted
 
@@ -68,13 +69,13 @@ class Address:
 
 
 def names_of(address: Address, names: Sequence[str]) -> tuple[str, ...]:
-    """Return what the Host header of requests may be.
+    """Return what the Host header of requests may be, without a port.
 
-    >>> names_of(Address("192.0.2.1", 80), ["crawl.example.org"])
+    >>> names_of(Address("192.0.2.1", 80), ["crawl.example.org:8443"])
     ('127.0.0.1', 'localhost', '[::1]', '192.0.2.1', 'crawl.example.org')
     """
     own = () if address.in_url in LOOPBACK else (address.in_url,)
-    return (*LOOPBACK, *own, *names)
+    return (*LOOPBACK, *own, *map(host_name, names))
 
 
 @contextmanager

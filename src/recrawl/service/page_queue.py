@@ -84,12 +84,17 @@ class PageQueue:
         """
         picked: list[Page] = []
         by_host = Counter[str]()
-        for _ in range(MAX_TAKES):
-            self._pick(wish, seconds, picked, by_host)
-            is_enough = len(picked) >= wish.limit
-            has_hosts = wish.max_hosts is not None and len(by_host) >= wish.max_hosts
-            if is_enough or has_hosts or not await self._fill(wish, len(picked)):
-                break
+        try:
+            for _ in range(MAX_TAKES):
+                self._pick(wish, seconds, picked, by_host)
+                is_enough = len(picked) >= wish.limit
+                has_hosts = wish.max_hosts is not None and len(by_host) >= wish.max_hosts
+                if is_enough or has_hosts or not await self._fill(wish, len(picked)):
+                    break
+        except BaseException:
+            # Nobody is going to visit them.
+            self.give_back([page.number for page in picked], self._clock.now())
+            raise
         return picked
 
     def hold(self, numbers: Sequence[int]) -> list[int]:
@@ -231,7 +236,7 @@ class PageQueue:
         self._queues.release()
         if seconds <= 0.0:
             return None
-        until = self._frontier.defer(host, response.at, seconds)
+        until = self._frontier.close(host, response, seconds)
         dropped = [waiting.number for waiting in self._queues.drop(host)]
         self.let_go(dropped)
         self._frontier.release(dropped, response.at)

@@ -51,6 +51,8 @@ class Replaying:
             await problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, problem)(scope, receive, send)
             return
         body = await _body(receive)
+        if body is None:
+            return
         asked = hashlib.sha256(
             b"\0".join([scope["method"].encode(), scope["path"].encode(), scope["query_string"]])
             + b"\0"
@@ -121,10 +123,13 @@ class _Answer:
                 await send(message)
 
 
-async def _body(receive: "Receive") -> bytes:
+async def _body(receive: "Receive") -> bytes | None:
+    """Return the body of a request; None if its end never came, so that it is to be repeated."""
     parts = []
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(parts)

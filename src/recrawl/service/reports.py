@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 from recrawl.content.comparison import last_modified_at, visited_page
 from recrawl.crawler.visit import Visitor
+from recrawl.errors import AddressError
 from recrawl.records import (
     DISALLOWED,
     Fingerprint,
@@ -15,6 +16,7 @@ from recrawl.records import (
     Validators,
     Visit,
 )
+from recrawl.urls import canonical
 
 #: Fingerprints that other crawlers make, each in its own way; they are compared with one another.
 REPORTED = "reported/1"
@@ -79,7 +81,7 @@ def response_of(report: Report, page: Page, earliest: int, now: int) -> Response
     elif report.status == 0 and error is None:
         error = "no response"
     return Response(
-        url=report.url or page.url,
+        url=_final_url(report.url, page),
         status=report.status,
         at=at,
         headers=report.headers,
@@ -92,6 +94,14 @@ def response_of(report: Report, page: Page, earliest: int, now: int) -> Response
         retry_after=report.retry_after,
         permanent=report.disallowed,
     )
+
+
+def _final_url(reported: str | None, page: Page) -> str:
+    """Return where redirects ended; the page's own URL if what was reported is none."""
+    try:
+        return page.url if reported is None else canonical(reported)
+    except AddressError:
+        return page.url
 
 
 def is_clear(report: Report) -> bool:

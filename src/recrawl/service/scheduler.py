@@ -106,7 +106,7 @@ class Scheduler:
         self._stopping = asyncio.Event()
         self._failed: BaseException | None = None
         self.leases = Leases()
-        self.stats = Stats(frontier.loaded_at, settings.budget)
+        self.stats = Stats(frontier.loaded_at, settings.budget, closed={**frontier.left_alone})
 
     # Leases
 
@@ -204,8 +204,14 @@ class Scheduler:
             others = [report.page for report in clear if report.page not in settled]
             first = {report.page: report for report in reversed(clear)}
             visited = self._paced(on_lease, first, granted)
-            answers = await self._late(granted, others, late)
-            visits = await self._read(visited, late, first, granted)
+            try:
+                answers = await self._late(granted, others, late)
+                visits = await self._read(visited, late, first, granted)
+            except BaseException:
+                # They are on no lease any more, and what was found is lost: they are due again.
+                self._queue.let_go(on_lease)
+                self._frontier.release([*on_lease, *late], self._clock.now())
+                raise
             await self._record(visits)
         finally:
             self._reporting.difference_update(settled, late)
@@ -281,19 +287,12 @@ class Scheduler:
         granted: int,
     ) -> list[Visit]:
         """Return the visits that reports are about, those that came late included."""
-        numbers = [*(page.number for page, _, _ in visited), *late]
-        try:
-            if late:
-                there = await self._store.call(self._store.store.pages, late)
-                visited += [
-                    self._pace(page, reports[number], granted) for number, page in there.items()
-                ]
-            return [await read_report(self._visitor, *one) for one in visited]
-        except BaseException:
-            # They are on no lease any more, and what was found is lost: they are due again.
-            self._queue.let_go(numbers)
-            self._frontier.release(numbers, self._clock.now())
-            raise
+        if late:
+            there = await self._store.call(self._store.store.pages, late)
+            visited += [
+                self._pace(page, reports[number], granted) for number, page in there.items()
+            ]
+        return [await read_report(self._visitor, *one) for one in visited]
 
     async def _record(self, visits: Sequence[Visit]) -> None:
         """Write visits together with those of other reports that wait."""

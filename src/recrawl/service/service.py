@@ -130,12 +130,14 @@ class Service:
         reader: The store, for reading.
         work: What is done with the frontier: the crawl, or a scheduler for others.
         incoming: Those who listen to sites.
+        tokens: Who may use the service. They are read in the event loop, with a connection that
+            does nothing else: one that counts pages meanwhile would hold up everything.
 
     Attributes:
         stats: Counts of the crawl, or of what others reported.
         crawls: Whether this process fetches pages itself.
         began: When the process began, in microseconds.
-        tokens: Who may use the service.
+        tokens: As given.
         sessions: Browsers that have logged in.
         failed: Failed logins.
         wrong_tokens: Requests with a wrong token.
@@ -154,6 +156,7 @@ class Service:
         reader: StoreReader,
         work: Crawl | Scheduler,
         incoming: Incoming,
+        tokens: Tokens,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -162,7 +165,7 @@ class Service:
         self.crawls = isinstance(work, Crawl)
         self._work = work
         self.incoming = incoming
-        self.tokens = Tokens(reader.store.service.tokens)
+        self.tokens = tokens
         self.sessions = Sessions()
         self.failed = FailedLogins()
         self.wrong_tokens = FailedLogins(MAX_WRONG_TOKENS)

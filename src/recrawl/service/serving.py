@@ -34,8 +34,7 @@ from recrawl.errors import SettingsError
 from recrawl.hosts import host_of
 from recrawl.http.access import Access as SiteAccess
 from recrawl.records import SECONDS_A_DAY, Response
-from recrawl.service.auth import Access, User, add_token
-from recrawl.service.guard import host_name
+from recrawl.service.auth import Access, Tokens, User, add_token
 from recrawl.service.hubs import Hubs
 from recrawl.service.incoming import Incoming
 from recrawl.service.indexnow import MAX_KEY_BYTES, FetchFile, IndexNow
@@ -239,7 +238,10 @@ async def open_service(
         fetch_key: Fetches a file with a key, for IndexNow.
         feeds: A crawl that reads feeds, for WebSub.
     """
-    with SqliteStore.open(settings.store) as reading:
+    with (
+        SqliteStore.open(settings.store) as reading,
+        SqliteStore.open(settings.store) as reading_tokens,
+    ):
         reading.narrow_cache()
         reader = StoreReader(reading, executor)
         pushes = Pushes(frontier, reader, writer, settings)
@@ -249,7 +251,10 @@ async def open_service(
                 _websub(settings, clock, pushes, reader, feeds) as websub,
             ):
                 incoming = Incoming(pushes, indexnow, websub)
-                yield Service(settings, clock, frontier, writer, store, reader, work, incoming)
+                tokens = Tokens(reading_tokens.service.tokens)
+                yield Service(
+                    settings, clock, frontier, writer, store, reader, work, incoming, tokens
+                )
         finally:
             reader.close()
 
@@ -323,7 +328,7 @@ async def fetch_key_file(fetcher: FileFetching, url: str) -> Response:
 
 
 def _names(settings: Settings) -> tuple[str, ...]:
-    public = [host_name(host_of(settings.public_url))] if settings.public_url else []
+    public = [host_of(settings.public_url)] if settings.public_url else []
     return names_of(Address.parse(settings.listen), [*settings.server_names, *public])
 
 

@@ -23,9 +23,12 @@ class HostOut(BaseModel):
     refused: int = Field(description="Pages that may not be visited, as by robots.txt.")
     failing: int = Field(description="The others whose last visit failed.")
     delay: float = Field(description="Seconds between two requests.")
+    closed_until: datetime | None = Field(
+        description="Until when it is left alone, because it fails or asked for that."
+    )
 
     @classmethod
-    def of(cls, host: HostCounts, delay: float) -> "HostOut":
+    def of(cls, host: HostCounts, delay: float, closed_until: int | None) -> "HostOut":
         """Return a host as the API shows it."""
         return cls(
             host=host.name,
@@ -35,6 +38,7 @@ class HostOut(BaseModel):
             refused=host.refused,
             failing=host.failing,
             delay=delay,
+            closed_until=when(closed_until),
         )
 
 

@@ -55,4 +55,4 @@ class Streams:
 
     def goes_on_for(self, user: User) -> bool:
         """Whether somebody may still listen: not once the token is revoked."""
-        return not user.name or self._tokens.has(user.name)
+        return self._tokens.admit(user)

@@ -116,6 +116,11 @@ class WebSub:
         self._by_callback[subscription.callback] = subscription.feed
         self._unwritten[subscription.feed] = subscription
 
+    def _forget(self, subscription: Subscription) -> None:
+        self._by_feed.pop(subscription.feed, None)
+        self._by_callback.pop(subscription.callback, None)
+        self._unwritten.pop(subscription.feed, None)
+
     def _at(self, callback: str) -> Subscription | None:
         feed = self._by_callback.get(callback)
         return None if feed is None else self._by_feed[feed]
@@ -153,7 +158,7 @@ class WebSub:
         while self._unwritten:
             feed, subscription = next(iter(self._unwritten.items()))
             await self._store.call(_keep, subscription)
-            if self._unwritten[feed] is subscription:
+            if self._unwritten.get(feed) is subscription:
                 del self._unwritten[feed]
 
     async def _ask_hubs(self, now: int) -> None:
@@ -169,8 +174,7 @@ class WebSub:
             if subscription.feed in read:
                 await self._subscribe(subscription, now)
             else:
-                self._by_feed.pop(subscription.feed, None)
-                self._by_callback.pop(subscription.callback, None)
+                self._forget(subscription)
 
     async def _subscribe(self, wanted: Subscription, now: int) -> None:
         """Ask a hub for a subscription, which it confirms by itself, maybe before it answers."""
@@ -242,6 +246,10 @@ class WebSub:
             LOGGER.info("WebSub: a message about %s is not signed as it should be", known.feed)
             self.messages[FORGED] += 1
             return
+        if not await self._store.call(_is_read, known.feed):
+            # Somebody removed it: from now on the hub is told that nobody listens.
+            self._forget(known)
+            return
         try:
             packed = await self._parse_pool.run(read_packed, body)
         except TooExpensiveError:
@@ -255,11 +263,17 @@ class WebSub:
         # The feed may be one of the pages itself.
         await self._pushes.take({known.feed: now}, now, add=False)
         self.messages[USED] += 1
-        self._set(replace(self._by_feed.get(known.feed, known), received_at=now))
+        latest = self._by_feed.get(known.feed)
+        if latest is not None:
+            self._set(replace(latest, received_at=now))
 
 
 def _subscriptions(store: SqliteStore) -> list[Subscription]:
     return store.subscriptions.all()
+
+
+def _is_read(store: SqliteStore, feed: str) -> bool:
+    return store.sitemaps.has(feed)
 
 
 def _keep(store: SqliteStore, subscription: Subscription) -> None:

@@ -47,22 +47,24 @@ def read(
     days = (last - first) / SECONDS_A_DAY
     change = (trace.change_time[inside] - first) / SECONDS_A_DAY
     names = [trace.name[page] for page in np.flatnonzero(existed)]
+    host = number_hosts(pa.array(names, pa.large_string()))[0]
     return Recorded(
         days,
         in_order(number[trace.change_page[inside]], np.minimum(change, days), len(names)),
         trace.importance[existed],
-        number_hosts(pa.array(names, pa.large_string()))[0],
-        sections(names),
+        host,
+        sections(names, host),
     )
 
 
-def sections(names: Sequence[str]) -> Ints:
-    """Number the sections of pages: a page's section is the folder in its name.
+def sections(names: Sequence[str], host: Ints) -> Ints:
+    """Number the sections of pages: a page's section is the folder in its name, on its host.
 
-    >>> sections(["a/x", "a/y", "b/x", "z"])
+    >>> sections(["a/x", "a/y", "b/x", "z"], np.zeros(4, np.int64))
     array([0, 0, 1, 2])
     """
-    folders = [name.rpartition("/")[0] for name in names]
+    # On its host: of an address without a path only the scheme is left, which all of them share.
+    folders = [(on, name.rpartition("/")[0]) for on, name in zip(host.tolist(), names, strict=True)]
     number = {folder: i for i, folder in enumerate(dict.fromkeys(folders))}
     return np.array([number[folder] for folder in folders], np.int64)
 

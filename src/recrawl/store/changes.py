@@ -3,13 +3,13 @@
 import re
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 from recrawl.errors import ArgumentError, StoreError
 from recrawl.records import Outcome, State, Visit
 from recrawl.store.database import Database, Row
 from recrawl.store.rows import Retention
-from recrawl.units import quoted
+from recrawl.units import format_time, quoted
 
 #: Changes that are dropped in one go, so that no visit waits for long.
 DROPPED_PER_BATCH = 1_000
@@ -95,6 +95,20 @@ class PageChange:
     before: bytes | None = None
     after: bytes | None = None
     share: float | None = None
+
+
+def change_object(change: PageChange) -> dict[str, Any]:
+    """Return a change as an object for JSON."""
+    return {
+        "cursor": str(change.cursor),
+        "url": change.url,
+        "kind": change.kind.name.lower(),
+        "at": format_time(change.at),
+        "previous": None if change.previous is None else format_time(change.previous),
+        "digest_before": None if change.before is None else change.before.hex(),
+        "digest": None if change.after is None else change.after.hex(),
+        "share": change.share,
+    }
 
 
 def feed_state_after(visit: Visit, known: int) -> int:

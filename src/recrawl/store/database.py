@@ -1,5 +1,6 @@
 """The connection to a store's file: opening, migrations, named statements and clear errors."""
 
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,6 +73,8 @@ class Database:
                 connection.execute(statement("ignore_references"))
                 _migrate(connection)
                 connection.execute(statement("enforce_references"))
+                if connection.execute(statement("has_power")).fetchone() is None:
+                    connection.create_function("pow", 2, math.pow, deterministic=True)
             except BaseException:
                 connection.close()
                 raise

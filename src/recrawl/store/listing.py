@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recrawl.kernels.jit import Floats, Ints
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, State
 from recrawl.store.database import Database
 from recrawl.store.reading import nan_for_0, numbers
+from recrawl.store.rows import LastVisit
 
 #: What finds the first pages, by whether that is in order of URL, and whether it is turned round.
 _FIRST = {
@@ -21,6 +22,8 @@ _FIRST = {
 }
 #: What is close to a bound is read: the exact times are computed in another way.
 ROUNDING = 1.0 - 1e-5
+#: More than the closed form loses to rounding, for a shape of 1, and in proportion to a + 1.
+SLACK = 1e-14
 #: Rows read in one go.
 ROWS_PER_BATCH = 20_000
 
@@ -69,7 +72,8 @@ class DueBy(NamedTuple):
 
     A visit t days after the last one is worth w·∫₀ᵗ s·f(s) ds, where f(s) = (a/b)(1 + s/b)^(−a−1),
     the density of the time of the next change, is at most (a/b)/(1 + (a+1)s/b). As ln(1 + x) is at
-    least 2x/(2 + x), the visit is worth at most w·a·t²/(2b + (a+1)t).
+    least 2x/(2 + x), the visit is worth at most w·a·t²/(2b + (a+1)t). In closed form it is worth
+    w·b·(1 − (1 + ax)(1 + x)^(−a))/(a − 1) with x = t/b.
 
     Attributes:
         at: The time, in microseconds.
@@ -83,7 +87,7 @@ class DueBy(NamedTuple):
 
 
 class PageFilter(NamedTuple):
-    """Which pages to read; None for all.
+    """Which pages to read; None for all. Others may be read too, where that is faster.
 
     Attributes:
         hosts: Only pages of these hosts.
@@ -91,7 +95,7 @@ class PageFilter(NamedTuple):
         failing: Whether to read only pages whose last visit failed.
         min_rate: Only pages that are believed to change at least so often, per day.
         max_rate: Only pages that are believed to change at most so often, per day.
-        due: Leave out pages that cannot be due so early; some that are not due remain.
+        due: Only pages that can be due so early.
     """
 
     hosts: Collection[str] | None = None
@@ -103,27 +107,30 @@ class PageFilter(NamedTuple):
 
 
 def page_columns(database: Database, wanted: PageFilter) -> PageColumns:
-    """Read the numbers of pages."""
-    values = {
-        "no_time": NO_TIME,
+    """Read the numbers of pages, at least of those that are wanted."""
+    states = None if wanted.states is None else json.dumps(list(wanted.states))
+    values: dict[str, Any] = {"no_time": NO_TIME}
+    if wanted.failing or (wanted.states and State.ALIVE not in wanted.states):
+        values |= {"states": states, "failing": wanted.failing or None}
+        return _columns(database, "page_columns_in_trouble", values)
+    if wanted.due is not None:
+        return _columns(database, "page_columns_due", values | _due_values(wanted.due))
+    values |= {
         "hosts": None if wanted.hosts is None else json.dumps(list(wanted.hosts)),
-        "states": None if wanted.states is None else json.dumps(list(wanted.states)),
-        "failing": wanted.failing or None,
+        "states": states,
         "min_rate": wanted.min_rate,
         "max_rate": wanted.max_rate,
-        **_due_values(wanted.due),
     }
     return _columns(database, "page_columns", values)
 
 
-def _due_values(due: DueBy | None) -> dict[str, float | None]:
-    if due is None:
-        return dict.fromkeys(("due_at", "max_microseconds", "price", "day"))
+def _due_values(due: DueBy) -> dict[str, float]:
     return {
-        "due_at": due.at,
-        "max_microseconds": ROUNDING * due.max_interval * MICROSECONDS_A_DAY,
+        "at": due.at,
+        "max_interval": ROUNDING * due.max_interval * MICROSECONDS_A_DAY,
         "price": ROUNDING * due.price * MICROSECONDS_A_DAY,
         "day": MICROSECONDS_A_DAY,
+        "slack": SLACK,
     }
 
 
@@ -220,6 +227,14 @@ def last_answers(database: Database, numbers: Ints) -> Iterator[tuple[int, Answe
         wanted = json.dumps(numbers[start : start + ROWS_PER_BATCH].tolist())
         for number, status, error in database.rows("last_answers", wanted):
             yield number, (status, error)
+
+
+def last_visits(database: Database, numbers: Ints) -> Iterator[tuple[int, LastVisit]]:
+    """Yield the last visit to each of some pages, of those that were visited."""
+    for start in range(0, numbers.size, ROWS_PER_BATCH):
+        wanted = json.dumps(numbers[start : start + ROWS_PER_BATCH].tolist())
+        for number, at, outcome, status in database.rows("last_visits", wanted):
+            yield number, LastVisit(at, Outcome(outcome), status)
 
 
 def page_texts(database: Database, numbers: Ints) -> Iterator[tuple[int, str, Answer]]:

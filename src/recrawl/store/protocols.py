@@ -19,6 +19,7 @@ from recrawl.store.rows import (
     Added,
     Copy,
     Edits,
+    LastVisit,
     LoggedVisit,
     NewPage,
     Observed,
@@ -313,6 +314,9 @@ class Store(Protocol):
 
     def copies(self, skipped: Callable[[StoreError], None] | None = None) -> Iterator[Copy]:
         """Yield all current copies in order of number."""
+
+    def last_visits(self, numbers: Ints) -> Iterator[tuple[int, LastVisit]]:
+        """Yield the last visit to each of some pages."""
 
     def history(self, number: int, limit: int) -> list[LoggedVisit]:
         """Return a page's latest visits."""

@@ -21,8 +21,8 @@ from recrawl.records import (
     digest_of,
 )
 from recrawl.store.database import Database, Row
-from recrawl.store.editing import last_serial
-from recrawl.store.encoding import InflateError, inflate, read_headers, read_page
+from recrawl.store.editing import find_pages, last_serial
+from recrawl.store.encoding import InflateError, inflate, read_headers
 from recrawl.store.rows import Copy, LoggedVisit, Observed, Outlook, PageTable
 
 #: Rows turned into columns in one go.
@@ -240,7 +240,14 @@ def inflated(deflated: bytes, digest: bytes) -> bytes | None:
     return content if digest_of(content) == digest else None
 
 
-def copy_of(database: Database, page: Page) -> Copy | None:
+def current_copy(database: Database, number: int) -> Copy | None:
+    """Return the copy that a page has now, whatever a crawl writes meanwhile; None if none."""
+    with database.transaction("begin_read"):
+        page = find_pages(database, [number]).get(number)
+        return None if page is None else _copy_of(database, page)
+
+
+def _copy_of(database: Database, page: Page) -> Copy | None:
     """Return a page's copy with the response it came from; None if there is none."""
     if page.body is None:
         return None
@@ -276,13 +283,15 @@ def response_of(database: Database, page: str, row: Row, content: bytes) -> Resp
 
 def versions_of(database: Database, page: Page) -> list[Copy]:
     """Return the copies of a page, the current one first; see `SqliteStore.versions`."""
-    current = copy_of(database, page)
-    if current is None:
-        return []
-    older = [
-        Copy(page, response_of(database, page.url, row[:5], body(database, row[5])))
-        for row in database.rows("versions_of", page.number)
-    ]
+    with database.transaction("begin_read"):
+        now = find_pages(database, [page.number]).get(page.number)
+        current = None if now is None else _copy_of(database, now)
+        if current is None:
+            return []
+        older = [
+            Copy(current.page, response_of(database, page.url, row[:5], body(database, row[5])))
+            for row in database.rows("versions_of", page.number)
+        ]
     return [current, *older]
 
 
@@ -293,7 +302,7 @@ def copies(database: Database, skipped: Callable[[StoreError], None] | None) -> 
         last = rows[-1][0]
         for row in rows:
             try:
-                found = copy_of(database, read_page(row))
+                found = current_copy(database, row[0])
             except StoreError as error:
                 if skipped is None:
                     raise

@@ -244,6 +244,14 @@ class LoggedVisit:
     change: Change | None = None
 
 
+class LastVisit(NamedTuple):
+    """How the last visit to a page ended; see `LoggedVisit`, which has more of it."""
+
+    at: int
+    outcome: Outcome
+    status: int
+
+
 @dataclass(frozen=True, slots=True)
 class Copy:
     """The current copy of a page: the response it came from, with the body."""

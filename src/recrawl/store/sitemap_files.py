@@ -33,6 +33,10 @@ class SitemapFiles:
         """Add a sitemap or feed to be read at regular intervals; a known one is read at once."""
         self._database.execute("add_sitemap", url, host_of(url))
 
+    def has(self, url: str) -> bool:
+        """Whether a sitemap or feed is read, and not removed."""
+        return self._database.row("has_sitemap", url) is not None
+
     def name(
         self, by: SitemapFile, urls: Sequence[str], limit: int, *, is_all: bool = False
     ) -> int:
@@ -51,7 +55,7 @@ class SitemapFiles:
         root, depth = by.root or by.url, by.depth + 1
         left_out = 0
         with database.transaction():
-            if by.kind != ROBOTS and database.row("has_sitemap", by.url) is None:
+            if by.kind != ROBOTS and not self.has(by.url):
                 return 0
             if is_all:
                 database.execute("drop_unnamed_sitemaps", by.url, json.dumps(list(urls)))
@@ -59,7 +63,7 @@ class SitemapFiles:
             for url in urls:
                 host = host_of(url)
                 is_full = max(hosts[host], roots[root]) >= limit
-                if is_full and database.row("has_sitemap", url) is None:
+                if is_full and not self.has(url):
                     left_out += 1
                 elif not is_full:
                     added = database.execute("name_sitemap", url, host, by.url, root, depth)

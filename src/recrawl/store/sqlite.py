@@ -24,6 +24,7 @@ from recrawl.store.rows import (
     Added,
     Copy,
     Edits,
+    LastVisit,
     LoggedVisit,
     NewPage,
     Observed,
@@ -336,7 +337,7 @@ class SqliteStore:
     def copy(self, url: str) -> Copy | None:
         """Return the current copy of a page; None if there is no page or no copy."""
         page = self.page(url)
-        return None if page is None else reading.copy_of(self._database, page)
+        return None if page is None else reading.current_copy(self._database, page.number)
 
     def changed_at(self, page: Page) -> int | None:
         """Return when a page was last found to have changed, or first found; None if never."""
@@ -390,6 +391,10 @@ class SqliteStore:
             StoreError: A copy is damaged.
         """
         return reading.copies(self._database, skipped)
+
+    def last_visits(self, numbers: Ints) -> Iterator[tuple[int, LastVisit]]:
+        """Yield the last visit to each of some pages, of those that were visited."""
+        return listing.last_visits(self._database, numbers)
 
     def history(self, number: int, limit: int) -> list[LoggedVisit]:
         """Return a page's latest visits, newest first."""

@@ -103,7 +103,8 @@ def named_pages(
 
 
 def _print_summary(added: "Added", sitemaps: int, path: str) -> None:
-    from recrawl.cli.render.terminal import count, printable
+    from recrawl.cli.render.numbers import count
+    from recrawl.escaping import printable
 
     parts = []
     if added.new:

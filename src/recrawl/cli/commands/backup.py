@@ -24,9 +24,10 @@ def backup(
         recrawl backup backups/2026-01-31.db
     """
     path = settings_of(store, settings).store
+    from recrawl.cli.render.numbers import count
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.terminal import count, printable
     from recrawl.cli.render.units import size
+    from recrawl.escaping import printable
     from recrawl.formats.tables import check_target
     from recrawl.store.sqlite import SqliteStore
 

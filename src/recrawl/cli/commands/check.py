@@ -41,12 +41,13 @@ def check(
     known = settings_of(store, settings)
     import asyncio
 
+    from recrawl.cli.render.numbers import count
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.terminal import count, printable
     from recrawl.cli.render.units import size
     from recrawl.crawler.reachability import reach
     from recrawl.crawler.site_access import site_access
     from recrawl.crawler.site_readers import site_readers
+    from recrawl.escaping import printable
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 

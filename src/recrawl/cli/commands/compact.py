@@ -19,8 +19,8 @@ def compact(
     """
     path = settings_of(store, settings).store
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.terminal import printable
     from recrawl.cli.render.units import size
+    from recrawl.escaping import printable
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(path) as opened, opened.lock(), progress_bar("Compacting"):

@@ -169,7 +169,8 @@ def _print_result(played: "DemoResult", folder: Path | None) -> None:
     from rich.console import Console
 
     from recrawl.cli.render.demo import curves, findings, results
-    from recrawl.cli.render.terminal import printable, show
+    from recrawl.cli.render.terminal import show
+    from recrawl.escaping import printable
 
     if sys.stdout.isatty():
         Console(highlight=False).print(curves(played.final))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind", bound=str)
 
-export = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
+export = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 #: How the names of files end, by format: those with a log, and those with copies.
 LOG_ENDINGS: "dict[LogFormat, str]" = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
@@ -84,8 +84,8 @@ def log(
     """
     kind = _format_of(file, format_, LOG_ENDINGS)
     path = settings_of(store, settings).store
+    from recrawl.cli.render.numbers import count
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.cli.render.terminal import count
     from recrawl.formats.log_export import write_log
     from recrawl.formats.tables import check_target
     from recrawl.store.sqlite import SqliteStore
@@ -245,6 +245,6 @@ def _counted(batches: Iterator[Any], total: int, progress: "Progress") -> Iterat
 
 
 def _print_summary(file: str, what: str) -> None:
-    from recrawl.cli.render.terminal import printable
+    from recrawl.escaping import printable
 
     say(f"{printable(file)}: {what}")

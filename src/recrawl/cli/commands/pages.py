@@ -83,7 +83,10 @@ def pages(
     """
     check_choice("--format", format_, LISTED_AS)
     if limit is not None and limit < 1:
-        raise ArgumentError(f"--limit: {limit} is not above 0; leave it out for all pages")
+        raise ArgumentError(
+            f"--limit: {limit} is not above 0; a table shows {SHOWN} pages without it, "
+            "and other formats have all"
+        )
     known = settings_of(store, settings)
     path = known.store
     from recrawl.cli.render.pages import WRITERS, print_pages

@@ -64,7 +64,8 @@ def paper(
 
 def _print_claims(claims: "list[Claim]", report: "Path") -> None:
     """Print the claims with their verdicts, and where the report is."""
-    from recrawl.cli.render.terminal import printable, show
+    from recrawl.cli.render.terminal import show
+    from recrawl.escaping import printable
     from recrawl.paper.section import counted
 
     if claims:

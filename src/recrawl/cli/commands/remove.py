@@ -86,7 +86,8 @@ def _would_remove(
     store: "SqliteStore", path: str, wanted: list[str], sitemaps: list[str]
 ) -> list[str]:
     """Return what would be removed, one URL per line, and how many that are."""
-    from recrawl.cli.render.terminal import count, printable
+    from recrawl.cli.render.numbers import count
+    from recrawl.escaping import printable
 
     known = store.pages_at(wanted)
     pages = [url for url in wanted if url in known]
@@ -103,7 +104,8 @@ def _summary(
     path: str, removed: tuple[int, int], pages: int, sitemaps: int, *, is_pages: bool
 ) -> str:
     """Return how many pages and sitemaps were removed, and how many were not there."""
-    from recrawl.cli.render.terminal import count, printable
+    from recrawl.cli.render.numbers import count
+    from recrawl.escaping import printable
 
     parts = [count(removed[0], "page")] if is_pages else []
     parts += [count(removed[1], "sitemap")] if sitemaps else []

@@ -241,7 +241,9 @@ def _crawl(
             stats = run_crawl(settings, seconds=left, watch=watch, reload=reload, beside=beside)
         going_on = None if reload is None else reload.take()
     if not quiet:
-        lasting.write(lambda: print_end(stats, settings.min_interval, as_json=as_json))
+        differs = settings.sites.sets("min_interval", "max_interval")
+        min_interval = None if differs else settings.min_interval
+        lasting.write(lambda: print_end(stats, min_interval, as_json=as_json))
 
 
 def _answering(settings: "Settings") -> "Beside":

@@ -17,7 +17,7 @@ from recrawl.cli.options import check_choice, option_errors
 from recrawl.cli.output import say, say_as_is
 from recrawl.errors import ArgumentError
 
-token = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
+token = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 TokenName = Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: What is suggested as the time between visits to a page, and how often each is visited then.
 EVERY, MIN_VISITS = ("30d", "7d", "1d", "6h", "1h", "10m", "1m"), 6
 
-trace = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
+trace = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
 @trace.callback()
@@ -122,7 +122,8 @@ def _print_summary(made: "Trace", kind: "Format | Literal['table']", folder: str
     import numpy as np
     import pyarrow as pa
 
-    from recrawl.cli.render.terminal import count, printable
+    from recrawl.cli.render.numbers import count
+    from recrawl.escaping import printable
     from recrawl.formats.tables import write_table
     from recrawl.formats.traces import ALIVE
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recrawl.store.sqlite import SqliteStore
     from recrawl.store.webhooks import Webhook
 
-webhook = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
+webhook = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 #: Messages that are listed, of each webhook.
 SHOWN = 100
@@ -198,7 +198,7 @@ def resend(
         recrawl webhook resend 1
     """
     path = settings_of(store, settings).store
-    from recrawl.cli.render.terminal import count
+    from recrawl.cli.render.numbers import count
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(path) as opened:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from recrawl.cli.output import json_text, say
-from recrawl.cli.render.terminal import Table, printable, show
+from recrawl.cli.render.terminal import Table, show
 from recrawl.cli.render.units import iso, minute
+from recrawl.escaping import printable
 from recrawl.store.rows import Copy
 
 #: What a block is taken for, where it is and what it says.

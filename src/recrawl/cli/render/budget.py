@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from recrawl.cli.output import say
-from recrawl.cli.render.terminal import ANY_WIDTH, log_summary, number, per_day, percent, say_notes
+from recrawl.cli.render.numbers import number, per_day, percent
+from recrawl.cli.render.terminal import ANY_WIDTH, log_summary, say_notes
 from recrawl.kernels.jit import Floats
 from recrawl.planning.cost import FreshnessCost
 from recrawl.units import format_duration, format_rate

@@ -4,11 +4,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from recrawl.cli.output import json_text, say_as_is
-from recrawl.cli.render.terminal import percent
+from recrawl.cli.render.numbers import percent
 from recrawl.cli.render.units import second
-from recrawl.crawler.change_hook import change_object
 from recrawl.escaping import printable
-from recrawl.store.changes import PageChange
+from recrawl.store.changes import PageChange, change_object
 
 
 def print_json_lines(changes: Sequence[PageChange]) -> None:

@@ -5,7 +5,8 @@ import math
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recrawl.cli.render.terminal import Table, count, percent
+from recrawl.cli.render.numbers import count, percent
+from recrawl.cli.render.terminal import Table
 from recrawl.demo.ground_truth import ENOUGH_VISITS, Curve
 from recrawl.demo.run import DemoResult, Snapshot
 from recrawl.records import Outcome

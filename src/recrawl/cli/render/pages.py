@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from recrawl.cli.output import json_text, say, say_as_is
-from recrawl.cli.render.terminal import Table, add_page, count, page_table, show
+from recrawl.cli.render.numbers import count
+from recrawl.cli.render.terminal import Table, add_page, page_table, show
 from recrawl.cli.render.units import iso, until
 from recrawl.crawler.explain import how_often
 from recrawl.crawler.page_list import ListedPage, PageList

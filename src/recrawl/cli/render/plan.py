@@ -4,16 +4,13 @@ import numpy as np
 import pyarrow as pa
 
 from recrawl.cli.output import say
+from recrawl.cli.render.numbers import count, number, per_day, percent
 from recrawl.cli.render.terminal import (
     SHOWN,
     Table,
     add_page,
-    count,
     log_summary,
-    number,
     page_table,
-    per_day,
-    percent,
     say_notes,
     show,
 )

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 
 from recrawl.cli.output import say
-from recrawl.cli.render.terminal import Table, count, per_day, show
+from recrawl.cli.render.numbers import count, per_day
+from recrawl.cli.render.terminal import Table, show
 from recrawl.simulation.calibration import TENTHS, Calibration
 from recrawl.simulation.ranking import Ranking
 from recrawl.units import format_duration

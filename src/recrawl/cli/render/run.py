@@ -12,9 +12,11 @@ from rich.text import Text
 
 from recrawl.cli.logs import remark
 from recrawl.cli.output import Lasting, say, say_json
-from recrawl.cli.render.terminal import Table, count, number, percent, printable
+from recrawl.cli.render.numbers import count, number, percent
+from recrawl.cli.render.terminal import Table
 from recrawl.cli.render.units import iso, second, size, until
 from recrawl.crawler.stats import Stats
+from recrawl.escaping import printable
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
 from recrawl.units import format_duration, format_rate
 
@@ -64,8 +66,14 @@ def log_watch(path: str, lasting: Lasting, *, as_json: bool) -> Watch:
     return watch
 
 
-def print_end(stats: Stats, min_interval: float, *, as_json: bool) -> None:
-    """Print the summary of a run whose pages are visited at most every so many days."""
+def print_end(stats: Stats, min_interval: float | None, *, as_json: bool) -> None:
+    """Print the summary of a run whose pages are visited at most every so many days.
+
+    Args:
+        stats: What it did.
+        min_interval: The days between two visits to a page, None if they differ by site.
+        as_json: Whether to print an object.
+    """
     if as_json:
         say_json({**as_object(stats), "end": True}, indent=None)
         return
@@ -114,14 +122,18 @@ def spending(stats: Stats) -> str:
     )
 
 
-def unspent(stats: Stats, min_interval: float) -> list[str]:
+def unspent(stats: Stats, min_interval: float | None) -> list[str]:
     """Return a line that says why there is budget left, if it is more than pages may be visited.
 
     >>> unspent(Stats(0, 2_880.0, now=10**9, pages=2), 1 / 144)
     ['Budget is left: 2 pages, each visited at most every 10 min (setting min_interval)']
+    >>> unspent(Stats(0, 2_880.0, now=10**9, pages=2), None)
+    []
     """
     is_spent = stats.budget_used is None or stats.budget_used >= SPENT
-    if is_spent or not stats.pages or min_interval * stats.budget <= stats.pages:
+    if is_spent or not stats.pages or min_interval is None:
+        return []
+    if min_interval * stats.budget <= stats.pages:
         return []
     every = f"visited at most every {format_duration(min_interval)} (setting min_interval)"
     return [f"Budget is left: {count(stats.pages, 'page')}, each {every}"]

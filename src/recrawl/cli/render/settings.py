@@ -11,11 +11,11 @@ from typing import Any
 from rich.text import Text
 
 from recrawl.cli.output import json_text
-from recrawl.cli.render.terminal import Table, printable, show
+from recrawl.cli.render.terminal import Table, show
 from recrawl.crawler.setting_kinds import (
     BOOLEAN,
     COUNT,
-    NAMES,
+    HOSTS,
     PATTERNS,
     PROXY,
     SELECTORS,
@@ -26,6 +26,7 @@ from recrawl.crawler.setting_sources import FILE, load_settings, variable
 from recrawl.crawler.settings import FIELDS
 from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
 from recrawl.crawler.sites import GLOBAL_NAMES
+from recrawl.escaping import printable
 from recrawl.urls import canonical
 
 DEFAULT = "default"
@@ -36,7 +37,7 @@ EMPTY, NO_LIMIT = "–", "no limit"
 UNLIMITED_AT_0 = ("budget", "max_interval")
 _ZERO = re.compile(r"0+(\.0*)?(?![\d.])")
 #: Kinds of settings that are lists in a file.
-LISTS = (NAMES, PATTERNS, SELECTORS)
+LISTS = (HOSTS, PATTERNS, SELECTORS)
 EXAMPLE_TABLES = (
     "# Tables for hosts and for URLs come last, and precede what is set above.",
     '# [host."example.org"]',

@@ -5,11 +5,13 @@ from typing import Any
 from rich.text import Text
 
 from recrawl.cli.output import json_text, say
+from recrawl.cli.render.numbers import count, percent
 from recrawl.cli.render.run import NO_COPIES
-from recrawl.cli.render.terminal import Table, add_page, count, page_table, percent, printable, show
+from recrawl.cli.render.terminal import Table, add_page, page_table, show
 from recrawl.cli.render.units import finite, iso, print_facts, second, size, until
 from recrawl.crawler.explain import how_often, percent_sign
 from recrawl.crawler.status import SHOWN, Due, Status
+from recrawl.escaping import printable
 from recrawl.records import Outcome
 from recrawl.store.rows import Spending
 from recrawl.units import format_rate

@@ -1,24 +1,22 @@
-"""Tables and numbers for terminals, and for files that output is redirected to."""
+"""Tables for terminals, and for files that output is redirected to."""
 
 import sys
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 from rich import box, table
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from recrawl.cli.output import complain
-from recrawl.escaping import printable as printable  # noqa: PLC0414 - for screens
+from recrawl.cli.render.numbers import count
+from recrawl.escaping import printable
 from recrawl.records import LogFacts
 
 #: Maximum number of pages in a table.
 SHOWN = 20
 #: Wide enough for any URL where no terminal limits the width.
 ANY_WIDTH = 10_000
-#: From here on, numbers are shown without a fraction.
-WHOLE = 99.5
 
 
 class Table(table.Table):
@@ -74,45 +72,8 @@ def say_notes(log: LogFacts) -> None:
         complain(f"{log.source}: {note}")
 
 
-def count(number: int, thing: str) -> str:
-    """Write a number of things.
-
-    >>> count(1, "page"), count(2_000, "page")
-    ('1 page', '2,000 pages')
-    """
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-def number(value: float) -> str:
-    """Write a number with three digits, or as a whole number with thousands separators.
-
-    >>> number(0.12345), number(4.0), number(12345.6)
-    ('0.123', '4', '12,346')
-    """
-    return f"{value:.3g}" if value < WHOLE else f"{value:,.0f}"
-
-
-def per_day(visits: float) -> str:
-    """Write a rate of visits, always per day so that rates can be compared.
-
-    >>> per_day(1.0), per_day(2_400.0)
-    ('1 visit per day', '2,400 visits per day')
-    """
-    written = number(visits)
-    return f"{written} visit per day" if written == "1" else f"{written} visits per day"
-
-
-def percent(share: float) -> str:
-    """Write a share in percent, with enough digits to distinguish it from 100 %.
-
-    >>> percent(0.95), percent(0.99996), percent(1.0)
-    ('95.0 %', '99.996 %', '100.0 %')
-    """
-    digits = 1
-    while share < 1 and digits < 12 and round(100 * share, digits) >= 100:  # noqa: PLR2004
-        digits += 1
-    return f"{100 * share:.{digits}f} %"
-
-
 def _date(microseconds: int) -> str:
+    # Whoever has read a log has loaded it.
+    import numpy as np
+
     return str(np.datetime64(microseconds, "us"))[:10]

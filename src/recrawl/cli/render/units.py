@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from recrawl.cli.output import say
-from recrawl.cli.render.terminal import printable
+from recrawl.escaping import printable
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.units import format_duration, format_time
 

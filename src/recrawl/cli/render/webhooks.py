@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from recrawl.cli.output import say, say_json
-from recrawl.cli.render.terminal import Table, count, show
+from recrawl.cli.render.numbers import count
+from recrawl.cli.render.terminal import Table, show
 from recrawl.cli.render.units import iso, second
 from recrawl.store.webhooks import Message, Webhook
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from recrawl.crawler.secrets import Secret
+from recrawl.crawler.secrets import COMMANDS, Secret, without_arguments
 from recrawl.crawler.settings import FIELDS
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
@@ -63,7 +63,7 @@ async def show_settings(service: TheService) -> SettingsOut:
     shown = [
         SettingOut(
             name=name,
-            value=_shown(getattr(service.settings, name)),
+            value=_shown(name, getattr(service.settings, name)),
             unit=described.metadata["kind"].unit,
             kind=described.metadata["kind"].name,
             meaning=described.metadata["meaning"],
@@ -73,8 +73,10 @@ async def show_settings(service: TheService) -> SettingsOut:
     return SettingsOut(settings=shown)
 
 
-def _shown(value: Any) -> str | float | bool | list[str] | None:  # noqa: ANN401
-    """Return a value without what is secret in it."""
+def _shown(name: str, value: Any) -> str | float | bool | list[str] | None:  # noqa: ANN401
+    """Return the value of a setting without what is secret in it."""
+    if name in COMMANDS:
+        return without_arguments(value)
     if value is None or isinstance(value, str | float | int):
         return value
     return str(value) if isinstance(value, Secret) else [str(one) for one in value]

@@ -42,9 +42,12 @@ async def list_hosts(
     """List hosts, those with the most pages first."""
     hosts = await service.hosts()
     shown = hosts[offset : offset + limit]
-    return HostsOut(
-        found=len(hosts), hosts=[HostOut.of(host, service.delay_of(host.name)) for host in shown]
-    )
+    now, closed = service.clock.now(), service.stats.closed
+    open_again = {host: until for host, until in closed.items() if until > now}
+    listed = [
+        HostOut.of(host, service.delay_of(host.name), open_again.get(host.name)) for host in shown
+    ]
+    return HostsOut(found=len(hosts), hosts=listed)
 
 
 @router.get("/sitemaps", dependencies=[needs(Access.READ)])

@@ -96,7 +96,8 @@ class Live:
             every: Not before so many microseconds have passed since then.
         """
         sample, kept = self.samples.newest, self.samples.kept
-        if sample is None or sample is kept or (kept and sample.at - kept.at < every):
+        # One before the last that was kept is kept: the clock was put back.
+        if sample is None or sample is kept or (kept and 0 <= sample.at - kept.at < every):
             return
         # If it cannot be written now, what happened is added to the next.
         with suppress(StoreError):

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from recrawl.crawler.secrets import MASK
+from recrawl.crawler.secrets import COMMANDS, without_arguments
 from recrawl.crawler.setting_kinds import DURATION, PROXY, RATE, SECONDS, SIZE, Kind
 from recrawl.crawler.settings import FIELDS, Settings
 from recrawl.crawler.site_tables import shown_proxy
@@ -20,9 +20,6 @@ from recrawl.units import format_duration, format_rate
 router = APIRouter(
     include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.ADMIN)]
 )
-
-#: Commands, in which people may have typed a secret: only the first word is shown.
-COMMANDS = ("on_change",)
 
 
 @router.get("/settings", response_class=Response)
@@ -78,6 +75,5 @@ def shown(name: str, kind: Kind, value: Any) -> str:  # noqa: ANN401 - whatever 
     ('5 per minute', 'notify ••••')
     """
     if name in COMMANDS:
-        program, _, rest = str(value).strip().partition(" ")
-        return f"{program} {MASK}" if rest else program or NONE
+        return without_arguments(str(value)) or NONE
     return WRITTEN.get(kind, _lines)(value) or NONE

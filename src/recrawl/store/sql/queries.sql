@@ -24,6 +24,10 @@ PRAGMA journal_mode = WAL;
 -- Lose nothing acknowledged even in a power cut: one sync per commit, shared by many visits.
 PRAGMA synchronous = FULL;
 
+-- name: has_power
+-- Find out whether this SQLite was built with mathematics.
+SELECT 1 FROM pragma_function_list WHERE name = 'pow';
+
 -- name: widen_cache
 -- Cache 64 MB of the file: URLs are looked up, and copies replaced, all over it.
 PRAGMA cache_size = -65536;
@@ -124,6 +128,21 @@ SELECT value FROM counters WHERE name = 'next_page';
 -- Add a new page.
 INSERT INTO pages (number, url, host, importance, depth, source, added_at)
 VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_ten_pages
+-- Add ten new pages, which takes little more than half the time of one after another.
+INSERT INTO pages (number, url, host, importance, depth, source, added_at)
+VALUES
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?),
+    (?, ?, ?, ?, ?, ?, ?);
 
 -- name: count_added
 -- Count new pages of a host, none of them visited.
@@ -406,15 +425,12 @@ WHERE state NOT IN (:gone, :refused);
 SELECT number, name FROM hosts ORDER BY number;
 
 -- name: count_pages
--- Count pages, counted all along, those with a copy, from an index alone, and those to visit that
--- never were found.
+-- Count pages and those to visit that never were found, both counted all along, and those with a
+-- copy, from an index alone.
 SELECT
     (SELECT coalesce(sum(pages), 0) FROM host_pages),
     (SELECT count(*) FROM pages WHERE body IS NOT NULL),
-    (SELECT coalesce(sum(unvisited), 0) FROM host_pages) - (
-        SELECT count(*) FROM pages
-        WHERE (state <> 0 OR failures > 0) AND state > 1 AND last_visit IS NULL
-    );
+    (SELECT coalesce(sum(unvisited), 0) FROM host_pages);
 
 -- name: count_trouble
 -- Count pages that are missing, gone, refused or failing, from their index alone.
@@ -503,17 +519,26 @@ SELECT host, root, count(*) FROM sitemaps WHERE removed = 0 GROUP BY host, root;
 SELECT 1 FROM sitemaps WHERE url = ? AND removed = 0;
 
 -- name: drop_unnamed_sitemaps
--- Delete sitemaps that their index no longer names; the URLs are passed as JSON.
-DELETE FROM sitemaps
-WHERE parent = ? AND removed = 0 AND url NOT IN (SELECT value FROM json_each(?));
+-- Delete sitemaps that their index no longer names, with those that they named; the URLs are passed
+-- as JSON.
+WITH RECURSIVE unnamed (url) AS (
+    SELECT url FROM sitemaps
+    WHERE parent = ? AND removed = 0 AND url NOT IN (SELECT value FROM json_each(?))
+    UNION
+    SELECT sitemaps.url FROM sitemaps JOIN unnamed ON sitemaps.parent = unnamed.url
+    WHERE removed = 0
+)
+DELETE FROM sitemaps WHERE url IN (SELECT url FROM unnamed);
 
 -- name: sitemaps_due
--- Find sitemaps to read: those that users named first, and then the longest due.
+-- Find sitemaps to read: those that users named first, and then the longest due. One that was tried
+-- in the future is due: the clock was ahead then.
 SELECT
     url, read_at, etag, last_modified, pages, tried_at, next_at, failures, error, kind, skipped,
     root, host, depth
 FROM sitemaps
-WHERE removed = 0 AND (next_at IS NULL OR next_at <= ?) ORDER BY depth, next_at, url LIMIT ?;
+WHERE removed = 0 AND (next_at IS NULL OR next_at <= ?1 OR tried_at > ?1)
+ORDER BY depth, next_at, url LIMIT ?2;
 
 -- name: sitemaps
 -- List sitemaps, those that cannot be read first.
@@ -630,7 +655,8 @@ WHERE (stock.bodies, content_bytes, stored_bytes)
 -- Compare the pages counted by host with the pages.
 SELECT hosts.name, coalesce(host_pages.pages, 0), coalesce(counted.pages, 0)
 FROM hosts LEFT JOIN host_pages ON host_pages.host = hosts.number LEFT JOIN (
-    SELECT host, count(*) AS pages, sum(last_visit IS NULL) AS unvisited FROM pages GROUP BY host
+    SELECT host, count(*) AS pages, sum(last_visit IS NULL AND state < 2) AS unvisited
+    FROM pages GROUP BY host
 ) AS counted ON counted.host = hosts.number
 WHERE (coalesce(host_pages.pages, 0), coalesce(host_pages.unvisited, 0))
     <> (coalesce(counted.pages, 0), coalesce(counted.unvisited, 0));
@@ -682,15 +708,38 @@ WHERE (:hosts IS NULL OR host IN (
         SELECT hosts.number FROM json_each(:hosts) JOIN hosts ON hosts.name = value
     ))
     AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:failing IS NULL OR failures > 0)
     AND (:min_rate IS NULL OR shape / time >= :min_rate)
     AND (:max_rate IS NULL OR shape / time <= :max_rate)
-    AND (:due_at IS NULL OR last_visit IS NULL OR retry_at <= :due_at
-        OR last_visit <= :due_at - :max_microseconds
-        OR last_visit <= :due_at AND (:due_at - last_visit)
-            * (importance * shape * (:due_at - last_visit) - :price * (shape + 1.0))
-            >= 2.0 * :price * :day * time
-    )
+ORDER BY number;
+
+-- name: page_columns_in_trouble
+-- Read the same of pages that are failing or not alive, to which their index leads.
+SELECT
+    number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+FROM pages INDEXED BY pages_trouble
+WHERE (state <> 0 OR failures > 0)
+    AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
+    AND (:failing IS NULL OR failures > 0)
+ORDER BY number;
+
+-- name: page_columns_due
+-- Read the same of pages that can be due by a time. The bound on what a visit is worth is quickly
+-- computed and spares most pages the power; see `DueBy`.
+SELECT
+    number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+FROM pages
+WHERE last_visit IS NULL OR retry_at <= :at OR last_visit <= :at - :max_interval
+    OR last_visit <= :at
+    AND (:at - last_visit)
+        * (importance * shape * (:at - last_visit) - :price * (shape + 1.0))
+        >= 2.0 * :price * :day * time
+    AND :day * importance * time * (
+        abs(1.0 - (1.0 + shape * (:at - last_visit) / (:day * time))
+            * pow(1.0 + (:at - last_visit) / (:day * time), -shape))
+        + :slack * (shape + 1.0)
+    ) >= :price * abs(shape - 1.0)
 ORDER BY number;
 
 -- name: page_columns_of
@@ -738,6 +787,14 @@ SELECT
 FROM json_each(?) AS wanted CROSS JOIN pages ON number = wanted.value
 LEFT JOIN visits ON visits.page = number AND visits.at = (
     SELECT max(newest.at) FROM visits AS newest WHERE newest.page = number
+);
+
+-- name: last_visits
+-- Find when the last visit to each of some pages was, and how it ended; their numbers are passed as
+-- JSON.
+SELECT page, at, outcome, status
+FROM json_each(?) AS wanted CROSS JOIN visits ON page = wanted.value AND at = (
+    SELECT max(newest.at) FROM visits AS newest WHERE newest.page = wanted.value
 );
 
 -- name: set_template
@@ -797,41 +854,28 @@ SELECT number, url FROM pages WHERE number > :number ORDER BY number;
 -- List how many pages each host has: counted all along, and from the index of pages in trouble.
 SELECT
     hosts.name, host_pages.pages, coalesce(missing, 0), coalesce(gone, 0), coalesce(refused, 0),
-    coalesce(failing, 0), host_pages.unvisited - coalesce(never, 0)
+    coalesce(failing, 0), host_pages.unvisited
 FROM host_pages JOIN hosts ON hosts.number = host_pages.host LEFT JOIN (
     SELECT
         host, sum(state = 1) AS missing, sum(state = 2) AS gone, sum(state = 3) AS refused,
-        sum(state = 0) AS failing,
-        sum(state > 1 AND last_visit IS NULL) AS never
+        sum(state = 0) AS failing
     FROM pages WHERE state <> 0 OR failures > 0 GROUP BY host
 ) AS trouble ON trouble.host = host_pages.host
 WHERE host_pages.pages > 0 ORDER BY 2 DESC, 1;
 
 -- name: largest_hosts
--- List the same of the hosts with the most pages to visit; only of these is it looked up which of
--- their pages that rest were never visited, as no index says so.
-WITH trouble AS (
+-- List the same of the hosts with the most pages to visit.
+SELECT
+    hosts.name, host_pages.pages, coalesce(missing, 0), coalesce(gone, 0), coalesce(refused, 0),
+    coalesce(failing, 0), host_pages.unvisited
+FROM host_pages JOIN hosts ON hosts.number = host_pages.host LEFT JOIN (
     SELECT
         host, sum(state = 1) AS missing, sum(state = 2) AS gone, sum(state = 3) AS refused,
         sum(state = 0) AS failing
     FROM pages WHERE state <> 0 OR failures > 0 GROUP BY host
-), largest AS (
-    SELECT
-        hosts.number, hosts.name, host_pages.pages AS pages, coalesce(missing, 0) AS missing,
-        coalesce(gone, 0) AS gone, coalesce(refused, 0) AS refused,
-        coalesce(failing, 0) AS failing, host_pages.unvisited
-    FROM host_pages JOIN hosts ON hosts.number = host_pages.host
-    LEFT JOIN trouble ON trouble.host = host_pages.host
-    WHERE host_pages.pages > 0
-    ORDER BY host_pages.pages - coalesce(gone, 0) - coalesce(refused, 0) DESC, 3 DESC, 2 LIMIT ?
-)
-SELECT
-    name, pages, missing, gone, refused, failing, unvisited - (
-        SELECT count(*) FROM pages
-        WHERE (state <> 0 OR failures > 0) AND state > 1
-            AND pages.host = largest.number AND last_visit IS NULL
-    )
-FROM largest ORDER BY pages - gone - refused DESC, 2 DESC, 1;
+) AS trouble ON trouble.host = host_pages.host
+WHERE host_pages.pages > 0
+ORDER BY host_pages.pages - coalesce(gone, 0) - coalesce(refused, 0) DESC, 2 DESC, 1 LIMIT ?;
 
 -- name: count_hosts
 -- Count the hosts that have pages to visit.
@@ -883,9 +927,10 @@ UPDATE webhooks SET cursor = ?, missed = missed + ? WHERE number = ?;
 UPDATE webhooks SET missed = missed - ? WHERE number = ?;
 
 -- name: due_messages
--- Find messages to try again, for each page only the first: those behind it wait.
+-- Find messages to try again, for each page only the first: those behind it wait. One that was tried
+-- in the future is due: the clock was ahead then.
 SELECT serial, page, url, id, body, attempts, tried_at, error FROM webhook_messages AS due
-WHERE webhook = ?1 AND state = 0 AND next_at <= ?2 AND NOT EXISTS (
+WHERE webhook = ?1 AND state = 0 AND (next_at <= ?2 OR tried_at > ?2) AND NOT EXISTS (
     SELECT 1 FROM webhook_messages AS earlier
     WHERE earlier.webhook = ?1 AND earlier.url = due.url AND earlier.serial < due.serial
 )
