@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from acceptance import program
+from ports import free_port
 
 pytest.importorskip("fastapi", reason="the service needs recrawl[serve]")
 
@@ -51,8 +51,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     (folder / "prometheus.yml").write_text(CONFIG.format(port=server.server_port))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with subprocess.Popen(
         [
             PROMETHEUS,

@@ -111,7 +111,7 @@ def test_a_run_outlasts_others_who_write_for_a_while(tmp_path: Path) -> None:
         arguments = ("run", "--store", str(store))
         with program.start(*arguments, settings=SETTINGS) as process:
             _wait_for(site, 9)
-            holder = sqlite3.connect(store, isolation_level=None, timeout=10.0)
+            holder = sqlite3.connect(store, isolation_level=None, timeout=program.HANGS)
             holder.execute("BEGIN IMMEDIATE")
             time.sleep(1.5)
             holder.execute("COMMIT")

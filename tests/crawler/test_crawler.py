@@ -7,13 +7,13 @@ import itertools
 import os
 import re
 import signal
-import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import silent_port
 from site_server import Site, page_about, serving
 
 from recrawl.crawler.crawler import Crawler
@@ -247,12 +247,11 @@ def test_pages_at_private_addresses_are_due_again_once_those_are_allowed(tmp_pat
 def test_many_new_pages_of_a_dead_host_starve_no_other_host(tmp_path: Path) -> None:
     """Connections to it are refused; its pages, without a copy, were worth more than all others."""
     site = Site({f"/{name}": page_about(f"This is {name}.") for name in "abc"})
-    with serving(site), socket.socket() as dead, crawler_of(tmp_path, budget="200/s") as crawler:
-        dead.bind(("127.0.0.1", 0))  # nobody listens
+    with serving(site), silent_port() as dead, crawler_of(tmp_path, budget="200/s") as crawler:
         crawler.add(f"{site.url}/{name}" for name in "abc")
         run_until(crawler, lambda: len(site.requests) > 3)
         site.requests.clear()
-        address = f"http://127.0.0.1:{dead.getsockname()[1]}"
+        address = f"http://127.0.0.1:{dead}"
         crawler.add(f"{address}/{number}" for number in range(20_000))
         # The host is given up for half a minute, which is when the others once stood still.
         stats = run_until(crawler, lambda: len(site.requests) > 200)

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import random
-import socket
 import subprocess
 import threading
 from collections import defaultdict
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ports import silent_port
 from store.made_up import HOUR, NOON, address, found, gone, new_pages
 from webhook_server import Received, Receiver, receiving, verified
 
@@ -451,13 +451,11 @@ def test_openssl_finds_the_same_signature(tmp_path: Path) -> None:
 
 
 def test_nothing_listens(store: SqliteStore, receiver: Receiver) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
-    secret = new_secret()
-    number = store.webhooks.add(url, secret, Cursor(0), NOON, allow_private=True)
-    change(store, 0)
-    send_until(store, lambda: known(store, number).error is not None)
+    with silent_port() as port:
+        url = f"http://127.0.0.1:{port}/"
+        number = store.webhooks.add(url, new_secret(), Cursor(0), NOON, allow_private=True)
+        change(store, 0)
+        send_until(store, lambda: known(store, number).error is not None)
     hook = known(store, number)
     assert hook.error == "no connection: refused"
     assert hook.failing_since is not None

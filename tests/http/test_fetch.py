@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from ports import silent_port
 from scripted_web import AGENT, PATIENT, Names, Request, Web, answer, fetcher, redirect
 from virtual_time import clock
 from virtual_time import run as run_virtual
@@ -536,15 +537,14 @@ def test_no_more_requests_are_under_way_than_allowed() -> None:
 
 def test_failures_to_connect_are_told_in_plain_words() -> None:
     async def main() -> list[Response]:
-        async with Web() as web:
-            port = web.port
         async with fetcher(names=Names({"none.test": []})) as made:
             unknown = await made.fetch_file("http://none.test/", 100)
             assert (unknown.error or "").endswith("no connection: unknown host")
-            return [
-                await made.fetch_file(f"http://127.0.0.1:{port}/", 100),
-                await made.fetch(Page(0, f"http://127.0.0.1:{port}/a", "x")),
-            ]
+            with silent_port() as port:
+                return [
+                    await made.fetch_file(f"http://127.0.0.1:{port}/", 100),
+                    await made.fetch(Page(0, f"http://127.0.0.1:{port}/a", "x")),
+                ]
 
     refused, page = asyncio.run(main())
     for got in (refused, page):

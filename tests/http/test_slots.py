@@ -48,7 +48,7 @@ def test_a_slot_of_somebody_who_was_cancelled_goes_to_the_next() -> None:
         slots.give_back()
         # The second has been handed the slot, but has not been told yet.
         second.cancel()
-        await asyncio.wait_for(third, 1.0)
+        await asyncio.wait_for(third, 60.0)
         slots.give_back()
         assert slots.take() is None
 
