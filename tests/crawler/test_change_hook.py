@@ -3,19 +3,23 @@
 import asyncio
 import json
 import logging
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from store.made_up import HOUR, NOON, address, found, gone, new_pages
+from virtual_time import run as run_virtual
 
 from recrawl.crawler import change_hook
 from recrawl.crawler.change_hook import CURSOR, ChangeHook
 from recrawl.crawler.setting_sources import load_settings
 from recrawl.errors import SettingsError
+from recrawl.store.changes import Cursor
 from recrawl.store.rows import Retention
 from recrawl.store.sqlite import SqliteStore
 
@@ -168,6 +172,24 @@ def test_a_command_that_cannot_be_run_or_hangs_is_logged(
         run_until(lambda: len(caplog.records) > 1, ChangeHook(shlex.join(arguments), other))
     assert problem in caplog.text
     assert store.meta(CURSOR) == "0"
+
+
+def test_pauses_between_attempts_double_up_to_a_limit(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # In virtual time there is no hurry.
+    change(store, 0)
+    hook = ChangeHook("/no/such/program", store)
+
+    async def main() -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1_112.0):
+                await hook._deliver(store.feed.read(Cursor(0), 1)[0])  # noqa: SLF001
+
+    with caplog.at_level(logging.WARNING, "recrawl.crawler"):
+        run_virtual(main())
+    pauses = [re.findall(r"again in (\d+) s", record.message) for record in caplog.records]
+    assert pauses == [[f"{min(2**n, 300)}"] for n in range(12)]
 
 
 def test_a_command_must_be_well_formed() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_time import until
 
 from recrawl.crawler.channel import Channel, ChannelClosedError
 
@@ -90,5 +91,32 @@ def test_who_waits_for_an_answer_learns_that_there_will_be_none() -> None:
         with pytest.raises(ChannelClosedError):
             await one.channel.ask("anything")
         one.channel.notify("dropped")
+
+    between_two(talk)
+
+
+def test_an_end_knows_when_the_other_does_not_read_what_it_is_sent() -> None:
+    async def talk(one: End, other: End) -> None:
+        assert not one.channel.is_congested
+        assert other.channel._transport is not None  # noqa: SLF001
+        other.channel._transport.pause_reading()  # noqa: SLF001
+        sent = 0
+        while not one.channel.is_congested:
+            one.channel.notify(bytes(100_000))
+            sent += 1
+        other.channel._transport.resume_reading()  # noqa: SLF001
+        await until(lambda: not one.channel.is_congested)
+        await one.channel.ask("last")
+        assert len(other.received) == sent
+
+    between_two(talk)
+
+
+def test_nothing_is_kept_of_questions_that_were_answered() -> None:
+    async def talk(one: End, other: End) -> None:
+        for number in range(3):
+            await one.channel.ask("n", number)
+        await until(lambda: not other.channel._answering)  # noqa: SLF001
+        assert not one.channel._answers  # noqa: SLF001
 
     between_two(talk)

@@ -17,7 +17,9 @@ from crawler.fakes import (
     settings_of,
 )
 from site_server import page_about
+from virtual_time import now
 
+from recrawl.crawler.loop import SITEMAPS_EVERY
 from recrawl.crawler.sitemap_limits import MAX_DEPTH, MAX_OTHER_HOSTS
 from recrawl.estimation.signals import precision
 from recrawl.records import Outcome, Response
@@ -215,6 +217,24 @@ def test_only_a_copy_teaches_whether_a_sitemap_was_right() -> None:
     web = FakeWeb({f"{A}/": Response("", 500, 0, error="no"), MAP: sitemap((f"{A}/", modified(2)))})
     crawl(web, store, settings_of(), begin=3 * DAY, seconds=20.0)
     assert set(store.outcomes(f"{A}/")) == {Outcome.FAILED}
+
+
+@pytest.mark.parametrize(("retry_after", "pause"), [(None, 5.0), (2.0, 5.0), (30.0, 30.0)])
+def test_a_sitemap_whose_host_cannot_be_asked_yet_is_asked_for_when_it_can(
+    retry_after: float | None, pause: float
+) -> None:
+    store, asked = MemoryStore(), list[float]()
+    store.sitemaps.add(MAP)
+
+    def answer(_url: str) -> Response | str:
+        asked.append(now())
+        closed = failure(postponed=True, retry_after=retry_after)
+        return closed if len(asked) == 1 else sitemap((f"{A}/new", ""))
+
+    stats = crawl(FakeWeb(answer), store, settings_of(), seconds=60.0)
+    assert pause <= asked[1] - asked[0] <= pause + SITEMAPS_EVERY + 0.1
+    assert stats.failing_sitemaps == {}
+    assert "/new" in importance(store)
 
 
 # What sitemaps may do

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -295,6 +296,24 @@ def test_a_pool_that_has_no_file_descriptors_left_says_so(monkeypatch: pytest.Mo
             assert await pool.run(len, b"abc") == 3
 
     asyncio.run(main())
+
+
+@needs_linux
+def test_a_process_that_is_started_while_the_pool_closes_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = list[ParseProcess]()
+
+    def start(memory: int, niceness: int) -> ParseProcess:
+        started.append(ParseProcess(memory, niceness))
+        queue.close()
+        return started[0]
+
+    monkeypatch.setattr(parse_pool, "ParseProcess", start)
+    queue = parse_pool._Queue(threading.Lock(), 1, 1.0, 10**9)  # noqa: SLF001
+    assert queue.start() is None
+    assert queue.running == []
+    wait_until(lambda: not is_running(started[0].pid))
 
 
 def test_a_pool_that_is_closed_makes_no_more_calls() -> None:

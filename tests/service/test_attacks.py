@@ -283,7 +283,7 @@ def test_a_slow_look_at_the_store_does_not_hold_up_who_comes_next(tmp_path: Path
 
     def wait() -> int:
         begun.set()
-        return int(over.wait(30.0))
+        return int(over.wait(600.0))
 
     def look(store: SqliteStore) -> None:
         connection = store._database._connection  # noqa: SLF001 - a statement that takes long
@@ -295,8 +295,8 @@ def test_a_slow_look_at_the_store_does_not_hold_up_who_comes_next(tmp_path: Path
         with ThreadPoolExecutor(1) as thread:
             async with served(settings_in(tmp_path), reading=thread) as on:
                 looking = asyncio.ensure_future(on.service.read(look))
-                await asyncio.to_thread(begun.wait, 30.0)
-                timer = threading.Timer(5.0, over.set)
+                await asyncio.to_thread(begun.wait, 600.0)
+                timer = threading.Timer(60.0, over.set)
                 timer.start()
                 assert on.service.tokens.find(on.tokens["read"]) is not None
                 assert not over.is_set()
