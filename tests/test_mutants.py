@@ -4,7 +4,9 @@ import ast
 import contextlib
 from pathlib import Path
 
-from tools import selection, trial
+import pytest
+
+from tools import faults, selection, trial
 from tools.faults import ROOT, Mutant
 from tools.reaching import PROBE, with_probes
 from tools.selection import Reached, imports, near_and_other
@@ -80,3 +82,22 @@ def test_a_constant_is_tried_by_the_tests_that_import_it_too() -> None:
     for line, expected in ((constant, [looks, calls]), (called, [calls])):
         fault = Mutant(path, line, 0, 1, "", in_kernel=False)
         assert selection.tests_calling(fault, reached) == expected
+
+
+WITHOUT_FAULTS = """
+def plain(some, others):
+    LOGGER.warning("%d of %d", len(some) + 1, 7)
+    prefetch(some, others)
+    for one, other in zip(some, others, strict=True):
+        logger.setLevel(one)
+        dialog(other)
+"""
+
+
+def test_faults_that_change_nothing_are_not_planted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "ROOT", tmp_path)
+    (tmp_path / "some.py").write_text(WITHOUT_FAULTS)
+    found = faults.mutants_of(Path("some.py"))
+    assert [(mutant.line, mutant.instead) for mutant in found] == [(6, "pass"), (7, "pass")]

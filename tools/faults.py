@@ -18,6 +18,10 @@ for pair in PAIRS.split(", "):
 #: Smaller numbers are off by one instead of tenfold.
 SMALL = 11
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+#: What is logged is a message, and nothing else depends on it.
+LOGGERS, LEVELS = {"LOGGER", "_log", "logger"}, {"debug", "info", "warning", "error", "log"}
+#: What is fetched into the processor's cache ahead of time would come later, when it is needed.
+PREFETCHES = {"prefetch", "prefetch_start"}
 
 
 @dataclass(frozen=True)
@@ -63,14 +67,28 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 
 def children(node: ast.AST) -> Iterator[ast.AST]:
     """Return the parts of a node that run: no types, decorators, texts or type-checking blocks."""
-    if isinstance(node, ast.JoinedStr) or (
-        isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-    ):
-        return
+    match node:
+        case ast.JoinedStr():
+            return
+        case ast.stmt() if is_logging(node):
+            return
+        case ast.If(test) if "TYPE_CHECKING" in ast.unparse(test):
+            return
+        case ast.keyword("strict", ast.Constant(True)):
+            # What `zip` pairs up is equally long anyway: this only makes sure.
+            return
     for name, value in ast.iter_fields(node):
         if name not in {"annotation", "returns", "decorator_list", "bases"}:
             parts = value if isinstance(value, list) else [value]
             yield from (part for part in parts if isinstance(part, ast.AST))
+
+
+def is_logging(node: ast.stmt) -> bool:
+    """Whether a statement logs a message, and does nothing else."""
+    match node:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), level))):
+            return name in LOGGERS and level in LEVELS
+    return False
 
 
 def changed(node: ast.AST) -> str | None:
@@ -102,8 +120,10 @@ def changed_statement(node: ast.stmt) -> str | None:
     match node:
         case ast.AugAssign(target, op, value) if type(op) in SWAPS:
             return ast.unparse(ast.AugAssign(target, swap(op), value))
-        case ast.Expr(ast.Call(call) | ast.Await(ast.Call(call))):
-            return None if "log" in ast.unparse(call) else "pass"
+        case ast.Expr(ast.Call(ast.Name(name))) if name in PREFETCHES:
+            return None
+        case ast.Expr(ast.Call() | ast.Await(ast.Call())):
+            return None if is_logging(node) else "pass"
         case ast.Raise(exc=ast.expr()) | ast.Continue():
             return "pass"
         case ast.Return(ast.expr() as value) if not isinstance(value, ast.Constant):

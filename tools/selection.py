@@ -27,7 +27,7 @@ CHILDREN = ROOT / "tools" / "in_children"
 #: Tests elsewhere that a package's faults must get past as well.
 MORE_TESTS = {
     "crawler": (
-        *(f"tests/cli/test_{name}.py" for name in ("settings", "add", "show", "run")),
+        *(f"tests/cli/test_{name}.py" for name in ("settings", "add", "show", "pages", "run")),
         "tests/acceptance/test_processes.py",
     ),
     "store": ("tests/cli/test_export.py", "tests/cli/test_remove.py"),

@@ -66,3 +66,9 @@ def test_headers_come_first() -> None:
 def test_what_names_no_hub_has_none(body: bytes) -> None:
     assert hub_links(FEED, [], body) is None
     assert hub_links(FEED, ['<>; rel="', "<" * 10_000, '"' * 10_000, "a" * 100_000], body) is None
+
+
+@pytest.mark.parametrize(("before", "is_found"), [(8_000, True), (8_192, False)])
+def test_only_the_beginning_of_headers_is_searched(before: int, is_found: bool) -> None:
+    headers = ["x" * before, f"<{HUB}>; rel=hub"]
+    assert (hub_links(FEED, headers, b"") is not None) is is_found

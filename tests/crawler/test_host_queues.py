@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -160,3 +161,14 @@ def test_a_host_that_stays_closed_is_left_to_the_visit_and_a_dropped_one_does_no
     now[0] = 4.0
     assert [one.number for one in iter(queues.next, None)] == [2]
     assert queues.next() is None
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(5.0, True), (5.1, False)])
+def test_a_page_waits_for_its_host_for_five_seconds_and_not_for_longer(
+    seconds: float, waits: bool
+) -> None:
+    pacing = HostPacing(0.0, 1, connections=2)
+    queues = HostQueues(pacing, 2, 1, now=lambda: 0.0)
+    pacing.close_host("a", 429, seconds, 0.0)
+    queues.add(page(0, "a"))
+    assert (queues.next() is None) is waits

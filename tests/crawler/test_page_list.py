@@ -1,6 +1,7 @@
 """When the list of pages says that each is visited next."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from store.made_up import found
+from store.made_up import failed, found, gone
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.intervals import Intervals
@@ -77,6 +78,76 @@ def test_pages_are_listed_as_they_were_added_or_by_url() -> None:
             for order in ("added", "url")
         }
     assert listed == {"added": urls, "url": sorted(urls)}
+
+
+@pytest.fixture(scope="module")
+def several() -> Iterator[SqliteStore]:
+    """Make a store with pages that differ in everything that can be asked for."""
+    hosts = {"d": "b", "a": "a", "c": "c", "e": "b", "b": "a"}
+    importance = {"d": 1.0, "a": 5.0, "c": 3.0, "e": 2.0, "b": 4.0}
+    with SqliteStore.open(":memory:") as store:
+        store.add([NewPage(f"https://{hosts[n]}/{n}", hosts[n], importance[n]) for n in hosts], 0)
+        d, a, c, e, _ = store.pages(range(5)).values()
+        slow = replace(found(d, b"one", 5 * DAY), belief=(1.0, 10.0))
+        fast = replace(found(a, b"two", 4 * DAY), belief=(5.0, 10.0))
+        store.record([slow, fast, gone(c, 6 * DAY)])
+        store.record([failed(e, 6 * DAY)])
+        yield store
+
+
+def names(store: SqliteStore, wanted: Wanted) -> str:
+    """Return the last letters of the pages that are listed."""
+    listed = list_pages(store, wanted, Price(0.5, is_now=True), 7 * DAY)
+    return "".join(page.url[-1] for page in listed.rows)
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("added", "daceb"),
+        ("url", "abdec"),
+        ("host", "abdec"),
+        ("state", "daebc"),
+        ("importance", "abced"),
+        ("rate", "adceb"),
+        ("last-visit", "adceb"),
+        ("next-visit", "badce"),
+        ("failures", "edacb"),
+        ("error", "cedab"),
+    ],
+)
+def test_every_order_puts_what_is_unknown_last_and_can_be_turned_round(
+    several: SqliteStore, order: str, expected: str
+) -> None:
+    assert names(several, Wanted(order=order)) == expected
+    assert names(several, Wanted(order=order, reverse=True)) == expected[::-1]
+    for limit in range(6):
+        assert names(several, Wanted(order=order, limit=limit)) == expected[:limit]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(states=[State.GONE]), "c"),
+        (Wanted(states=[State.ALIVE]), "daeb"),
+        (Wanted(hosts=["b", "c"]), "dce"),
+        (Wanted(failing=True), "e"),
+        (Wanted(error="TIMED out"), "e"),
+        (Wanted(error="404"), "c"),
+        (Wanted(min_rate=0.1), "da"),
+        (Wanted(min_rate=0.11), "a"),
+        (Wanted(max_rate=0.5), "da"),
+        (Wanted(max_rate=0.49), "d"),
+        (Wanted(hosts=["b"], min_rate=0.1), "d"),
+        (Wanted(due_within=0.0), "ab"),
+        (Wanted(due_within=1_000.0), "dab"),
+    ],
+)
+def test_every_filter_lists_what_matches(
+    several: SqliteStore, wanted: Wanted, expected: str
+) -> None:
+    assert names(several, wanted) == expected
+    assert names(several, replace(wanted, limit=1)) == expected[:1]
 
 
 #: Importance, shape and time of the belief, and the days since the last visit as a share of those

@@ -51,6 +51,23 @@ def test_a_missing_store_is_created_only_on_request(tmp_path: Path) -> None:
     SqliteStore.open(path).close()
 
 
+def test_a_backup_is_on_disk_before_it_has_its_name(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, synced, sync = path.with_name("backup.db"), list[int](), os.fsync
+
+    def fsync(file: int) -> None:
+        assert not target.exists()
+        synced.append(os.fstat(file).st_ino)
+        sync(file)
+
+    with SqliteStore.open(path) as store:
+        monkeypatch.setattr(os, "fsync", fsync)
+        assert store.back_up(target) == target.stat().st_size
+    assert target.stat().st_ino in synced
+    assert sorted(path.parent.iterdir()) == sorted([target, path])
+
+
 def test_a_damaged_robots_txt_counts_as_none(path: Path) -> None:
     origin = "https://host0.example"
     with SqliteStore.open(path) as store:
