@@ -97,15 +97,19 @@ def test_who_waits_for_an_answer_learns_that_there_will_be_none() -> None:
 
 def test_an_end_knows_when_the_other_does_not_read_what_it_is_sent() -> None:
     async def talk(one: End, other: End) -> None:
-        assert not one.channel.is_congested
-        assert other.channel._transport is not None  # noqa: SLF001
-        other.channel._transport.pause_reading()  # noqa: SLF001
+        def is_congested() -> bool:
+            return one.channel.is_congested
+
+        assert not is_congested()
+        reading = other.channel._transport  # noqa: SLF001
+        assert reading is not None
+        reading.pause_reading()
         sent = 0
-        while not one.channel.is_congested:
+        while not is_congested():
             one.channel.notify(bytes(100_000))
             sent += 1
-        other.channel._transport.resume_reading()  # noqa: SLF001
-        await until(lambda: not one.channel.is_congested)
+        reading.resume_reading()
+        await until(lambda: not is_congested())
         await one.channel.ask("last")
         assert len(other.received) == sent
 

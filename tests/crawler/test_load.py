@@ -81,6 +81,23 @@ def test_a_deferred_host_is_passed_over_until_its_time() -> None:
     assert frontier.take(NOW + 3 * SECOND, 5) == [0]
 
 
+def test_a_page_in_a_hurry_is_visited_first_until_it_was() -> None:
+    store = MemoryStore(*(f"{A}/{number}" for number in range(3)))
+    for number, page in store.known.items():
+        store.known[number] = replace(page, last_visit=NOW - (1 + number) * DAY)
+    frontier = load_frontier(store, settings_of(min_interval=2 / 24), NOW)
+    frontier.frontier.spend(-5)
+    frontier.hurry(store.known[0])
+    frontier.hurry(replace(store.known[0], number=99))
+    assert [frontier.is_hurried(page) for page in (0, 1, 99)] == [True, False, False]
+    assert frontier.take(NOW, 1) == [0]
+    frontier.hurried([0, 1])
+    assert not frontier.is_hurried(0)
+    # Its usual limits apply again.
+    frontier.release([0], NOW)
+    assert frontier.take(NOW, 2)[0] == 2
+
+
 def test_a_host_is_visited_at_the_delay_it_asked_for_last_if_that_is_above_the_usual() -> None:
     pages = [f"{A}/{number}" for number in range(9)]
     settings = settings_of(host_delay=1.0, budget=100 * PER_SECOND)

@@ -52,9 +52,11 @@ class Intervals:
 
     def at(self, rows: Ints) -> "Intervals":
         """Return the limits of some of the pages."""
-        if isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray):
-            return Intervals(self.low[rows], self.high[rows])
-        return self
+        low, high = (
+            limit[rows] if isinstance(limit, np.ndarray) else limit
+            for limit in (self.low, self.high)
+        )
+        return Intervals(low, high)
 
 
 #: Returns the limits of the pages of a store with these numbers.
