@@ -172,3 +172,34 @@ def test_a_page_waits_for_its_host_for_five_seconds_and_not_for_longer(
     pacing.close_host("a", 429, seconds, 0.0)
     queues.add(page(0, "a"))
     assert (queues.next() is None) is waits
+
+
+def test_pages_of_some_hosts_can_be_asked_for() -> None:
+    now = [0.0]
+    pacing = HostPacing(0.0, 2, connections=8)
+    queues = HostQueues(pacing, 8, 2, now=lambda: now[0])
+    for number, host in enumerate("aaabc"):
+        queues.add(page(number, host))
+    pacing.close_host("c", 429, 10.0, 0.0)
+    assert [queues.queued(host) for host in "abcd"] == [3, 1, 1, 0]
+    assert queues.next_of("d") is None
+    assert queues.next_of("c") is None
+    assert [queues.next_of("a") for _ in range(3)] == [page(0, "a"), page(1, "a"), None]
+    # Whoever visits a host may go on with it, whatever is in flight.
+    assert queues.more_of("a") == page(2, "a")
+    assert queues.more_of("a") is None
+    now[0] = 10.0
+    assert queues.next_of("c") == page(4, "c")
+    assert queues.waiting == 1
+
+
+def test_a_suspect_is_asked_for_only_if_suspects_have_a_connection_free() -> None:
+    pacing = HostPacing(0.0, 1, connections=2)
+    queues = HostQueues(pacing, 2, now=lambda: 0.0)
+    for number, host in enumerate("ab"):
+        pacing.backoff(host, Response("", 0, at=0, error="nothing came for 15 s"))
+        queues.add(page(number, host))
+    assert queues.next_of("a") == page(0, "a")
+    assert queues.next_of("b") is None
+    queues.done("a")
+    assert queues.next_of("b") == page(1, "b")

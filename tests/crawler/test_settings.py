@@ -1,5 +1,6 @@
 """Every setting: where it can be set, and how invalid values are refused."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,32 @@ def test_lists_numbers_and_booleans_of_toml_are_understood() -> None:
 def test_what_is_on_or_off_can_be_said_in_several_ways(given: str) -> None:
     found = load_settings(environ={"RECRAWL_FOLLOW": given})
     assert found.follow is (given.lower() in {"true", "yes", "1"})
+
+
+@pytest.mark.parametrize(
+    ("typed", "size"),
+    [("7", 7), ("7b", 7), ("7kB", 7_000), ("1.5 MB", 1_500_000), (" 1GB ", 1_000_000_000)],
+)
+def test_sizes_are_in_bytes_unless_they_say_otherwise(typed: str, size: int) -> None:
+    assert load_settings(environ={"RECRAWL_MAX_BYTES": typed}).max_bytes == size
+
+
+@pytest.mark.parametrize("name", [
+    *("connections", "host_connections", "max_bytes", "processes", "full_fetch_every"),
+    *("gone_after", "keep_changes", "webhook_connections", "webhook_attempts", "lease_time"),
+])  # fmt: skip
+def test_these_are_at_least_one(name: str) -> None:
+    unit = "s" if name == "lease_time" else ""
+    assert getattr(load_settings(environ={f"RECRAWL_{name.upper()}": f"1{unit}"}), name) == 1
+    with pytest.raises(SettingsError, match="the minimum is 1"):
+        load_settings(environ={f"RECRAWL_{name.upper()}": f"0{unit}"})
+
+
+def test_on_windows_one_process_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert load_settings({"processes": "1"}, environ={}).processes == 1
+    with pytest.raises(SettingsError, match="on Windows, one process fetches"):
+        load_settings({"processes": "2"}, environ={})
 
 
 @pytest.mark.parametrize("typed", ["0.05", "5%", " 5 % "])
