@@ -27,6 +27,22 @@ _NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
 _IPV4_PARTS = 4
 
 
+def address_and_port(text: str) -> tuple[str, int]:
+    """Parse where a server listens; a port of 0 is any that is free.
+
+    Raises:
+        ValueError: It is not an address, or a name, and a port.
+
+    >>> address_and_port("127.0.0.1:8321"), address_and_port("[::1]:80")
+    (('127.0.0.1', 8321), ('::1', 80))
+    """
+    host, _, port = text.strip().rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (host and port.isascii() and port.isdecimal() and int(port) <= _MAX_PORT):
+        raise ValueError(text)
+    return host, int(port)
+
+
 @lru_cache(maxsize=4096)
 def host_of(url: str) -> str:
     """Return the host of a URL, with the port unless it is the default; "" if there is none.

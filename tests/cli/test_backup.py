@@ -82,6 +82,13 @@ def test_settings_that_cannot_be_used_are_refused() -> None:
     assert "a quotation mark is missing" in refused("check")
 
 
+def test_a_program_for_changes_that_is_not_there_is_a_problem() -> None:
+    Path("recrawl.toml").write_text('on_change = "nosuchprogram --key 4711"\n')
+    found = CliRunner().invoke(app, ["check"])
+    assert found.exit_code == 1
+    assert found.stderr == "recrawl: on_change: there is no program nosuchprogram\n"
+
+
 def test_hosts_are_asked_on_request() -> None:
     with serving(Site({"/": "<p>Here.", "/robots.txt": "User-agent: *\nDisallow: /no"})) as site:
         run("add", f"{site.url}/", "--store", "other.db")

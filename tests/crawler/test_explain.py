@@ -202,3 +202,23 @@ def test_a_page_that_failed_is_visited_when_it_is_worth_it_but_not_before_its_re
     assert explain(missing, belief, asked, NOW).due == worth
     resting = replace(page(state=State.GONE, failures=3), retry_at=NOW)
     assert explain(resting, belief, asked, NOW, retry_at=retry_at).due == NOW
+
+
+def test_a_page_waits_for_its_host() -> None:
+    due = explain(page(), (6.0, 30.0), Price(1e-6, is_now=True), NOW, closed_until=NOW + 2 * DAY)
+    assert due.due == NOW + 2 * DAY
+    assert due.why().endswith("it is due now. Its host is left alone for another 2 days.")
+    dear = Price(2.4, is_now=True)
+    later = explain(page(), (6.0, 30.0), dear, NOW, closed_until=NOW + 1)
+    assert later.due == explain(page(), (6.0, 30.0), dear, NOW).due
+    new = explain(page(age=None), None, PRICE, NOW, closed_until=NOW + DAY)
+    assert new.why().endswith("come first. Its host is left alone for another 1 day.")
+    over = explain(page(), (6.0, 30.0), PRICE, NOW, closed_until=NOW - DAY)
+    assert "left alone" not in over.why()
+
+
+def test_a_minimum_interval_that_has_passed_is_not_named() -> None:
+    asked = Price(1e-6, is_now=True)
+    passed = explain(page(age=3.0), (6.0, 30.0), asked, NOW, (1.0, math.inf))
+    assert passed.due == NOW - 2 * DAY
+    assert "min_interval" not in passed.why()

@@ -125,6 +125,7 @@ def test_selectors_are_a_list_and_may_have_commas() -> None:
             "RECRAWL_FOLLOW_HOSTS: 'https://a.example/': write the host alone",
         ),
         ({"RECRAWL_SERVER_NAMES": "a b"}, "RECRAWL_SERVER_NAMES: 'a b' is not a list of hosts"),
+        ({"RECRAWL_LISTEN": "127.0.0.1:99999"}, "RECRAWL_LISTEN: '127.0.0.1:99999' is not an addr"),
         ({"RECRAWL_USER_AGENT": "a\nb"}, "user_agent: a User-Agent is like"),
         ({"RECRAWL_USER_AGENT": "(robot)"}, "user_agent: a User-Agent is like"),
         ({"RECRAWL_CONTACT": "me\nyou"}, "contact: 'me\\nyou' cannot be sent"),

@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 
 from recrawl.cli.app import app
 from recrawl.crawler.crawler import Crawler
+from recrawl.crawler.setting_sources import load_settings
+from recrawl.crawler.site_access import site_access
 from recrawl.hosts import host_of
-from recrawl.http.access import basic_auth
+from recrawl.http.access import Proxy, basic_auth
 
 #: Seconds after which a run ends although nothing happened: far more than any takes.
 LONG = 300.0
@@ -57,3 +59,31 @@ def test_store_exports_and_logs_have_no_secrets(
 
 def unpacked(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes())
+
+
+def test_secrets_and_cookies_are_read_once(tmp_path: Path) -> None:
+    """Tables may meet for the first time in mid-crawl, when a file is not there any more."""
+    (tmp_path / "jar.txt").write_text("a.example\tFALSE\t/\tFALSE\t0\tn\tv\n", encoding="utf-8")
+    (tmp_path / "login.txt").write_text("me:open-sesame", encoding="utf-8")
+    file = tmp_path / "recrawl.toml"
+    file.write_text(
+        '[host."a.example"]\ncookies = "jar.txt"\nauth = "file:login.txt"\n'
+        '[url."https://a.example/news/*"]\nheaders = { X-Key = "4712" }\n'
+    )
+    access = site_access(load_settings(file=file, environ={}))
+    (tmp_path / "jar.txt").unlink()
+    (tmp_path / "login.txt").unlink()
+    url = "https://a.example/news/today"
+    assert access(url).headers_for(url, 0.0) == {
+        "Authorization": basic_auth("me:open-sesame"),
+        "Cookie": "n=v",
+        "X-Key": "4712",
+    }
+
+
+def test_a_proxy_for_all_may_be_in_a_file_next_to_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "proxy.txt").write_text("http://proxy.example:3128\n", encoding="utf-8")
+    file = tmp_path / "recrawl.toml"
+    file.write_text('proxy = "file:proxy.txt"\n')
+    proxy = site_access(load_settings(file=file, environ={}))("https://a.example/").proxy
+    assert proxy == Proxy("http://proxy.example:3128")

@@ -7,10 +7,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill, miss
 
 from recrawl.crawler.explain import Price
+from recrawl.crawler.host_memory import HOST_PAUSE, PAUSE, pack_rows
+from recrawl.crawler.page_list import Wanted, list_pages
 from recrawl.crawler.status import Status, read_status
 from recrawl.records import Outcome
 from recrawl.store.locking import runner_of
@@ -161,3 +164,15 @@ def test_a_sample_is_like_the_whole(tmp_path: Path) -> None:
     assert set(sample.number.tolist()) <= set(whole.number.tolist())
     error = whole.importance.std() / sample.number.size**0.5
     assert abs(sample.importance.mean() - whole.importance.mean()) < 4 * error
+
+
+def test_pages_of_a_host_that_is_left_alone_are_next_after_that(tmp_path: Path) -> None:
+    fill(tmp_path / "s.db", NOW)
+    until = NOW + 20 * DAY
+    with SqliteStore.open(tmp_path / "s.db") as store:
+        rows = np.array([(until, 30 * DAY), (NOW + DAY, DAY)], PAUSE)
+        store.keep(HOST_PAUSE, pack_rows(["a.example", "gone.example"], rows))
+        listed = list(list_pages(store, Wanted(), Price(PRICE, is_now=True), NOW).rows)
+    later = [due.at for due in status_of(tmp_path / "s.db").due[1:]]
+    assert later == pytest.approx([until, until], abs=1)
+    assert [page.next_visit for page in listed if page.url in (NEWS, ABOUT)] == [until, until]

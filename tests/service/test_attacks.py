@@ -20,7 +20,7 @@ from recrawl.service.api.changes import events
 from recrawl.service.auth import MAX_FAILURES, Access, User
 from recrawl.service.cookies import COOKIE
 from recrawl.service.dashboard.live import Live
-from recrawl.service.guard import MAX_BYTES, MAX_READER_BYTES, MAX_REPORTS_BYTES
+from recrawl.service.guard import MAX_BYTES, MAX_READER_BYTES, MAX_REPORTS_BYTES, NO_HEAD
 from recrawl.service.listening import Address, answering, bound
 from recrawl.service.streams import MAX_STREAMS
 from recrawl.store.sqlite import SqliteStore
@@ -416,3 +416,36 @@ def test_a_connection_is_used_again_and_for_what_takes_long(
             assert found.count(b"HTTP/1.1 200 OK") == 3
 
     asyncio.run(main())
+
+
+def test_the_headers_alone_are_those_of_the_whole_answer(tmp_path: Path) -> None:
+    """Load balancers and monitors ask so whether somebody is there."""
+
+    async def main() -> None:
+        async with listening(tmp_path) as (on, port):
+            token = f"Authorization: Bearer {on.tokens['read']}\r\nHost: localhost\r\n"
+            for path, status in (("/health", 200), ("/api/v1/changes", 200), ("/nothing", 404)):
+                asked = f"{path} HTTP/1.1\r\n{token}Connection: close\r\n\r\n"
+                head, _, body = (await _exchange(port, f"HEAD {asked}".encode())).partition(
+                    b"\r\n\r\n"
+                )
+                whole, _, text = (await _exchange(port, f"GET {asked}".encode())).partition(
+                    b"\r\n\r\n"
+                )
+                assert head.startswith(f"HTTP/1.1 {status} ".encode())
+                assert _without_date(head) == _without_date(whole)
+                assert body == b""
+                assert text != b""
+            for path in NO_HEAD:
+                asked = f"HEAD {path} HTTP/1.1\r\n{token}Connection: close\r\n\r\n"
+                assert (await _exchange(port, asked.encode())).startswith(b"HTTP/1.1 405 ")
+            nobody = (
+                b"HEAD /api/v1/changes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            )
+            assert (await _exchange(port, nobody)).startswith(b"HTTP/1.1 401 ")
+
+    asyncio.run(main())
+
+
+def _without_date(head: bytes) -> list[bytes]:
+    return [line for line in head.split(b"\r\n") if not line.startswith(b"date:")]

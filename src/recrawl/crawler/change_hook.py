@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shlex
+import shutil
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
@@ -25,6 +26,16 @@ POLL, FIRST_RETRY, MAX_RETRY, MAX_RUN, GRACE = 0.5, 1.0, 300.0, 60.0, 1.0
 CHANGES_PER_BATCH = 100
 
 
+def missing_program(command: str) -> str | None:
+    """Return the program of a command if it cannot be found, else None.
+
+    >>> missing_program("/no/such/program --now"), missing_program("")
+    ('/no/such/program', None)
+    """
+    words = shlex.split(command)
+    return words[0] if words and shutil.which(words[0]) is None else None
+
+
 @final
 class ChangeHook:
     """Runs a command once for each change, in order, with one line of JSON on standard input.
@@ -40,6 +51,8 @@ class ChangeHook:
 
     def __init__(self, command: str, store: SqliteStore) -> None:
         self._arguments = shlex.split(command)
+        if (program := missing_program(command)) is not None:
+            LOGGER.warning("on_change: there is no program %s", program)
         self._store = store
         self._idle = asyncio.Event()
 

@@ -59,6 +59,7 @@ class Explanation:
         limits: Days after a visit before which, and from which, the settings want the next one.
         retry_at: When a page whose last visit failed is retried at the earliest, in microseconds;
             None for others.
+        closed_until: Until when its host is left alone, in microseconds; None if it is not.
     """
 
     page: Page
@@ -73,6 +74,7 @@ class Explanation:
     visit_after: float | None = None
     limits: tuple[float, float] = (0.0, math.inf)
     retry_at: int | None = None
+    closed_until: int | None = None
 
     @property
     def is_guess(self) -> bool:
@@ -94,6 +96,14 @@ class Explanation:
     @property
     def due(self) -> int | None:
         """When the next visit is, in microseconds; None for never or unknown."""
+        wanted = self._wanted
+        if wanted is None or self.closed_until is None:
+            return wanted
+        return max(wanted, self.closed_until)
+
+    @property
+    def _wanted(self) -> int | None:
+        """When a visit is wanted, whatever its host asks for."""
         last, needed = self.page.last_visit, self.visit_after
         if self.page.state in RESTING:
             return self.page.retry_at
@@ -117,6 +127,8 @@ class Explanation:
             return ""
         limit = format_duration(self._within(needed))
         if needed < self.limits[0]:
+            if self._within(needed) <= (self.elapsed or 0.0):
+                return ""
             return f"By min_interval, there is no visit within {limit} of the last one."
         return f"By max_interval, it is visited {limit} after the last visit at the latest."
 
@@ -138,9 +150,16 @@ class Explanation:
         if page.state in RESTING:
             return [self._rest(), f"`recrawl add {page.url}` has it visited again."]
         if page.last_visit is None:
-            return [self._trouble(), "There is no copy yet; pages without a copy come first."]
+            first = "There is no copy yet; pages without a copy come first."
+            return [self._trouble(), first, self._closed()]
         sentences = [self._trouble(), self._copy(), self._believed(), self._worth()]
-        return [*sentences, self._limited()]
+        return [*sentences, self._limited(), self._closed()]
+
+    def _closed(self) -> str:
+        if self.closed_until is None or self.closed_until <= self.now:
+            return ""
+        ahead = format_duration((self.closed_until - self.now) / MICROSECONDS_A_DAY)
+        return f"Its host is left alone for another {ahead}."
 
     def _rest(self) -> str:
         if self.page.state is State.REFUSED:
@@ -235,6 +254,7 @@ def explain(
     now: int,
     limits: tuple[float, float] = (0.0, math.inf),
     retry_at: int | None = None,
+    closed_until: int | None = None,
 ) -> Explanation:
     """Explain when a page is visited next.
 
@@ -245,9 +265,10 @@ def explain(
         now: The present, in microseconds.
         limits: The minimum and maximum interval between two visits, in days.
         retry_at: When it is retried at the earliest, in microseconds, if its last visit failed.
+        closed_until: Until when its host is left alone, in microseconds, if it is.
     """
     if belief is None or page.last_visit is None:
-        return Explanation(page, now, price, retry_at=retry_at)
+        return Explanation(page, now, price, retry_at=retry_at, closed_until=closed_until)
     shape, time = belief
     elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
     low, high = gamma_quantiles(shape, 0.5 - 0.5 * LEVEL)
@@ -265,6 +286,7 @@ def explain(
         visit_after=needed,
         limits=limits,
         retry_at=retry_at,
+        closed_until=closed_until,
     )
 
 

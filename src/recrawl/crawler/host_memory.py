@@ -1,7 +1,7 @@
 """What is learned about hosts and folders, from one run to the next: kept in the store as bytes."""
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -64,6 +64,17 @@ def hosts_left_alone(kept: Mapping[str, bytes], now: int) -> dict[str, float]:
     left = np.minimum(rows["until"] - now, rows["length"])
     pairs = zip(numbers.tolist(), left.tolist(), strict=True)
     return {names[number]: micros / 1e6 for number, micros in pairs if micros > 0}
+
+
+def closed_hosts(kept: Callable[[str], Mapping[str, bytes]], now: int) -> dict[str, int]:
+    """Return until when hosts are left alone, in microseconds, of those that still are.
+
+    Args:
+        kept: Reads what an earlier or the present run kept, as `SqliteStore.kept`.
+        now: The present, in microseconds.
+    """
+    left = hosts_left_alone(kept(HOST_PAUSE), now)
+    return {host: now + round(seconds * 1e6) for host, seconds in left.items()}
 
 
 def _inflated(value: bytes, kind: np.dtype[np.void]) -> bytes:

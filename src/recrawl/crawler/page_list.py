@@ -4,7 +4,7 @@ Only numbers are held for all pages; texts are read for those that are listed, i
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import final
@@ -12,6 +12,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import Price, is_guess
+from recrawl.crawler.host_memory import closed_hosts
 from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, State
@@ -146,6 +147,7 @@ def list_pages(
         by_url = wanted.order == "url"
         found, pages = store.first_pages(wanted.limit, by_url=by_url, reverse=wanted.reverse)
         due = next_visits(pages, price, intervals(store, pages.number))
+        due = after_pauses(due, pages, closed_hosts(store.kept, now))
         rows = np.arange(pages.number.size)
         return PageList(found, listed_rows(store, pages, due, rows))
     pages = store.page_columns(
@@ -159,6 +161,7 @@ def list_pages(
         )
     )
     due = next_visits(pages, price, intervals(store, pages.number))
+    due = after_pauses(due, pages, closed_hosts(store.kept, now))
     found, rows = select_rows(store, pages, wanted, due, now)
     return PageList(found, listed_rows(store, pages, due, rows))
 
@@ -223,6 +226,22 @@ def next_visits(pages: PageColumns, price: Price | None, limits: Intervals) -> F
         after = due_after(importance, pages.shape[known], pages.time[known], price.value)
         after = limits.at(known).applied(after, importance)
         due[known] = pages.last_visit[known] + after * MICROSECONDS_A_DAY
+    return due
+
+
+def after_pauses(due: Floats, pages: PageColumns, closed: Mapping[str, int]) -> Floats:
+    """Put off visits, where their time is known, until hosts are not left alone any more.
+
+    Args:
+        due: As `next_visits` returns it.
+        pages: The pages.
+        closed: Until when hosts are left alone, in microseconds.
+    """
+    for host, name in pages.hosts.items():
+        if name in closed:
+            # Comparisons with NaN, for what is not known, are false.
+            late = (pages.host == host) & np.isfinite(due) & (due < closed[name])
+            due = np.where(late, closed[name], due)
     return due
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recrawl.crawler.secrets import Secret
 from recrawl.errors import ArgumentError, SettingsError
-from recrawl.hosts import normal_host
+from recrawl.hosts import address_and_port, normal_host
 from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, parse_share, quoted
 from recrawl.urls import pattern_of
 
@@ -61,6 +61,11 @@ def _selectors(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
+def _listening(text: str) -> str:
+    address_and_port(text)
+    return text
+
+
 TEXT = Kind("text", "recrawl.db", str)
 BOOLEAN = Kind("true or false", "true, false", lambda text: _BOOLEANS[text.strip().lower()])
 COUNT = Kind("a number", "1, 20", int)
@@ -74,6 +79,7 @@ PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _
 SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)
 SPENDING = Kind("worth or all", "worth, all", lambda text: {"worth": "worth", "all": "all"}[text])
 NUMBER = Kind("a number", "0.5, 2, 10", float)
+LISTENING = Kind("an address and a port", "127.0.0.1:8321", _listening)
 PROXY = Kind(
     "a proxy",
     "http://proxy.example:3128, env:MY_PROXY",

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from recrawl.crawler.secrets import Secret
 from recrawl.crawler.setting_kinds import parsed
 from recrawl.crawler.settings import FIELDS, Settings
 from recrawl.crawler.site_tables import FINGERPRINTS, TABLES, check_intervals, read_sites
@@ -112,9 +113,14 @@ def _from_file(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     for name in named:
         _check_name(name, f"{path}: ")
     return {
-        name: parsed(FIELDS[name].metadata, value, f"{path}, {name}")
+        name: _beside(path, parsed(FIELDS[name].metadata, value, f"{path}, {name}"))
         for name, value in named.items()
     }
+
+
+def _beside(path: Path, value: Any) -> Any:  # noqa: ANN401 - as settings are
+    """Have a secret that is in a file looked for next to the settings file."""
+    return replace(value, folder=str(path.parent)) if isinstance(value, Secret) else value
 
 
 def _check_name(name: str, before: str, spelled: Callable[[str], str] = str) -> None:

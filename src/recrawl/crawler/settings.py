@@ -9,6 +9,7 @@ from recrawl.crawler.setting_kinds import (
     COUNT,
     DURATION,
     HOSTS,
+    LISTENING,
     PATTERNS,
     PROXY,
     RATE,
@@ -291,7 +292,7 @@ class Settings:
         maximum="1",
     )
     listen: str = setting(
-        "127.0.0.1:8321", TEXT, "Address and port at which `recrawl serve` answers requests."
+        "127.0.0.1:8321", LISTENING, "Address and port at which `recrawl serve` answers requests."
     )
     server_names: tuple[str, ...] = setting(
         "",

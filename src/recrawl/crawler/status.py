@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import BUDGET, PRICE, Price
+from recrawl.crawler.host_memory import closed_hosts
 from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.estimation.belief import staleness
 from recrawl.kernels.jit import Bools, Floats, Ints
@@ -248,6 +249,7 @@ def next_due(
     if price is not None and left:
         known = np.flatnonzero(well & has_belief(fleet))
         at = _due_times(fleet, known, price.value, limits)
+        at = np.maximum(at, _opened_at(fleet, closed_hosts(store.kept, now))[fleet.host[known]])
         first = _in_order(fleet, known, at - now / MICROSECONDS_A_DAY, now)[:left]
         rows, due = np.concatenate([rows, known[first]]), np.concatenate([due, at[first]])
     urls = {number: url for number, url, _ in store.page_texts(fleet.number[rows])}
@@ -273,6 +275,12 @@ def _due_times(fleet: Outlook, pages: Ints, price: float, limits: Intervals) -> 
     after = due_after(importance, fleet.shape[pages], fleet.time[pages], price)
     after = limits.at(pages).applied(after, importance)
     return fleet.last_visit[pages] / MICROSECONDS_A_DAY + after
+
+
+def _opened_at(fleet: Outlook, closed: Mapping[str, int]) -> Floats:
+    """Return until when each host is left alone, in days since 1970; −∞ for those that are not."""
+    until = [closed.get(name, -math.inf) for name in fleet.hosts]
+    return np.array(until, np.float64) / MICROSECONDS_A_DAY
 
 
 def _in_order(fleet: Outlook, pages: Ints, ahead: Floats, now: int) -> Ints:

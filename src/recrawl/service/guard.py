@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 PUBLIC, PUBLIC_FOLDERS = frozenset({"/health", "/login"}), ("/static/",)
 #: Where sites and hubs say what has changed; in the folder, to those who know its secret names.
 INDEXNOW, WEBSUB_FOLDER = "/indexnow", "/websub/"
+#: Where nobody gets the headers alone: streams do not end, and the code of a link works once.
+NO_HEAD = frozenset({"/api/v1/changes/stream", "/live", "/login"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Bytes of a request's body: reports carry the bodies of pages...
 REPORTS, MAX_REPORTS_BYTES = "/api/v1/reports", 64_000_000
@@ -93,6 +95,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD" and scope["path"] not in NO_HEAD:
+            # Whoever asks for the headers alone gets those of GET; the server sends no body.
+            scope = {**scope, "method": "GET"}
         headers = Headers(scope=scope)
         answer = self._refusal(scope, headers)
         sender = _WithHeaders(send)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from recrawl.errors import ArgumentError, RecrawlError
+from recrawl.hosts import address_and_port
 from recrawl.service.app import LOOPBACK, create_app
 from recrawl.service.guard import host_name
 from recrawl.service.service import Service
@@ -17,7 +18,6 @@ from recrawl.units import quoted
 
 LOGGER = logging.getLogger("recrawl.service")
 
-MAX_PORT = 65_535
 BACKLOG = 512
 #: Real seconds that requests in flight are given to end.
 GRACE = 2.0
@@ -46,13 +46,12 @@ class Address:
         >>> Address.parse("127.0.0.1:8321"), Address.parse("[::1]:80").host
         (Address(host='127.0.0.1', port=8321), '::1')
         """
-        host, colon, port = text.strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not (colon and host and port.isascii() and port.isdecimal() and int(port) <= MAX_PORT):
+        try:
+            return cls(*address_and_port(text))
+        except ValueError:
             raise ArgumentError(
                 f"listen: {quoted(text)} is not an address and a port, such as 127.0.0.1:8321"
-            )
-        return cls(host, int(port))
+            ) from None
 
     @property
     def is_loopback(self) -> bool:

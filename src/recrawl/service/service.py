@@ -254,6 +254,7 @@ class Service:
         """
         page, now, live = await self.known(url), self.clock.now(), self.price
         is_hurried = self.frontier.is_hurried(page.number)
+        closed_until = self.stats.closed.get(page.host)
 
         def read(store: SqliteStore) -> PageDetails:
             price = live or price_of(store, is_now=True)
@@ -261,7 +262,7 @@ class Service:
             history = store.history(page.number, visits)
             retry_at = earliest_retry(page, next(iter(history), None), self.settings)
             belief = store.belief(page.number)
-            explanation = explain(page, belief, price, now, limits, retry_at)
+            explanation = explain(page, belief, price, now, limits, retry_at, closed_until)
             return PageDetails(explanation, history, store.changed_at(page), is_hurried)
 
         return await self._reader.call(read)

@@ -1,6 +1,7 @@
 """The connection to a store's file: opening, migrations, named statements and clear errors."""
 
 import math
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -62,9 +63,7 @@ class Database:
         else:
             _check_path(Path(path), create=create)
         with store_errors(path):
-            connection = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            connection = _connect(path)
             try:
                 _recognise(connection, path, create=create)
                 for pragma in PRAGMAS:
@@ -155,6 +154,52 @@ class Database:
             if self._connection.in_transaction:
                 self.execute("rollback")
             raise
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """Connect to a file, also on a read-only file system, where no log can be beside it."""
+    connection = _connected(path)
+    try:
+        _version(connection)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if error.sqlite_errorcode & _PRIMARY != sqlite3.SQLITE_CANTOPEN or not _is_frozen(path):
+            raise
+        return _connected(f"{Path(path).absolute().as_uri()}?immutable=1")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connected(where: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        where,
+        timeout=BUSY_TIMEOUT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=where.startswith("file:///"),
+    )
+
+
+def _is_frozen(path: str) -> bool:
+    """Whether a store is on a read-only file system, so that nobody changes it while it is read.
+
+    Raises:
+        StoreError: It is, but what was written last is not in the file.
+    """
+    try:
+        if not os.statvfs(path).f_flag & os.ST_RDONLY:
+            return False
+        log = Path(f"{path}-wal")
+        if log.exists() and log.stat().st_size:
+            raise StoreError(
+                f"{path}: the file system is read-only, and {log.name} has what was written last; "
+                "copy both files to where they can be written"
+            )
+    except OSError:
+        return False
+    return True
 
 
 def _check_path(path: Path, *, create: bool) -> None:

@@ -8,6 +8,7 @@ from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.output import complain, say
 
 if TYPE_CHECKING:
+    from recrawl.crawler.settings import Settings
     from recrawl.store.sqlite import SqliteStore
 
 #: The exit status if something is wrong with the store, or a host does not answer.
@@ -60,8 +61,9 @@ def check(
         totals, unused = opened.totals(), opened.unused()
         asked = opened.seed_pages(MAX_HOSTS) if network else []
         notes = _webhook_notes(opened)
+    problems = [*_setting_problems(known), *(f"{path}: {problem}" for problem in problems)]
     for problem in problems:
-        complain(f"{path}: {problem}")
+        complain(problem)
     answers = asyncio.run(reach(asked, known, access)) if asked else {}
     silent = {host: problem for host, problem in answers.items() if problem is not None}
     for host, problem in silent.items():
@@ -82,6 +84,14 @@ def check(
     say("A run is using it." if runner is not None else "No run is using it.")
     if unused > 0:
         say(f"{size(unused)} are not used; `recrawl compact` gives them back.")
+
+
+def _setting_problems(settings: "Settings") -> list[str]:
+    """Return a sentence for each setting that could be right on another machine, but not here."""
+    from recrawl.crawler.change_hook import missing_program
+
+    program = missing_program(settings.on_change)
+    return [] if program is None else [f"on_change: there is no program {program}"]
 
 
 def _webhook_notes(store: "SqliteStore") -> list[str]:

@@ -63,6 +63,7 @@ def show(
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.show import as_json, print_page
     from recrawl.crawler.explain import explain
+    from recrawl.crawler.host_memory import closed_hosts
     from recrawl.crawler.retries import earliest_retry
     from recrawl.crawler.status import price_of
     from recrawl.store.locking import runner_of
@@ -75,7 +76,9 @@ def show(
         limits = known.site_of(page.url).limits
         retry_at = earliest_retry(page, next(iter(visits), None), known)
         belief = opened.belief(page.number)
-        explanation = explain(page, belief, price, present(), limits, retry_at)
+        now = present()
+        closed_until = closed_hosts(opened.kept, now).get(page.host)
+        explanation = explain(page, belief, price, now, limits, retry_at, closed_until)
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
         say_as_is(as_json(explanation, visits, shown))
