@@ -22,20 +22,20 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(KERNELS) ## Crawl a little web for a minute, and see how fresh the copy really is
+demo: $(KERNELS) ## Crawl a small web for a minute and see how fresh the copy really is
 	@$(BIN)/recrawl demo
-	@echo "In a browser, from here: make dashboard"
+		@echo "To watch this in a browser: make dashboard"
 
 .PHONY: dashboard
-dashboard: $(DEV_READY) $(KERNELS) ## Crawl the same little web for ten minutes, and watch it in a browser
+dashboard: $(DEV_READY) $(KERNELS) ## Crawl the same small web for ten minutes and watch it in a browser
 	@$(BIN)/recrawl demo --serve
 
 .PHONY: test
-test: $(DEV_READY) $(KERNELS) ## Run the tests (offline, some ten minutes on two cores)
+test: $(DEV_READY) $(KERNELS) ## Run the tests (offline, about ten minutes on two cores)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: check
-check: $(DEV_READY) $(KERNELS) ## Lint, types, layers and tests: what has to pass
+check: $(DEV_READY) $(KERNELS) ## Run everything that has to pass: format, lint, types, layers and tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -43,33 +43,33 @@ check: $(DEV_READY) $(KERNELS) ## Lint, types, layers and tests: what has to pas
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: kernels
-kernels: $(KERNELS) ## Compile the kernels whose sources have changed, as after a git pull
+kernels: $(KERNELS) ## Compile the kernels whose sources have changed, for example after a git pull
 
 .PHONY: format
-format: $(DEV_READY) ## Format the code and mend what lint can mend
+format: $(DEV_READY) ## Format the code and apply automatic lint fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 .PHONY: bench
-bench: $(BENCH_READY) $(KERNELS) ## Measure, and write the measured tables and pictures into docs/
+bench: $(BENCH_READY) $(KERNELS) ## Run the benchmarks and write the measured tables and pictures into docs/
 	$(BIN)/python -m benchmarks
 
 .PHONY: bench-quick
-bench-quick: $(DEV_READY) $(KERNELS) ## See whether a part has become slower than in the last release (two minutes)
+bench-quick: $(DEV_READY) $(KERNELS) ## Check whether anything has become slower than in the last release (two minutes)
 	$(BIN)/python -m benchmarks quick
 
 .PHONY: mutants
-mutants: $(DEV_READY) ## Plant faults in the code, and see that the tests find them (goes on where it was)
+mutants: $(DEV_READY) ## Plant faults in the code and check that the tests find them (resumes if interrupted)
 	$(BIN)/python -m tools.mutants --seed $(SEED)
 
 .PHONY: docs
-docs: $(DOCS_READY) ## Build the documentation site in build/site; a broken link fails
+docs: $(DOCS_READY) ## Build the documentation site in build/site; a broken link fails the build
 	$(BIN)/python tools/gather_docs.py build/docs
 	$(BIN)/zensical build --strict --clean
 	@echo "Read it: build/site/index.html"
 
 .PHONY: dist
-dist: $(RELEASE_READY) ## Build the source distribution and the wheel in dist/, and check them
+dist: $(RELEASE_READY) ## Build the source distribution and the wheel in dist/ and check them
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/twine check --strict dist/*
@@ -77,7 +77,7 @@ dist: $(RELEASE_READY) ## Build the source distribution and the wheel in dist/, 
 COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade
 
 .PHONY: lock
-lock: ## Pin every dependency anew, with hashes (needs uv)
+lock: ## Pin the latest version of every dependency, with hashes (needs uv)
 	$(COMPILE) --extra build -o requirements/runtime.txt
 	$(COMPILE) --extra dev -c requirements/runtime.txt -o requirements/dev.txt
 	$(COMPILE) --extra bench -c requirements/dev.txt -o requirements/bench.txt
@@ -85,13 +85,13 @@ lock: ## Pin every dependency anew, with hashes (needs uv)
 	$(COMPILE) --extra build --extra release -c requirements/dev.txt -o requirements/release.txt
 
 .PHONY: clean
-clean: ## Remove the environment and what tools left behind
+clean: ## Remove the environment and build products
 	rm -rf $(VENV) $(KERNELS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "recrawl needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3"; exit 1; }
+		{ echo "recrawl needs Python 3.11 or newer; choose one with: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
 $(RUN_READY): pyproject.toml requirements/runtime.txt | $(BIN)/python

@@ -1,7 +1,7 @@
-"""A crawler of your own that asks `recrawl serve` which pages are next, and says what it found.
+"""A crawler that asks `recrawl serve` which pages to visit next and reports what it found.
 
-A small site and the service are started here, so that the program runs alone; yours would only have
-the loop in `crawl`. It needs ``pip install 'recrawl[serve]'``.
+To run on its own, the program starts a small site and the service; yours needs only the loop in
+`crawl`. It needs ``pip install 'recrawl[serve]'``.
 """
 
 import base64
@@ -29,14 +29,14 @@ class Service:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
-        """Make a request, and return what is in the answer."""
+        """Make a request and return the decoded response."""
         sent = None if body is None else json.dumps(body).encode()
         with urlopen(Request(self._url + path, sent, self._headers, method=method)) as answer:
             return json.load(answer)
 
 
 def fetch(page: dict[str, Any]) -> dict[str, Any]:
-    """Fetch a page, and return the report of it."""
+    """Fetch a page and return the report about it."""
     headers = {"User-Agent": "example-crawler (+https://example.org/bot)"}
     if page["etag"]:
         headers["If-None-Match"] = page["etag"]
@@ -50,14 +50,14 @@ def fetch(page: dict[str, Any]) -> dict[str, Any]:
                 "body": base64.b64encode(answer.read()).decode(),
             }
     except HTTPError as error:
-        # 304 is one, too: the page has not changed.
+        # This includes 304: the page has not changed.
         return {"page": page["page"], "status": error.code}
     except URLError as error:
         return {"page": page["page"], "status": 0, "error": str(error.reason)}
 
 
 def crawl(service: Service, visits: int) -> None:
-    """Lease pages, fetch them at the pace of their host, and report what was found."""
+    """Lease pages, fetch them with their host's delay, and report what was found."""
     while visits > 0:
         lease = service.ask("POST", "/leases", {"limit": 10})
         reports = []
@@ -74,10 +74,10 @@ def crawl(service: Service, visits: int) -> None:
 
 
 class Site(BaseHTTPRequestHandler):
-    """A site of three pages."""
+    """A site with three pages."""
 
     def do_GET(self) -> None:
-        """Answer a request."""
+        """Send a page."""
         body = PAGES.get(self.path, "").encode()
         self.send_response(200 if body else 404)
         self.send_header("Content-Type", "text/html")
@@ -86,7 +86,7 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Keep quiet."""
 
 
 def main() -> None:

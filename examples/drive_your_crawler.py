@@ -1,7 +1,7 @@
-"""A Frontier says which pages to visit; your own crawler visits them.
+"""A Frontier decides which pages to visit; your own crawler visits them.
 
-The web is a pretence here: page i changes every `EVERY[i]` days. Replace `has_changed` with your
-fetcher, and `now` with your clock.
+The web is simulated here: page i changes every `EVERY[i]` days. Replace `has_changed` with your
+fetcher and `now` with your clock.
 """
 
 import numpy as np
@@ -17,13 +17,13 @@ visited_at = np.zeros(EVERY.size)
 
 
 def has_changed(page: int, now: float) -> bool:
-    """Visit a page, and say whether it changed since the visit before."""
+    """Visit a page and return whether it changed since the previous visit."""
     changed = now // EVERY[page] > visited_at[page] // EVERY[page]
     visited_at[page] = now
     return bool(changed)
 
 
-frontier = Frontier(budget=4.0, host_delay=TICK)  # 4 visits per day, one per hour and host
+frontier = Frontier(budget=4.0, host_delay=TICK)  # 4 visits per day, one per hour per host
 frontier.add(
     np.arange(EVERY.size),
     now=0.0,

@@ -1,7 +1,7 @@
-"""An index for full-text search that follows a crawl: only what changed is indexed again.
+"""A full-text index that follows a crawl: only what changed is indexed again.
 
 The site is a server on this machine. Replace it with the pages you want, and the index with yours:
-all that matters is that what was done and the cursor are kept together.
+all that matters is that the index and the cursor are updated together.
 """
 
 import sqlite3
@@ -33,16 +33,16 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Be quiet."""
+        """Keep quiet."""
 
 
 def update(crawler: Crawler, index: sqlite3.Connection) -> None:
-    """Bring the index up to date: read on after the cursor that is kept in it."""
+    """Bring the index up to date: continue after the cursor stored in it."""
     feed = crawler.store.feed
     row = index.execute("SELECT cursor FROM progress").fetchone()
     cursor = feed.start() if row is None else feed.cursor(row[0])
     while changes := feed.read(cursor, limit=100):
-        # One transaction: whatever happens, the index is as the cursor says.
+        # One transaction: whatever happens, index and cursor agree.
         with index:
             for change in changes:
                 print(f"  {change.kind.name.lower():<8} {change.url.rpartition('/')[2]}")
@@ -56,14 +56,14 @@ def update(crawler: Crawler, index: sqlite3.Connection) -> None:
 
 
 def search(index: sqlite3.Connection, words: str) -> None:
-    """Print the pages that have all of some words."""
+    """Print the pages that contain all of the words."""
     rows = index.execute("SELECT url FROM pages WHERE pages MATCH ? ORDER BY url", [words])
     found = [url.rpartition("/")[2] for (url,) in rows]
     print(f"  {words}: {', '.join(found) or 'nothing'}")
 
 
 def crawl(crawler: Crawler, changes: int) -> None:
-    """Crawl until there were so many changes."""
+    """Crawl until there have been this many changes."""
 
     def watch(_stats: object) -> None:
         if crawler.store.feed.end().serial >= changes:

@@ -1,4 +1,4 @@
-"""An estimator of your own, and the suite that checks whether it keeps an estimator's promises."""
+"""A custom estimator, and the suite that checks whether it keeps an estimator's promises."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, final
@@ -43,7 +43,7 @@ class Odds:
         )
 
     def rate(self, state: Counts) -> Floats:
-        """Return the odds, each count begun at a half, times visits per day."""
+        """Return the odds, with both counts starting at one half, times the visits per day."""
         odds = (state.changes + 0.5) / (state.visits - state.changes + 0.5)
         return odds * state.visits / np.maximum(state.elapsed, 1e-300)
 

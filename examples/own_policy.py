@@ -1,4 +1,4 @@
-"""A policy of your own, replayed against others on the same pages with as many visits."""
+"""A custom policy, replayed against others on the same pages with the same number of visits."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class OldestFirst:
     knows_rates: bool = False
 
     def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> "OldestFirstRun":  # noqa: ARG002
-        """Begin a replay."""
+        """Start a replay."""
         return OldestFirstRun(np.sqrt(pages.importance))
 
 
@@ -36,7 +36,7 @@ class OldestFirstRun:
         return np.argsort(-self.pace * (now - self.visited), kind="stable")[:limit]
 
     def report(self, page: Ints, now: float, changed: NDArray[np.bool_]) -> None:  # noqa: ARG002
-        """Take note of visits; this policy does not learn from what they found."""
+        """Record the visits; this policy does not learn from what they found."""
         self.visited[page] = now
 
 

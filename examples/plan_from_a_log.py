@@ -1,4 +1,4 @@
-"""From the log of your crawler to how often every page changes, and how often to visit it."""
+"""Go from your crawler's log to how often every page changes and how often to visit it."""
 
 import csv
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from recrawl import allocate, estimate, uniform
 
 BUDGET = 4.0  # visits per day
 
-# An observation is a visit after the first: what it found, and how long after the visit before.
+# An observation is a visit after the first: what it found, and the time since the previous visit.
 page, elapsed, changed = [], [], []
 last_visit = dict[str, datetime]()
 with (Path(__file__).parent / "visits.csv").open(newline="", encoding="utf-8") as log:

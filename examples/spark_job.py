@@ -1,4 +1,4 @@
-"""Every night on Spark: today's rows join yesterday's beliefs, and tomorrow's plan comes out."""
+"""A nightly Spark job: from yesterday's beliefs and today's rows to tomorrow's plan."""
 
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,13 @@ LOG = str(Path(__file__).parent / "visits.csv")
 MIDNIGHT = "2026-03-03"
 
 
-def main(session: Any) -> None:  # noqa: ANN401 - a session, classic or of Spark Connect
+def main(session: Any) -> None:  # noqa: ANN401 - a classic or Spark Connect session
     """Plan with a session: ``SparkSession.builder.getOrCreate()``."""
     log = session.read.csv(LOG, header=True)
 
     yesterday = recrawl_spark.beliefs(log.where(log["time"] < MIDNIGHT), prior="alone")
     today = recrawl_spark.beliefs(log.where(log["time"] >= MIDNIGHT), previous=yesterday)
-    # In a real job: today.write.parquet(…), and yesterday is what was written the night before.
+    # In a real job, write today's beliefs to Parquet and read yesterday's from the night before.
     plan = recrawl_spark.plan(today, budget="4/day")
 
     print("page    changes per day   visits per day   next visit")

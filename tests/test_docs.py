@@ -196,8 +196,8 @@ def test_every_setting_is_in_the_reference() -> None:
 
 def test_every_setting_that_is_called_dangerous_is_one() -> None:
     security = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    assert "## Report a fault" in security
-    table = security.partition("## Settings that are dangerous")[2].partition("## ")[0]
+    assert "## Report a vulnerability" in security
+    table = security.partition("## Dangerous settings")[2].partition("## ")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
     assert {"allow_private", "follow", "host_delay", "on_change"} <= named <= set(FIELDS)
