@@ -1,7 +1,7 @@
 """Keeps a copy of the web fresh on a budget.
 
 The public names are listed in ``__init__.pyi``, where type checkers and editors find them. Each is
-loaded when it is first used, so that importing recrawl costs nothing.
+loaded on first use, so that importing recrawl costs nothing.
 """
 
 from importlib import import_module

@@ -7,7 +7,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the program. Ctrl-C while it is still being loaded ends it without a traceback."""
+    """Run the program. Ctrl-C during startup ends it without a traceback."""
     open_output()
     try:
         from recrawl.cli.app import main as run
@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def open_output() -> None:
-    """Let output lead nowhere where its stream was closed (``>&-``): Python has none then."""
+    """Discard output whose stream was closed (``>&-``), which Python leaves undefined."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115

@@ -10,7 +10,7 @@ from typing import final
 from recrawl.errors import ArgumentError
 from recrawl.units import MICROSECONDS_A_SECOND, parse_time
 
-#: Shorter waits than this, in real seconds, would only keep the processor busy.
+#: Shorter waits than this, in real seconds, would only burn CPU time.
 SHORTEST = 0.02
 
 
@@ -20,19 +20,19 @@ def _system_time() -> int:
 
 @final
 class Clock:
-    """The time by which a crawl keeps its budget, delays, rests and periods.
+    """The clock for a crawl's budget, delays, pauses and periods.
 
-    Everything that a crawl dates or waits for goes by one clock, and so do the settings: with a
-    clock that runs 86,400 times as fast, a ``host_delay`` of a minute is over in less than a
-    millisecond, and a budget of 1000/day is spent in a second. Timeouts of connections and of
-    parsing are about this machine, and stay in real seconds.
+    All times and waits of a crawl follow one clock, and so do the settings: with a clock that runs
+    86,400 times as fast, a ``host_delay`` of a minute is over in less than a millisecond, and a
+    budget of 1000/day is spent in a second. Timeouts of connections and of parsing depend on the
+    machine, and stay in real seconds.
 
     Args:
         speed: How many of its seconds pass in a real one.
-        start: What it shows when it is made, as a time or as text such as ``2026-01-31``; by
+        start: What it shows when it is created, as a time or as text such as ``2026-01-31``; by
             default the present.
         wall: Returns the real time, in microseconds since 1970.
-        steady: Returns real seconds that never go back.
+        steady: Returns real seconds of a monotonic clock.
 
     Raises:
         ArgumentError: The speed is not a positive number, or the start is not a time.
@@ -55,7 +55,8 @@ class Clock:
         self.speed = speed
         self._wall = wall
         self._steady = steady
-        # As the system is not stopped while a clock starts, real time is shown without rounding.
+        # Real time is passed through, as an offset would be off by the time between the two
+        # readings.
         is_real = speed == 1.0 and start is None
         self._began = 0 if is_real else wall()
         self._start = self._began if start is None else _microseconds(start)
@@ -66,7 +67,7 @@ class Clock:
         return self._start + (passed if self.speed == 1.0 else round(passed * self.speed))
 
     def seconds(self) -> float:
-        """Return seconds of this clock that never go back, from any origin."""
+        """Return monotonic seconds of this clock, from an arbitrary origin."""
         return self._steady() * self.speed
 
     def real(self, seconds: float) -> float:
@@ -78,7 +79,7 @@ class Clock:
         return real_seconds * self.speed
 
     def wait(self, seconds: float) -> float:
-        """Return a wait of some seconds, or longer if that is too short to wait in real time."""
+        """Return a wait of at least some seconds, and not too short in real time."""
         return max(seconds, self.passing(SHORTEST))
 
     async def sleep(self, seconds: float) -> None:

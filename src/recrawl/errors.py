@@ -59,7 +59,7 @@ class InputError(RecrawlError):
         super().__init__(f"{', '.join(location)}: {problem}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Have it pass from one process to another, as a pool of processes has to."""
+        """Make it picklable, for pools of processes."""
         made = partial(type(self), row=self.row, column=self.column)
         return made, (self.source, self._problem)
 

@@ -1,13 +1,14 @@
-r"""Text from outside, escaped so that it cannot act on whoever reads it.
+r"""Escape untrusted text, so that it cannot harm terminals, spreadsheets or readers.
 
-A URL, a header or a file name may hold control characters, which drive a terminal, and characters
-that reverse the direction of writing, which make a line read as another. Whatever is printed goes
-through one of these functions: `printable` for lines, `json_printable` for JSON, `cell` for CSV.
+A URL, a header or a file name may contain control characters, which drive a terminal, and
+characters that reverse the direction of writing, which disguise a line as another. Everything
+printed goes through one of these functions: `printable` for lines, `json_printable` for JSON,
+`cell` for CSV.
 """
 
 #: Characters that are printed as they are although Python does not call them printable.
 _LAYOUT = frozenset("\n\t")
-#: What formulas begin with; spreadsheets pass over tabs and returns before them.
+#: What formulas begin with; spreadsheets skip tabs and returns before them.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 #: The first character that takes two units of UTF-16, as JSON's escapes do.
 _ASTRAL = 0x10000
@@ -20,7 +21,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
     Args:
         text: Any text.
-        lines: Whether newlines and tabs are meant, rather than foreign.
+        lines: Whether to keep newlines and tabs.
 
     >>> print(printable("https://example.org/ü\x1b[2J\u202e"))
     https://example.org/ü\x1b[2J\u202e
@@ -34,7 +35,7 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def cell(text: str) -> str:
-    """Mark text that a spreadsheet would take for a formula, and run, as text.
+    """Mark as text what a spreadsheet would otherwise run as a formula.
 
     >>> cell("=1+1"), cell("timed out")
     ("'=1+1", 'timed out')
@@ -43,7 +44,7 @@ def cell(text: str) -> str:
 
 
 def json_printable(written: str) -> str:
-    r"""Escape the same characters in a text that is JSON already; it means the same as before.
+    r"""Escape the same characters in JSON text, without changing its meaning.
 
     >>> print(json_printable('{"title": "\u202e\U000e0041"}'))
     {"title": "\u202e\udb40\udc41"}

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all."""
+"""Write files atomically."""
 
 import os
 import secrets
@@ -10,10 +10,10 @@ from typing import BinaryIO
 
 @contextmanager
 def atomic_file(target: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing; the target is replaced once all of it is on disk, or left alone.
+    """Open a file for writing; the target is replaced once everything is on disk, or left alone.
 
-    A new file gets the permissions any new file gets, a replaced one keeps its own. A device or a
-    pipe cannot be replaced and is written to directly.
+    A new file gets default permissions, a replaced one keeps its own. A device or a pipe cannot be
+    replaced and is written to directly.
     """
     path = Path(target).resolve()
     if path.exists() and not path.is_file():

@@ -1,4 +1,4 @@
-"""The one identity of a host: what budgets, priors, politeness and replays group pages by.
+"""The identity of a host, by which budgets, priors, politeness and replays group pages.
 
 ``A.org``, ``a.org.`` and ``a.org:443`` under https are one host; ``a.org:8080`` is another.
 """
@@ -18,9 +18,9 @@ BREAKS = str.maketrans("", "", "\t\n\r")
 
 _MAX_PORT = 65_535
 _START = re.compile(r"\s*([a-z][a-z0-9+.-]*)://([^/?#\\]*)", re.IGNORECASE)
-#: The same for Arrow, which passes on whatever `host_of` may need to see.
+#: The same for Arrow, which keeps everything that `host_of` may need.
 _START_IN_ARROW = r"^(?P<start>[^/?#\\]*/[\t\n\r]*/[^/?#\\]*)"
-#: A name as DNS allows it, and the underscore, which hosts must not have but do.
+#: A name as DNS allows it, plus the underscore, which hosts have although they must not.
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _MAX_NAME_LENGTH = 253
 _NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
@@ -139,14 +139,14 @@ def _normal_name(host: str) -> str:
 
 
 def _in_ascii(host: str) -> str:
-    """Return a name in the letters that DNS knows; in those that browsers would ask for."""
+    """Return a name as ASCII, encoded as browsers do."""
     import idna
 
     try:
         return idna.encode(host, uts46=True).decode("ascii")
     except idna.IDNAError as error:
         try:
-            # Names that IDNA 2008 refuses, such as those with emoji, are in use all the same.
+            # Names that IDNA 2008 rejects, such as those with emoji, are in use nevertheless.
             return host.encode("idna").decode("ascii")
         except UnicodeError:
             raise ValueError(str(error)) from None

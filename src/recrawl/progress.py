@@ -1,8 +1,8 @@
-"""How long-running functions report their progress."""
+"""Progress reports of long-running functions."""
 
 from collections.abc import Callable
 
-#: Called with the amount done so far and the total, which is None where it is unknown.
+#: Called with the amount done so far and the total, None if unknown.
 Progress = Callable[[int, int | None], object]
 
 

@@ -1,9 +1,9 @@
-"""Numbers that callers give: what has a unit is converted or refused, and never read as if plain.
+"""Read numbers that callers pass: values with a unit are converted or rejected.
 
-NumPy turns a duration, a date or a quantity of another library into a float without a word, in
-whatever unit it happens to be stored. Whoever takes numbers from outside reads them here.
+NumPy silently turns a duration, a date or a quantity of another library into a float, in whatever
+unit it happens to be stored. Functions that take numbers from callers read them here.
 
-Data frames are understood by the interfaces that arrays and Arrow define; none is imported.
+Data frames are supported through the interfaces of NumPy and Arrow; no such library is imported.
 """
 
 import math
@@ -20,8 +20,8 @@ from recrawl.units import SECONDS_A_DAY, parse_duration, parse_rate, quoted
 Floats = NDArray[np.float64]
 
 
-#: Rates per day and days that an estimate can be made from. Nothing real is beyond them, and the
-#: formulas, which multiply up to four such numbers, neither overflow nor underflow within them.
+#: The range of rates per day, and of days, that estimates can be made from. Nothing real is outside
+#: it, and the formulas, which multiply up to four such numbers, neither overflow nor underflow.
 SMALLEST, LARGEST = 1e-60, 1e60
 
 
@@ -30,8 +30,8 @@ class _Kind(NamedTuple):
 
     Attributes:
         expected: What messages ask for.
-        durations: Whether durations are understood, as days.
-        parse: What reads a text, if texts are understood.
+        durations: Whether durations are accepted, as days.
+        parse: Parses texts, if they are accepted.
     """
 
     expected: str
@@ -46,7 +46,7 @@ _DURATION = _Kind(
 )
 _TIME = _Kind("a number of days since a moment of your choice, or such a duration", durations=True)
 
-#: How many of NumPy's units make a day. Months and years are missing: they have no length.
+#: How many of NumPy's units make a day. Months and years are missing, as their length varies.
 _UNITS_A_DAY = {
     "W": 1 / 7,
     "D": 1.0,
@@ -57,9 +57,9 @@ _UNITS_A_DAY = {
         for power, prefix in enumerate(["", "m", "u", "n", "p", "f", "a"])
     },
 }
-#: NumPy's kinds of numbers: booleans, whole numbers and floats.
+#: NumPy's kinds of numbers: booleans, integers and floats.
 _PLAIN = "biuf"
-#: Whole numbers up to here are floats as they are.
+#: Integers up to here are exact as floats.
 _EXACT = 2**53
 
 
@@ -73,7 +73,7 @@ def numbers(name: str, values: ArrayLike) -> Floats:
 
 
 def rates(name: str, values: ArrayLike) -> Floats:
-    """Return rates per day; texts such as ``4/h`` are understood.
+    """Return rates per day; texts such as ``4/h`` are accepted.
 
     >>> rates("budget", "4/h")
     array(96.)
@@ -82,7 +82,7 @@ def rates(name: str, values: ArrayLike) -> Floats:
 
 
 def durations(name: str, values: ArrayLike) -> Floats:
-    """Return durations in days; NaN where one is missing.
+    """Return durations in days; NaN for missing ones.
 
     >>> durations("elapsed", np.array([36, 12], "timedelta64[h]"))
     array([1.5, 0.5])
@@ -93,7 +93,7 @@ def durations(name: str, values: ArrayLike) -> Floats:
 
 
 def times(name: str, values: ArrayLike) -> Floats:
-    """Return times in days since a moment that only the caller knows; dates are refused."""
+    """Return times in days since an origin of the caller's choice; dates are rejected."""
     return _floats(name, values, _TIME)
 
 
@@ -122,7 +122,7 @@ def time(name: str, value: Any) -> float:  # noqa: ANN401
 
 
 def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return what was given as an array of any type.
+    """Return a caller's values as an array of any type.
 
     Raises:
         ArgumentError: It cannot be one, such as a list of lists of several lengths.
@@ -137,7 +137,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def _arrow_column(values: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return a column of Arrow; a table of one column, such as DuckDB's, is that column."""
+    """Return an Arrow column; a table with a single column, such as DuckDB's, counts as one."""
     import pyarrow as pa
 
     column = pa.chunked_array(values)
@@ -147,18 +147,18 @@ def _arrow_column(values: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
 
 
 def is_missing(value: object) -> bool:
-    """Return whether an element stands for no value: None, NaN, or another library's mark."""
+    """Return whether an element is a missing value: None, NaN, or another library's marker."""
     if value is None:
         return True
     try:
         return bool(value != value)  # noqa: PLR0124 - only what is missing differs from itself
     except (TypeError, ValueError):
-        # The mark of pandas is neither equal to itself nor not; an array has many elements.
+        # pandas' marker is neither equal to itself nor unequal; an array has many elements.
         return np.ndim(value) == 0  # type: ignore[arg-type]
 
 
 def _one(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401
-    # Most arguments are plain; what a request costs should not go into looking at them.
+    # A shortcut for most arguments, as requests should not spend their time here.
     if type(value) is float:
         return value
     if type(value) is int and -_EXACT <= value <= _EXACT:
@@ -189,12 +189,12 @@ def _floats(name: str, values: Any, kind: _Kind) -> Floats:  # noqa: ANN401
 
 
 def _unmasked(values: Any) -> Any:  # noqa: ANN401
-    """Return a masked array with NaN where it is masked; what cannot be NaN is left alone."""
+    """Fill a masked array with NaN; a type that has no NaN is left alone."""
     return values.astype(np.float64).filled(np.nan) if values.dtype.kind in _PLAIN else values
 
 
 def _has_unit(values: object) -> bool:
-    """Return whether a value, or the first of a list, is a quantity of a library of units."""
+    """Return whether a value, or the first of a list, is a quantity of a units library."""
     if isinstance(values, list | tuple) and values:
         values = values[0]
     return hasattr(type(values), "units") or hasattr(type(values), "unit")

@@ -11,7 +11,7 @@ from recrawl.units import SECONDS_A_DAY as SECONDS_A_DAY  # noqa: PLC0414 - re-e
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    # Not at run time: processes that only parse pages are small without it.
+    # Not at run time: it would take memory in processes that only parse pages.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 def quick(kind: type[T]) -> type[T]:
-    """Let objects of a frozen dataclass be made in a ninth of the time; a visit makes several.
+    """Make creating objects of a frozen dataclass nine times as fast; a visit creates several.
 
-    A frozen dataclass sets each attribute with `object.__setattr__`. This one assigns them; that
-    nobody else does is left to the type checker, which still takes it to be frozen.
+    A frozen dataclass sets each attribute with `object.__setattr__`. This assigns them, and relies
+    on the type checker, which still considers the class frozen, to prevent other assignments.
 
     >>> @quick
     ... @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class CrawlLog:
         time: Microseconds since 1970, UTC.
         outcome: An `Outcome` per visit.
         names: A pyarrow or NumPy array of the pages' names, by number.
-        crawl_rate: Visits per day in force during the gap that the visit ends; NaN where unknown.
-        last_modified: Microseconds since 1970, UTC; ``NO_TIME`` where the server sent none.
-        importance: NaN where not given.
+        crawl_rate: Visits per day in force during the gap that the visit ends; NaN if unknown.
+        last_modified: Microseconds since 1970, UTC; ``NO_TIME`` if the server sent none.
+        importance: NaN if not given.
         duplicates: The number of exact duplicate rows that were dropped.
         source: What messages call the log.
         notes: Remarks on how the log was read.
@@ -91,12 +91,11 @@ class CrawlLog:
 
     @property
     def elapsed(self) -> "NDArray[np.float64]":
-        """Days since the page was last seen; NaN for a visit that teaches nothing.
+        """Days since the page was last seen; NaN for a visit that is not an observation.
 
-        A visit that found the page changed or unchanged teaches something about the gap since the
-        page's last successful visit. A failed visit, or one that found the page gone, teaches
-        nothing: the gap spans it. A first visit only starts a gap, and so does the first row of
-        each page.
+        A visit that found the page changed or unchanged is an observation of the gap since the
+        page's last successful visit. A failed visit, or one that found the page gone, is not: the
+        gap spans it. A first visit only starts a gap, and so does the first row of each page.
         """
         import numpy as np
 
@@ -116,7 +115,7 @@ class CrawlLog:
 
     @property
     def facts(self) -> "LogFacts":
-        """What a summary says of the log."""
+        """The summary of the log."""
         first, last = (int(self.time.min()), int(self.time.max())) if self.time.size else (0, 0)
         visits = int(self.time.size)
         return LogFacts(self.source, self.pages, visits, first, last, self.duplicates, self.notes)
@@ -128,7 +127,7 @@ class CrawlLog:
 
 @dataclass(frozen=True, slots=True)
 class LogFacts:
-    """What a summary says of a crawl log.
+    """The summary of a crawl log.
 
     Attributes:
         source: What messages call it.
@@ -161,17 +160,17 @@ class State(IntEnum):
     ALIVE = 0
     #: Not found at the last visit; further visits confirm it.
     MISSING = 1
-    #: Not found repeatedly over some time, and looked at only now and then.
+    #: Not found repeatedly over some time, and checked only now and then.
     GONE = 2
-    #: Not to be had: robots.txt, the server or a rule of ours refuses it. Looked at now and then.
+    #: Refused by robots.txt, the server or one of our own rules, and checked only now and then.
     REFUSED = 3
 
 
 #: States of pages that are not visited until `Page.retry_at`.
 RESTING = (State.GONE, State.REFUSED)
-#: Why a page that robots.txt forbids is refused; a new robots.txt has it visited again.
+#: Why a page that robots.txt forbids is refused; when robots.txt changes, it is visited again.
 DISALLOWED = "disallowed by robots.txt"
-#: What the reason says of a page at a private address; a run that allows them has it visited again.
+#: Part of the reason for a page at a private address; a run that allows those visits it again.
 PRIVATE = "is private; use --allow-private"
 
 
@@ -190,14 +189,14 @@ MARKUP_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A digest that is equal for contents that differ in nothing that matters.
+    """A digest that is equal for contents without a difference that matters.
 
     Attributes:
         kind: How it was computed, with a version, such as ``text/1``. Fingerprints of different
             kinds cannot be compared.
         digest: Equal for contents that count as the same.
-        markup: Digest of all that was read, if that was HTML: bodies that only differ in what
-            nobody reads, such as scripts, need not be compared any further.
+        markup: Digest of everything that was read, if that was HTML: bodies that differ only in
+            parts that are not read, such as scripts, need not be compared any further.
     """
 
     kind: str
@@ -213,7 +212,7 @@ class Page:
     Attributes:
         number: Its number, which never changes and is never reused.
         url: Its canonical URL.
-        host: Its host, as `host_of` returns it: what politeness applies to.
+        host: Its host, as `host_of` returns it, to which politeness applies.
         importance: How much its freshness counts.
         depth: The number of links from a seed to it.
         state: Whether it still exists.
@@ -221,16 +220,17 @@ class Page:
             without a copy.
         validators: What to send with a conditional request.
         fingerprint: Of the copy; None until it is needed, when a body differs from the copy.
-        ignored: Keys of blocks that change without meaning and are not in the fingerprint.
-        suspects: Blocks that may be such, as `content.history` packs them.
+        ignored: Keys of noisy blocks, which are left out of the fingerprint.
+        suspects: Blocks that may be noisy, as `content.history` packs them.
         body: The digest that the copy is stored under.
-        visits: The number of visits that taught something, the first included.
+        visits: The number of visits that could be compared, including the first.
         changes: The number of visits that found a change.
         streak: How many of the last visits in a row found a change.
         not_modified: How many of the last visits in a row were answered "not modified".
         failures: How many of the last visits in a row failed.
-        missing_since: Since when it is not found, in microseconds; None if it was found last.
-        retry_at: When a page that is gone or refused is looked at again, in microseconds.
+        missing_since: Since when it has been missing, in microseconds; None if the last visit found
+            it.
+        retry_at: When a page that is gone or refused is checked again, in microseconds.
         reason: Why it is refused.
     """
 
@@ -268,13 +268,13 @@ class Response:
         headers: As received, in order.
         body: The content, decompressed; None if there is none.
         truncated: Whether the body was cut off at the size limit.
-        requests: The number of requests it took, redirects and retries included.
+        requests: The number of requests it took, including redirects and retries.
         transferred: Bytes of bodies received.
         seconds: How long it took.
-        error: Why nothing can be learned from it, in a few words; None if something can.
+        error: Why it is a failure, in a few words; None if it is not.
         retry_after: Seconds that the server asked to wait.
         permanent: Whether a retry is pointless until something changes: disallowed by robots.txt
-            or by a rule of ours.
+            or by one of our own rules.
         postponed: Whether no request was made because it was too early: not a visit at all.
     """
 
@@ -296,20 +296,20 @@ class Response:
         """Return the first header of this name, in any case, or None."""
         wanted, length = name.lower(), len(name)
         for key, value in self.headers:
-            # Comparing lengths first is quicker: few are the same.
+            # Comparing lengths first is faster, as few are the same.
             if len(key) == length and key.lower() == wanted:
                 return value
         return None
 
     @property
     def is_not_modified(self) -> bool:
-        """Whether the server says that the version it was asked about is still current."""
+        """Whether the server says that our version is still current."""
         return self.status == _NOT_MODIFIED
 
 
 _DIGEST_BYTES = 16
-#: Python lets other threads run while it digests more than `_PIECE` bytes; a body of more than
-#: `_LONG` takes so long that they should.
+#: Python releases the GIL to digest more than `_PIECE` bytes; only a body of more than `_LONG`
+#: takes so long that it is worth it.
 _PIECE, _LONG = 2_047, 16_384
 
 
@@ -321,8 +321,7 @@ def digest_of(body: bytes) -> bytes:
     """
     if len(body) > _LONG:
         return blake2b(body, digest_size=_DIGEST_BYTES).digest()
-    # In pieces for which Python does not let other threads run: whoever waits for a response would
-    # have to wait for its turn again, and that takes longer.
+    # In pieces for which Python keeps the GIL: getting it back takes longer than the digest.
     digest = blake2b(digest_size=_DIGEST_BYTES)
     for start in range(0, len(body), _PIECE):
         digest.update(body[start : start + _PIECE])
@@ -330,24 +329,24 @@ def digest_of(body: bytes) -> bytes:
 
 
 class ChangeKind(IntEnum):
-    """What a difference between two versions of a page is about."""
+    """The kind of difference between two versions of a page."""
 
-    #: What the page says.
+    #: Its text.
     TEXT = 0
     #: Only where its links lead.
     LINKS = 1
-    #: Only what the site puts around it, which is no change of the page.
+    #: Only the site's boilerplate, which does not count as a change of the page.
     FURNITURE = 2
-    #: Only how its text is set: headings, items, bold type and italics.
+    #: Only the formatting of its text: headings, items, bold and italics.
     LAYOUT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How large a difference is.
+    """A difference between two versions of a page.
 
     Attributes:
-        kind: What it is about.
+        kind: Its kind.
         share: The share of the page's own text that differs, from 0 to 1.
     """
 
@@ -358,7 +357,7 @@ class Change:
 @quick
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A visit and all that it changes, to be stored in one transaction.
+    """A visit and everything it changes, to be stored in one transaction.
 
     Attributes:
         page: The page as it is after the visit.
@@ -370,8 +369,8 @@ class Visit:
         last_modified: When the page last changed according to the server, in microseconds.
         links: The addresses that the new copy links to, if links are followed.
         change: How the page differs from its copy, if it does.
-        sketches: What the page has in its elements, for the template of its site.
-        octaves: What visits said about the change rate, packed; None if it is as it was.
+        sketches: Digests of the page's elements, for the template of its site.
+        octaves: The evidence of visits about the change rate, packed; None if unchanged.
     """
 
     page: Page
@@ -387,7 +386,7 @@ class Visit:
     octaves: bytes | None = None
 
     def with_belief(self, belief: tuple[float, float], octaves: bytes) -> "Visit":
-        """Return the visit with what is believed after it; quicker than `dataclasses.replace`."""
+        """Return the visit with the new belief; faster than `dataclasses.replace`."""
         return Visit(
             self.page,
             self.outcome,
@@ -404,7 +403,7 @@ class Visit:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the page was refused: no visit at all, though requests may have been made."""
+        """Whether the page was refused: not a visit, though requests may have been made."""
         return self.page.state is State.REFUSED
 
 
@@ -420,7 +419,7 @@ class RobotsText:
         failing_since: Since when it cannot be read, in microseconds; None if it can, or is known
             not to exist.
         problem: Why it cannot be read.
-        permanent: Whether a rule of ours forbids fetching it.
+        permanent: Whether one of our own rules forbids fetching it.
     """
 
     origin: str

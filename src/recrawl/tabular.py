@@ -1,6 +1,6 @@
-"""Results that are tables: as Arrow, pandas or polars, in a line, and in a notebook.
+"""Tabular results: as Arrow, pandas or polars tables, on one line, and in a notebook.
 
-None of these libraries is imported before it is asked for.
+These libraries are imported only when they are needed.
 """
 
 import html
@@ -19,8 +19,8 @@ SHOWN = 5
 class Tabular:
     """A result whose columns have one element per page.
 
-    It is an Arrow stream: whatever reads those, such as ``polars.DataFrame(result)`` or DuckDB,
-    reads it without a copy.
+    It is an Arrow stream, so that ``polars.DataFrame(result)``, DuckDB and others read it without a
+    copy.
     """
 
     def columns(self) -> Mapping[str, Any]:
@@ -28,22 +28,22 @@ class Tabular:
         raise NotImplementedError
 
     def summary(self) -> str:
-        """Return what there is to say in a few words."""
+        """Return a summary in a few words."""
         raise NotImplementedError
 
     def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """Return the columns as a table of pyarrow."""
+        """Return the columns as a pyarrow table."""
         import pyarrow as pa
 
         return pa.table({name: pa.array(column) for name, column in self.columns().items()})
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas need not be there
-        """Return the columns as a data frame of pandas, which must be installed."""
+        """Return the columns as a pandas data frame; pandas must be installed."""
         _check_installed("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:  # noqa: ANN401 - polars need not be there
-        """Return the columns as a data frame of polars, which must be installed."""
+        """Return the columns as a polars data frame; polars must be installed."""
         return _check_installed("polars").from_arrow(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -56,7 +56,7 @@ class Tabular:
         return f"{type(self).__name__}({self.summary()})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the first rows, and how the main column is spread."""
+        """Return what a notebook shows: the first rows, and the distribution of the main column."""
         table = self.to_arrow()
         title, values = self._charted()
         rows = table.slice(0, SHOWN).to_pylist()
@@ -77,7 +77,7 @@ class Tabular:
 
 
 def histogram(values: Any, title: str) -> str:  # noqa: ANN401 - an array
-    """Return a picture of how positive values are spread, on a logarithmic scale, as SVG."""
+    """Return a histogram of positive values, on a logarithmic scale, as SVG."""
     import numpy as np
 
     column = np.asarray(values, np.float64)
@@ -101,7 +101,7 @@ def histogram(values: Any, title: str) -> str:  # noqa: ANN401 - an array
 
 
 def spread(values: Any) -> str:  # noqa: ANN401 - an array
-    """Return the least, the middle and the largest value.
+    """Return the minimum, the maximum and the median.
 
     >>> import numpy as np
     >>> spread(np.array([1.0, 2.0, 100.0]))

@@ -53,7 +53,7 @@ _MAX_QUOTED = 40
 
 
 def quoted(text: str) -> str:
-    """Quote what somebody typed, shortened and on one line, for use in a message.
+    """Quote what a user typed, shortened and on one line, for use in a message.
 
     >>> quoted("five a day")
     "'five a day'"
@@ -62,7 +62,7 @@ def quoted(text: str) -> str:
 
 
 def parse_rate(text: str) -> float:
-    """Return the rate per day that a text such as ``500/h`` means.
+    """Parse a rate such as ``500/h``; return it per day.
 
     >>> parse_rate("500/h"), parse_rate("10k / day"), parse_rate("14/week")
     (12000.0, 10000.0, 2.0)
@@ -77,7 +77,7 @@ def parse_rate(text: str) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """Return the days that a text such as ``1h30m`` means.
+    """Parse a duration such as ``1h30m``; return it in days.
 
     >>> parse_duration("30d"), parse_duration("1h30m") * 24
     (30.0, 1.5)
@@ -101,7 +101,7 @@ def _not_understood(text: str, kind: str, examples: str) -> ArgumentError:
 
 
 def parse_size(text: str) -> float:
-    """Return the number of bytes that a text such as ``2GB`` means.
+    """Parse a size such as ``2GB``; return it in bytes.
 
     >>> parse_size("2GB"), parse_size("1.5 MiB"), parse_size("100")
     (2000000000.0, 1572864.0, 100.0)
@@ -114,7 +114,7 @@ def parse_size(text: str) -> float:
 
 
 def parse_time(text: str) -> datetime:
-    """Return the UTC time that an ISO 8601 date or time, or a number of Unix seconds, means.
+    """Parse an ISO 8601 date or time, or a number of Unix seconds; return it in UTC.
 
     A time without a zone is in UTC. A plain number is always Unix seconds.
 
@@ -134,7 +134,7 @@ def parse_time(text: str) -> datetime:
 
 
 def format_time(microseconds: int) -> str:
-    """Write microseconds since 1970 as ISO 8601, in UTC.
+    """Format microseconds since 1970 as ISO 8601, in UTC.
 
     >>> format_time(1_500_000)
     '1970-01-01T00:00:01.500000Z'
@@ -144,17 +144,17 @@ def format_time(microseconds: int) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_http_date(text: str | None) -> int | None:
-    """Read microseconds since 1970 from a date as servers write it: HTTP's form or ISO 8601.
+    """Parse a date from a server, in HTTP's format or ISO 8601; return microseconds since 1970.
 
     Returns:
-        None if it is not a date. A date without a time zone is taken to be UTC.
+        None if it is not a date. A date without a time zone is assumed to be UTC.
 
     >>> parse_http_date("Thu, 01 Jan 2026 11:00:00 GMT"), parse_http_date("never")
     (1767265200000000, None)
     >>> parse_http_date("2026-01-01T12:00:00+01:00")
     1767265200000000
     """
-    # It loads sockets, which most commands do without.
+    # It imports sockets, which most commands do not need.
     from email.utils import parsedate_to_datetime
 
     for parse in (parsedate_to_datetime, datetime.fromisoformat):
@@ -168,7 +168,7 @@ def parse_http_date(text: str | None) -> int | None:
 
 
 def format_rate(rate: float) -> str:
-    """Write a rate, given per day, as people read it.
+    """Format a rate, given per day, for people.
 
     >>> format_rate(3.2), format_rate(1 / 12), format_rate(7200.0), format_rate(0.0)
     ('3.2 per day', 'every 12 days', '5 per minute', 'never')
@@ -188,7 +188,7 @@ def format_rate(rate: float) -> str:
 
 
 def format_duration(days: float) -> str:
-    """Write a duration, given in days, as people read it.
+    """Format a duration, given in days, for people.
 
     >>> format_duration(12.0), format_duration(5 / 1440), format_duration(1.0)
     ('12 days', '5 min', '1 day')
@@ -210,10 +210,10 @@ def _two_digits(number: float) -> str:
 
 
 def parse_share(text: str) -> float:
-    """Parse a share, also in percent.
+    """Parse a share, which may be in percent.
 
     Raises:
-        ArgumentError: It is no number.
+        ArgumentError: It is not a number.
 
     >>> parse_share("0.05"), parse_share("5%"), parse_share("12.5 %")
     (0.05, 0.05, 0.125)

@@ -12,8 +12,8 @@ from recrawl.hosts import BREAKS, DEFAULT_PORTS, normal_host
 MAX_CHARACTERS = 4_096
 
 _MAX_SHOWN = 100
-#: A plain name, which cannot be taken for an IP address, and a path with nothing to escape or to
-#: leave out. Such a URL is canonical; most are, and need not be taken apart.
+#: A plain name, which cannot be mistaken for an IP address, and a path with nothing to escape or to
+#: remove. Such a URL is canonical; most are, and need not be parsed.
 _PLAIN_TEXT = (
     r"https?://(?=[^/]{1,253}/)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}"
     r"(?:/(?!\.)[A-Za-z0-9_.~-]*+)++"
@@ -43,14 +43,14 @@ def canonical(url: str) -> str:
     """
     if _PLAIN.fullmatch(url) and len(url) <= MAX_CHARACTERS:
         return url
-    # It imports TLS and e-mail; most URLs, and many commands and processes, do without.
+    # It imports TLS and e-mail, which most URLs, and many commands and processes, do not need.
     from w3lib.url import canonicalize_url
 
     return _checked_length(url, canonicalize_url(_with_normal_host(url)))
 
 
 def are_plain(urls: Collection[str]) -> bool:
-    """Whether it can be seen at a glance that all of some URLs are canonical; most are.
+    """Whether some URLs are obviously all canonical, as most are; a quick check.
 
     >>> are_plain(["http://example.org/a", "http://example.org/b.html"])
     True
@@ -65,7 +65,7 @@ def are_plain(urls: Collection[str]) -> bool:
 
 
 def redirected(url: str, location: str) -> str:
-    """Return the target of a redirect: the host as `canonical` writes it, the rest as it came.
+    """Return the target of a redirect: the host as in `canonical`, the rest as received.
 
     The query keeps its order, since a signed URL must be requested as it is.
 
@@ -96,7 +96,7 @@ def origin_of(url: str) -> str:
 
 
 def host_in(url: str) -> str:
-    """Return the host of a canonical URL, as `host_of` returns it for any.
+    """Return the host of a canonical URL, as `host_of` does for any URL.
 
     >>> host_in("http://example.org:8080/a")
     'example.org:8080'
@@ -105,7 +105,7 @@ def host_in(url: str) -> str:
 
 
 def pattern_of(text: str) -> str:
-    """Return a pattern of URLs as `matches` takes it; what it says in full is made canonical.
+    """Return a URL pattern for `matches`, with its literal part in canonical form.
 
     Raises:
         AddressError: It cannot match any page.

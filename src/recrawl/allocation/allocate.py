@@ -49,7 +49,7 @@ class Allocation(Tabular):
         return {"crawl_rate": self.crawl_rate}
 
     def summary(self) -> str:
-        """Return the number of pages, the freshness, and how crawl rates are spread."""
+        """Return the number of pages, the freshness, and the distribution of crawl rates."""
         fresh = f"freshness {self.freshness:.4g}, budget used {self.budget_used:.4g}"
         return f"{self.crawl_rate.size:,} pages, {fresh}, visits per day: {spread(self.crawl_rate)}"
 

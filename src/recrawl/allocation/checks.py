@@ -1,4 +1,4 @@
-"""A test suite for allocators, which anyone can run on their own."""
+"""A conformance suite for allocators, to run on your own."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

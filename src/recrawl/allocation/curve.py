@@ -50,7 +50,7 @@ def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float
     if plan_for(min_budget).freshness >= freshness:
         return min_budget
     low, high = _bracket(freshness, plan_for, min_budget, float(np.sum(change_rate)))
-    # Much memory for one function, which a crawl does not need.
+    # It takes much memory for one function, and a crawl does not need it.
     from scipy import optimize
 
     root = optimize.brentq(
@@ -76,7 +76,7 @@ def _bracket(
     freshness: float, plan_for: Callable[[float], Allocation], min_budget: float, scale: float
 ) -> tuple[float, float]:
     """Return a budget that is too small for the freshness, and one that reaches it."""
-    # Beside a large budget, a small one more is nothing: the sum would stay as it is.
+    # A small step added to a large budget would be lost to rounding.
     more = max(scale, PRECISION * min_budget)
     low, high = min_budget, min_budget + more
     while (plan := plan_for(high)).freshness < freshness or freshness == 1.0:
@@ -87,7 +87,7 @@ def _bracket(
             )
         more *= 8.0
         low, high = high, min_budget + more
-    # What the plan does not use is not needed.
+    # Budget that the plan does not use is not needed.
     high = min(high, plan.budget_used)
     while low == min_budget and plan_for(low + (high - low) / 8.0).freshness >= freshness:
         high = low + (high - low) / 8.0

@@ -1,8 +1,8 @@
-"""Hosts with budgets of their own, within the budget of all.
+"""Allocate with budgets per host, within the total budget.
 
 A page's price is λ·cost + μ of its host, where μ > 0 only if the host would otherwise get more
-visits than it allows. If all visits to a host cost the same, the price at which it is full does not
-depend on λ and is found once; if not, μ is found for every λ that is tried.
+visits than it allows. If all visits to a host cost the same, the price at which it is full is
+independent of λ and is found once; otherwise, μ is found for every λ that is tried.
 """
 
 import math
@@ -188,7 +188,7 @@ def _host_prices(
 ) -> tuple[float, PricePair]:
     """Return λ and μ for a host's pages; for a full host of equal costs, 0 and its full price.
 
-    That price is used as it was found: where demand jumps, its last digit decides.
+    That price is used exactly as found: where demand jumps, its last digit matters.
     """
     begin, end = hosts.starts[host], hosts.starts[host + 1]
     if hosts.budget[host] == np.inf:

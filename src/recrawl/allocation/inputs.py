@@ -1,4 +1,4 @@
-"""Checked arguments: errors name the argument, and the page or value that cannot be used."""
+"""Check arguments; errors name the argument, and the invalid page or value."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,4 +1,4 @@
-"""Pages that share one budget: what they demand at a price, and what they get."""
+"""Allocate one budget: what pages demand at a price, and what they get."""
 
 import math
 
@@ -47,7 +47,7 @@ def first_price(problem: Problem, budget: float) -> float:
 
 def _price_if_all_are_visited(problem: Problem, budget: float) -> float:
     """Return the price if all pages were visited, at random times."""
-    # Of two such numbers the product is a float, of three it need not be.
+    # The product of two such numbers cannot overflow, that of three could.
     roots = np.sqrt(problem.importance * problem.change_rate) * np.sqrt(problem.cost)
     root = roots.sum() / (budget + (problem.change_rate * problem.cost).sum())
     return float(min(max(root, 1e-140), 1e140)) ** 2

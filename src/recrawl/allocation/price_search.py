@@ -1,4 +1,4 @@
-"""The search for the price at which demand meets a budget.
+"""Search for the price at which demand meets a budget.
 
 Demand falls as the price rises. As a function of z = 1/√price it is piecewise linear for visits at
 random times, and nearly so otherwise, so Newton's method in z converges fast. The search ends with
@@ -16,12 +16,12 @@ from recrawl.kernels.jit import Floats, compiled, step
 #: Prices closer than this are equal, as far as floats can tell.
 ONE_PRICE = 4.0 * np.finfo(np.float64).eps
 #: A bracket is narrow enough if its ends are no further apart than this, so that hardly any page is
-#: dropped in between, and searches that begin elsewhere end with the same rates,
+#: dropped in between, and searches that start elsewhere end with the same rates,
 CLOSE = 1e-6
 #: and one of them meets the budget to this precision: the mix is then nearly all of that end, and
 #: the error is of the order of the product of both.
 MET = 1e-8
-#: After a step in ln price that is shorter than this, the last two demands say what the slope is.
+#: After a step in ln price that is shorter than this, the slope is taken from the last two demands.
 SHORT = 0.02
 #: A step in ln price that is shorter than this overshoots on purpose, to close the bracket.
 NEAR = 1e-4
@@ -123,7 +123,7 @@ def price_pair(bracket: Floats, budget: float) -> PricePair:
     if bracket[HIGH] == np.inf:
         return PricePair(bracket[LOW], bracket[LOW], 1.0)
     if bracket[LOW] == 0.0 or bracket[DEMAND_AT_LOW] == np.inf:
-        # The budget is beyond what any price can tell from an endless one.
+        # The budget is so large that no price distinguishes it from an infinite one.
         return PricePair(bracket[HIGH], bracket[HIGH], 0.0)
     apart = bracket[DEMAND_AT_LOW] - bracket[DEMAND_AT_HIGH]
     share = (budget - bracket[DEMAND_AT_HIGH]) / apart

@@ -38,7 +38,7 @@ class Problem(NamedTuple):
     max_rate: Floats
 
     def with_columns(self, change: Callable[[Floats], Floats]) -> "Problem":
-        """Return a problem whose columns, but for those of a single element, are changed."""
+        """Return a problem with all columns changed but those of a single element."""
         columns = (change(column) if column.size > 1 else column for column in self[1:])
         return Problem(self.kind, *map(read_only, columns))
 

@@ -1,1 +1,1 @@
-"""What a page says: text, blocks, noise, links, sitemaps, and how two versions compare."""
+"""Page content: text, blocks, boilerplate, noise, links, sitemaps, and comparing two versions."""

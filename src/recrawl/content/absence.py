@@ -1,4 +1,4 @@
-"""Pages that cannot be had, or are not there: refused, missing, gone, or in an outage."""
+"""Handle pages that cannot be fetched: refused, missing, gone, or in an outage."""
 
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -8,9 +8,9 @@ from recrawl.content.comparison import Comparison, failed
 from recrawl.records import Outcome, Page, Response, State
 
 _DAY = 86_400_000_000
-#: A page that is gone is looked at again after as long as it has been missing, within these.
+#: A page that is gone is checked again after as long as it has been missing, within these limits.
 MIN_REST, MAX_REST = 14 * _DAY, 182 * _DAY
-#: How long pages that are not found all at once, or are suddenly empty, are taken for an outage.
+#: How long it counts as an outage if pages are suddenly all missing, or empty.
 MAX_OUTAGE = 14 * _DAY
 
 _NOT_FOUND = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
@@ -21,18 +21,18 @@ _REFUSED = frozenset(
         HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS,
     }
 )
-#: Folders from which on a page is deep inside its site.
+#: The number of folders from which a page is deep inside its site.
 _DEEP = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When a page that is not found, or is refused, is left alone.
+    """When to give up on a page that is not found or refused.
 
     Attributes:
         gone_after: A page is gone when it was not found this many times in a row...
         gone_time: ...over this many microseconds.
-        refused_time: A refused page is looked at again after this many microseconds.
+        refused_time: A refused page is checked again after this many microseconds.
     """
 
     gone_after: int = 3
@@ -41,7 +41,7 @@ class Patience:
 
 
 def is_refused(response: Response) -> bool:
-    """Whether the page may not be had: a retry within seconds is pointless, and impolite."""
+    """Whether access to the page is refused: a retry within seconds is pointless, and impolite."""
     return response.permanent or response.status in _REFUSED
 
 
@@ -53,7 +53,7 @@ def is_not_found(page: Page, response: Response) -> bool:
 
 
 def refused(page: Page, response: Response, patience: Patience) -> Comparison:
-    """Return the result for a page that may not be had: it rests, with the reason."""
+    """Return the result for a refused page: it rests, with the reason."""
     reason = response.error or f"the server answered {response.status}"
     retry_at = response.at + patience.refused_time
     after = replace(page, state=State.REFUSED, reason=reason, retry_at=retry_at)
@@ -61,14 +61,14 @@ def refused(page: Page, response: Response, patience: Patience) -> Comparison:
 
 
 def not_found(page: Page, at: int, patience: Patience, outage: str | None) -> Comparison:
-    """Count how often in a row, and for how long; failures in between count, but never decide."""
+    """Count how often in a row, and for how long; failures in between count, but do not decide."""
     since = at if page.missing_since is None else page.missing_since
     is_short = at - since < MAX_OUTAGE
     if outage is not None and is_short and page.state is not State.GONE:
         problem = f"not found, like most pages of {outage}"
         return failed(page, problem, since)
     if page.state is State.ALIVE and is_short:
-        # An outage may have been before; from here on the page alone is missing.
+        # There may have been an outage before; from now on only this page is missing.
         since = at
     times = page.failures + 1 if page.state is not State.ALIVE else 1
     after = replace(page, failures=times, streak=0, missing_since=since, retry_at=None)

@@ -1,8 +1,8 @@
-"""Boxes of links that a site fills anew on many pages at the same time, each page with others.
+"""Boxes of links that a site updates on many pages at the same time, differently on each.
 
-The pages have nothing in common there, so that the site's template says nothing. But where the box
-changes on one page after the other while their texts stay as they are, that is the site's doing:
-nobody edited all these pages.
+The pages have no links in common, so the site's template does not contain them. But if the box
+changes on page after page while their texts stay the same, the site generates it: nobody edited all
+these pages.
 """
 
 from collections import defaultdict
@@ -12,17 +12,17 @@ from hashlib import blake2b
 from recrawl.content.outline import Block, Element
 from recrawl.content.template import PATH_BYTES, VARIED, VARIED_WITH_TEXT, Sketches
 
-#: The share of letters in links from which a line is one of links.
+#: The share of letters in links from which a line counts as a line of links.
 _LINKED = 0.5
 
 
 def box_path(element: Element) -> bytes:
-    """Return what a site's template knows the box by: not by the path of its element."""
+    """Return the key of a box in a site's template, which is not the path of its element."""
     return blake2b(b"box" + element.path, digest_size=PATH_BYTES).digest()
 
 
 def link_boxes(blocks: Sequence[Block]) -> dict[Element, int]:
-    """Return the elements that have nothing but links, with their letters."""
+    """Return the elements that contain only links, with their letters."""
     others = {block.element for block in blocks if not block.is_link and not is_linked(block)}
     letters = defaultdict[Element, int](int)
     for block in blocks:
@@ -37,7 +37,7 @@ def is_linked(block: Block) -> bool:
 
 
 def varied_boxes(new: Sequence[Block], old: Sequence[Block]) -> Sketches:
-    """Return the boxes that differ, and whether something else does too, for the site's template.
+    """Return the boxes that differ, and whether anything else does, for the site's template.
 
     Args:
         new: The page's own blocks that its copy lacks.
@@ -51,7 +51,7 @@ def varied_boxes(new: Sequence[Block], old: Sequence[Block]) -> Sketches:
 def site_boxes(
     blocks: Sequence[Block], template: frozenset[bytes], prose: Mapping[Element, int]
 ) -> frozenset[Element]:
-    """Return the boxes that the site fills; never one that is larger than the text of the page."""
+    """Return the boxes that the site generates; never one larger than the text of the page."""
     if not template:
         return frozenset()
     most = sum(prose.values())

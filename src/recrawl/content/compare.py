@@ -1,4 +1,4 @@
-"""Comparing a response with the stored copy: what a visit found. Pure: no I/O, no clock."""
+"""Compare a response with the stored copy: what a visit found. Pure: no I/O, no clock."""
 
 from dataclasses import dataclass, replace
 
@@ -19,9 +19,9 @@ from recrawl.content.reader import Reader
 from recrawl.content.template import SiteTemplate
 from recrawl.records import Change, ChangeKind, Outcome, Page, Response, digest_of
 
-#: How many "not modified" in a row are trusted before the page is fetched in full.
+#: How many 304 responses in a row are trusted before the page is fetched in full.
 FULL_EVERY = 20
-#: Keys of ignored blocks per page. A page that needs more is all noise and is compared as it is.
+#: Keys of ignored blocks per page. A page that needs more is all noise, and compared as it is.
 MAX_IGNORED = 500
 
 _SUCCESS = range(200, 300)
@@ -44,29 +44,29 @@ def compare(
 
     - An error teaches nothing: FAILED, one more failure in a row, everything else unchanged.
     - A refusal (401, 403, 451, robots.txt, an address that is not public) teaches nothing either,
-      and is no visit: the state is REFUSED, with the reason.
+      and is not a visit: the state is REFUSED, with the reason.
     - Not found (404, 410, or a redirect from deep inside the site to its front page): GONE. The
       state is MISSING until this is confirmed several times and over some time, then GONE. Failures
-      in between do not decide. During an outage, when the pages around are not found either, it is
-      FAILED, and the state stays as it is.
+      in between do not decide. During an outage, when its neighbours are missing too, it is FAILED,
+      and the state does not change.
     - Not modified: UNCHANGED, with new validators if the response has any.
     - A body: FIRST without a copy to compare with; CHANGED if the page's own content differs, or
       if the page had been missing; otherwise UNCHANGED. A body identical to the copy is not even
       parsed, so a page has no fingerprint until a different body arrives. The validators are always
-      those of this response. The copy is replaced if the page changed, or what its site puts around
-      it: otherwise the copy is current.
+      those of this response. The copy is replaced if the page or the site's boilerplate changed:
+      otherwise the copy is current.
 
     Args:
         page: The page before the visit.
         response: The response.
-        reader: Makes fingerprints. If that of the copy is missing or of another kind, it is made
-            now, so that changing the kind is not a change of the page.
+        reader: Makes fingerprints. If the copy's is missing or of another kind, it is made now, so
+            that changing the kind does not count as a change of the page.
         previous: The copy. Without it, fingerprints decide, and if those cannot be compared the
             outcome is FIRST.
-        patience: When a page that is not found, or is refused, is left alone.
-        outage: The host or folder whose pages are all not found, if the page's is one.
-        template: What is known of the site's template.
-        digest: The digest of the whole body, where the response has only its beginning.
+        patience: When to give up on a page that is not found or refused.
+        outage: The page's host or folder, if that is down.
+        template: The site's template, if known.
+        digest: The digest of the whole body, if the response has only its beginning.
     """
     if is_refused(response):
         return refused(page, response, patience)
@@ -89,7 +89,7 @@ def wants_full(page: Page, every: int = FULL_EVERY) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BodyReader:
-    """Reads bodies of a page: what came, and the copy that it is compared with."""
+    """Reads the bodies of a page: the responses, and the copy they are compared with."""
 
     reader: Reader
     template: SiteTemplate | None
@@ -100,7 +100,7 @@ class BodyReader:
         return self.reader.read(body, response.header("content-type"), self.template)
 
     def copy(self, response: Response) -> Content | None:
-        """Read the copy, if it is there."""
+        """Read the copy, if there is one."""
         if isinstance(self.previous, bytes):
             return self.read(self.previous, response)
         known = self.previous
@@ -123,7 +123,7 @@ def compare_body(
     content = bodies.read(body, response)
     known = page.fingerprint
     if known is not None and known.kind != content.kind:
-        # Keys learned with another kind of fingerprint do not apply.
+        # Keys learned with another kind of fingerprint no longer apply.
         page = replace(page, ignored=frozenset(), suspects=b"", fingerprint=None)
     elif known is not None and content.has_markup(known.markup):
         return found_body(page, response, found, outcome_of(page, is_same=True))
@@ -149,7 +149,7 @@ def compare_body(
 def _difference(
     page: Page, content: Content, response: Response, bodies: BodyReader
 ) -> tuple[Change | None, bool]:
-    """Return how a content differs from the copy, and whether there is nothing to compare it to."""
+    """Return how a content differs from the copy, and whether there is no copy to compare with."""
     known, now = page.fingerprint, content.fingerprint(page.ignored)
     if known is not None and is_same(known, now):
         return (None if known == now else Change(ChangeKind.FURNITURE)), False
@@ -162,7 +162,7 @@ def _difference(
 def _remember(
     page: Page, content: Content, copy: Content, new: list[Block], old: list[Block]
 ) -> Page:
-    """Return the page with what this change adds to its history; it may teach slow noise."""
+    """Return the page with this change added to its history, which may reveal slow noise."""
     now = page.fingerprint
     if now is None:
         return page
@@ -185,7 +185,7 @@ def _remember(
 def _is_suddenly_empty(
     page: Page, response: Response, content: Content, bodies: BodyReader
 ) -> bool:
-    """Whether a page that had content has none: more often a fault of the server than an edit."""
+    """Whether a page that had content has none, which is more often a server fault than an edit."""
     body, at = response.body or b"", response.at
     has_content = body.strip() if bodies.reader.may_be_empty else content.texts
     if has_content:

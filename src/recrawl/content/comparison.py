@@ -1,4 +1,4 @@
-"""What a visit found, and the page after it."""
+"""The result of comparing a response with the copy of a page."""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ from recrawl.records import (
 )
 from recrawl.units import parse_http_date
 
-#: 1990 in microseconds; an earlier date comes from a clock that was never set.
+#: 1990 in microseconds; an earlier date is from a clock that was never set.
 _BEFORE_THE_WEB = 631_152_000_000_000
 
 
@@ -29,7 +29,7 @@ class Comparison:
         outcome: What was found.
         content: The new copy; None to keep the current one.
         last_modified: When the page last changed according to the server, in microseconds.
-        problem: Why nothing was learned, in a few words; None if something was.
+        problem: Why the visit failed, in a few words; None if it did not.
         change: How the page differs from its copy, if it does.
         varied: The boxes of links that differ from the copy, for the template of the site.
     """
@@ -44,7 +44,7 @@ class Comparison:
 
 
 def failed(page: Page, problem: str, missing_since: int | None = None) -> Comparison:
-    """Return the result of a visit that taught nothing."""
+    """Return the result of a failed visit."""
     since = page.missing_since if missing_since is None else missing_since
     after = replace(page, failures=page.failures + 1, missing_since=since)
     return Comparison(after, Outcome.FAILED, problem=problem)
@@ -83,7 +83,7 @@ def not_modified(page: Page, response: Response) -> Comparison:
 
 
 def outcome_of(page: Page, *, is_same: bool) -> Outcome:
-    """Return what it means that a page with a copy is the same, or not."""
+    """Return the outcome for a page with a copy that is the same, or not."""
     return Outcome.UNCHANGED if is_same and page.state is State.ALIVE else Outcome.CHANGED
 
 
@@ -98,7 +98,7 @@ def visited_page(
 ) -> Page:
     """Return a page after a visit that found it; with another fingerprint, if one is given."""
     changed = outcome is Outcome.CHANGED
-    # Not `replace`, which takes ten times as long; what is not here starts anew: failures and such.
+    # Not `replace`, which takes ten times as long. Fields not listed are reset, such as failures.
     return Page(
         number=page.number,
         url=page.url,

@@ -1,4 +1,4 @@
-"""Where a feed says that news of it can be had: its WebSub hub, and what the hub knows it by."""
+"""Find the WebSub hub of a feed, and the topic by which the hub knows it."""
 
 import re
 import zlib
@@ -13,7 +13,7 @@ from recrawl.urls import redirected
 #: Bytes of a feed that are searched, and characters of its Link headers.
 MAX_BYTES, MAX_HEADER = 65_536, 8_192
 _GZIP = b"\x1f\x8b"
-#: What a feed says of itself ends where its entries begin.
+#: A feed's own metadata ends where its entries begin.
 _ENTRIES = frozenset({"item", "entry"})
 _LINK = re.compile(r'<([^<>]*)>((?:[^,<"]|"[^"]*")*)')
 _REL = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))', re.IGNORECASE)
@@ -32,12 +32,12 @@ class HubLinks(NamedTuple):
 
 
 def hub_links(url: str, link_headers: Iterable[str], body: bytes) -> HubLinks | None:
-    """Return the hub that a feed names, in its headers or else in itself; None if it names none.
+    """Return the hub that a feed names, in its headers or else in its body; None if it names none.
 
-    Of several hubs it is the first that can be reached by https, or the first.
+    Of several hubs, the first with https is returned, or else the first.
 
     Args:
-        url: Where the feed was read.
+        url: The URL of the feed.
         link_headers: The values of its Link headers.
         body: The feed, which may be compressed with gzip.
 
@@ -65,7 +65,7 @@ def _in_headers(values: Iterable[str]) -> list[tuple[str, str]]:
 
 
 class _EndOfHead(Exception):  # noqa: N818 - news, not an error
-    """What a feed says of itself has ended, or it is not a feed."""
+    """The feed's own metadata has ended, or it is not a feed."""
 
 
 def _in_feed(body: bytes) -> list[tuple[str, str]]:

@@ -1,19 +1,19 @@
-"""What a site puts around its pages, told from what a page says.
+"""Tell a page's own content from its site's furniture: menus, banners and other boilerplate.
 
 1. The text of a page is the innermost element with nearly all of its prose: long lines that are not
-   links. Dialogs that ask for consent are prose too, but not the page's: where other pages of the
-   site have them, however long they are.
+   links. Consent dialogs are prose too, but not the page's: if other pages of the site have them,
+   they do not count, however long they are.
 2. In the text, elements made for furniture (navigation, asides, dialogs, buttons) are furniture,
-   and so are boxes of links with telling ids and classes, where the site's template confirms it.
-   Outside the text, elements made for furniture are, and forms; lines of links with telling ids
-   and classes; and whatever the site's template has. So are boxes of links that vary on one page
-   of the site after the other.
-3. The title of the page and its table of contents are its own wherever they stand.
-4. Whatever else is outside the text is the page's own too, but dates and counts of views do not
-   count there, nor where a link leads that has a text.
+   and so are boxes of links with telling ids and classes, if the site's template confirms it.
+   Outside the text, the following are furniture: elements made for it, and forms; lines of links
+   with telling ids and classes; everything in the site's template; and boxes of links that vary on
+   page after page of the site.
+3. The title of the page and its table of contents are its own, wherever they are.
+4. Everything else outside the text is the page's own too, but dates and counts of views do not
+   count there, nor does the target of a link that has a text.
 
-Marks are hints, not proof: they never hide most of what a page says, and a page that has nothing
-but furniture is all its own. Of a page alone on its site, see `lone_page`.
+Markup is a hint, not proof: it never hides most of a page, and a page that has nothing but
+furniture is all its own. For a page whose site is unknown, see `lone_page`.
 """
 
 import re
@@ -27,7 +27,7 @@ from recrawl.content.outline import Block, Element
 from recrawl.content.template import PATH_BYTES, PROSE, Sketches, sketch_of
 
 _TAGS = frozenset({"nav", "aside", "dialog", "select", "menu"})
-#: Of these, those that lead through a text, where they are in it.
+#: Those of them that navigate within a text, if they are in it.
 _LEADING = frozenset({"nav", "navigation", "tablist"})
 _LISTS = frozenset({"ol", "ul"})
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"})
@@ -40,15 +40,15 @@ _ROLES = frozenset(
 )
 #: Words in ids and classes: of dialogs that ask for consent...
 _CONSENT = frozenset(["cookie", "cookies", "cookiebot", "consent", "gdpr", "onetrust"])
-#: A hint without any of these has none of them: most are told by that, which is quick.
+#: A hint without any of these substrings has none of the words; a quick check.
 _IN_CONSENT = ("cookie", "consent", "gdpr", "onetrust")
-#: ...of what comes and goes by itself...
+#: ...of transient elements...
 _PASSING = _CONSENT | frozenset(
     "widget announcement alert carousel placeholder ad ads advert advertisement banner share "
     "sharing social newsletter subscribe subscription promo promotion related recommended "
     "recommendations similar popup modal overlay toast".split()
 )
-#: ...and of what else stands around texts.
+#: ...and of other elements around a text.
 _AROUND = _PASSING | frozenset(
     "nav navbar navigation menu menus megamenu submenu footer header topbar sidebar search "
     "login signin signup lang language languages locale masthead dropdown drawer hamburger logo "
@@ -62,24 +62,24 @@ _PROSE, _MAX_LINKED = 60, 0.4
 _NEARLY_LINKED = 0.8
 #: The text of a page is the innermost element with this share of its prose.
 _NEARLY_ALL = 0.95
-#: Elements with so little of a page's prose, all together, may be the site's: a banner, a notice.
+#: Elements with at most this share of a page's prose together may be the site's: banners, notices.
 _MINOR = 0.2
-#: Hints that would hide more than this share are not believed.
+#: Hints that would hide more than this share of a page are ignored.
 MAX_HIDDEN = 0.5
-#: The share of its letters that a page without prose keeps, whatever its site's template says.
+#: The share of its letters that a page without prose keeps, whatever its site's template contains.
 _MIN_LEFT = 0.2
 
 
 class Kind(IntEnum):
-    """Whose a block is."""
+    """The owner of a block: the page or its site."""
 
     #: The page's own text.
     OWN = 0
     #: The page's own, outside its text: dates and counts of views do not count.
     BESIDE = 1
-    #: The site's, by its marks.
+    #: The site's, according to its markup.
     FURNITURE = 2
-    #: The site's, as it stands on other pages too.
+    #: The site's, as it is on other pages too.
     TEMPLATE = 3
 
 
@@ -89,7 +89,7 @@ def is_prose(block: Block) -> bool:
 
 
 def kinds_of(blocks: Sequence[Block], template: frozenset[bytes] = frozenset()) -> list[Kind]:
-    """Return whose each block of a page is.
+    """Classify each block of a page as the page's own or its site's.
 
     Args:
         blocks: The blocks of the page.
@@ -131,14 +131,14 @@ def _kinds_in(
     *,
     has_text: bool,
 ) -> tuple[Kind, Kind, Kind, Kind]:
-    """Return whose in an element a line is, a line of links, a link, and one to a part of the page.
+    """Classify the lines, lines of links, links, and links within the page of an element.
 
     Args:
         element: The element.
-        marks: What the marks of elements say.
+        marks: What the markup of elements says.
         template: The paths of elements that belong to the site.
-        consent: Whether elements ask for consent, as far as that is known.
-        has_text: Whether the element has lines, which tell what its links are.
+        consent: Whether elements ask for consent, as far as known.
+        has_text: Whether the element has lines, which show what its links are.
     """
     kind = marks.kind(element)
     line = line_of_links = link = link_to_part = kind
@@ -156,12 +156,12 @@ def _kinds_in(
 
 
 def leads_to_part(link: Block) -> bool:
-    """Whether a link leads to a part of its page."""
+    """Whether a link leads to a place within its page."""
     return link.text[:1] == "#" and len(link.text) > 1
 
 
 def is_in_list(element: Element) -> bool:
-    """Whether an element is in a list: links to parts of the page are a table of contents there."""
+    """Whether an element is in a list, where links within the page are a table of contents."""
     return any(around.tag in _LISTS for around in element.ancestors())
 
 
@@ -175,7 +175,7 @@ def is_title(element: Element, template: frozenset[bytes], consent: dict[Element
 
 
 def _of_links(blocks: Sequence[Block]) -> frozenset[Element]:
-    """Return the elements that hold little but links, with all that is inside them."""
+    """Return the elements that contain little but links, including everything inside them."""
     excess, inside = defaultdict[Element, float](float), defaultdict[Element, float](float)
     for block in blocks:
         if not block.is_link:
@@ -187,7 +187,7 @@ def _of_links(blocks: Sequence[Block]) -> frozenset[Element]:
 
 
 def sketches_of(blocks: Sequence[Block]) -> Sketches:
-    """Return what a page has in its elements without much prose, for its site's template."""
+    """Return sketches of a page's elements without much prose, for its site's template."""
     texts = defaultdict[Element, list[str]](list)
     for block in blocks:
         texts[block.element].append(block.text)
@@ -208,10 +208,10 @@ def sketches_of(blocks: Sequence[Block]) -> Sketches:
 def prose_of(
     blocks: Sequence[Block], template: frozenset[bytes] = frozenset()
 ) -> dict[Element, int]:
-    """Return the letters of prose in each element, without dialogs that ask for consent.
+    """Return the letters of prose in each element, without consent dialogs.
 
-    What the site's template has of them goes, as long as there is any other prose: of a short page,
-    they may be most. What nothing but a name tells is left if it is most of the rest.
+    Dialogs in the site's template are removed as long as there is any other prose: on a short page,
+    they may be most of it. Those recognised only by name are kept if they are most of the rest.
     """
     prose, consent = _all_prose_of(blocks), dict[Element, bool]()
     consenting = {element for element in prose if _asks_for_consent(element, consent)}
@@ -230,7 +230,7 @@ def prose_of(
 
 def _all_prose_of(blocks: Sequence[Block]) -> dict[Element, int]:
     prose = defaultdict[Element, int](int)
-    # Most are short, which is found out before a function is called.
+    # Most are short, which is checked before calling a function.
     for block in blocks:
         if len(block.text) >= _PROSE and is_prose(block):
             prose[block.element] += len(block.text)
@@ -244,7 +244,7 @@ def _left(prose: dict[Element, int], without: set[Element]) -> dict[Element, int
 
 
 def _without_template(prose: dict[Element, int], template: frozenset[bytes]) -> dict[Element, int]:
-    """Return the prose without what the site's template has of it, if that is little."""
+    """Return the prose without that in the site's template, if that is little."""
     own = {
         element: size
         for element, size in prose.items()
@@ -271,13 +271,13 @@ def _is_named_consent(hint: str) -> bool:
 
 
 def text_of(prose: dict[Element, int]) -> Element | None:
-    """Return the innermost element with nearly all prose, not a paragraph; None without any."""
+    """Return the innermost element with nearly all prose, but not a paragraph; None without any."""
     inside = defaultdict[Element, int](int)
     for element, size in prose.items():
         for ancestor in element.ancestors():
             inside[ancestor] += size
     wanted = _NEARLY_ALL * sum(prose.values())
-    # Headlines, prices and tables stand beside paragraphs, in the same text.
+    # Headlines, prices and tables are next to paragraphs, in the same text.
     return max(
         (element for element, size in inside.items() if size >= wanted and element.tag != "p"),
         key=lambda element: element.depth,
@@ -286,18 +286,18 @@ def text_of(prose: dict[Element, int]) -> Element | None:
 
 
 class _Marks:
-    """What the marks of elements say, given the text of the page."""
+    """What the markup of elements says, given the text of the page."""
 
     def __init__(self, text: Element | None, of_links: frozenset[Element]) -> None:
         self._text = text
         self._of_links = of_links
         self._inside = dict[Element, tuple[bool, bool]]()
-        # What is said of an element around the text is said of the text too: it says nothing.
+        # Markup of an element around the text applies to the text too, so it says nothing.
         self._outside = {} if text is None else dict.fromkeys(text.ancestors(), False)
         self.believed = True
 
     def kind(self, element: Element) -> Kind:
-        """Return whose the blocks of an element are."""
+        """Classify the blocks of an element."""
         if element.is_watched:
             return Kind.OWN
         if self._text is None or self._in_text(element)[0]:
@@ -305,11 +305,12 @@ class _Marks:
         return Kind.FURNITURE if self._hides_outside(element) else Kind.BESIDE
 
     def leaves(self, element: Element, template: frozenset[bytes], *, is_of_links: bool) -> bool:
-        """Whether a line, or one of links, counts although its element is marked: marks are weak.
+        """Whether a line, or one of links, counts although its element is marked: the mark is weak.
 
-        In the text of the page, marks of what leads through it are: a list of languages there may
-        be the page's own. Outside, ids and classes are, unless the line is one of links. They need
-        to be confirmed by the site's template. Names of what comes and goes by itself are strong.
+        Weak marks need to be confirmed by the site's template. In the text of the page, marks of
+        navigation within it are weak: a list of languages there may be the page's own. Outside,
+        ids and classes are weak, unless the line is one of links. Names of transient elements are
+        strong.
         """
         if element.path[:PATH_BYTES] in template:
             return False
@@ -319,7 +320,7 @@ class _Marks:
         return not self._is_surely_marked(element, is_inside=is_inside)
 
     def hides_inside(self, element: Element) -> bool:
-        """Whether an element in the text, or around it in there, is made for furniture."""
+        """Whether an element in the text, or one around it in there, is made for furniture."""
         return self.believed and self._in_text(element)[1]
 
     def _in_text(self, element: Element) -> tuple[bool, bool]:
@@ -338,7 +339,7 @@ class _Marks:
         return is_made_for_it(element) or (element in self._of_links and _is_named_around(element))
 
     def _is_surely_marked(self, element: Element, *, is_inside: bool) -> bool:
-        """Whether an element, or one around it up to the text, has marks that need no proof."""
+        """Whether an element, or one around it up to the text, is marked beyond doubt."""
         for around in element.ancestors():
             if is_inside and around is self._text:
                 return False
@@ -365,26 +366,26 @@ def is_made_for_it(element: Element) -> bool:
     if element.tag in _EDGES:
         return not any(around.tag in _SECTIONING for around in element.ancestors())
     if element.tag == "button":
-        # Headings that open and close what is below them are buttons too.
+        # Headings that expand and collapse a section are buttons too.
         return not any(around.tag in _HEADINGS for around in element.ancestors())
-    # A site that makes up elements, such as <site-footer>, names them for what they do.
+    # Custom elements, such as <site-footer>, are named for their purpose.
     is_component = "-" in element.tag and not _words(element.tag).isdisjoint(_AROUND)
     return is_component or element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
 
 
 def _leads(element: Element) -> bool:
-    """Whether an element that is made for furniture leads through a text."""
+    """Whether an element that is made for furniture navigates within a text."""
     return element.tag in _LEADING or not _LEADING.isdisjoint(element.hint.split())
 
 
 def _is_named_around(element: Element) -> bool:
-    """Whether the ids and classes of an element say that it stands around texts."""
+    """Whether the ids and classes of an element say that it belongs around a text."""
     return not _words(element.hint).isdisjoint(_AROUND)
 
 
 @lru_cache(maxsize=4096)
 def _words(hint: str) -> frozenset[str]:
-    """Return the words of ids and classes, also of those written together."""
+    """Return the words of ids and classes, including those in camel case."""
     return frozenset(word.lower() for word in _WORD.findall(hint))
 
 
@@ -394,7 +395,7 @@ def _apply(
     kinds: list[Kind],
     prose: dict[Element, int],
 ) -> None:
-    """Mark what the template has, unless hardly anything would be left; never prose."""
+    """Mark what is in the template, unless hardly anything would be left; never prose."""
     boxes = site_boxes(blocks, template, prose)
     elements = {
         element

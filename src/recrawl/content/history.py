@@ -1,9 +1,9 @@
-"""Slow noise: what a page's own history of differences gives away.
+"""Detect slow noise from the history of a page's differences.
 
-A second fetch seconds later cannot see a date that is new every day. Two habits show in the
-differences that visits found: the only difference is a date, a time or a count, again and again;
-and the page says what it said before, to and fro. The blocks concerned are suspects first, and are
-ignored when they have done it often enough. Prose is never a suspect.
+A second fetch seconds later cannot detect a date that changes every day. Two patterns show in the
+differences that visits found: the only difference is a date, a time or a count, again and again; or
+the page alternates between earlier versions. The blocks concerned become suspects, and are ignored
+when that has happened often enough. Prose is never a suspect.
 """
 
 import struct
@@ -16,7 +16,7 @@ from recrawl.content.noise import exact_key, text_key
 from recrawl.content.outline import Block
 
 #: How often a difference of dates or counts must be the only one, and how often a page must return
-#: to what it said before.
+#: to an earlier version.
 DATED, TO_AND_FRO = 2, 4
 _MAX_SUSPECTS, _DIGESTS, _DIGEST_BYTES = 18, 4, 4
 _SUSPECT = struct.Struct("<8sB")
@@ -24,10 +24,10 @@ _SUSPECT = struct.Struct("<8sB")
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a page was seen to do.
+    """The recent differences of a page.
 
     Attributes:
-        digests: Of what it said last, the newest at the end.
+        digests: Of its latest versions, the newest last.
         suspects: How often each key was the only difference.
     """
 
@@ -45,7 +45,7 @@ class History:
         return cls(digests, tuple(_SUSPECT.iter_unpack(rest[: len(rest) // 9 * 9])))
 
     def to_bytes(self) -> bytes:
-        """Return it as at most 200 bytes."""
+        """Pack it into at most 200 bytes."""
         digests = self.digests[-_DIGESTS:]
         suspects = self.suspects[-_MAX_SUSPECTS:]
         return (
@@ -60,7 +60,7 @@ class History:
         """Return the history after a change, and the keys of blocks to ignore from now on.
 
         Args:
-            digest: Of what the page says now.
+            digest: The digest of the present version.
             new: The blocks that are new.
             old: The blocks that are gone.
         """
@@ -71,7 +71,7 @@ class History:
             if _is_dated(new, old):
                 keys, needed = frozenset(map(text_key, new)), DATED
             elif short in self.digests[:-1]:
-                # These texts and no others: whatever else the page says there is news.
+                # Exactly these texts: any other text there is a change.
                 keys, needed = frozenset(map(exact_key, (*new, *old))), TO_AND_FRO
         counts = dict(self.suspects)
         for key in keys:
@@ -82,7 +82,7 @@ class History:
 
 
 def _is_dated(new: Sequence[Block], old: Sequence[Block]) -> bool:
-    """Whether blocks differ in nothing but dates, times and counts, or numbers in links."""
+    """Whether blocks differ only in dates, times and counts, or numbers in links."""
     if not new or not all(block.is_link or is_dated(block.text) for block in (*new, *old)):
         return False
     return sorted(map(text_key, new)) == sorted(map(text_key, old))

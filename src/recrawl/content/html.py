@@ -1,4 +1,4 @@
-"""From bytes to text and to a tree, however hostile the page."""
+"""Decode and parse HTML, however hostile the page."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from w3lib.encoding import (
 #: Bytes parsed per page; the rest is ignored.
 MAX_BYTES = 2_000_000
 
-#: Bytes in which an encoding of two or four bytes per character shows.
+#: Bytes checked for an encoding of two or four bytes per character.
 _SNIFFED = 1_024
 
 #: The bytes of a character in UTF-8 after its first.
@@ -47,12 +47,12 @@ _FLAT = frozenset(
 #: Formatting elements, which the parser reopens in every block until they are closed.
 _REOPENED = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 
-#: With no more start tags than this, nothing takes long.
+#: With no more start tags than this, parsing never takes long.
 _MAX_DEPTH = 2_000
 _MAX_ATTRIBUTES = 2_000
 #: Elements that reopening may create.
 _MAX_REOPENED = 1_000_000
-#: Tags that are looked at one by one; if more are doubtful, all of the page is scanned.
+#: Doubtful tags that are checked one by one; if there are more, the whole page is scanned.
 _FEW = 100
 #: A tag with too many attributes is at least this long.
 _LONG = 16_000
@@ -80,9 +80,9 @@ _WHOLE_TAG = re.compile(
 
 
 def beginning(body: bytes) -> bytes:
-    """Return the beginning of a body, from which as much is parsed as from all of it.
+    """Return the part of a body that is parsed: its beginning.
 
-    No character of UTF-8 is cut in half: the encoding may have to be guessed.
+    No UTF-8 character is cut in half, as the encoding may have to be guessed.
 
     >>> len(beginning(b"a" * 5_000_000)), len(beginning("ü".encode("utf-16-le") * 5_000_000))
     (2000000, 8000000)
@@ -140,7 +140,7 @@ def _known(encoding: str | None) -> str | None:
     try:
         b"a".decode(encoding)
     except UnicodeError:
-        # Half a character in this encoding.
+        # It is half a character in this encoding.
         return encoding
     except LookupError:
         return None
@@ -159,7 +159,7 @@ def parse(page: bytes) -> LexborHTMLParser | None:
     try:
         return LexborHTMLParser(page)
     except SelectolaxError:
-        # It parses whatever there is memory for.
+        # The parser only fails if there is no memory.
         raise MemoryError from None
 
 
@@ -173,8 +173,8 @@ def is_parsable(page: bytes) -> bool:
     """
     if _has_huge_tag(page):
         return False
-    # Counting starts is quicker than reading tags, and most pages have few; single letters, of
-    # which Python makes no new objects, are counted in the shortest time.
+    # Counting starts is faster than reading tags, and most pages have few; single letters are
+    # fastest, as Python creates no new objects for them.
     return len(_TAG_START.findall(page)) <= _MAX_DEPTH or not _nests_deeply(_TAG.findall(page))
 
 
@@ -199,9 +199,9 @@ def _has_huge_tag(page: bytes) -> bool:
 
 
 def _long_parts(page: bytes) -> Iterator[bytes]:
-    """Iterate over what is between two ">", where that is long.
+    """Iterate over the long parts between two ">".
 
-    It goes from one ">" to the last one within reach, so that it looks at few of them.
+    It jumps from one ">" to the last one within reach, so that it visits few of them.
     """
     at = -1
     while at < len(page):
@@ -221,7 +221,7 @@ def _may_be_huge_tag(part: bytes) -> bool:
 
 
 def _doubtful(page: bytes) -> Iterator[bytes]:
-    """Iterate over the tags that do not end at their first ">", as that is in a quoted value."""
+    """Iterate over the tags whose first ">" is in a quoted value, and so does not end them."""
     for value in _VALUE_WITH_END.finditer(page):
         begin = page.rfind(b">", 0, value.start()) + 1
         start = _TAG_START.search(page, begin, value.start())
@@ -236,7 +236,7 @@ def _has_many_attributes(tag: bytes) -> bool:
 def _nests_deeply(tags: list[bytes]) -> bool:
     """Whether more elements seem to be open at once than can be parsed quickly.
 
-    An end tag closes an element of its own name only: one that closes nothing must not hide an
+    An end tag closes only an element of its own name: one that closes nothing must not hide an
     element that stays open.
     """
     counts = Counter(tags)

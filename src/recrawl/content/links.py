@@ -1,4 +1,4 @@
-"""The pages that a page links to."""
+"""Extract the links of a page."""
 
 import re
 from collections.abc import Iterable
@@ -67,7 +67,7 @@ def links(
 
 
 def _is_nofollow(value: str) -> bool:
-    """Whether a robots tag says nofollow to all; one that begins with a name is for that robot."""
+    """Whether a robots tag says nofollow to all; one that starts with a name is for that robot."""
     return ":" not in value and not _NOFOLLOW.isdisjoint(_WORDS.split(value.lower()))
 
 

@@ -1,8 +1,8 @@
-"""Whose each block is on a page of whose site nothing else is known.
+"""Tell a page's own content from furniture when nothing else is known about its site.
 
-No other page confirms what names, headers and boxes are, so that only two marks are believed: what
-HTML has for navigation and for the footer of a page. And outside its text, lines that change by
-themselves, such as dates and counts, are known as such. Everything else is the page's own.
+No other page confirms what names, headers and boxes are, so only HTML's markup for navigation and
+for the footer of a page is trusted. Outside the text, lines that change by themselves, such as
+dates and counts, are recognised too. Everything else is the page's own.
 """
 
 from collections.abc import Sequence
@@ -22,21 +22,21 @@ from recrawl.content.outline import Block, Element
 
 _TAGS = frozenset({"nav", "footer"})
 _ROLES = frozenset({"navigation", "contentinfo"})
-#: Members of an enumeration take a while to look up.
+#: Local names, as looking up members of an enumeration is slow.
 _OWN, _BESIDE, _FURNITURE = Kind.OWN, Kind.BESIDE, Kind.FURNITURE
 
 
 def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
-    """Return whose each block of a page is."""
+    """Classify each block of a page."""
     prose = prose_of(blocks)
     text = text_of(prose)
-    # What is said of an element around the text is said of the text too: it says nothing.
+    # Markup of an element around the text applies to the text too, so it says nothing.
     marked = {} if text is None else dict.fromkeys(text.ancestors(), False)
     hidden = sum(size for element, size in prose.items() if _is_marked(element, marked))
     if hidden > MAX_HIDDEN * sum(prose.values()):
         return [_OWN] * len(blocks)
     inside, consent = {text: True}, dict[Element, bool]()
-    # Whose an element's blocks are is found out once: pages have many blocks in few elements.
+    # Each element is classified once, as pages have many blocks in few elements.
     of_elements = dict[Element, Kind]()
     kinds = list[Kind]()
     for block in blocks:
@@ -55,7 +55,7 @@ def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
 def _kind_in(
     element: Element, marked: dict[Element, bool], inside: dict[Element | None, bool]
 ) -> Kind:
-    """Return whose the blocks of an element are, but for those that say otherwise themselves."""
+    """Classify the blocks of an element, except those that are classified individually."""
     if element.is_watched:
         return _OWN
     if _is_marked(element, marked):
@@ -64,7 +64,7 @@ def _kind_in(
 
 
 def _kind(block: Block, around: Kind, consent: dict[Element, bool]) -> Kind:
-    """Return whose a block is that is in furniture, or beside the text of the page."""
+    """Classify a block that is in furniture, or outside the text of the page."""
     if around is _BESIDE:
         return _BESIDE if not block.is_link and is_incidental(block.text) else _OWN
     if block.is_link:
@@ -86,7 +86,7 @@ def _is_marked(element: Element, known: dict[Element, bool]) -> bool:
 
 
 def _is_in(element: Element | None, known: dict[Element | None, bool]) -> bool:
-    """Whether an element is one that is known, or inside it; without any, it is in the text."""
+    """Whether an element is a known one, or inside one; without any, it is in the text."""
     found = known.get(element)
     if found is None:
         found = known[element] = element is not None and _is_in(element.parent, known)

@@ -1,4 +1,4 @@
-"""The main text of a page: without menus, headers, footers and lists of links.
+"""Extract the main text of a page, without menus, headers, footers and lists of links.
 
 1. If the page has exactly one ``<main>``, or one element with that role, only that counts.
 2. Navigation, asides, forms, dialogs, and the page's headers and footers are removed. The headers

@@ -1,4 +1,4 @@
-"""The text of a page as Markdown, with its links."""
+"""Convert the text of a page to Markdown, with its links."""
 
 import re
 from collections import defaultdict
@@ -10,14 +10,14 @@ from recrawl.content.media_type import is_binary
 from recrawl.content.outline import Block, outline
 
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
-#: What begins a line of Markdown in an element, the innermost first.
+#: What a line of Markdown starts with in an element, the innermost first.
 _MARKS = {**_HEADINGS, "li": "-", "blockquote": ">"}
-#: Characters that have no meaning of their own: the number of a link begins it, and one ends it.
+#: Private-use characters that mark a link: one for its number at the start, and one for its end.
 _FIRST, _END = 0xF0000, "\U0010fffd"
 _MAX_LINKS = 0xFFFD
 _MARK = re.compile("[\U000f0000-\U000ffffd\U0010fffd]")
 _LINK = re.compile("([\U000f0000-\U000ffffd])([^\U000f0000-\U000ffffd\U0010fffd]*)\U0010fffd")
-#: What a link must begin with so that following it does no harm.
+#: What a link must start with to be safe to follow.
 _SCHEMES = ("http://", "https://", "mailto:")
 _ESCAPES = {" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E"}
 
@@ -58,8 +58,8 @@ def as_markdown(lines: Sequence[Block], linked: LinkedLines | None = None) -> st
 def linked_lines(body: bytes, content_type: str | None, base: str) -> LinkedLines:
     """Return the lines of a page that have links, with these in Markdown.
 
-    The page is outlined once more with a mark around each link, so that a line is found by what it
-    is without marks. A link around several lines is left out.
+    The page is outlined again with marks around each link, and lines are matched by their text
+    without the marks. A link around several lines is left out.
 
     Args:
         body: The body.
@@ -91,7 +91,7 @@ def linked_lines(body: bytes, content_type: str | None, base: str) -> LinkedLine
 
 
 def _target(base: str, href: str) -> str:
-    """Return where a link leads; nothing if it should not be followed."""
+    """Return the target of a link; empty if it should not be followed."""
     url = _joined(base, href)
     if not url.lower().startswith(_SCHEMES) or not url.isprintable():
         return ""

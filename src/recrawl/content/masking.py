@@ -1,8 +1,8 @@
-"""Masking the parts of texts and links that change although nobody edited them.
+"""Mask the parts of texts and links that change although nobody edited them.
 
 `steady_text` and `steady_link` are applied to every page, so they remove only what is never
-content: what they hide can never be noticed. `masked` is applied only to blocks that differed
-between two fetches in a row, so it can remove much more.
+content: changes in what they hide can never be detected. `masked` is applied only to blocks that
+differed between two fetches in a row, so it can remove much more.
 """
 
 import re
@@ -15,7 +15,7 @@ from recrawl.content.remembering import Remembered
 # - times with seconds, with or without a date before them: only machines write those;
 # - build numbers that begin with a year, such as 2026.7.13.44191: the site was deployed again;
 # - how long ago something was.
-# Ids in hexadecimal, 32 digits or a UUID, may begin with a letter: they have a search of their own.
+# Ids in hexadecimal, 32 digits or a UUID, may begin with a letter: they are searched separately.
 _AFTER_DIGIT = (
     r"[0-9]{11,}"
     r"|[0-9]{3}-[0-9]{2}-[0-9]{2}[T ,]{1,2}[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
@@ -25,7 +25,7 @@ _AFTER_DIGIT = (
 )
 _UNSTEADY = re.compile(f"[0-9](?:{_AFTER_DIGIT})")
 
-# Begins with a digit too, which is fast: nearly all ids have one in their first half.
+# Starts with a digit too, which is fast: nearly all ids have one in their first half.
 _AFTER_DIGIT_OF_ID = "[0-9a-fA-F-]{15}"
 _MAY_BE_ID = re.compile(f"[0-9]{_AFTER_DIGIT_OF_ID}")
 _MAY_BE_UNSTEADY = re.compile(f"[0-9](?:{_AFTER_DIGIT}|{_AFTER_DIGIT_OF_ID})")
@@ -33,7 +33,7 @@ _HEX_ID = re.compile(
     r"\b[0-9a-fA-F]{8}(?:[0-9a-fA-F]{24}|(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b"
 )
 
-#: An address in which there is nothing to remove, unless it is one that Cloudflare encodes.
+#: An address with nothing to remove, unless Cloudflare has encoded it.
 _PLAIN = re.compile(r"(?:https?:)?/[a-zA-Z/._-]*+")
 _SESSION_IN_PATH = re.compile(r";(?:jsessionid|sid|phpsessid)=[^?#;/]*", re.IGNORECASE)
 #: Parameters for tracking, sessions, forgery tokens and cache busting.
@@ -46,7 +46,7 @@ _TRACKING = re.compile(
 )
 #: Seconds or milliseconds since 1970, in this half of the century.
 _UNIX_TIME = re.compile(r"(?:1[4-9]|2[0-9])[0-9]{8}(?:[0-9]{3})?")
-#: A value that is an address, and how many may be one inside the other.
+#: A value that is an address, and how deep addresses may be nested.
 _NESTED = re.compile(r"(?:https?(?::|%3A)|/|%2F)", re.IGNORECASE)
 _MAX_NESTED = 3
 _MIN_RANDOM = 16
@@ -56,7 +56,7 @@ _NUMBER = re.compile(r"[0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-#: Those of other languages that do not begin like the English ones.
+#: Months in other languages that do not start like the English ones.
 _OTHER_MONTHS = (
     "février|avril|mai|juin|juillet|août|décembre|märz|oktober|dezember|enero|abril|agosto|diciembre|gennaio"
     "|maggio|giugno|luglio|settembre|ottobre|dicembre|fevereiro|março|maio|setembro|outubro|mei"
@@ -71,11 +71,11 @@ _WITHOUT_DIGIT = (
 _VARYING = re.compile(
     rf"{_WORD_WITH_DIGIT}(?:[.,:]{_WORD_WITH_DIGIT})*|{_WITHOUT_DIGIT}", re.IGNORECASE
 )
-#: What varies in a text without digits, which is found in half the time.
+#: What varies in a text without digits, for which the search takes half the time.
 _VARYING_NAME = re.compile(_WITHOUT_DIGIT, re.IGNORECASE)
 
-# A short line with one of these, and a number, tells when, or how many looked. In small letters,
-# which is found in a third of the time.
+# A short line with one of these, and a number, is about dates or numbers of views. In lower case,
+# for which the search takes a third of the time.
 _DATED = re.compile(
     rf"\b(?:(?:{_MONTHS})[a-z]*|{_OTHER_MONTHS}|(?:mon|tues?|wed(?:nes)?"
     r"|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
@@ -84,8 +84,8 @@ _DATED = re.compile(
     r"|subscribers?|members?|online|downloads?|votes?|points?)\b"
 )
 
-# Outside the text of a page, so does a line with the year of a copyright, a build number such as
-# 1.259.0.329, or a number of thousands that is not a price: how many offers, reviews or people.
+# Outside the text of a page, so is a line with the year of a copyright, a build number such as
+# 1.259.0.329, or a number of thousands that is not a price: numbers of offers, reviews or people.
 _COUNTED = re.compile(
     r"©|\(c\)|\bcopyright\b|\b\d+(?:\.\d+){3,}\b|\b\d{1,3}(?:[.,\s'’]\d{3})+\b(?![.,]\d)",
     re.IGNORECASE,
@@ -116,7 +116,7 @@ def steady_link(href: str, depth: int = 0) -> str:
 
     Args:
         href: The address.
-        depth: How many addresses have it in their query.
+        depth: How many addresses it is nested in.
 
     >>> steady_link("/a?utm_source=x&page=2&s=Zx81kQ02mmP19sKd77aQ")
     '/a?page=2'
@@ -133,7 +133,7 @@ def steady_link(href: str, depth: int = 0) -> str:
         return href
     href = "".join(href.split())
     if "cdn-cgi/l/email-protection" in href:
-        # Cloudflare encodes an e-mail address differently for every reader.
+        # Cloudflare encodes an e-mail address differently at every request.
         return "mailto:"
     if href[:11].lower() == "javascript:":
         return "javascript:"
@@ -163,7 +163,7 @@ def _steady_pair(pair: str, depth: int) -> str:
 
 
 def is_random(value: str) -> bool:
-    """Whether a value looks random: long, and of alternating letters and digits, or of digits.
+    """Whether a value looks random: long, with alternating letters and digits, or only digits.
 
     >>> is_random("AUAvAsObZ45W4CUo8OFfcu0AkTq"), is_random("1772800284821358")
     (True, True)
@@ -191,7 +191,7 @@ def _mask(text: str) -> str:
 
 
 def is_dated(text: str) -> bool:
-    """Whether a line tells when something was, or how many looked.
+    """Whether a line is about dates, or about numbers of views.
 
     >>> is_dated("Last updated: 2 June"), is_dated("11,493 subscribers"), is_dated("Price: 12")
     (True, True, False)
@@ -200,7 +200,7 @@ def is_dated(text: str) -> bool:
 
 
 def is_incidental(text: str) -> bool:
-    """Whether a line outside the text of a page may change by itself, but for its words.
+    """Whether a line outside the text of a page may change by itself, except for its words.
 
     >>> is_incidental("© 2026 Example"), is_incidental("4,5 of 5 in 40.615 reviews")
     (True, True)

@@ -1,4 +1,4 @@
-"""How to read a body, by its media type or its beginning."""
+"""Decide how to read a body, by its media type or its first bytes."""
 
 from typing import Literal
 
@@ -34,5 +34,5 @@ def format_of(body: bytes, content_type: str | None) -> Format:
 
 
 def is_binary(body: bytes, content_type: str | None) -> bool:
-    """Whether a body is no text, as a picture."""
+    """Whether a body is not text, such as a picture."""
     return format_of(body, content_type) == "bytes"

@@ -1,8 +1,8 @@
-"""Which blocks of a page differ although nothing happened, and how they are known next time.
+"""Find noise: blocks of a page that differ between two fetches in a row.
 
-Two fetches in a row cannot differ in anything that matters. Whatever differs is identified by keys
-that still match at the next visit, and is ignored from then on. What varies too slowly for that is
-learned from the differences that visits found: `history`.
+Two fetches in a row cannot differ in anything that matters. What differs is identified by keys
+that still match at the next visit, and is ignored from then on. Noise that varies too slowly for
+that is learned from the differences that visits find: `history`.
 """
 
 from collections import Counter, defaultdict
@@ -13,34 +13,34 @@ from recrawl.content.furniture import is_prose
 from recrawl.content.masking import masked
 from recrawl.content.outline import Block, Element
 
-#: Elements that hold the content of a page; they are never ignored as a whole.
+#: Elements that contain the content of a page; they are never ignored as a whole.
 _CONTENT = frozenset({"html", "body", "main", "article", ""})
-#: Parts of a text: of those that stand right in the content, one is not like the other.
+#: Elements of a text: directly in the content, each is different from the others.
 _OF_TEXT = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote"})
-#: A box of which several blocks differ is ignored, if at most this share of it is the same...
+#: A box with several differing blocks is ignored if at most this share of it is the same...
 _MAX_SAME = 0.75
-#: ...and the box around it too, if nearly nothing in there is the same.
+#: ...and so is the box around it, if at most this share of that is the same.
 _HARDLY_SAME = 1 / 3
 _SEVERAL = 2
 
 
 def box_key(element: Element) -> bytes:
-    """Identifies everything inside an element."""
+    """Return the key of everything inside an element."""
     return _hash(b"in", element.path)
 
 
 def text_key(block: Block) -> bytes:
-    """Identifies such a text in such an element, whatever its numbers."""
+    """Return the key of a text in such an element, whatever its numbers."""
     return _hash(b"text", block.element.path, masked(block.text).encode(errors="replace"))
 
 
 def exact_key(block: Block) -> bytes:
-    """Identifies this text in such an element, and no other."""
+    """Return the key of exactly this text in such an element."""
     return _hash(b"is", block.element.path, block.key.encode(errors="replace"))
 
 
 def position_keys(blocks: Iterable[Block]) -> list[bytes]:
-    """Return what identifies whatever is in the position of each block: a number in its element."""
+    """Return the key of the position of each block: its element and its number in there."""
     counts = Counter[tuple[Element, bool]]()
     keys = []
     for block in blocks:
@@ -113,7 +113,7 @@ def noise(one: Sequence[Block], other: Sequence[Block]) -> frozenset[bytes]:
 
 
 def _missing(blocks: Sequence[Block], others: Sequence[Block]) -> list[int]:
-    """Return the numbers of the blocks that have no equal among the others, one for one."""
+    """Return the numbers of the blocks without an equal among the others, matched one to one."""
     left = Counter((block.element.path, block.key) for block in others)
     missing = []
     for number, block in enumerate(blocks):
@@ -144,7 +144,7 @@ def _boxes(
     differing: dict[int, set[int]],
     blocks: list[tuple[Sequence[Block], int]],
 ) -> list[Element]:
-    """Return the boxes that several blocks differ in."""
+    """Return the boxes in which several blocks differ."""
     count, varied = defaultdict[bytes, int](int), defaultdict[bytes, int](int)
     steady_prose, steady_text = set[bytes](), set[bytes]()
     for side in (one, other):
@@ -171,7 +171,7 @@ def _boxes(
                 continue
         if same(smallest) > _MAX_SAME:
             continue
-        # What the page says beside the box, in elements of its own, is no part of it.
+        # Content next to the box, in separate elements, is not part of it.
         larger = [
             box
             for box in candidates[candidates.index(smallest) :]
@@ -182,7 +182,7 @@ def _boxes(
 
 
 def _is_running_text(block: Block) -> bool:
-    """Whether it is prose right in the content: if it differs, it was edited just now."""
+    """Whether it is prose directly in the content: if it differs, it was edited just now."""
     return is_prose(block) and not _may_be_box(block.element)
 
 

@@ -1,8 +1,7 @@
-"""The outline of a page: its blocks, each in an element that is known by its path.
+"""Outline a page: its blocks, each in an element that is identified by its path.
 
 The parser's own serialisation is scanned once: walking its nodes from Python takes several times as
-long. Elements of the same path, such as all items of a list, are one element here: what is said of
-one is said of all.
+long. Elements with the same path, such as all items of a list, are a single element here.
 """
 
 import re
@@ -27,21 +26,21 @@ _INLINE = frozenset(INLINE)
 _VOID = frozenset(
     "area base basefont bgsound br col embed frame hr img input keygen param source track".split()
 )
-#: Elements nested deeper than this are taken for one: no page written for people has them.
+#: Elements nested deeper than this are treated as one: no page written for people has them.
 _MAX_DEPTH = 200
-#: Begins a block that is a link.
+#: The prefix of a block that is a link.
 _LINK = "\x02"
-#: Begin and end what is set in bold, and in italics.
+#: Mark the start and end of bold and of italics.
 _STRESS = {"b": "\x03\x04", "strong": "\x03\x04", "i": "\x05\x06", "em": "\x05\x06"}
 _STRESSED = re.compile("[\x03-\x06]")
 _NOT_STRESSED = re.compile("([\x04\x06])[^\x03-\x06]+")
-#: Marks between which there is nothing.
+#: Marks with nothing between them.
 _EMPTY_STRESS = re.compile("\x03\x04|\x04\x03|\x05\x06|\x06\x05")
-#: Elements whose lines look like nothing else.
+#: Elements whose lines look distinctive.
 _SET_APART = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "li"})
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
-#: The tags of a page whose tags and lines are remembered for others.
+#: The maximum number of tags of a page whose tags and lines are cached for others.
 _MAX_TAGS = 16_384
 
 
@@ -51,12 +50,12 @@ class Element:
     Attributes:
         tag: Its tag.
         parent: The element around it; None for the page.
-        name: What it is called on the path: its tag, id and classes, without those that have
-            digits, which may be random, and its role.
+        name: Its name on the path: its tag, id and classes, without those with digits, which may
+            be random, and its role.
         hint: Its role, id and classes, verbatim, and its tag if that is not of HTML.
         depth: The number of elements around it.
         is_watched: Whether the user wants it watched, whatever it looks like.
-        is_set_apart: Whether lines in it look like nothing else.
+        is_set_apart: Whether lines in it look distinctive.
     """
 
     __slots__ = ("_path", "depth", "hint", "is_set_apart", "is_watched", "name", "parent", "tag")
@@ -99,7 +98,8 @@ class Block:
         is_link: Whether it is a link.
         linked: The share of the line's letters that are in links.
         key: The text; of a link, with a mark that no text begins with.
-        look: How the line is set: as a heading of some level or an item, and what is stressed.
+        look: How the line is formatted: as a heading of some level or an item, and what is
+            stressed.
     """
 
     __slots__ = ("element", "is_link", "key", "linked", "look", "text")
@@ -159,13 +159,13 @@ def outline(html: str) -> list[Block]:
 def _raw_lines(  # noqa: C901, PLR0912 - one pass; calls cost
     parts: list[str], tag_of: Remembered[_Tag]
 ) -> "Iterator[_RawLine]":
-    """Iterate over the lines of a page, given its texts and tags by turns."""
+    """Iterate over the lines of a page, given its texts and tags alternating."""
     page: _Node = (Element(), {})
     node, stack = page, list[_Node]()
     element, inside = page
     line, hrefs, linked, in_link = list[str](), list[str](), 0, False
     raw = parts[1::2]
-    # Most tags are on the page several times: its own dictionary is small, and so it is fast.
+    # Most tags are repeated on the page: a separate dictionary is small, and therefore fast.
     tags = {one: tag_of[one] for one in set(raw)}
     for part, (does, tag, named) in zip(parts[::2], map(tags.__getitem__, raw), strict=False):
         if part and (line or not part.isspace()):
@@ -199,7 +199,7 @@ def _raw_lines(  # noqa: C901, PLR0912 - one pass; calls cost
 
 
 def _texts_and_tags(html: str) -> list[str]:
-    """Return the texts of what the parser wrote, and the tags between them, by turns."""
+    """Return the texts of what the parser wrote, and the tags between them, alternating."""
     if "<!--" in html:
         html = _COMMENT.sub("", html)
     if _RAW.search(html):
@@ -208,9 +208,9 @@ def _texts_and_tags(html: str) -> list[str]:
 
 
 def _remembered(tags: int) -> tuple[Remembered[_Tag], Remembered[tuple[str, str]]]:
-    """Return what tags and lines are, for a page of so many tags.
+    """Return the caches of tags and lines, for a page with so many tags.
 
-    One with more than anybody writes has its own: it would fill the memory that others share.
+    A page with absurdly many gets its own: it would fill the shared caches.
     """
     if tags <= _MAX_TAGS:
         return _TAGS, _LINES
@@ -218,7 +218,7 @@ def _remembered(tags: int) -> tuple[Remembered[_Tag], Remembered[tuple[str, str]
 
 
 def _line(text: str) -> tuple[str, str]:
-    r"""Return a line without what is never content or needless whitespace, and what it stresses.
+    r"""Return a line without noise and needless whitespace, and what is stressed in it.
 
     >>> _line("Of \x03the \x04 \x03day\x04")
     ('Of the day', '\x03theday\x04')
@@ -226,7 +226,7 @@ def _line(text: str) -> tuple[str, str]:
     text = steady_text(text)
     text = unescape(text) if "&" in text else text
     if text.isprintable():
-        # Looking whether there is any takes much less time than taking a long text to pieces.
+        # Checking for it is much faster than splitting a long text.
         text = text.strip()
         return text if "  " not in text else " ".join(text.split()), ""
     if not _STRESSED.search(text):
@@ -264,7 +264,7 @@ def _read_tag(raw: str) -> _Tag:
 
 
 def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
-    """Return what an element is called on the path, and its hint."""
+    """Return an element's name on the path, and its hint."""
     id_, classes = _attribute(raw, ' id="'), _attribute(raw, ' class="')
     role = _attribute(raw, ' role="')
     name = tag if not id_ or _HAS_DIGIT(id_) else f"{tag}#{id_}"
@@ -275,7 +275,7 @@ def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
         name += f"@{role}"
     if WATCHED in raw:
         name += WATCHED
-    # Tags that sites make up have a hyphen, and often tell what they are for.
+    # Custom elements have a hyphen, and often a telling name.
     made_up = tag if "-" in tag else ""
     return name, f"{id_} {classes} {role} {made_up}"
 
@@ -283,14 +283,14 @@ def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
 def _attribute(raw: str, start: str) -> str:
     """Return the value of an attribute: quotes inside values are escaped."""
     at = raw.find(start)
-    # The value of another attribute may end like that: `title=" class="`.
+    # The value of another attribute may look like this: `title=" class="`.
     while at >= 0 and raw.count('"', 0, at) % 2:
         at = raw.find(start, at + 1)
     return raw[at + len(start) :].partition('"')[0] if at >= 0 else ""
 
 
 def _link(raw: str, href: str) -> str:
-    """Return where a link leads, with its title, in which numbers do not count."""
+    """Return the target of a link, with its title, in which numbers do not count."""
     href = steady_link(unescape(href) if "&" in href else href)
     title = _attribute(raw, ' title="')
     return f"{href} {' '.join(masked(unescape(title)).split())}" if title else href

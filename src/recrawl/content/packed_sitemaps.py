@@ -1,4 +1,4 @@
-"""Sitemaps in few objects, to be sent from the process that read them to the crawl."""
+"""Pack sitemaps into few objects, to send them from a parse process to the crawl."""
 
 from array import array
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ _Entries = Iterable[tuple[str, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class PackedSitemap:
-    """A `Sitemap` as a few long strings: 50,000 entries are sent and received in no time.
+    """A `Sitemap` as a few long strings, which are fast to send even with 50,000 entries.
 
     Attributes:
         entries: Addresses, separated by newlines, which no canonical address has; and dates.
-        sitemaps: Likewise.
-        is_whole: As in `Sitemap`, like the rest.
-        kind: Likewise.
-        problem: Likewise.
+        sitemaps: The same for other sitemaps.
+        is_whole: As in `Sitemap`.
+        kind: As in `Sitemap`.
+        problem: As in `Sitemap`.
     """
 
     entries: tuple[str, bytes]

@@ -1,4 +1,4 @@
-"""What a page says, in blocks: whose each is, what counts of it, and how two of them differ."""
+"""The content of a page in blocks: which of them count, and how two contents differ."""
 
 import re
 from collections import Counter
@@ -14,26 +14,26 @@ from recrawl.content.outline import Block
 from recrawl.content.template import STEADY, Sketches
 from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 
-#: Blocks of two contents together; finding the noise in more would take seconds.
+#: The maximum number of blocks of two contents; finding the noise in more would take seconds.
 _MAX_BLOCKS = 40_000
-#: Noise that would hide more than this share of a page's prose is not believed.
+#: Noise that would hide more than this share of a page's prose is not ignored.
 _MAX_HIDDEN = 0.5
-#: A word; where words are not set apart, as in Chinese and Japanese, a letter.
+#: A word; in scripts without spaces between words, such as Chinese and Japanese, a letter.
 _WORD = re.compile(r"[^\W\u2e80-\ud7ff\uf900-\ufaff]+|\S")
 #: Bytes of a fingerprint that are about the page's own blocks; the rest is about the others.
 _OWN_BYTES = 16
-#: Members of an enumeration take a while to look up.
+#: Local names, as looking up members of an enumeration is slow.
 _IN_TEXT, _OUTSIDE = Kind.OWN, Kind.BESIDE
 
 
 @dataclass(frozen=True)
 class Content:
-    """What counts of a body, in blocks: lines of text, then links.
+    """The content of a body, in blocks: lines of text, then links.
 
     Attributes:
         kind: The kind of its fingerprint.
-        read_blocks: Returns all blocks; called when they are needed, which they often are not.
-        read_kinds: Returns whose each block is.
+        read_blocks: Returns all blocks; called only when they are needed, as they often are not.
+        read_kinds: Classifies the blocks.
         markup: Digest of the markup that the blocks are read from; empty if that was not HTML.
         is_exact: Whether nothing is furniture, so that any difference counts.
     """
@@ -60,7 +60,7 @@ class Content:
 
     @cached_property
     def whose(self) -> Sequence[Kind]:
-        """Whose each block is."""
+        """The kind of each block."""
         return self.read_kinds(self.blocks)
 
     @cached_property
@@ -70,14 +70,14 @@ class Content:
 
     @cached_property
     def sketches(self) -> Sketches:
-        """What the page has in its elements, for the template of its site."""
+        """Sketches of the page's elements, for the template of its site."""
         whose = zip(self.blocks, self.whose, strict=True)
         boxes = link_boxes([block for block, kind in whose if kind is not Kind.FURNITURE])
         return {**sketches_of(self.blocks), **dict.fromkeys(map(box_path, boxes), STEADY)}
 
     def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
         """Return the page's own blocks, without ignored ones."""
-        # The same is asked for by the fingerprint, and several times in each comparison.
+        # It is needed for the fingerprint, and several times in each comparison.
         own = self._own.get(ignored)
         if own is None:
             own = self._own[ignored] = self._without(ignored) if ignored else self._all_own()
@@ -116,14 +116,15 @@ class Content:
         return Fingerprint(self.kind, next(parts) + next(parts)[:8], self.markup)
 
     def has_markup(self, markup: bytes) -> bool:
-        """Whether all that was read is known by its digest: there is nothing to compare."""
+        """Whether the markup has this digest, so that there is nothing to compare."""
         return self.markup != b"" and self.markup == markup
 
     def difference(self, copy: "Content", ignored: frozenset[bytes] = frozenset()) -> Change | None:
         """Return how this content differs from that of a copy; None if it does not.
 
-        A block is new only if it stands nowhere in the copy: what moved to another part of the page
-        is neither new nor gone.
+        A block is new only if it is nowhere in the copy: one that moved to another part of the page
+            is
+        neither new nor gone.
         """
         if self.has_markup(copy.markup):
             return None
@@ -140,7 +141,7 @@ class Content:
         self, copy: "Content", ignored: frozenset[bytes] = frozenset()
     ) -> tuple[list[Block], list[Block]]:
         """Return the page's own blocks that the copy lacks, and the copy's that the page lacks."""
-        # How a page differs depends on it, and then what is learned from the difference.
+        # It is needed for the difference, and then to learn from the difference.
         apart = self._apart.get((copy, ignored))
         if apart is None:
             apart = _absent(self.own(ignored), copy), _absent(copy.own(ignored), self)
@@ -160,7 +161,7 @@ class Content:
         return Change(ChangeKind.FURNITURE) if set(self.texts) != set(copy.texts) else None
 
     def _looks(self, own: list[tuple[Block, Kind]]) -> list[str]:
-        """Return how the lines of the text are set, where that counts."""
+        """Return how the lines of the text are formatted, where that counts."""
         return [] if self.is_exact else [block.look for block, kind in own if kind is _IN_TEXT]
 
     def noise(self, other: "Content") -> frozenset[bytes]:
@@ -187,10 +188,10 @@ def is_same(one: Fingerprint, other: Fingerprint) -> bool:
 
 
 def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
-    """Return the own blocks of one content that stand nowhere in another, whosever they are there.
+    """Return the own blocks of one content that are nowhere in another, whatever their kind there.
 
-    In the text of a page it counts how often: a cell of a table that says "no" where it said "yes"
-    is new, although others say so too.
+    In the text of a page, repetitions count: a cell of a table that changes from "yes" to "no" is
+    new, although other cells say "no" too.
     """
     left = Counter(other.texts)
     absent = list[tuple[Block, Kind]]()
@@ -206,15 +207,15 @@ def _absent(own: list[tuple[Block, Kind]], other: Content) -> list[Block]:
 
 
 def _shape(text: str) -> str:
-    """Return a line outside the text of a page as it counts: without dates and counts."""
+    """Return what counts of a line outside the text of a page: not dates and counts."""
     return masked(text) if is_incidental(text) else text
 
 
 def _letters_apart(new: list[Block], old: list[Block]) -> int:
-    """Return the letters of the words that only one of two texts has, of the one with more.
+    """Return the letters of the words that only one of two texts has; the larger of both numbers.
 
-    Words that moved within the text do not count: otherwise a sentence put first would be as large
-    a change as a new page.
+    Words that moved within the text do not count: otherwise moving a sentence to the front would be
+    as large a change as a new page.
     """
     here, there = map(_words, (new, old))
     return max(

@@ -1,4 +1,4 @@
-"""The text of a page for people and indexes: its own lines."""
+"""Extract the plain text of a page: its own lines."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ def own_lines(
     template: SiteTemplate | None = None,
     ignored: frozenset[bytes] = frozenset(),
 ) -> list[Block]:
-    """Return the page's own lines of text, without furniture, noise and links; none of a picture.
+    """Return the page's own lines of text, without furniture, noise and links; none if binary.
 
     Args:
         body: The body.
         content_type: Its media type.
         reader: Decides what counts.
-        template: What is known of the site's template.
-        ignored: The keys of blocks that are noise.
+        template: The site's template, if known.
+        ignored: The keys of noisy blocks.
 
     >>> page = b"<title>T</title><h1>Soup</h1><ul><li>Leek</ul><p>Of <a href=/>the</a> day"
     >>> [block.text for block in own_lines(page, "text/html", Reader())]
@@ -41,7 +41,7 @@ def as_text(lines: Sequence[Block]) -> str:
 
 
 def title_and_language(body: bytes, content_type: str | None) -> tuple[str | None, str | None]:
-    """Return the title of an HTML page and the language that it declares, where it has them.
+    """Return the title of an HTML page and the language that it declares, if any.
 
     >>> title_and_language(b"<html lang=de><title> Die Suppe </title>", "text/html")
     ('Die Suppe', 'de')

@@ -1,4 +1,4 @@
-"""Fingerprints of pages, from all their bytes down to the text of one element."""
+"""Fingerprint pages, by anything from all their bytes to the text of one element."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,7 +28,7 @@ from recrawl.records import MARKUP_BYTES, digest_of
 
 Mode = Literal["bytes", "text", "main", "selector"]
 
-#: Increased whenever the same body would give another fingerprint.
+#: Incremented whenever the same body would have a different fingerprint.
 VERSION = 8
 
 
@@ -37,7 +37,7 @@ class Reader:
 
     Args:
         mode: What counts: ``"bytes"``, all of them; ``"text"``, the visible text and its links,
-            without what the site puts around them; ``"main"``, only running text in the main part;
+            without the site's furniture; ``"main"``, only running text in the main part;
             ``"selector"``, the text and links of the elements that match a CSS selector.
         selector: One or more CSS selectors for the mode ``"selector"``; elements that match any of
             them count, in document order.
@@ -100,7 +100,7 @@ class Reader:
 
     @property
     def learns(self) -> bool:
-        """Whether it matters what the pages of a site have in common."""
+        """Whether templates of sites are used."""
         return self._mode == "text"
 
     def read(
@@ -114,7 +114,7 @@ class Reader:
         Args:
             body: The body.
             content_type: Its media type.
-            template: What is known of the site's template.
+            template: The site's template, if known.
         """
         format_ = self._format(body, content_type)
         if format_ == "bytes":
@@ -131,13 +131,13 @@ class Reader:
         furniture = None
         if template is not None and template.has_siblings and not is_exact:
             furniture = template.furniture
-        # Neither refers to the reader, which may remember the content: cycles are freed late.
+        # Neither refers to the reader, which may cache the content: cycles are freed late.
         blocks = partial(_unlinked if self._mode == "main" else outline, html)
         kinds = _all_own if is_exact else partial(_kinds, furniture)
         return Content(self.kind, blocks, kinds, markup, is_exact=is_exact)
 
     def beginning(self, body: bytes, content_type: str | None = None) -> bytes:
-        """Return as much of a body as `read` looks at."""
+        """Return the part of a body that `read` uses."""
         return body if self._format(body, content_type) == "bytes" else beginning(body)
 
     def _format(self, body: bytes, content_type: str | None) -> Format:
@@ -159,7 +159,7 @@ class Reader:
         if self._mode == "selector":
             found = tree.css(self._selector)
             inner = "".join(f"<div>{node.html}</div>" for node in _outermost(found))
-            # Inline elements do not break lines, so matches get block elements of their own.
+            # Inline elements do not break lines, so matches are wrapped in block elements.
             tree = LexborHTMLParser(inner)
         for node in tree.css(UNREAD):
             node.decompose()
@@ -179,7 +179,7 @@ def _all_own(blocks: Sequence[Block]) -> Sequence[Kind]:
 
 
 def _kinds(furniture: frozenset[bytes] | None, blocks: Sequence[Block]) -> Sequence[Kind]:
-    """Return whose each block is, given what is known of its site, if anything."""
+    """Classify each block, given the furniture of its site, if known."""
     return lone_kinds(blocks) if furniture is None else kinds_of(blocks, furniture)
 
 
@@ -206,7 +206,7 @@ def explain_blocks(
 
 
 def _block_around(node: LexborNode) -> LexborNode:
-    """Return the element that breaks the line that a node is in: itself, or one around it."""
+    """Return the block element that contains a node: itself, or one around it."""
     while node.tag in INLINE and node.parent is not None:
         node = node.parent
     return node

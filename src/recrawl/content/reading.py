@@ -1,8 +1,8 @@
-"""What is done with a body that differs: compared with the copy, and searched for links.
+"""Read a body that differs from the copy: compare the two, and extract links.
 
-It reads foreign bytes, so that it may take any time; the crawler calls it in a process that can be
-killed, unless the bodies are harmless. What it is given is as short as it can be, see `beginnings`,
-and what it returns is small: bodies are not sent back.
+As the bytes are untrusted, this may take any time; the crawler calls it in a process that can be
+killed, unless the bodies are harmless. The arguments are as short as possible, see `beginnings`,
+and the result is small: bodies are not sent back.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from recrawl.content.template import SiteTemplate, Sketches
 from recrawl.records import Page, Response, digest_of, quick
 
 #: A body of at most so many bytes, with at most so many tags, is harmless: reading it takes a few
-#: milliseconds whatever is in it. What the parser does is at most quadratic in the start tags, as
+#: milliseconds, whatever it contains. The parser's time is at most quadratic in the start tags, as
 #: each block may reopen all formatting elements before it; end tags add little.
 HARMLESS_BYTES, HARMLESS_STARTS, HARMLESS_ENDS = 12_000, 100, 200
 
@@ -27,13 +27,13 @@ HARMLESS_BYTES, HARMLESS_STARTS, HARMLESS_ENDS = 12_000, 100, 200
 @quick
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading one or two responses found.
+    """The result of reading one or two responses.
 
     Attributes:
         found: What the visit found, without the new copy.
         copy: Which response has the new copy, counted from 0; None if there is none.
-        links: The addresses that the new copy links to, if they were asked for.
-        sketches: What the page has in its elements, for the template of its site.
+        links: The addresses that the new copy links to, if requested.
+        sketches: Sketches of the page's elements, for the template of its site.
     """
 
     found: Comparison
@@ -101,7 +101,7 @@ def read_twice(
 def beginnings(
     responses: Sequence[Response], reader: Reader, previous: bytes | None
 ) -> tuple[tuple[Response, ...], bytes | None]:
-    """Return responses and the copy with as much of their bodies as is read."""
+    """Return responses and the copy with only the parts of their bodies that are read."""
     kinds = [response.header("content-type") for response in responses]
     short = list[Response]()
     for response, kind in zip(responses, kinds, strict=True):
@@ -126,7 +126,7 @@ def _reading(
     sketches = _sketches(page, responses[-1], reader, template, found.varied)
     if found.content is None:
         return Reading(found, sketches=sketches)
-    # Equal bodies are as good as one another; those that begin alike may differ.
+    # Of equal bodies, either will do; but those with the same beginning may differ.
     copy = next(
         number
         for number, (response, digest) in enumerate(zip(responses, digests, strict=True))
@@ -151,7 +151,7 @@ class _Once(Reader):
     def read(
         self, body: bytes, content_type: str | None = None, template: SiteTemplate | None = None
     ) -> Content:
-        """Read a body, or return what it was read as; the bodies outlive this object."""
+        """Read a body, or return the cached result; the bodies outlive this object."""
         found = self._read.get(id(body))
         if found is None:
             found = self._read[id(body)] = super().read(body, content_type, template)
@@ -165,13 +165,13 @@ def _sketches(
     template: SiteTemplate | None,
     varied: Sketches | None,
 ) -> Sketches | None:
-    """Return what a body teaches about the template of its site, if it is to be learned."""
+    """Return sketches of a body for the template of its site, if it should learn from it."""
     if template is None or not reader.learns or not is_parsed(page, response, template=template):
         return None
     content = reader.read(response.body or b"", response.header("content-type"), template)
     known = page.fingerprint
     if known is not None and content.has_markup(known.markup) and not template.is_young:
-        # It says what it said when it was last learned from.
+        # It is the same as when it was last learned from.
         return None
     sketches = content.sketches
     return {**sketches, **varied} if varied else sketches
@@ -183,7 +183,7 @@ def is_parsed(
     """Whether reading a response means parsing it.
 
     A body identical to the copy is not parsed, nor is a first one, unless its links are followed or
-    little is known yet of its site's template.
+    little is known yet about its site's template.
     """
     if response.error is not None or response.body is None:
         return False

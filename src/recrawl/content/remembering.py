@@ -1,22 +1,22 @@
-"""What functions make of strings is remembered: two readings of a page, and its site, share most.
+"""Cache functions of strings, as versions of a page, and pages of a site, share most strings.
 
-Unlike `functools.lru_cache`, it goes by letters: a hostile page could fill the memory with a few
-thousand long strings.
+Unlike `functools.lru_cache`, it limits the number of letters: a hostile page could fill the memory
+with a few thousand long strings.
 """
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-#: Letters that are remembered, and of one string.
+#: The maximum number of letters in the cache, and in one string.
 _MAX_LETTERS, _MAX_LENGTH = 1_000_000, 2_000
-#: What a string takes besides its letters, in letters.
+#: The overhead of a string, in letters.
 _OVERHEAD = 100
 
 _Value = TypeVar("_Value")
 
 
 class Remembered(dict[str, _Value], Generic[_Value]):
-    """What a function makes of strings, by string.
+    """The cached results of a function of strings.
 
     >>> lengths = Remembered(len)
     >>> lengths["soup"], dict(lengths)

@@ -1,4 +1,4 @@
-"""A second fetch right after the first: whatever differs between the two is noise."""
+"""Use a second fetch right after the first: what differs between the two is noise."""
 
 from dataclasses import replace
 
@@ -12,14 +12,14 @@ from recrawl.records import Outcome, Page, Response, digest_of
 
 #: Changes in a row after which a page is first suspected of being noisy.
 _SUSPICIOUS = 3
-#: Two fetches are in a row if this many times the time between them fit between two visits.
+#: Two fetches are in a row if the time between two visits is at least this many times as long.
 _IN_A_ROW = 20
 
 
 def wants_second_fetch(before: Page, after: Page) -> bool:
     """Whether to fetch a page again immediately, to see whether it really changed.
 
-    True at the first change, unless the server, which responded "not modified" last time, says
+    True at the first change, unless the server responded "not modified" last time, and so now says
     itself that there is a new version; and after 3, 6, 12, 24, … changes in a row, as some pages
     are different every time.
 
@@ -46,8 +46,8 @@ def compare_twice(
 ) -> Comparison:
     """Compare two responses fetched in a row with the copy: what differs between them is noise.
 
-    If the page differs from its copy only in noise, it is UNCHANGED. If the two do not differ, or
-    one is not usable, the result is that of `compare` for the first.
+    If the page differs from its copy only in noise, it is UNCHANGED. If the two are equal, or one
+    is unusable, the result is that of `compare` for the first.
 
     Args:
         page: The page before both fetches.
@@ -87,9 +87,9 @@ def compare_twice(
 
 
 def learn_noise(page: Page, first: Content, second: Content, copy: Content | None = None) -> Page:
-    """Return the page ignoring what differs between two contents; itself if nothing is learned.
+    """Return the page, ignoring what differs between two contents; itself if nothing is learned.
 
-    What is in the first as in the copy may have been edited just before the second.
+    What is the same in the first as in the copy may have been edited just before the second.
     """
     steady = frozenset[bytes]() if copy is None else first.same_keys(copy)
     ignored = page.ignored | (first.noise(second) - steady)
@@ -99,6 +99,6 @@ def learn_noise(page: Page, first: Content, second: Content, copy: Content | Non
 
 
 def _are_in_a_row(page: Page, first: Response, second: Response) -> bool:
-    """Whether so little time is between two responses that the page has hardly changed in it."""
+    """Whether there is so little time between two responses that a change is unlikely."""
     before = first.at if page.last_visit is None else page.last_visit
     return _IN_A_ROW * (second.at - first.at) <= first.at - before

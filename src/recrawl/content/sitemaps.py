@@ -1,4 +1,4 @@
-"""Sitemaps and feeds: the pages of a site, and when they last changed according to it."""
+"""Parse sitemaps and feeds: the pages of a site, and the dates of their last changes."""
 
 import re
 import zlib
@@ -23,7 +23,7 @@ _PIECE = 1 << 16
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _ADDRESSES = frozenset({"loc", "link"})
 _DATES = frozenset({"lastmod", "pubdate", "updated", "date"})
-#: Root elements, and what the file is then.
+#: The kind of a file, by its root element.
 _KINDS = {
     "urlset": "sitemap", "sitemapindex": "index", "rss": "feed", "feed": "feed", "rdf": "feed"
 }  # fmt: skip
@@ -42,7 +42,7 @@ class Sitemap:
     Attributes:
         entries: Canonical addresses of pages, each with the time of its last change in
             microseconds, or None.
-        sitemaps: Addresses of other sitemaps, likewise.
+        sitemaps: Addresses of other sitemaps, in the same form.
         is_whole: Whether it was read to the end: it is well-formed and within the limits.
         kind: ``sitemap``, ``index``, ``feed`` or ``list``.
         problem: Why it is none of these, in a few words; None if it is one.
@@ -59,7 +59,7 @@ def read_sitemap(body: bytes) -> Sitemap:
     """Read a sitemap, a sitemap index, an RSS or Atom feed, or a list of addresses.
 
     It may be compressed with gzip. If it is broken or too long, the entries before that count.
-    Reading stops at a declaration of an entity or of attributes, as no sitemap needs one.
+    Parsing stops at a declaration of an entity or of attributes, as no sitemap needs one.
 
     >>> page = b"<url><loc>http://e.org/a</loc><lastmod>2026-01-01</lastmod></url>"
     >>> read_sitemap(b"<urlset>" + page).entries
@@ -237,10 +237,10 @@ def _problem(first: bytes, root: str | None, *, is_whole: bool) -> str | None:
 
 
 def _whole_tokens(pieces: Iterable[bytes], parser: expat.XMLParserType) -> Iterator[bytes]:
-    """Join pieces while a token goes on, such as a comment of megabytes.
+    """Join pieces that belong to one token, such as a comment of megabytes.
 
-    The parser reads a token from its beginning again with every piece; if each piece doubles what
-    there is of the token, that takes little more than reading it once.
+    The parser rereads an incomplete token from its beginning with every piece; if each piece
+    doubles the length, that takes little more time than reading it once.
     """
     waiting, length, parsed = list[bytes](), 0, 0
     for piece in pieces:

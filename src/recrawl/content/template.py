@@ -1,9 +1,9 @@
-"""The template of a site: elements that hold the same on several of its pages.
+"""Learn the template of a site: elements with the same content on several of its pages.
 
-What also stands on the pages around a page belongs to the site. Elements are known by their paths,
-so that a text that appears in a menu tomorrow belongs to the menu. For each path the template keeps
-a sketch of what the last page had there, and counts how often the next page had much the same:
-menus and boxes agree on most pages, what the pages say does not.
+What other pages contain too belongs to the site. Elements are identified by their paths, so that a
+text that appears in a menu tomorrow belongs to the menu. For each path the template keeps a sketch
+of the last page's content there, and counts how often the next page has much the same: menus and
+boxes agree on most pages, the pages' own content does not.
 """
 
 import struct
@@ -11,25 +11,25 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, final
 from zlib import crc32
 
-#: What a page has in its elements: a sketch per path.
+#: Sketches of the content of a page's elements, by path.
 Sketches = Mapping[bytes, tuple[int, ...]]
 
-#: Elements per site. Those that were not seen for longest are forgotten, as after a redesign.
+#: Elements per site. The least recently seen are forgotten, as after a redesign.
 MAX_ELEMENTS: Final = 1_000
 #: Bytes of a path that are kept, and hashes of texts in a sketch.
 PATH_BYTES: Final = 6
 SKETCH: Final = 4
-#: Pages that must agree, and their share, before an element is the site's.
+#: The minimum number and share of pages that must agree before an element is the site's.
 MIN_AGREEING, MIN_SHARE = 2, 0.6
-#: Boxes that differ within so many visits to the site do so at the same time.
+#: Boxes that change within so many visits to the site count as changing at the same time.
 _NEAR = 3
-#: Above this many pages, old evidence counts half: a site may change its ways.
+#: Above this many pages, old evidence is halved, as sites change.
 _MAX_COUNT = 30
-#: Every page is learned from until the site has shown this many; later only those that differ.
+#: Every page is learned from until there are this many; later, only those that differ.
 YOUNG: Final = 20
 
 #: An element: its path, the page it was last seen on, its sketch, and how many pages agreed and
-#: differed. The record is what is kept by path.
+#: differed. The record is everything but the path.
 _RECORD = struct.Struct(f"<H{SKETCH}HBB")
 _ELEMENT = struct.Struct(f"<{PATH_BYTES}s{_RECORD.size}s")
 _COUNTS = struct.Struct(f"<{PATH_BYTES}s{_RECORD.size - 2}xBB")
@@ -39,16 +39,16 @@ _VERSION = 2
 _EMPTY = 0xFFFF
 _PADDING = (_EMPTY,) * SKETCH
 
-#: In place of the sketch of a box of links: it is what it was in the copy; it alone differs; the
-#: text of the page does too.
+#: Instead of a sketch for a box of links: it is the same as in the copy; only it differs; the text
+#: of the page differs too.
 STEADY, VARIED, VARIED_WITH_TEXT = (-1,), (-2,), (-3,)
-#: Begins the sketch of an element with prose.
+#: The first element of the sketch of an element with prose.
 PROSE: Final = -4
 _OF_BOXES = frozenset({STEADY, VARIED, VARIED_WITH_TEXT})
 
 
 def sketch_of(texts: Iterable[str]) -> tuple[int, ...]:
-    """Return the smallest hashes of some texts: those of similar sets are similar.
+    """Return the smallest hashes of some texts (MinHash): similar sets have similar ones.
 
     >>> one, other = sketch_of(["Home", "News", "Help"]), sketch_of(["Help", "Home", "News"])
     >>> one == other, len(one)
@@ -59,7 +59,7 @@ def sketch_of(texts: Iterable[str]) -> tuple[int, ...]:
 
 
 def agree(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether two sketches are of much the same texts: at least half of the smallest hashes.
+    """Whether two sketches are of much the same texts: at least half of the hashes agree.
 
     >>> agree((1, 2, 3, 4), (1, 2, 3, 9)), agree((1,), (2,))
     (True, False)
@@ -70,7 +70,7 @@ def agree(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 @final
 class SiteTemplate:
-    """What is known of the template of a site; small, and bounded.
+    """The template of a site; small, and bounded.
 
     >>> template = SiteTemplate()
     >>> menu, text = bytes(6), bytes(5) + b"t"
@@ -85,23 +85,23 @@ class SiteTemplate:
     __slots__ = ("_furniture", "_packed", "_siblings", "pages", "visits")
 
     def __init__(self) -> None:
-        #: How many pages it has learned from, counted anew each time they are seen.
+        #: How many pages it has learned from, counted each time they are seen.
         self.pages = 0
-        #: How many visits to the site there were, also those that taught nothing.
+        #: How many visits to the site there were, including those that taught nothing.
         self.visits = 0
-        # Elements, the last seen at the end. As objects of Python they would take ten times as much
-        # memory, and most of the time they only wait to be written or sent.
+        # Elements, the most recently seen last. As Python objects they would take ten times as much
+        # memory, and most of the time they are only kept to be written or sent.
         self._packed = b""
         self._furniture: frozenset[bytes] | None = None
         self._siblings: bool | None = None
 
     def __reduce__(self) -> tuple[Callable[[bytes], "SiteTemplate"], tuple[bytes]]:
-        """Send it to another process as bytes."""
+        """Pickle it as bytes."""
         return SiteTemplate.from_bytes, (self.to_bytes(),)
 
     @property
     def is_young(self) -> bool:
-        """Whether every page should be learned from, also those that need not be read."""
+        """Whether every page should be learned from, even those that need not be parsed."""
         return self.pages < YOUNG
 
     @property
@@ -126,19 +126,19 @@ class SiteTemplate:
         return self._furniture
 
     def learn(self, page: int, sketches: Sketches, calm: int = 0) -> None:
-        """Learn what a page has in its elements.
+        """Learn from the elements of a page.
 
         Args:
             page: Its number: a page that agrees with itself says nothing about the site.
             sketches: A sketch per path.
-            calm: How many visits to the site have found nothing new since the last lesson.
+            calm: How many visits to the site have found nothing new since the last call.
         """
         self.pages += 1
         self.visits = (self.visits + 1 + calm) % 2**32
         self._furniture = self._siblings = None
         elements: dict[bytes, bytes] = dict(_ELEMENT.iter_unpack(self._packed))
         for path, sketch in sketches.items():
-            # Those that are seen move to the end.
+            # Elements that are seen move to the end.
             before = elements.pop(path, None)
             seen = (
                 _seen_box(before, page & 0xFFFF, sketch, self.visits)
@@ -151,12 +151,12 @@ class SiteTemplate:
         self._packed = b"".join(kept)[-MAX_ELEMENTS * _ELEMENT.size :]
 
     def to_bytes(self) -> bytes:
-        """Return it as bytes, at most 20 kB, for `from_bytes`."""
+        """Serialise it, to at most 20 kB, for `from_bytes`."""
         return _HEADER.pack(_VERSION, min(self.pages, 2**32 - 1), self.visits) + self._packed
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> "SiteTemplate":
-        """Return what `to_bytes` packed; an empty template if that was another version."""
+        """Deserialise what `to_bytes` returned; an empty template if that was another version."""
         template = cls()
         is_whole = len(packed) >= _HEADER.size and not (
             (len(packed) - _HEADER.size) % _ELEMENT.size
@@ -171,8 +171,8 @@ class SiteTemplate:
 def _seen(before: bytes | None, page: int, sketch: tuple[int, ...]) -> bytes:
     """Return the record of an element that was seen on a page.
 
-    A page that agrees with itself says nothing. Prose that a page changes by itself is hardly the
-    site's: otherwise a page could hide in what it once had in common with the others.
+    A page that agrees with itself says nothing. Prose that changes on a single page is unlikely to
+    be the site's: otherwise changes could hide in what pages once had in common.
     """
     agreed = differed = 0
     is_prose = sketch[:1] == (PROSE,)
@@ -180,7 +180,7 @@ def _seen(before: bytes | None, page: int, sketch: tuple[int, ...]) -> bytes:
     padded = (*sketch, *_PADDING[len(sketch) :])
     if before is not None:
         seen_on, *known, agreed, differed = _RECORD.unpack(before)
-        # Most are equal, which is found out at once.
+        # Most are equal, which is quick to check.
         same = tuple(known) == padded or agree(sketch, tuple(_without_padding(known)))
         if seen_on != page:
             agreed, differed = agreed + same, differed + (not same)
@@ -194,8 +194,8 @@ def _seen(before: bytes | None, page: int, sketch: tuple[int, ...]) -> bytes:
 def _seen_box(before: bytes | None, page: int, sketch: tuple[int, ...], visit: int) -> bytes | None:
     """Return the record of a box of links; None if there is nothing to remember.
 
-    Boxes of two pages that differ at nearly the same time agree, if the text of the second one is
-    what it was. They are told by the number of the visit to the site.
+    Boxes of two pages that change at nearly the same time agree, if the text of the second page has
+    not changed. Time is measured in visits to the site.
     """
     if sketch == STEADY:
         return before

@@ -1,4 +1,4 @@
-"""What visits said about pages, as bytes in the store, and Gamma beliefs of older stores."""
+"""Serialise beliefs about pages for the store, and convert the Gamma beliefs of older stores."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ from recrawl.store.rows import Observed, PageTable
 
 #: About how many observations the priors of older stores are learned from.
 MAX_OBSERVATIONS = 200_000
-#: With fewer observations than this they are the frontier's own.
+#: With fewer observations than this, the frontier's own priors are used.
 MIN_OBSERVATIONS = 50
 #: The lowest rate's octave, and a half-precision likelihood per rate.
 ROW = np.dtype([("first", "<i2"), ("likelihood", "<f2", (OCTAVES,))])
@@ -21,7 +21,7 @@ SMALLEST = 2.0**-24
 
 
 def pack_octaves(octaves: Octaves) -> list[bytes]:
-    """Return what visits said about pages as bytes, one element per page.
+    """Return the likelihoods of pages as bytes, one element per page.
 
     >>> unpack_octaves(pack_octaves(Octaves(-9, np.ones((1, OCTAVES))))).first
     -9
@@ -35,7 +35,7 @@ def pack_octaves(octaves: Octaves) -> list[bytes]:
 
 
 def unpack_octaves(packed: Sequence[bytes | None], first: int | None = None) -> Octaves:
-    """Return what `pack_octaves` packed, on one grid of rates; nothing was said about None.
+    """Unpack what `pack_octaves` packed, onto one grid of rates; None is a page without evidence.
 
     Args:
         packed: One element per page.
@@ -58,17 +58,17 @@ def unpack_octaves(packed: Sequence[bytes | None], first: int | None = None) -> 
 
 
 def _first(packed: bytes) -> int:
-    """Return the lowest octave of what was packed."""
+    """Return the lowest octave of a packed likelihood."""
     return int.from_bytes(packed[: ROW["first"].itemsize], "little", signed=True)
 
 
 def stored_octaves(
     fleet: PageTable, observations: Callable[[int], Observed], host: Ints, gap: float
 ) -> Octaves:
-    """Return what earlier visits said about every page of a fleet.
+    """Return the evidence of earlier visits about every page.
 
-    Older stores hold Gamma beliefs. They grew from priors that were learned from what was observed,
-    or from one change in the mean time between two visits.
+    Older stores hold Gamma beliefs. Their priors were learned from the observations, or assumed one
+    change in the mean time between two visits.
 
     Args:
         fleet: The pages.
@@ -76,7 +76,7 @@ def stored_octaves(
         host: The host of each page.
         gap: The mean time between two visits to a page, in days.
     """
-    # The grid may have moved since a page was last visited; then that of the others is right.
+    # The grid may have moved since a page was last visited; the most recent grid is the right one.
     latest = max((_first(one) for one in fleet.octaves if one is not None), default=-OCTAVES)
     first = start_near(latest, gap)
     octaves = unpack_octaves(fleet.octaves, first)
@@ -92,7 +92,7 @@ def stored_octaves(
 
 
 def _former_prior(fleet: PageTable, log: Observed, host: Ints, gap: float) -> Prior:
-    """Return the priors that Gamma beliefs grew from."""
+    """Return the priors that the Gamma beliefs started from."""
     index = np.minimum(np.searchsorted(fleet.number, log.page), fleet.number.size - 1)
     ours: Bools = (log.elapsed > 0) & (fleet.number[index] == log.page)
     if int(ours.sum()) < MIN_OBSERVATIONS:

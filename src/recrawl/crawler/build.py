@@ -1,4 +1,4 @@
-"""Parts of a crawl, as the settings describe them."""
+"""Build the parts of a crawl from its settings."""
 
 import asyncio
 import sys
@@ -24,8 +24,8 @@ from recrawl.store.sqlite import SqliteStore
 #: Options of glibc: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX.
 _MALLOC = (-3, 131_072), (-1, 1_048_576), (-8, 2)
 
-#: Unspent budget is kept for this many real seconds at least, for a clock that runs fast: this
-#: machine may be busy for so long.
+#: Unspent budget is kept for at least this many real seconds. It matters when the crawl's clock
+#: runs fast: the machine may be busy for that long.
 CATCH_UP = 1.0
 
 
@@ -69,14 +69,14 @@ async def _webhooks(settings: Settings, access: Callable[[str], Access]) -> Asyn
 def load(store: Storing, settings: Settings, now: int, catch_up: float = 0.0) -> CrawlFrontier:
     """Load the frontier, and let the first page be fetched at once unless one just was.
 
-    Budget that was not spent while nothing ran is not made up for, so a crawl that is killed and
-    restarted many times stays within its budget.
+    Budget that was not spent while nothing ran is lost, so a crawl that is killed and restarted
+    many times stays within its budget.
 
     Args:
         store: Knows the pages.
         settings: The crawler's settings.
         now: The present, in microseconds.
-        catch_up: Days for which unspent budget is kept at least.
+        catch_up: Days for which unspent budget is kept, at least.
     """
     frontier = load_frontier(store, settings, now, catch_up)
     newest = store.newest_visit()
@@ -94,7 +94,7 @@ def recorder_of(
     memory: MemoryBudget,
     templates: LearnedTemplates,
 ) -> Recorder:
-    """Return what teaches the frontier and writes to the store what visits found."""
+    """Return the recorder, which updates the frontier and writes visits to the store."""
     gone_time = patience_of(settings).gone_time
     return Recorder(frontier, store, memory, gone_time, clock.passing, templates)
 
@@ -118,8 +118,8 @@ def send_limits_of(settings: Settings) -> SendLimits:
 def return_memory() -> None:
     """Have glibc return the memory of long bodies to the system as soon as they are released.
 
-    By itself it keeps whatever has the size of something that was released before, and keeps it for
-    each thread; that would be several times as much as all bodies take together.
+    By default it keeps freed blocks of sizes it has seen before, and does so per thread; that would
+    be several times as much memory as all bodies take together.
     """
     if sys.platform == "linux":
         import ctypes

@@ -1,4 +1,4 @@
-"""A user's command that runs for every change, alongside the crawl and never in its way."""
+"""Run a user's command for every change, alongside the crawl and without delaying it."""
 
 import asyncio
 import json
@@ -20,8 +20,8 @@ LOGGER = logging.getLogger("recrawl.crawler")
 
 #: Where the store keeps how far the command has got.
 CURSOR = "on_change_cursor"
-#: Real seconds between two looks for changes, after a first failure, at most after many, for which
-#: a command may run, and for which it is waited for when the crawl ends.
+#: Real seconds: between two checks for changes, before the first retry, before a retry at most,
+#: that a command may run, and to wait for it when the crawl ends.
 POLL, FIRST_RETRY, MAX_RETRY, MAX_RUN, GRACE = 0.5, 1.0, 300.0, 60.0, 1.0
 CHANGES_PER_BATCH = 100
 
@@ -40,12 +40,12 @@ def missing_program(command: str) -> str | None:
 class ChangeHook:
     """Runs a command once for each change, in order, with one line of JSON on standard input.
 
-    A command that fails, or takes too long, is run again for the same change, after a pause that
-    doubles; the changes after it wait. How far it has got is kept in the store, so that the next
-    crawl goes on there. At first it begins with what changes from then on.
+    A command that fails or takes too long is run again for the same change, with exponential
+    backoff; later changes wait. The store keeps the position, so that the next crawl resumes there.
+    The first time, it starts with changes from then on.
 
     Args:
-        command: The command and its arguments, as in a shell, though none is used.
+        command: The command and its arguments, quoted as in a shell, though no shell is used.
         store: A connection to the store that nobody else uses.
     """
 
@@ -77,7 +77,7 @@ class ChangeHook:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the command while the block runs, and for a moment after it."""
+        """Run the command while the block runs, and finish within `GRACE` seconds after it."""
         task = asyncio.create_task(self.run())
         try:
             yield
@@ -88,14 +88,14 @@ class ChangeHook:
                 await task
 
     async def _catch_up(self) -> None:
-        """Wait until nothing is left to do, but not for long."""
+        """Wait until all changes are handled, for at most `GRACE` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GRACE):
                 self._idle.clear()
                 await self._idle.wait()
 
     def _begin(self) -> Cursor:
-        """Return the cursor to continue from: the one that was kept, or the end of the feed."""
+        """Return the cursor to continue from: the stored one, or the end of the feed."""
         kept, oldest = self._store.meta(CURSOR), self._store.feed.oldest()
         if kept is None:
             cursor = self._store.feed.end()
@@ -118,7 +118,7 @@ class ChangeHook:
             pause = min(2 * pause, MAX_RETRY)
 
     async def _run(self, line: bytes) -> str | None:
-        """Run the command once; return what was wrong, None if nothing."""
+        """Run the command once; return what went wrong, or None."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._arguments,
@@ -141,7 +141,7 @@ class ChangeHook:
 
 
 async def _end(process: Process) -> None:
-    """End a command with whatever it started."""
+    """Kill a command and its child processes."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -149,5 +149,5 @@ async def _end(process: Process) -> None:
         try:
             await asyncio.shield(ended)
         except asyncio.CancelledError:
-            await ended  # Soon, as it was killed; else it would outlive the event loop.
+            await ended  # Soon, as it was killed; otherwise it would outlive the event loop.
             raise

@@ -1,4 +1,4 @@
-"""Messages between two processes of ours, over a socket: notices, and requests with answers."""
+"""Messages between two recrawl processes over a socket: notifications, requests and answers."""
 
 import asyncio
 import pickle
@@ -11,27 +11,27 @@ from typing import Any, cast, final
 
 from recrawl.records import Page, Response, Validators, Visit
 
-#: The length of the message that follows.
+#: The length prefix of a message.
 _LENGTH = struct.Struct("<Q")
 
 _NOTIFY, _ASK, _ANSWER = range(3)
 
 
 class ChannelClosedError(Exception):
-    """The other process has ended, or ended the conversation."""
+    """The other process has exited or closed the channel."""
 
 
 @final
 class Channel(asyncio.Protocol):
-    """One end of a conversation. Messages are pickles: both ends are the same program.
+    """One end of a channel. Messages are pickles: both ends are the same program.
 
     Args:
-        notified: Called with the parts of each message that wants no answer.
-        asked: Answers the messages that want one.
-        closed: Called once the other end is closed, however that came about.
+        notified: Called with the parts of each message that needs no answer.
+        asked: Answers the messages that need one.
+        closed: Called once the other end is closed, for whatever reason.
 
     Attributes:
-        is_congested: Whether the other end does not read as fast as this one writes.
+        is_congested: Whether the other end reads more slowly than this one writes.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Channel(asyncio.Protocol):
         self.is_congested = False
 
     def notify(self, *message: object) -> None:
-        """Send a message; one that can no longer be delivered is dropped."""
+        """Send a message without waiting for an answer; it is dropped if the channel is closed."""
         self._send((_NOTIFY, 0, message))
 
     async def ask(self, *message: object) -> Any:  # noqa: ANN401
@@ -72,15 +72,15 @@ class Channel(asyncio.Protocol):
             del self._answers[number]
 
     def close(self) -> None:
-        """End the conversation, once what was sent is delivered."""
+        """Close the channel once everything sent has been delivered."""
         if self._transport is not None:
             self._transport.close()
 
-    # What asyncio calls
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
-        # That of uvloop is one as well, but does not say so.
+        # uvloop's transport is one too, but does not declare it.
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -96,7 +96,7 @@ class Channel(asyncio.Protocol):
             start = end
             self._handle(*pickle.loads(memoryview(received)[begin:end].toreadonly()))  # noqa: S301 - our own
         if start:
-            # Something may still look at the old one, which then cannot be shortened.
+            # A memoryview may still refer to the old buffer, which then cannot be shortened.
             self._received = received[start:]
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -110,11 +110,11 @@ class Channel(asyncio.Protocol):
         self._closed()
 
     def pause_writing(self) -> None:
-        """Note that much waits to be read by the other end."""
+        """Note that the other end is not keeping up."""
         self.is_congested = True
 
     def resume_writing(self) -> None:
-        """Note that it has been read."""
+        """Note that the other end has caught up."""
         self.is_congested = False
 
     def _send(self, message: tuple[int, int, object]) -> None:
@@ -153,8 +153,8 @@ def _values_of(kind: type[Any]) -> Callable[[Any], _Reduced]:
     return lambda record: (kind, values(record))
 
 
-#: How records are sent: as their values, from which they are made anew. The usual way, which frozen
-#: dataclasses have to go, takes three times as long.
+#: Records are pickled as their values and rebuilt from them. The default for frozen dataclasses
+#: takes three times as long.
 _RECORDS: dict[type, Callable[[Any], _Reduced]] = {
     kind: _values_of(kind) for kind in (Page, Response, Validators, Visit)
 }

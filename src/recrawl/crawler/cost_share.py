@@ -1,4 +1,4 @@
-"""What is done from time to time takes no more than its share of the time. Pure: no clock."""
+"""Limit a periodic task to a share of the time. Pure: no clock."""
 
 import math
 from typing import final
@@ -6,10 +6,10 @@ from typing import final
 
 @final
 class CostShare:
-    """Decides when something that costs time may be done again.
+    """Decides when a task that costs time may run again.
 
     Args:
-        share: The largest share of the time that it may take.
+        share: The largest share of the time that the task may take.
 
     >>> freshness = CostShare(0.01)
     >>> freshness.is_due(now=0.0)
@@ -24,9 +24,9 @@ class CostShare:
         self._next = -math.inf
 
     def is_due(self, now: float) -> bool:
-        """Whether it may be done again, at a time in seconds."""
+        """Whether the task may run again, at a time in seconds."""
         return now >= self._next
 
     def spend(self, now: float, seconds: float) -> None:
-        """Note that it was done, and how long that took."""
+        """Note that the task ran, and how long it took."""
         self._next = now + seconds / self._share

@@ -1,4 +1,4 @@
-"""A crawler for Python programs: pages to add, a run, the copies and the status."""
+"""The crawler's Python API: add pages, run, read copies and status."""
 
 import os
 from collections.abc import Iterable
@@ -30,12 +30,12 @@ class Crawler:
 
     Args:
         store: The store's file, which is created if there is none.
-        clock: What the crawl goes by; by default the system's time. A `recrawl.Clock` that runs
-            fast crawls the months of a recorded or simulated site in minutes.
-        settings: Any of the crawler's settings, as people type them: ``budget="2000/day"``,
-            ``host_delay="2s"``. ``host`` and ``url`` are dictionaries of settings for sites, as
-            the tables in a settings file: ``host={"example.org": {"delay": "5s"}}``. Environment
-            and settings file are not read.
+        clock: The clock of the crawl; by default the system's. With a `recrawl.Clock` that runs
+            fast, months of a recorded or simulated site are crawled in minutes.
+        settings: Any of the crawler's settings, as text: ``budget="2000/day"``,
+            ``host_delay="2s"``. ``host`` and ``url`` are dictionaries of settings for sites, like
+            the tables of a settings file: ``host={"example.org": {"delay": "5s"}}``. The
+            environment and the settings file are not read.
 
     Raises:
         SettingsError: A setting cannot be used.
@@ -76,7 +76,7 @@ class Crawler:
         return self._store
 
     def add(self, urls: Iterable[str], *, importance: float | None = None) -> Added:
-        """Add pages to keep fresh; pages that are there already stay, with a new importance if any.
+        """Add pages to keep fresh; known pages stay, and take the new importance if one is given.
 
         Raises:
             AddressError: A URL cannot be crawled; no page is added.
@@ -86,16 +86,16 @@ class Crawler:
         return self.store.add(with_initial_importance(pages, self.settings), self.clock.now())
 
     def text(self, url: str) -> str:
-        """Return a page's own text in its current copy, a line per block; empty without a copy.
+        """Return the text of a page's current copy, one line per block; empty without a copy.
 
-        What its site puts around the text, and noise, are left out, as when pages are compared.
+        The site's boilerplate and noise are left out, as when pages are compared.
         """
         copy = self.store.copy(canonical(url))
         reader = TextReader(self.store, self.settings)
         return "" if copy is None else as_text(reader.lines(copy))
 
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
-        """Crawl for some seconds, or until `stop` or a signal; a second signal ends it hard.
+        """Crawl for some seconds, or until `stop` or a signal; a second signal ends it at once.
 
         The signals are SIGINT, SIGTERM, and SIGHUP unless it is ignored, as under nohup.
 
@@ -118,7 +118,7 @@ class Crawler:
         self._crawl = crawl
 
     def stop(self) -> None:
-        """Stop a run soon and cleanly; to be called by ``watch``."""
+        """Stop a run soon and cleanly; call it from ``watch``."""
         if self._crawl is not None:
             self._crawl.stop()
 

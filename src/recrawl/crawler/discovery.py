@@ -1,4 +1,4 @@
-"""Pages and evidence that come in while the crawl runs: edits, sitemaps, links."""
+"""Discover pages, and evidence of changes, during a crawl: edits, sitemaps, feeds, links."""
 
 import asyncio
 import logging
@@ -39,13 +39,13 @@ from recrawl.urls import origin_of
 LOGGER = logging.getLogger("recrawl.crawler")
 
 HOUR = 3_600_000_000
-#: Sitemaps considered in a round, those read per host in a round, and those read side by side.
+#: Sitemaps considered per round, read per host and round, and read concurrently.
 MAX_DUE, PER_ROUND, SIDE_BY_SIDE = 10_000, 5, 4
-#: Entries of a sitemap that are used in one go, so that a long one does not block the event loop.
+#: Entries of a sitemap processed at a time, so that a long one does not block the event loop.
 PIECE = 1_000
-#: Sitemaps that are used of one robots.txt.
+#: Sitemaps used from one robots.txt.
 MAX_NAMED = 100
-#: What dates in sitemaps, and in feeds, are called as signals.
+#: The kinds of signals that dates in sitemaps and in feeds are.
 SITEMAP, FEED = "sitemap", "feed"
 #: The kind of a sitemap that names others.
 INDEX = "index"
@@ -53,7 +53,7 @@ INDEX = "index"
 
 @final
 class Discovery:
-    """Brings in pages and evidence that visits alone do not.
+    """Brings in pages and evidence that visits alone would not.
 
     Args:
         frontier: Where pages are scheduled.
@@ -96,11 +96,11 @@ class Discovery:
         self._hosts = frozenset(settings.follow_hosts) or frozenset(store.store.seed_hosts())
 
     def is_removed(self, page: int) -> bool:
-        """Whether somebody removed a page since the crawl began; it may still be in flight."""
+        """Whether a user has removed a page since the crawl began; it may still be in flight."""
         return page in self._removed
 
     async def apply_edits(self, now: int) -> None:
-        """Apply what other processes changed in the store."""
+        """Apply changes that other processes have made to the store."""
         edits = await self._thread.call(self._store.changes_since, self._serial)
         self._serial = edits.serial
         self._frontier.remove(edits.removed)
@@ -114,14 +114,14 @@ class Discovery:
                 self._frontier.frontier.set_importance([number], importance)
 
     async def read_sitemaps(self, now: int) -> None:
-        """Read the sitemaps that are due, for new pages and for dates of known ones."""
+        """Read the sitemaps that are due, for new pages and for the dates of known ones."""
         await self._start_sitemaps(now)
         await self._read_robots_sitemaps()
         due = await self._thread.call(self._store.sitemaps.due, now, MAX_DUE)
         by_host: dict[str, list[SitemapFile]] = {}
         for known in due:
             by_host.setdefault(host_of(known.url), []).append(known)
-        # Hosts do not wait for one another, and none keeps a round from ending.
+        # Hosts do not wait for each other, and none can hold up the round.
         rounds = [self._read_host(files[:PER_ROUND], now) for files in by_host.values()]
         await asyncio.gather(*rounds)
         if self.failing:
@@ -130,13 +130,13 @@ class Discovery:
             self.failing = {url: why for url, why in self.failing.items() if url in still}
 
     async def _start_sitemaps(self, now: int) -> None:
-        """Try again what an earlier run could not read, and take its spending into account."""
+        """Retry what an earlier run could not read, and count what it spent."""
         if self._limits is not None:
             return
         await self._thread.call(self._store.sitemaps.retry, str(self._scope))
         since = round(now - MICROSECONDS_A_DAY)
         spent = await self._thread.call(self._store.sitemaps.requests, since)
-        # Hours are counted from their end, so that never too much is spent.
+        # Hours are counted from their end, so that the limit is never exceeded.
         spent = [(min(hour + HOUR, now), requests) for hour, requests in spent]
         self._limits = SitemapLimits(self._settings.sitemap_budget, spent)
 
@@ -146,7 +146,7 @@ class Discovery:
             origin = self._visited_origins.pop()
             named = await self._fetcher.named_sitemaps(f"{origin}/")
             if named is None:
-                # It cannot be read now: the next visit has it asked for again.
+                # It cannot be read now; the next visit to the host triggers another attempt.
                 self._origins.discard(origin)
                 continue
             urls = canonical_urls(named)[:MAX_NAMED]
@@ -169,7 +169,7 @@ class Discovery:
                 self.failing[known.url] = found.error
 
     async def _read_sitemap(self, known: SitemapFile, now: int) -> SitemapFile | None:
-        """Read a sitemap, and return what is to be noted; None if the budget is used up."""
+        """Read a sitemap and return its new record; None if the budget is used up."""
         limits = self._limits
         if limits is None or not self._is_affordable(limits, now):
             return None
@@ -185,7 +185,7 @@ class Discovery:
         return await self._found(known, response, now)
 
     async def _found(self, known: SitemapFile, response: Response, now: int) -> SitemapFile:
-        """Use the response to a request for a sitemap, and return what is to be noted."""
+        """Process the response to a request for a sitemap, and return its new record."""
         if response.postponed:
             wait = max(POSTPONED, round((response.retry_after or 0.0) * 1e6))
             return replace(known, next_at=now + wait)
@@ -226,7 +226,7 @@ class Discovery:
     async def _use(
         self, known: SitemapFile, response: Response, sitemap: Sitemap, now: int
     ) -> SitemapFile:
-        """Add what a sitemap names, use its dates as evidence, and return what is to be noted."""
+        """Add what a sitemap lists, use its dates as evidence, and return its new record."""
         children = await vet(
             self._fetcher, known, response.url, [url for url, _ in sitemap.sitemaps]
         )
@@ -262,7 +262,7 @@ class Discovery:
     async def _name_children(
         self, known: SitemapFile, children: Vetted, *, is_all: bool
     ) -> list[str]:
-        """Add the sitemaps that an index names; return what is wrong."""
+        """Add the sitemaps that an index lists; return the problems."""
         if not children.urls and known.kind != INDEX:
             return []
         if children.urls and known.depth >= MAX_DEPTH:
@@ -280,7 +280,7 @@ class Discovery:
     async def _add_listed(
         self, urls: Sequence[str], dates: Mapping[str, int | None], kind: str, now: int
     ) -> list[str]:
-        """Add the pages that a sitemap lists, and use their dates; return what is wrong."""
+        """Add the pages that a sitemap lists, and use their dates; return the problems."""
         limit, left_out = max(self._settings.max_sitemap_pages - len(self._frontier), 0), 0
         for start in range(0, len(urls), PIECE):
             piece = urls[start : start + PIECE]
@@ -306,7 +306,7 @@ class Discovery:
     def signal(self, modified: Iterable[tuple[Page, int]], kind: str, now: int) -> None:
         """Signal pages that a sitemap or a feed says have changed since their last visit.
 
-        A date that is read again before the page was visited is no news.
+        A date that is read again before the page has been visited is no new signal.
         """
         news = []
         for page, at in modified:
@@ -320,7 +320,7 @@ class Discovery:
             self._frontier.frontier.signal(news, days(now), named)
 
     async def learn(self, visits: Sequence[Visit]) -> None:
-        """Add what changed pages link to."""
+        """Add the pages that changed pages link to."""
         new: list[NewPage] = []
         for visit in visits:
             if visit.outcome in (Outcome.CHANGED, Outcome.UNCHANGED):
@@ -365,7 +365,7 @@ class Discovery:
 
 
 def is_unvisited(page: Page | None, modified: int | None) -> bool:
-    """Whether a site names a page that is not visited: a new one, or one that came back."""
+    """Whether a page that a site lists is not being visited: it is new, or it has come back."""
     if page is None:
         return True
     seen = page.last_visit or 0

@@ -1,9 +1,9 @@
 """Why a page is visited when it is: what is believed about it, what a visit is worth and costs.
 
-This goes by what the store has: the Gamma with the mean and variance of a page's belief. A run goes
-by the belief itself, weights on change rates, so that its visits may come earlier or later.
-Evidence that only a run has, sitemaps and changes of neighbours, may bring a visit forward; host
-delays may put it off.
+This uses what the store has: the Gamma distribution with the mean and variance of a page's belief.
+A run uses the belief itself, weights on change rates, so its visits may come earlier or later.
+Evidence that only a run has, such as sitemaps and changes of neighbours, may bring a visit forward;
+host delays may postpone it.
 """
 
 import math
@@ -33,7 +33,7 @@ class Price:
 
     Attributes:
         value: Importance times days.
-        is_now: Whether a run is going on; otherwise it is the last run's price.
+        is_now: Whether a run is active; otherwise it is the last run's price.
     """
 
     value: float
@@ -48,7 +48,7 @@ class Explanation:
     Attributes:
         page: The page.
         now: The present, in microseconds.
-        price: What a visit must be worth; None before the first run has found out.
+        price: What a visit must be worth; None before the first run.
         elapsed: Days since the last successful visit; None without one.
         change_rate: Changes per day; None where nothing is believed yet.
         low: The lower end of its interval, which holds with probability `LEVEL`.
@@ -56,10 +56,10 @@ class Explanation:
         stale: The chance that the copy is stale.
         value: What a visit now is worth, importance times days.
         visit_after: Days after which a visit is worth its price, infinity for never.
-        limits: Days after a visit before which, and from which, the settings want the next one.
-        retry_at: When a page whose last visit failed is retried at the earliest, in microseconds;
-            None for others.
-        closed_until: Until when its host is left alone, in microseconds; None if it is not.
+        limits: The minimum and maximum interval between two visits, in days.
+        retry_at: The earliest retry of a page whose last visit failed, in microseconds; None for
+            others.
+        closed_until: When its host may be visited again, in microseconds; None if it may be now.
     """
 
     page: Page
@@ -88,7 +88,7 @@ class Explanation:
 
     @property
     def crawl_rate(self) -> float | None:
-        """Visits per day that the page gets at the price."""
+        """Visits per day that the page gets at this price."""
         if self.page.state in RESTING:
             return 0.0
         return None if self.visit_after is None else _inverse(self._within(self.visit_after))
@@ -109,7 +109,7 @@ class Explanation:
             return self.page.retry_at
         is_missing = self.page.state is State.MISSING and self.retry_at is not None
         if last is None or is_missing:
-            # Whether a missing page is there again is found out whatever a visit is worth.
+            # A missing page is checked again whatever a visit is worth.
             return self.retry_at
         if needed is None or math.isinf(after := self._within(needed)):
             return None
@@ -117,11 +117,11 @@ class Explanation:
         return worth if self.retry_at is None else max(worth, self.retry_at)
 
     def _within(self, after: float) -> float:
-        """Return when the next visit comes, by the settings; a page without importance has none."""
+        """Apply the interval limits to the next visit; a page without importance has none."""
         return float(Intervals(*self.limits).applied(after, self.page.importance))
 
     def _limited(self) -> str:
-        """Return what the settings have to do with the next visit, if anything."""
+        """Return how the interval settings affect the next visit, if at all."""
         needed = self.visit_after
         if needed is None or self._within(needed) == needed:
             return ""
@@ -133,7 +133,7 @@ class Explanation:
         return f"By max_interval, it is visited {limit} after the last visit at the latest."
 
     def why(self) -> str:
-        """Return in words when the page is visited next, and why.
+        """Explain in words when the page is visited next, and why.
 
         >>> page = Page(0, "https://example.org/", "example.org", last_visit=0, visits=9)
         >>> now = round(3.2 * MICROSECONDS_A_DAY)
@@ -264,8 +264,8 @@ def explain(
         price: What a visit must be worth, if known.
         now: The present, in microseconds.
         limits: The minimum and maximum interval between two visits, in days.
-        retry_at: When it is retried at the earliest, in microseconds, if its last visit failed.
-        closed_until: Until when its host is left alone, in microseconds, if it is.
+        retry_at: The earliest retry, in microseconds, if its last visit failed.
+        closed_until: When its host may be visited again, in microseconds, if not now.
     """
     if belief is None or page.last_visit is None:
         return Explanation(page, now, price, retry_at=retry_at, closed_until=closed_until)
@@ -300,7 +300,7 @@ def _inverse(days: float) -> float:
 
 
 def how_often(rate: float) -> str:
-    """Return in words, to follow a verb, how often something happens, given per day.
+    """Describe a rate per day in words that can follow a verb.
 
     >>> how_often(3.2), how_often(0.2)
     ('3.2 times per day', 'every 5 days')
@@ -309,7 +309,7 @@ def how_often(rate: float) -> str:
 
 
 def percent_sign(share: float) -> str:
-    """Return a chance in whole percent, but never that something is certain.
+    """Return a probability in whole percent, but never 0 % or 100 %.
 
     >>> percent_sign(0.466), percent_sign(0.0001), percent_sign(0.9999)
     ('47 %', 'under 1 %', 'over 99 %')

@@ -1,7 +1,8 @@
-"""The program of a fetch process: it visits the pages of its hosts, and reports what it found.
+"""The program of a fetch process, which visits the pages of its hosts and reports the results.
 
-It keeps the pace of its hosts, reads their robots.txt, fetches, and compares with the copies in the
-store, which it only reads. `recrawl.crawler.fetch_processes` starts it, and decides and writes.
+It paces requests to its hosts, reads their robots.txt, fetches, and compares with the copies in the
+store, which it only reads. The process that starts it (`recrawl.crawler.fetch_processes`) makes the
+decisions and writes.
 """
 
 import asyncio
@@ -33,9 +34,9 @@ from recrawl.http.memory_budget import MAX_BYTES
 from recrawl.records import Page, Response
 from recrawl.store.sqlite import SqliteStore
 
-#: Findings are sent together: those of this many seconds, or this many.
+#: Results are sent in batches: those of this many seconds, or this many.
 SEND_SECONDS, SEND_COUNT = 0.01, 50
-#: Seconds between two looks for outages: with thousands of hosts each takes a while.
+#: Seconds between two checks for outages, which take a while with thousands of hosts.
 OUTAGES_EVERY = 1.0
 
 
@@ -46,7 +47,7 @@ class Task(NamedTuple):
         settings: The settings of the crawl.
         clock: Its clock.
         number: Which of the processes it is.
-        is_restarted: Whether it takes the place of one that has ended, and had just asked hosts.
+        is_restarted: Whether it replaces one that has exited, which may have just made requests.
         log_level: What to log.
     """
 
@@ -58,14 +59,14 @@ class Task(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a fetch process is.
+    """The progress of a fetch process.
 
     Attributes:
         received: How many pages it was given so far.
         in_flight: Visits in flight.
         robots: Requests for robots.txt so far.
         files: Requests for other files so far.
-        outages: Hosts and folders whose pages are all not found.
+        outages: Hosts and folders that are down, and how many of their pages are missing.
     """
 
     received: int = 0
@@ -77,12 +78,12 @@ class Progress(NamedTuple):
 
 @final
 class FetchProcess:
-    """Visits pages on behalf of another process.
+    """Visits pages for another process.
 
     Args:
         settings: The settings of this process.
-        clock: What delays go by.
-        channel: Where pages come from and findings go.
+        clock: The clock for delays.
+        channel: Where pages come from and results go.
         fetcher: The HTTP client.
         visitor: Visits pages.
     """
@@ -120,17 +121,17 @@ class FetchProcess:
         self._send_soon()
 
     def set_full(self, is_full: bool) -> None:  # noqa: FBT001 - it comes as a message
-        """Start no visits while too much waits to be written."""
+        """Start no visits while too much is waiting to be written."""
         self._is_full = is_full
         self._wake.set()
 
     def stop(self) -> None:
-        """Start nothing new, and end soon."""
+        """Start nothing new, and exit soon."""
         self._is_stopping = True
         self._wake.set()
 
     async def run(self) -> None:
-        """Visit pages until it is stopped."""
+        """Visit pages until stopped."""
         visiting, clock = self._visiting, self._clock
         self._channel.notify("ready")
         while not self._is_stopping and visiting.failed is None:
@@ -164,7 +165,7 @@ class FetchProcess:
             self._sending = loop.call_later(SEND_SECONDS, self._send)
 
     def _send(self) -> None:
-        """Send what was found, and how far this process is."""
+        """Send results and progress."""
         if self._sending is not None:
             self._sending.cancel()
             self._sending = None
@@ -188,7 +189,7 @@ class FetchProcess:
 
 @final
 class _OtherProcesses:
-    """Has requests to hosts of other processes made by those."""
+    """Forwards requests for hosts of other processes to those processes."""
 
     def __init__(self, channel: Channel, number: int, processes: int) -> None:
         self._channel = channel
@@ -206,7 +207,7 @@ class _OtherProcesses:
 
 
 class _Forwarding(logging.Handler):
-    """Has the process that started this one log what is logged here."""
+    """Forwards log records to the process that started this one."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__()
@@ -217,7 +218,7 @@ class _Forwarding(logging.Handler):
 
 
 async def run(connection: socket.socket) -> None:
-    """Do what comes through a connection; end at once when it is closed."""
+    """Serve the messages of a connection; exit at once when it is closed."""
     loop = asyncio.get_running_loop()
     handlers: dict[str, Callable[..., object]] = {}
     task = loop.create_future()
@@ -226,7 +227,7 @@ async def run(connection: socket.socket) -> None:
     async def asked(what: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         return await getattr(fetcher, what)(*args, **kwargs)
 
-    # When whoever started this process has ended, this one is of no use to anybody.
+    # Once the parent process has exited, this one is of no use.
     _, channel = await loop.create_unix_connection(
         lambda: Channel(lambda what, *about: handlers[what](*about), asked, lambda: os._exit(0)),
         sock=connection,
@@ -257,7 +258,7 @@ async def run(connection: socket.socket) -> None:
     finally:
         parse_pool.close()
     channel.close()
-    # It ends when everything is delivered.
+    # The process exits when everything has been delivered.
     await loop.create_future()
 
 
@@ -270,7 +271,7 @@ def _forward_logs(channel: Channel, level: int) -> None:
 def main() -> None:
     """Run a fetch process."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # A terminal, or a supervisor, sends them to all processes; the crawl ends this one.
+        # A terminal or a supervisor sends them to all processes; the parent ends this one.
         signal.signal(number, signal.SIG_IGN)
     import uvloop
 

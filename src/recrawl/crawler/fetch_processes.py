@@ -1,4 +1,4 @@
-"""Fetching in several processes: each visits the pages of its hosts, and this one writes."""
+"""Fetch in several processes: each visits the pages of its hosts, and this one writes."""
 
 import asyncio
 import math
@@ -31,9 +31,9 @@ class FetchProcesses:
           Discovery                -- asks --->  sitemaps and feeds of its hosts
           (passed on)             <-- asks ----  a redirect led to a host of another process
 
-    A host belongs to one process, so that processes need not agree on its pace. A process that ends
-    is started anew: its pages are released, and its hosts count as just asked. When this process
-    ends, however that comes about, the others do.
+    A host belongs to one process, so that processes need not coordinate its pace. A process that
+    exits is restarted: its pages are released, and its hosts count as just visited. When this
+    process exits, for whatever reason, so do the others.
 
     Args:
         settings: The settings of the crawl.
@@ -71,7 +71,7 @@ class FetchProcesses:
         self.cancel()
 
     def use(self, events: Events) -> Self:
-        """Tell a crawl what happens."""
+        """Report to a crawl from now on."""
         self._events = events
         return self
 
@@ -84,29 +84,29 @@ class FetchProcesses:
 
     @property
     def opens_at(self) -> float:
-        """When there is something to do, unless a process says so before: never."""
+        """Never: processes say when there is something to do."""
         return math.inf
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes."""
+        """The process ids."""
         return [process.pid for process in self._processes]
 
     def wanted(self) -> int:
-        """Return how many pages to add now; the same rule as in `HostQueues`, for all together."""
+        """Return how many pages to add now, by the rule of `HostQueues`, over all processes."""
         connections, in_flight = self._settings.connections, self.in_flight
         most = QUEUED_PER_CONNECTION * connections
         waiting = sum(len(process.out) for process in self._processes) - in_flight
         return max(most - waiting if 2 * waiting <= most else 0, connections - in_flight)
 
     def add(self, page: Page) -> bool:
-        """Let a page wait for its visit; return whether its host has as many as it may have."""
+        """Queue a page to be visited; return whether its host's queue is now full."""
         self._process_of(page.host).add(page)
         self._queued[page.host] += 1
         return self._queued[page.host] >= self._max_queued
 
     def start(self) -> None:
-        """Send pages to the processes, or have them wait while too much is to be written."""
+        """Send pages to the processes, or pause them while too much is waiting to be written."""
         is_full = self._events is not None and self._events.is_full()
         for process in self._processes:
             process.send(is_full=is_full)
@@ -116,13 +116,13 @@ class FetchProcesses:
         return self._delays.get(host, self._settings.delay_of(host))
 
     def outages(self, _now: int) -> Mapping[str, int]:
-        """Return hosts and folders whose pages are all not found, and how many of them lately."""
+        """Return the hosts and folders that are down, and how many of their pages are missing."""
         return {
             name: pages for one in self._processes for name, pages in one.progress.outages.items()
         }
 
     async def end(self) -> int:
-        """Have all processes end, and return how many visits are lost."""
+        """Have all processes exit, and return how many visits are lost."""
         self._is_ending = True
         ends = [process.end() for process in self._processes]
         lost = sum(await asyncio.gather(*ends))
@@ -131,7 +131,7 @@ class FetchProcesses:
         return lost + self._lost
 
     def cancel(self) -> None:
-        """End all processes at once."""
+        """Kill all processes."""
         self._is_ending = True
         for process in self._processes:
             process.kill()
@@ -176,23 +176,23 @@ class FetchProcesses:
     async def ask(
         self, host: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401
-        """Have the process of a host fetch something; `Fetcher` says what.
+        """Call a method of the `Fetcher` in the process of a host.
 
         Raises:
-            ChannelClosedError: The process has ended.
+            ChannelClosedError: The process has exited.
         """
         return await self._process_of(host).ask(what, args, kwargs)
 
     async def ask_for_another(
         self, host: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401
-        """Have the process of a host fetch what another process was redirected to."""
+        """Call a method of the `Fetcher` in the process of a host, for another process."""
         try:
             return await self.ask(host, what, args, kwargs)
         except ChannelClosedError:
             return _ended(args[0], self._clock.now())
 
-    # What processes send
+    # Messages from processes
 
     def found(self, paced: PacedVisit) -> None:
         """Pass on a visit."""
@@ -206,18 +206,18 @@ class FetchProcesses:
             self._events.found(paced)
 
     def forget(self, host: str, pages: int) -> None:
-        """Note that pages of a host do not wait any more."""
+        """Note that pages of a host are no longer queued."""
         self._queued[host] -= pages
         if self._queued[host] <= 0:
             del self._queued[host]
 
     def wake(self) -> None:
-        """Have the crawl look what there is to do."""
+        """Wake the crawl loop."""
         if self._events is not None:
             self._events.wake()
 
     def learned(self, templates: Mapping[str, bytes]) -> None:
-        """Have what a process learned about sites written."""
+        """Have the templates that a process learned written."""
         self.templates.receive(templates)
 
     def remember(self, found: RobotsText) -> None:
@@ -225,12 +225,12 @@ class FetchProcesses:
         self._remember(found.origin, found)
 
     def fail(self, error: BaseException) -> None:
-        """Have the crawl end: visits cannot be made."""
+        """End the crawl with an error: visits cannot be made."""
         self.failed = self.failed or error
         self.wake()
 
     def lose(self, pages: Mapping[int, Page], requests: int) -> None:
-        """Take back the pages of a process that has ended unexpectedly."""
+        """Release the pages of a process that has exited unexpectedly."""
         for page in pages.values():
             self.forget(page.host, 1)
         self._lost += requests
@@ -240,7 +240,7 @@ class FetchProcesses:
 
     @property
     def is_ending(self) -> bool:
-        """Whether processes are to end."""
+        """Whether processes should exit rather than be restarted."""
         return self._is_ending
 
     def _process_of(self, host: str) -> RestartingProcess:
@@ -249,25 +249,25 @@ class FetchProcesses:
 
 @final
 class LearnedElsewhere:
-    """What other processes learned about the templates of sites, to be written here."""
+    """Site templates that other processes learned, to be written here."""
 
     def __init__(self) -> None:
         self._changed: dict[str, bytes] = {}
 
     def learn(self, _visit: Visit) -> None:
-        """Learn nothing: whoever made the visit has."""
+        """Learn nothing: the process that made the visit has."""
 
     def receive(self, learned: Mapping[str, bytes]) -> None:
-        """Have what was learned elsewhere written."""
+        """Have templates learned elsewhere written."""
         self._changed |= learned
 
     def changed(self) -> dict[str, bytes]:
-        """Return what was learned since the last call, by host."""
+        """Return the templates learned since the last call, by host."""
         changed, self._changed = self._changed, {}
         return changed
 
 
 def _ended(url: str, now: int) -> Response:
-    """Return that nothing was fetched, as the process that would have fetched it has ended."""
+    """Return the response for a fetch whose process has exited."""
     problem = "the process that fetches from this host has ended"
     return Response(url, 0, now, requests=0, error=problem, postponed=True)

@@ -1,4 +1,4 @@
-"""What fetches and visits, made from the settings; the store keeps robots.txt files."""
+"""Build the HTTP client and the visitor from the settings; persist robots.txt files."""
 
 import math
 from collections.abc import Callable
@@ -35,22 +35,22 @@ def fetcher_of(
     elsewhere: Elsewhere | None = None,
     max_memory: int = MAX_BYTES,
 ) -> Fetcher:
-    """Make the HTTP client that the settings describe.
+    """Build the HTTP client from the settings.
 
     Args:
         settings: The settings.
-        clock: What delays go by.
+        clock: The clock for delays.
         remember: Called with each robots.txt found.
-        reader: Knows those that an earlier run found.
-        access: What requests are made with.
-        asked_at: When hosts may last have been asked; by default, when the store says.
-        elsewhere: Makes the requests to hosts of other processes, if there are others.
+        reader: The store, for those that an earlier run found.
+        access: Returns headers, credentials and proxy for a URL.
+        asked_at: When hosts may last have been sent requests; by default, according to the store.
+        elsewhere: Makes the requests to hosts of other processes, if there are any.
         max_memory: Bytes that long bodies may take together.
     """
     started = clock.now()
 
     def recall(origin: str) -> RobotsText | None:
-        # What an earlier run could not read is tried again when a run starts.
+        # What an earlier run could not read is retried when a run starts.
         found = reader.robots(origin)
         if found is None or found.failing_since is None or found.fetched_at >= started:
             return found
@@ -92,7 +92,7 @@ def visitor_of(
     reader: SqliteStore,
     parse_pool: Parsing,
 ) -> Visitor:
-    """Make what visits pages as the settings describe."""
+    """Build the visitor from the settings."""
     return Visitor(
         fetcher,
         readers,
@@ -107,7 +107,7 @@ def visitor_of(
 
 
 def patience_of(settings: Settings) -> Patience:
-    """Return when pages that are not found, or refused, are left alone."""
+    """Return when to give up on pages that are not found or refused."""
     return Patience(
         settings.gone_after,
         round(settings.gone_after_time * MICROSECONDS_A_DAY),
@@ -117,7 +117,7 @@ def patience_of(settings: Settings) -> Patience:
 
 @final
 class RobotsWriter:
-    """Writes robots.txt files together, as each transaction waits for the disk.
+    """Writes robots.txt files in batches, as each transaction waits for the disk.
 
     Args:
         store: Where they are written.
@@ -134,16 +134,16 @@ class RobotsWriter:
             self._store.call_later(self._write)
 
     def _write(self) -> None:
-        # In the store's thread. What is added when nothing is left calls for another round.
+        # Runs in the store's thread; files added meanwhile are written in another round.
         while files := self._waiting[:]:
             self._store.store.remember_robots(*files)
             del self._waiting[: len(files)]
 
 
 def last_asked(settings: Settings, clock: Clock, reader: SqliteStore) -> float:
-    """Return when an earlier run may have asked any host: just now, if that could matter.
+    """Return when an earlier run may have sent its last request: just now, if that could matter.
 
-    A run that was killed had asked hosts that the store does not know about.
+    A run that was killed may have made requests that the store does not know about.
     """
     newest = reader.newest_visit()
     delays = settings.host_delay, *settings.sites.values("delay")

@@ -1,4 +1,4 @@
-"""What a frontier has learned, kept in the store: for the next run, and for other processes."""
+"""Persist what a frontier has learned, for the next run and for other processes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from recrawl.crawler.store_thread import StoreThread
 
 @final
 class FrontierMemory:
-    """Writes what is not a belief about one page, which visits are written with.
+    """Writes everything but the beliefs about pages, which are written with their visits.
 
     Args:
         frontier: The frontier.
@@ -24,23 +24,23 @@ class FrontierMemory:
         self._store = store.store
 
     async def keep(self, _now: int) -> None:
-        """Keep what was learned about hosts and folders, for the next run."""
+        """Store what was learned about hosts and folders, for the next run."""
         learned = self._frontier.take_learned()
-        # It is not returned a second time, so that it is written even if the crawl stops now.
+        # `take_learned` returns it only once, so it must be written even if the crawl stops now.
         await asyncio.shield(self._thread.call(self._keep, learned))
 
     def _keep(self, learned: Mapping[str, Mapping[str, bytes]]) -> None:
-        # In the store's thread.
+        # Runs in the store's thread.
         for what, by_name in learned.items():
             if by_name:
                 self._store.keep(what, by_name)
 
     async def publish_price(self, _now: int) -> None:
-        """Let other processes know what a visit must be worth."""
+        """Publish what a visit must be worth to other processes."""
         price = self._frontier.frontier.price
         if price > 0.0:
             await self._thread.call(self._store.set_meta, PRICE, repr(price))
 
     async def publish_budget(self, budget: float) -> None:
-        """Let other processes know the requests per day."""
+        """Publish the requests per day to other processes."""
         await self._thread.call(self._store.set_meta, BUDGET, repr(budget))

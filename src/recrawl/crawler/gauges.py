@@ -1,4 +1,4 @@
-"""The present state of a crawl in its stats: pages, price, expected freshness, backoff."""
+"""Gauges in the stats of a crawl: pages, price, expected freshness, hosts in backoff."""
 
 import time
 from collections.abc import Callable
@@ -10,16 +10,16 @@ from recrawl.crawler.stats import Stats
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.scheduling.frontier import Frontier
 
-#: The share of the time that adding up the expected freshness of all pages may take.
+#: The share of the time that summing the expected freshness over all pages may take.
 MAX_FRESHNESS_SHARE = 0.01
 
 
 @final
 class Gauges:
-    """Bring the present state in stats up to date; counts always are.
+    """Refreshes the gauges of the stats; counters are always current.
 
     Args:
-        stats: What is brought up to date.
+        stats: What is refreshed.
         frontier: The frontier of the crawl.
         seconds: Returns the real time in seconds.
     """
@@ -33,28 +33,28 @@ class Gauges:
         self._cost = CostShare(MAX_FRESHNESS_SHARE)
 
     def refresh(self, now: int, *, is_last: bool) -> None:
-        """Bring the stats up to date.
+        """Refresh the gauges.
 
         Args:
             now: The present, in microseconds.
-            is_last: Add up the freshness of all pages, whatever that costs.
+            is_last: Compute the expected freshness, whatever that costs.
         """
         stats, frontier = self._stats, self._frontier
         stats.now = now
         if is_last or self._cost.is_due(self._seconds()):
             self._refresh_freshness()
         stats.price = frontier.price
-        # The frontier's time goes on when the clock is put back.
+        # The frontier's time keeps advancing when the clock is set back.
         ahead = max(frontier.now - days(now), 0.0)
         stats.next_visit = round((frontier.affordable_at - ahead) * MICROSECONDS_A_DAY)
         stats.pages = len(frontier)
         stats.closed = {host: until for host, until in stats.closed.items() if until > now}
 
     def _refresh_freshness(self) -> None:
-        """Add up the expected freshness of all pages; with millions of them, not all the time."""
+        """Compute the expected freshness; with millions of pages, not every time."""
         began = self._seconds()
         fresh = self._frontier.expected_freshness(days(self._stats.now))
-        # Nothing is fresh without a copy, and no pages at all are no reason to boast.
+        # Without copies there is no freshness to report, nor without pages.
         self._stats.expected_freshness = (fresh or None) if len(self._frontier) else None
         ended = self._seconds()
         self._cost.spend(ended, ended - began)

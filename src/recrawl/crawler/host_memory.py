@@ -1,4 +1,4 @@
-"""What is learned about hosts and folders, from one run to the next: kept in the store as bytes."""
+"""Serialise what is learned about hosts and folders, which the store keeps for the next run."""
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -10,22 +10,22 @@ from recrawl.kernels.jit import Ints
 from recrawl.scheduling.remembering import untold
 from recrawl.scheduling.state import Rows
 
-#: What is kept: the activity of hosts and folders, how far the signals of a host are trusted, the
-#: rhythm of the week, and until when hosts are left alone.
+#: What is stored: the activity of hosts and folders, the trust in the signals of a host, the weekly
+#: rhythm, and until when hosts are left alone.
 HOST_CLOCK, FOLDER_CLOCK = "host clock", "folder clock"
 SIGNAL_TRUST, RHYTHM = "signal trust", "rhythm"
 HOST_PAUSE = "host pause"
-#: Until when a host is left alone, in microseconds, and for how long that was at most.
+#: Until when a host is left alone, and the length of that pause, in microseconds.
 PAUSE = np.dtype([("until", "<i8"), ("length", "<i8")])
-#: What earlier versions kept of sitemaps: how often they were right, and wrong.
+#: What earlier versions stored about sitemaps: how often they were right, and wrong.
 SITEMAP_TRUST = "sitemap trust"
 COUNTS = np.dtype([("right", "<f8"), ("wrong", "<f8")])
-#: What all pages together are called.
+#: The name for all pages together.
 THE_FLEET = ""
 
 
 def pack_rows(names: Iterable[str], rows: Rows) -> dict[str, bytes]:
-    """Write what was learned about hosts or folders, by name."""
+    """Serialise what was learned about hosts or folders, by name."""
     pairs = zip(names, rows, strict=True)
     return {name: zlib.compress(row.tobytes(), 1) for name, row in pairs}
 
@@ -33,7 +33,7 @@ def pack_rows(names: Iterable[str], rows: Rows) -> dict[str, bytes]:
 def unpack_rows(
     kept: Mapping[str, bytes], names: Mapping[str, int], kind: np.dtype[np.void]
 ) -> tuple[Ints, Rows]:
-    """Read what `pack_rows` wrote: the numbers of those that are known, and what was learned.
+    """Deserialise what `pack_rows` wrote: the numbers of the known ones, and their rows.
 
     >>> rows = np.array([3.0], np.dtype([("odds", "<f8")]))
     >>> kept = {**pack_rows(["a"], rows), "b": b"damaged"}
@@ -51,9 +51,9 @@ def unpack_rows(
 
 
 def hosts_left_alone(kept: Mapping[str, bytes], now: int) -> dict[str, float]:
-    """Return for how many more seconds hosts are to be left alone, of those that still are.
+    """Return for how many more seconds hosts are left alone, without those that no longer are.
 
-    No longer than they were to be, whatever has become of the system's clock.
+    A pause is never longer than it was, whatever has happened to the system's clock.
 
     >>> rows = np.array([(50, 30), (90, 30), (900, 30)], PAUSE)
     >>> hosts_left_alone(pack_rows(["a", "b", "c"], rows), now=80)
@@ -78,8 +78,8 @@ def closed_hosts(kept: Callable[[str], Mapping[str, bytes]], now: int) -> dict[s
 
 
 def _inflated(value: bytes, kind: np.dtype[np.void]) -> bytes:
-    # Counts of sitemaps were not compressed. The length does not tell: anything compressed may
-    # happen to be as long as it was before.
+    # Counts of sitemaps were not compressed. The length cannot tell: compressed data may happen to
+    # be just as long.
     if kind == COUNTS:
         return value
     try:
@@ -89,10 +89,10 @@ def _inflated(value: bytes, kind: np.dtype[np.void]) -> bytes:
 
 
 def trust_in_sitemaps(counts: Rows) -> Rows:
-    """Return what an earlier version's counts of right and wrong sitemaps say about signals."""
+    """Convert an earlier version's counts of right and wrong sitemaps to trust in signals."""
     rows, kind = untold(counts.size), KINDS.index("sitemap")
     right, wrong = np.maximum(counts["right"], 0.0), np.maximum(counts["wrong"], 0.0)
-    # What is older has faded.
+    # Older counts have faded.
     share = np.minimum(MEMORY / np.maximum(right + wrong, MEMORY), 1.0)
     rows["right"][:, kind] += share * right
     rows["seen"][:, kind] += share * (right + wrong)

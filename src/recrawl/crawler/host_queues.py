@@ -1,4 +1,4 @@
-"""Pages that wait to be fetched, one queue per host, so that no host holds up another."""
+"""Queues of pages to fetch, one per host, so that no host holds up another."""
 
 import heapq
 import math
@@ -10,15 +10,15 @@ from typing import final
 from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Page
 
-#: Pages that wait for a connection, per connection.
+#: Queued pages per connection.
 QUEUED_PER_CONNECTION = 8
-#: Pages of one host that may wait, per connection to it; then its queue is full. More than all
-#: queues are filled up to; a crawl of one host would pause otherwise.
+#: Queued pages of one host, per connection to it, at which its queue is full. It is more than the
+#: queues are filled to in total; otherwise a crawl of a single host would pause.
 MAX_QUEUED = 16
-#: Seconds for which the frontier passes over a host whose queue is full.
+#: Seconds for which the frontier skips a host whose queue is full.
 FULL_PAUSE = 1.0
-#: Seconds that a page waits in its queue for its host's delay; if it takes longer, the visit finds
-#: out, and leaves it to the frontier.
+#: Seconds that a page waits in its queue for its host's delay; if it takes longer, the visit is
+#: postponed and the page goes back to the frontier.
 MAX_WAIT = 5.0
 
 
@@ -28,14 +28,14 @@ class HostQueues:
 
     Args:
         pacing: Decides how many pages of a host, and of suspects, may be in flight.
-        connections: Pages in flight, of all hosts together.
+        connections: Pages in flight, over all hosts.
         host_connections: Pages in flight per host. A host that hangs keeps that many connections
             and no more.
         max_wait: Seconds that a page waits here for its host's delay to pass.
-        now: Returns the time by which pages wait, in seconds that never go back.
+        now: Returns the monotonic time, in seconds.
 
     Attributes:
-        waiting: How many pages wait.
+        waiting: How many pages are queued.
 
     >>> queues = HostQueues(HostPacing())
     >>> for number, host in enumerate(["slow", "slow", "quick"]):
@@ -61,12 +61,12 @@ class HostQueues:
         self._max_queued = MAX_QUEUED * host_connections
         self._connections = connections
         self._queues: dict[str, deque[Page]] = {}
-        #: Hosts that have a page waiting and a visit free, in order of their turns.
+        #: Hosts that have a queued page and may have another visit, in order of their turns.
         self._ready: deque[str] = deque()
         #: Suspects that would be ready if suspects had a connection free.
         self._held_back: deque[str] = deque()
         #: Hosts that would be ready if their delay had passed, and when that is; the heap may also
-        #: have hosts that do not wait for that any more.
+        #: hold stale entries.
         self._opening: list[tuple[float, str]] = []
         self._closed: set[str] = set()
         self._max_wait = max_wait
@@ -75,13 +75,13 @@ class HostQueues:
 
     @property
     def wants_more(self) -> bool:
-        """Whether so few pages wait that more should be added."""
+        """Whether so few pages are queued that more should be added."""
         return 2 * self.waiting <= self._max_waiting
 
     def wanted(self, in_flight: int) -> int:
-        """Return how many pages to add; many at once, as that is quicker."""
+        """Return how many pages to add; many at a time, as that is faster."""
         refill = self._max_waiting - self.waiting if self.wants_more else 0
-        # All that wait may be pages of hosts that hang: free connections need others.
+        # All queued pages may be of hosts that hang: free connections need others.
         return max(refill, self._connections - in_flight)
 
     def is_full(self, host: str) -> bool:
@@ -89,16 +89,16 @@ class HostQueues:
         return len(self._queues.get(host, ())) >= self._max_queued
 
     def queued(self, host: str) -> int:
-        """Return how many pages of a host wait."""
+        """Return how many pages of a host are queued."""
         return len(self._queues.get(host, ()))
 
     def add(self, page: Page) -> None:
-        """Let a page wait for its host."""
+        """Queue a page."""
         self._queue(page.host).append(page)
         self._added(page.host)
 
     def add_first(self, page: Page) -> None:
-        """Let a page that was in flight wait before all others of its host."""
+        """Put a page that was in flight at the head of its host's queue."""
         self._queue(page.host).appendleft(page)
         self._added(page.host)
 
@@ -112,11 +112,11 @@ class HostQueues:
 
     @property
     def opens_at(self) -> float:
-        """When the first host whose delay a page waits for may be asked; infinity for none."""
+        """When the first delay that a queued page waits for ends; infinity for none."""
         return self._opening[0][0] if self._opening else math.inf
 
     def next(self) -> Page | None:
-        """Return the next page that may be fetched, which is in flight from now on."""
+        """Return the next page that may be fetched; it is in flight from now on."""
         now = self._now()
         while self._opening and self._opening[0][0] <= now:
             host = heapq.heappop(self._opening)[1]
@@ -126,7 +126,7 @@ class HostQueues:
         while self._ready:
             host = self._ready.popleft()
             if host not in self._queues or not self._pacing.has_free_visit(host):
-                # Its pages were dropped, and came back in between if there are any now.
+                # A stale entry: the host's pages were dropped, and any it has now came later.
                 continue
             opens_at = self._pacing.opens_at(host)
             if self._pacing.is_held_back(host):
@@ -139,7 +139,7 @@ class HostQueues:
         return None
 
     def next_of(self, host: str) -> Page | None:
-        """Return the next page of a host if it may be fetched, and is in flight from now on."""
+        """Return the next page of a host, if it may be fetched; it is in flight from now on."""
         pacing = self._pacing
         if host not in self._queues or pacing.is_held_back(host):
             return None
@@ -147,7 +147,7 @@ class HostQueues:
         return self._take(host) if is_open and pacing.has_free_visit(host) else None
 
     def more_of(self, host: str) -> Page | None:
-        """Return another page of a host, for whoever visits the one that `next` returned."""
+        """Return another page of a host, for the task that visits the one that `next` returned."""
         return self._take(host) if host in self._queues else None
 
     def _take(self, host: str) -> Page:
@@ -162,7 +162,7 @@ class HostQueues:
         return page
 
     def done(self, host: str) -> None:
-        """Note that one of the host's pages is no longer in flight."""
+        """Note that one of a host's pages is no longer in flight."""
         was_ready = self._pacing.has_free_visit(host)
         self._pacing.end_visit(host)
         self.release()
@@ -170,18 +170,18 @@ class HostQueues:
             self._ready.append(host)
 
     def release(self) -> None:
-        """Make hosts ready that need not be held back any more."""
+        """Make hosts ready that no longer need to be held back."""
         for _ in range(len(self._held_back)):
             host = self._held_back.popleft()
             waits = self._pacing.is_held_back(host)
             (self._held_back if waits else self._ready).append(host)
 
     def drop(self, host: str) -> list[Page]:
-        """Remove and return the pages that wait for a host."""
+        """Remove and return the queued pages of a host."""
         queue = self._queues.pop(host, None)
         if queue is None:
             return []
-        # It stays in line, as searching thousands of hosts takes long; `next` passes over it.
+        # It stays in line, as searching thousands of hosts takes long; `next` skips it.
         self._closed.discard(host)
         self.waiting -= len(queue)
         return list(queue)

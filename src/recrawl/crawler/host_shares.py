@@ -1,4 +1,4 @@
-"""Which process a host belongs to, and what each process may have. Pure."""
+"""Shard hosts and connections over processes. Pure."""
 
 import os
 from dataclasses import replace
@@ -8,10 +8,10 @@ from recrawl.crawler.settings import Settings
 
 
 def process_of(host: str, processes: int) -> int:
-    """Return the number of the process that all requests to a host are made by.
+    """Return the number of the process that makes all requests to a host.
 
-    Every process knows it without asking. Names with and without ``www.``, which redirect to one
-    another, are in the same one.
+    Every process can compute it. Names with and without ``www.``, which redirect to each other,
+    belong to the same one.
 
     >>> process_of("www.example.org", 4) == process_of("example.org", 4)
     True
@@ -20,7 +20,7 @@ def process_of(host: str, processes: int) -> int:
 
 
 def share_of(settings: Settings, processes: int) -> Settings:
-    """Return the settings of one process: its share of connections and of parse processes.
+    """Return the settings of one process, with its share of the connections and parse processes.
 
     >>> share_of(Settings(connections=64, parse_processes=8), 4).connections
     16

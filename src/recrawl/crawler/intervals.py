@@ -1,4 +1,4 @@
-"""Limits on the time between two visits to a page, as settings have them."""
+"""Apply the minimum and maximum interval between two visits to a page, as set."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,14 +11,14 @@ from recrawl.crawler.settings import Settings
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.store.sqlite import SqliteStore
 
-#: Days after which a visit is never: no calendar has a date for it.
+#: A visit further away than this many days is never made: no calendar has a date for it.
 NEVER = 2_500_000.0
 
 
 @final
 @dataclass(frozen=True)
 class Intervals:
-    """The least and the most days between two visits: the same for all pages, or one for each.
+    """The minimum and maximum days between two visits: the same for all pages, or per page.
 
     Attributes:
         low: The minimum.
@@ -30,7 +30,7 @@ class Intervals:
 
     @classmethod
     def of(cls, settings: Settings, urls: Sequence[str]) -> "Intervals":
-        """Return the limits of the pages with these URLs."""
+        """Return the limits for the pages with these URLs."""
         if not _by_site(settings):
             return cls(settings.min_interval, settings.max_interval or math.inf)
         limits = np.array([settings.site_of(url).limits for url in urls]).reshape(-1, 2)
@@ -41,7 +41,7 @@ class Intervals:
 
         Args:
             after: When it would come without limits.
-            importance: A page without any has no visits, and no limits.
+            importance: A page without importance is not visited, and has no limits.
 
         >>> Intervals(1.0, 30.0).applied(np.array([0.1, 7.0, np.inf]), 1.0)
         array([ 1.,  7., 30.])
@@ -51,7 +51,7 @@ class Intervals:
         return np.where(days > NEVER, math.inf, days)
 
     def at(self, rows: Ints) -> "Intervals":
-        """Return the limits of some of the pages."""
+        """Return the limits for some of the pages."""
         low, high = (
             limit[rows] if isinstance(limit, np.ndarray) else limit
             for limit in (self.low, self.high)
@@ -59,21 +59,21 @@ class Intervals:
         return Intervals(low, high)
 
 
-#: Returns the limits of the pages of a store with these numbers.
+#: Returns the limits for the pages of a store with these numbers.
 IntervalsOf = Callable[[SqliteStore, Ints], Intervals]
 
 
 def unlimited(_store: SqliteStore, _numbers: Ints) -> Intervals:
-    """Return no limits at all."""
+    """Return no limits."""
     return Intervals()
 
 
 def stored_intervals(settings: Settings, store: SqliteStore, numbers: Ints) -> Intervals:
-    """Return the limits of stored pages; their URLs are read only where sites have their own."""
+    """Return the limits for stored pages; URLs are read only if sites have their own limits."""
     if not _by_site(settings):
         return Intervals.of(settings, ())
     urls = {number: url for number, url, _ in store.page_texts(numbers)}
-    # One that was removed in the meantime is not asked for again.
+    # A page that was removed in the meantime gets the general limits; it is not visited anyway.
     return Intervals.of(settings, [urls.get(number, "") for number in numbers.tolist()])
 
 

@@ -1,4 +1,4 @@
-"""The frontier of the pages in the store, and how it is made from what the store knows."""
+"""Load the frontier from the store, and drive it in the crawler's terms."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,13 +42,13 @@ from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.remembering import CLOCK, SIGNALS, WEEK
 from recrawl.store.rows import PageTable
 
-#: A page that is to be visited at once is overdue after this many days.
+#: A page that should be visited at once is overdue after this many days.
 HURRY = 1e-9
 
 
 @final
 class FrontierIds:
-    """The numbers by which the frontier knows hosts and sections.
+    """The frontier's ids of hosts and sections.
 
     >>> ids = FrontierIds()
     >>> [ids.host("a.example"), ids.host("b.example"), ids.host("a.example")]
@@ -63,12 +63,12 @@ class FrontierIds:
 
     @property
     def hosts(self) -> Mapping[str, int]:
-        """The numbers of all hosts so far, by name."""
+        """The ids of all hosts so far, by name."""
         return self._hosts
 
     @property
     def sections(self) -> Mapping[str, int]:
-        """The numbers of all sections so far, by folder."""
+        """The ids of all sections so far, by folder."""
         return self._sections
 
     def __len__(self) -> int:
@@ -76,11 +76,11 @@ class FrontierIds:
         return len(self._hosts)
 
     def host(self, name: str) -> int:
-        """Return a host's number."""
+        """Return a host's id."""
         return self._hosts.setdefault(name, len(self._hosts))
 
     def section(self, url: str) -> int:
-        """Return the number of the folder that a page is in."""
+        """Return the id of the folder that a page is in."""
         return self._sections.setdefault(folder_of(url), len(self._sections))
 
 
@@ -94,7 +94,7 @@ def folder_of(url: str) -> str:
 
 
 def days(at: float) -> float:
-    """Return a time in microseconds as the frontier's days.
+    """Convert a time in microseconds to the frontier's days.
 
     >>> days(86_400_000_000)
     1.0
@@ -109,12 +109,12 @@ class CrawlFrontier:
     Args:
         frontier: The frontier of the store's pages.
         settings: Delays and budgets of hosts, and intervals of pages.
-        ids: The numbers by which it knows hosts and sections.
-        serial: What to ask the store with for edits made since.
-        loaded_at: When its budget began to add up, in microseconds.
+        ids: Its ids of hosts and sections.
+        serial: The serial of the latest edit that it includes.
+        loaded_at: When its budget began to accrue, in microseconds.
 
     Attributes:
-        left_alone: Hosts that are left alone since an earlier run, and until when, in microseconds.
+        left_alone: Hosts still in backoff from an earlier run, and until when, in microseconds.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class CrawlFrontier:
         self.loaded_at = loaded_at
         self._ids = ids
         self._settings = settings
-        #: When pages were last taken, and how far the clock has been put back since it began.
+        #: When pages were last taken, and how far the clock has been set back since the start.
         self._taken_at, self._put_back = loaded_at, 0
         self._delays: dict[str, float] = {}
         self._hurried: dict[int, str] = {}
@@ -153,7 +153,7 @@ class CrawlFrontier:
             pages: The pages, none of them in the frontier.
             now: The present, in microseconds.
             first: Whether to visit them as early as those without a copy. A page that was not
-                found comes first in any case: one look tells.
+                found comes first in any case: a single visit settles it.
         """
         hosts = [self._ids.host(page.host) for page in pages]
         present = days(now)
@@ -176,16 +176,16 @@ class CrawlFrontier:
         self.limit_hosts({page.host for page in pages})
 
     def note_activity(self, visits: Iterable[Visit]) -> None:
-        """Note which hosts and folders visits may have taught something about."""
+        """Note which hosts and folders may have new activity to store after these visits."""
         for visit in visits:
             self._active_hosts.add(visit.page.host)
             self._active_folders.add(folder_of(visit.page.url))
 
     def take_learned(self) -> dict[str, dict[str, bytes]]:
-        """Return what was learned beside beliefs about pages, for the next run.
+        """Return what was learned, apart from beliefs about pages, for the next run.
 
-        Of hosts and folders visited since the last call: how active they have been, and how far
-        signals are trusted; the rhythm of the week; and until when hosts are left alone.
+        For hosts and folders visited since the last call: their activity, and the trust in
+        signals; also the weekly rhythm, and until when hosts are left alone.
         """
         hosts = [name for name in self._active_hosts if name in self._ids.hosts]
         folders = [name for name in self._active_folders if name in self._ids.sections]
@@ -204,14 +204,14 @@ class CrawlFrontier:
         }
 
     def restore_clocks(self, kept: Callable[[str], dict[str, bytes]], now: int) -> None:
-        """Continue with the activity of hosts and folders that an earlier run kept."""
+        """Restore the activity of hosts and folders from an earlier run."""
         of_hosts = unpack_rows(kept(HOST_CLOCK), self._ids.hosts, CLOCK)
         of_folders = unpack_rows(kept(FOLDER_CLOCK), self._ids.sections, CLOCK)
         self.frontier.set_clocks(days(now), *of_hosts, *of_folders)
 
     def restore_trust(self, kept: Callable[[str], dict[str, bytes]]) -> None:
-        """Trust signals as far as an earlier run did, and keep to the rhythm that it found."""
-        # Of older versions first: what newer ones have learned of the same hosts counts.
+        """Restore the trust in signals and the weekly rhythm from an earlier run."""
+        # Data of older versions comes first, so that newer data about the same hosts wins.
         hosts, counts = unpack_rows(kept(SITEMAP_TRUST), self._ids.hosts, COUNTS)
         self.frontier.set_signal_trust(hosts, trust_in_sitemaps(counts))
         learned = unpack_rows(kept(SIGNAL_TRUST), self._ids.hosts, SIGNALS)
@@ -221,13 +221,13 @@ class CrawlFrontier:
             self.frontier.set_rhythm(rhythm)
 
     def restore_pauses(self, kept: Callable[[str], dict[str, bytes]], now: int) -> None:
-        """Leave hosts alone for as long as an earlier run was to."""
+        """Restore the pauses of hosts from an earlier run."""
         for host, seconds in hosts_left_alone(kept(HOST_PAUSE), now).items():
             if host in self._ids.hosts:
                 self.left_alone[host] = self.defer(host, now, seconds)
 
     def remove(self, pages: Iterable[int]) -> None:
-        """Remove pages; those that are not there are passed over."""
+        """Remove pages; unknown ones are ignored."""
         present = [page for page in pages if page in self.frontier]
         if present:
             self.frontier.remove(present)
@@ -235,14 +235,14 @@ class CrawlFrontier:
     def take(self, now: int, limit: int, hosts: Iterable[str] | None = None) -> list[int]:
         """Return the pages to visit now, most valuable first; of some hosts only, if given.
 
-        The frontier's time goes on when the clock is put back: otherwise nothing would be visited
-        before the clock shows again what it did.
+        The frontier's time keeps advancing when the clock is set back: otherwise nothing would be
+        visited until the clock had caught up.
         """
         self._put_back += max(self._taken_at - now, 0)
         self._taken_at = now
         wanted = None
         if hosts is not None:
-            # A host may be known by name whose pages are not in the frontier yet.
+            # A host may have an id before its pages are in the frontier.
             numbers = {self._ids.hosts[host] for host in hosts if host in self._ids.hosts}
             wanted = sorted(numbers)
             if not wanted:
@@ -252,7 +252,7 @@ class CrawlFrontier:
         return taken
 
     def release(self, pages: Iterable[int], now: int) -> None:
-        """Return pages that were taken but not fetched; they cost nothing."""
+        """Put back pages that were taken but not fetched; they cost nothing."""
         present = [page for page in pages if page in self.frontier]
         if present:
             self.frontier.release(present, days(now))
@@ -268,7 +268,7 @@ class CrawlFrontier:
         return page in self._hurried
 
     def hurried(self, pages: Iterable[int]) -> None:
-        """Note that pages were visited: they are no longer urgent."""
+        """Note that pages were visited, and are no longer urgent."""
         for page in pages if self._hurried else ():
             url = self._hurried.pop(page, None)
             if url is not None and page in self.frontier:
@@ -284,8 +284,9 @@ class CrawlFrontier:
     def close(self, host: str, response: Response, seconds: float) -> int:
         """Leave a host alone for some seconds after a response; return until when.
 
-        What a server asked for, or answered, also holds for the next run. A host that did not
-        answer is tried when that begins: the fault may have been on our side, and be mended.
+        A pause that a server asked for, or that follows from its answer, also holds for the next
+        run.
+        A host that did not answer is tried when that begins: the fault may have been on our side.
         """
         until = self.defer(host, response.at, seconds)
         if response.status or response.retry_after is not None:
@@ -293,7 +294,7 @@ class CrawlFrontier:
         return until
 
     def limit_hosts(self, hosts: Iterable[str]) -> None:
-        """Set the delays and budgets that the settings have for these hosts, if not done yet."""
+        """Apply the configured delays and budgets of these hosts, unless that is done already."""
         if not self._settings.sites.sets("delay", "budget"):
             return
         for host in hosts:
@@ -309,7 +310,7 @@ class CrawlFrontier:
             )
 
     def limit_host(self, host: str, delay: float) -> None:
-        """Visit a host at the delay that it asks for by now, if that is another than before."""
+        """Update a host's delay, if it now asks for a different one."""
         delay = max(delay, self._settings.delay_of(host))
         if delay != self._delays.get(host, self._settings.host_delay):
             self._delays[host] = delay
@@ -317,20 +318,20 @@ class CrawlFrontier:
 
 
 def _comes_first(page: Page) -> bool:
-    """Whether a page has no copy, or was not there when it was last asked for."""
+    """Whether a page has no copy, or was not found at its last visit."""
     return page.last_visit is None or page.state is State.MISSING
 
 
 def load_frontier(
     store: Storing, settings: Settings, now: int, catch_up: float = 0.0
 ) -> CrawlFrontier:
-    """Make the frontier of all pages in the store, with what was learned about them.
+    """Build the frontier of all pages in the store, with what was learned about them.
 
     Args:
         store: Knows the pages.
         settings: The crawler's settings.
         now: The present, in microseconds.
-        catch_up: Days for which unspent budget is kept at least.
+        catch_up: Days for which unspent budget is kept, at least.
     """
     frontier = Frontier(
         settings.budget,
@@ -375,9 +376,9 @@ def load_frontier(
 def _restore_failures(
     frontier: Frontier, store: Storing, fleet: PageTable, settings: Settings, now: int
 ) -> None:
-    """Let pages whose last visit failed wait for as long as they were to, behind the others.
+    """Restore the pauses of pages whose last visit failed.
 
-    A page of a host that did not answer is tried at once; see `CrawlFrontier.close`.
+    A page of a host that did not answer is retried at once; see `CrawlFrontier.close`.
     """
     failing = fleet.number[fleet.failures > 0]
     if not failing.size:
@@ -387,7 +388,7 @@ def _restore_failures(
     for number, last in store.last_visits(failing):
         retry_at = earliest_retry(pages[number], last, settings) if last.status else None
         if retry_at is not None:
-            # However the system's clock was set meanwhile, a pause is not longer than it was.
+            # A pause is never longer than it was, whatever has happened to the system's clock.
             until[number] = min(max(retry_at, now), now + retry_at - last.at)
     frontier.postpone(list(until), [days(at) for at in until.values()])
 
@@ -395,7 +396,7 @@ def _restore_failures(
 def warm_up(settings: Settings) -> None:
     """Load the frontier's kernels, or compile them if this is the first time.
 
-    That can take seconds, in which the event loop would be blocked.
+    That can take seconds, during which the event loop would be blocked.
     """
     frontier = Frontier(settings.budget, half_life=settings.half_life)
     frontier.add([0, 1, 2, 3], now=0.0, host=[0, 0, 1, 1], last_visit=[0.0, 0.0, 0.0, -math.inf])
@@ -416,6 +417,6 @@ def warm_up(settings: Settings) -> None:
 
 
 def _last_visits(fleet: PageTable, now: int) -> Floats:
-    """Return days; a clock that was put back cannot put a visit into the future."""
+    """Return the last visits in days; a clock that was set back puts none into the future."""
     times = np.minimum(fleet.last_visit, now) / MICROSECONDS_A_DAY
     return np.where(fleet.last_visit == NO_TIME, -math.inf, times)

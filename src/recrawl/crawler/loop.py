@@ -27,9 +27,9 @@ from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Seconds, by the clock of the crawl, between two looks for sitemaps that are due.
+#: Seconds of the crawl's clock between two checks for sitemaps that are due.
 SITEMAPS_EVERY = 5.0
-#: Real seconds between two looks of whoever watches.
+#: Real seconds between two calls of ``watch``.
 WATCH_EVERY = 0.5
 
 
@@ -40,46 +40,46 @@ class Crawl:
     ::
 
         step                     what it does                                     where it runs
-        CrawlFrontier.take       the pages worth a visit now, within the budget   event loop
+        CrawlFrontier.take       pages due now, within the budget                 event loop
         Storing.pages            what the store knows about them                  store thread
-        HostQueues.add, next     hosts take turns; HostPacing limits visits       event loop
-        Fetcher.ahead            robots.txt of a host that is new, read ahead     event loop
-        Visitor.visit            one visit, of which many are in flight:
+        HostQueues.add, next     hosts take turns; HostPacing limits each         event loop
+        Fetcher.ahead            robots.txt of a new host, fetched ahead          event loop
+        Visitor.visit            one of many concurrent visits:
           Fetching.fetch           through the gate, at the pace of HostPacing    event loop
-          read_response            compared with the copy, searched for links;    parse pool, if it
-                                   a second fetch if need be                      is not harmless
+          read_response            compared with the copy, searched for links;    parse pool, unless
+                                   a second fetch if needed                       it is cheap
         HostPacing.backoff       when the host may be visited again               event loop
         CrawlFrontier.close      no page of the host before that                  event loop
         Templates.learn          what the pages of a host have in common          event loop
-        Recorder.learn           visits teach the frontier -> beliefs             event loop
+        Recorder.learn           visits update the frontier -> beliefs            event loop
         Storing.record           log, beliefs, copies and templates in one        store thread
                                  transaction
-        Discovery.learn          links of changed pages                           store thread
+        Discovery.learn          links on changed pages                           store thread
 
-        and from time to time (Upkeep)
-        Discovery.apply_edits    what other processes changed in the store        store thread
+        and periodically (Upkeep)
+        Discovery.apply_edits    edits of the store by other processes            store thread
         Discovery.read_sitemaps  new pages, and dates as evidence                 event loop, parse
                                                                                   pool, store thread
-        Waking.wake              pages that are gone or refused, to look at again store thread
-        FrontierMemory.keep      trust in signals, the activity of neighbours     store thread
+        Waking.wake              gone and refused pages, to be checked again      store thread
+        FrontierMemory.keep      trust in signals, activity of neighbours         store thread
         FrontierMemory           the price of a visit, for `recrawl status`       store thread
           .publish_price
 
-    Visits run side by side; what they found is written in order, by one thread. Killed at any
-    time, the crawl loses what was in flight and nothing that was written. With ``processes`` above
-    1, the steps from `HostQueues` to `HostPacing.backoff`, and `Templates.learn`, are those of
-    other processes (`FetchProcesses`).
+    Visits run concurrently; one thread writes their results, in order. A crawl that is killed loses
+    what was in flight, and nothing that was written. With ``processes`` above 1, the steps from
+    `HostQueues` to `HostPacing.backoff`, and `Templates.learn`, run in other processes
+    (`FetchProcesses`).
 
     Args:
         frontier: The frontier of the store's pages.
-        visits: Returns where pages are visited, given what that tells the crawl.
-        recorder: Teaches the frontier what visits found, and writes them.
+        visits: Given the crawl's callbacks, returns what visits pages.
+        recorder: Updates the frontier with visits, and writes them.
         store: Where everything is recorded.
         settings: The crawler's settings.
         discovery: Brings in pages and evidence.
         other_requests: Returns how many requests were made so far for robots.txt and for sitemaps.
-        clock: What budget, delays and periods go by.
-        watch: Called with the stats from time to time.
+        clock: The clock for budget, delays and periods.
+        watch: Called with the stats periodically.
 
     Attributes:
         stats: Counts of this run.
@@ -128,7 +128,7 @@ class Crawl:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """Stop soon: start nothing new, and write what comes back within seconds."""
+        """Stop soon: start nothing new, and write what arrives within seconds."""
         self._stopping.set()
         self._wake.set()
 
@@ -143,7 +143,7 @@ class Crawl:
         self.stats.set_budget(budget, self._clock.now())
 
     async def run(self, seconds: float | None = None) -> Stats:
-        """Crawl until stopped, or for some seconds of the crawl's clock."""
+        """Crawl until stopped, or for some seconds by the crawl's clock."""
         await self._memory.publish_budget(self.stats.budget)
         pages, budget = len(self._frontier), self.stats.budget
         fields = {"event": "started", "pages": pages, "budget": budget}
@@ -179,8 +179,8 @@ class Crawl:
             while not self.stopping:
                 self._wake.clear()
                 self._visits.start()
-                # Connections that are free now have no page to fetch. The store may be busy
-                # writing; pages that wait already are fetched meanwhile.
+                # Free connections have no page to fetch. The store may be busy writing; pages
+                # that are already queued are fetched meanwhile.
                 if (filling is None or filling.done()) and (wanted := self._wanted()) > 0:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._note_failure)
@@ -212,13 +212,13 @@ class Crawl:
         return self._visits.wanted()
 
     async def _fill(self, wanted: int) -> None:
-        """Take pages that are due, and let them wait for their visits."""
+        """Take pages that are due, and queue them."""
         now, began = self._clock.now(), time.thread_time()
         taken = self._frontier.take(now, wanted)
         self._polling.note_taken(len(taken), time.thread_time() - began)
         if not taken:
             return
-        # Whatever was learned is on its way to the store before this, through the same thread.
+        # Everything learned so far goes to the store before this, through the same thread.
         pages = await self._store.call(self._store.store.pages, taken)
         for number in taken:
             page = pages.get(number)
@@ -229,7 +229,7 @@ class Crawl:
         self._wake.set()
 
     def _note(self, paced: PacedVisit) -> None:
-        """Keep a visit to be recorded, and tell the frontier of the pace of its host."""
+        """Queue a visit to be recorded, and update the frontier with the pace of its host."""
         self._recorder.add(paced.visit)
         self._has_news.set()
         host, response = paced.visit.page.host, paced.visit.response
@@ -242,7 +242,7 @@ class Crawl:
             self._frontier.release(paced.dropped, response.at)
 
     def _release(self, pages: Sequence[int]) -> None:
-        """Return pages to the frontier that were not visited."""
+        """Put back into the frontier pages that were not visited."""
         self._frontier.release(pages, self._clock.now())
 
     # Recording
@@ -255,7 +255,7 @@ class Crawl:
             self._has_news.clear()
             if self._recorder:
                 await self._record_batch()
-        # Requests for files, and for pages that did not come in time, are spent all the same.
+        # Requests for files, and for pages that did not arrive in time, count as spent too.
         await self._recorder.write([], self._spent())
         await self._memory.keep(self._clock.now())
         await self._count_trouble(self._clock.now())
@@ -274,17 +274,17 @@ class Crawl:
         self._wake.set()
 
     def _spent(self) -> Spent:
-        """Return the requests since the last call that no visit counts."""
+        """Return the requests since the last call that are not part of a visit."""
         robots, files = self._other_requests()
         before, self._counted = self._counted, (robots, files)
         self.stats.robots, self.stats.files = robots, files
         lost, self._lost = self._lost, 0
         return Spent(self._clock.now(), robots - before[0], files - before[1], lost)
 
-    # From time to time
+    # Periodic tasks
 
     async def _count_trouble(self, now: int) -> None:
-        """Count the pages that are not well, and the outages."""
+        """Count the pages in trouble, and the outages."""
         self.stats.trouble = await self._store.call(self._store.store.trouble)
         self.stats.outages = dict(self._visits.outages(now))
 
@@ -297,7 +297,7 @@ class Crawl:
                 await asyncio.sleep(MIN_NAP)
 
     def refresh_stats(self, *, is_last: bool = False) -> None:
-        """Bring the present state in `stats` up to date; counts always are."""
+        """Refresh the gauges in `stats`; counters are always current."""
         self.stats.under_way = self._visits.in_flight
         self.stats.failing_sitemaps = dict(self._discovery.failing)
         self._gauges.refresh(self._clock.now(), is_last=is_last)

@@ -1,4 +1,4 @@
-"""Outages: pages that were there and are not found, all at once. Their host is failing; they stay.
+"""Detect outages: pages that existed and are now all not found. Their host is down; they stay.
 
 Pure: time is an argument.
 """
@@ -9,13 +9,13 @@ from typing import final
 from recrawl.hosts import host_of
 from recrawl.records import Page
 
-#: An outage takes this many pages, and this share of those of a host or folder visited lately.
+#: An outage is at least this many pages, and this share of a host's or folder's recent ones.
 MIN_PAGES = 3
 MIN_SHARE = 0.5
-#: Lately: the last visits to this many different pages, within this many microseconds.
+#: Recent: the last visits to this many different pages, within this many microseconds.
 RECENT_PAGES = 20
 RECENT = 86_400_000_000
-#: Hosts and folders that are remembered.
+#: The maximum number of hosts and folders to remember.
 MAX_GROUPS = 5_000
 
 _Group = OrderedDict[int, tuple[int, bool]]
@@ -23,7 +23,7 @@ _Group = OrderedDict[int, tuple[int, bool]]
 
 @final
 class Outages:
-    """Tells a host or folder that is away from a page that is gone.
+    """Distinguishes a host or folder that is down from a page that is gone.
 
     >>> outages = Outages()
     >>> pages = [Page(n, f"https://a.example/x/{n}", "a.example", last_visit=0) for n in range(9)]
@@ -40,7 +40,7 @@ class Outages:
 
     def __init__(self) -> None:
         self._groups: OrderedDict[str, _Group] = OrderedDict()
-        #: Those with enough missing pages for an outage, whenever that was.
+        #: Groups with enough missing pages for an outage, however long ago.
         self._suspects: set[str] = set()
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class Outages:
         return len(self._groups)
 
     def note(self, page: Page, at: int, *, missing: bool) -> None:
-        """Note whether a page that was there once is not found now."""
+        """Note whether a page that once existed is missing now."""
         for name in _names(page):
             group = self._groups.setdefault(name, OrderedDict())
             self._groups.move_to_end(name)
@@ -64,14 +64,14 @@ class Outages:
             self._suspects.discard(self._groups.popitem(last=False)[0])
 
     def around(self, page: Page, now: int) -> str | None:
-        """Return the folder or host of a page whose pages are not found, or None."""
+        """Return the folder or host of a page if it is down, or None."""
         return next((name for name in _names(page) if self._missing(name, now)), None)
 
     def current(self, now: int) -> dict[str, int]:
-        """Return the folders and hosts that are away, and how many of their pages are.
+        """Return the folders and hosts that are down, and how many of their pages are missing.
 
-        A host that is away as a whole stands for its folders. If only folders are, they are named,
-        and the host is only if still more of its pages are missing.
+        A host that is down as a whole stands for its folders. If only folders are down, they are
+        listed, and the host only if even more of its pages are missing.
         """
         found = {name: self._missing(name, now) for name in self._suspects}
         away = {name: missing for name, missing in sorted(found.items()) if missing}
@@ -89,13 +89,13 @@ class Outages:
         return away
 
     def _missing(self, name: str, now: int) -> int:
-        """Return how many pages of a group are not found; 0 if that is no outage."""
+        """Return how many pages of a group are missing; 0 if that is no outage."""
         lately = self._lately(name, now)
         missing = sum(lately)
         return missing if missing >= max(MIN_PAGES, MIN_SHARE * len(lately)) else 0
 
     def _lately(self, name: str, now: int) -> list[bool]:
-        """Return for each page of a group that was visited lately whether it is missing."""
+        """Return for each recently visited page of a group whether it is missing."""
         group = self._groups.get(name, OrderedDict())
         return [missing for at, missing in group.values() if now - at < RECENT]
 

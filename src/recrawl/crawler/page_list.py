@@ -1,6 +1,6 @@
-"""A list of pages, filtered and sorted: what `recrawl pages` shows.
+"""List pages, filtered and sorted, for `recrawl pages`.
 
-Only numbers are held for all pages; texts are read for those that are listed, in batches.
+Only numbers are held in memory for all pages; texts are read in batches, for the pages listed.
 """
 
 import math
@@ -33,11 +33,11 @@ ORDERS = (
     "failures",
     "error",
 )
-#: Those that the store has an index for.
+#: Orders that the store has an index for.
 INDEXED = ("added", "url")
-#: States by the names that users type.
+#: States, by the names that users type.
 STATES = {state.name.lower(): state for state in State}
-#: The states of pages that are visited in their turn.
+#: The states of pages that are visited regularly.
 VISITED = (State.ALIVE, State.MISSING)
 
 
@@ -49,14 +49,14 @@ class Wanted:
     Attributes:
         states: Only pages in these states; empty for all.
         hosts: Only pages of these hosts; empty for all.
-        error: Only pages whose error, as `ListedPage` has it, contains this text, in any case; None
+        error: Only pages whose error, as in `ListedPage`, contains this text, ignoring case; None
             for all.
         failing: Whether to list only pages whose last visit failed.
         min_rate: Only pages that are believed to change at least this often, per day.
         max_rate: Only pages that are believed to change at most this often, per day.
         due_within: Only pages that are due within this many days; pages without a copy are due.
         order: One of `ORDERS`.
-        reverse: Whether to turn the order round.
+        reverse: Whether to reverse the order.
         limit: The maximum number of pages; None for all.
     """
 
@@ -75,7 +75,7 @@ class Wanted:
 @final
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page of the list.
+    """A page in the list.
 
     Attributes:
         url: Its address.
@@ -83,12 +83,12 @@ class ListedPage:
         state: Whether it still exists.
         importance: How much its freshness counts.
         change_rate: Changes per day; None where nothing is believed yet.
-        visits: How many visits found the page and taught something.
+        visits: How many visits found the page and could be compared.
         changes: How many of them found a change.
         last_visit: When it was last found, in microseconds; None if never.
-        next_visit: When a visit is worth its price, and allowed by the settings, or when a page
-            that is gone or refused is looked at again; None without a copy, without a price, and
-            for a page that failed, whose retries only a run knows.
+        next_visit: When a visit is worth its price and allowed by the settings, or when a page that
+            is gone or refused is checked again; None without a copy, without a price, and for a
+            page whose last visit failed, whose retry only a run knows.
         failures: How many of its latest visits failed in a row.
         status: The HTTP status of the last visit; None without a visit, 0 without a response.
         error: Why the last visit failed or did not find the page, or why it is refused.
@@ -119,8 +119,8 @@ class PageList:
     """The pages that were requested.
 
     Attributes:
-        found: How many pages match, with those beyond the limit.
-        rows: The pages, read while they are consumed.
+        found: How many pages match, including those beyond the limit.
+        rows: The pages, read lazily.
     """
 
     found: int
@@ -139,7 +139,7 @@ def list_pages(
     Args:
         store: The store.
         wanted: Which pages.
-        price: What a visit must be worth, as the last run found out; None if not known.
+        price: What a visit must be worth, as of the last run; None if not known.
         now: The present, in microseconds.
         intervals: Limits on the time between two visits.
     """
@@ -167,9 +167,9 @@ def list_pages(
 
 
 def _due_by(wanted: Wanted, price: Price | None, now: int, limits: Intervals) -> DueBy | None:
-    """Return what the store can tell about which pages are due; None if that is nothing."""
+    """Return the filter on due pages that the store can apply; None if it cannot."""
     if wanted.due_within is None or not isinstance(limits.high, float):
-        # Where limits differ by site, they are known only once the pages are.
+        # Limits that differ by site are known only once the pages are.
         return None
     at = now + math.ceil(wanted.due_within * MICROSECONDS_A_DAY)
     return DueBy(at, math.inf if price is None else price.value, limits.high)
@@ -199,22 +199,22 @@ def select_rows(
 
 
 def _first(rows: Ints, keys: Floats | None, end: int, *, reverse: bool) -> Ints:
-    """Return the first rows in order of their keys; equals stay as they were added."""
+    """Return the first rows in order of their keys; ties stay in the order they were added."""
     if reverse:
         rows, keys = rows[::-1], None if keys is None else -keys[::-1]
     if keys is None:
         return rows[:end]
-    # What is unknown comes last, and first if the order is reversed.
+    # Unknown values come last, so they come first in reverse order.
     keys = np.where(np.isnan(keys), -math.inf if reverse else math.inf, keys)
     if 0 < end < rows.size:
-        # Of a million rows few are wanted: these are found without sorting all.
+        # Few of a million rows are wanted: they are found without sorting all.
         near = np.flatnonzero(keys <= np.partition(keys, end - 1)[end - 1])
         rows, keys = rows[near], keys[near]
     return rows[np.argsort(keys, kind="stable")][:end]
 
 
 def next_visits(pages: PageColumns, price: Price | None, limits: Intervals) -> Floats:
-    """Return when pages are visited, in microseconds: −∞ without a copy, NaN if unknown."""
+    """Return when pages are visited next, in microseconds: −∞ without a copy, NaN if unknown."""
     turn = np.isin(pages.state, VISITED) & (pages.failures == 0)
     due = np.full(pages.number.size, np.nan)
     resting = np.isin(pages.state, RESTING) & (pages.retry_at != NO_TIME)
@@ -253,10 +253,10 @@ def _rates(pages: PageColumns) -> Floats:
 
 
 def last_errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
-    """Return the errors of pages, as `ListedPage` has them, by page number."""
+    """Return the errors of pages, as in `ListedPage`, by page number."""
     troubled = (pages.failures > 0) | (pages.state != State.ALIVE)
     states = dict(zip(pages.number[troubled].tolist(), pages.state[troubled].tolist(), strict=True))
-    # Few errors are distinct: each is held once.
+    # Few errors are distinct, so each is held once.
     known: dict[str, str] = {}
     return {
         number: known.setdefault(error, error)
@@ -266,7 +266,7 @@ def last_errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
 
 
 def _error(state: State, answer: Answer) -> str | None:
-    """Return what is wrong with a page, in a few words; None if nothing is.
+    """Return what is wrong with a page, in a few words, or None.
 
     >>> _error(State.MISSING, (404, None)), _error(State.GONE, (200, None))
     ('status 404', 'redirected to the front page')
@@ -279,7 +279,7 @@ def _error(state: State, answer: Answer) -> str | None:
 
 
 def is_unfiltered(wanted: Wanted) -> bool:
-    """Whether all pages match, as nothing is asked for."""
+    """Whether all pages match, as there is no filter."""
     limits = wanted.error, wanted.min_rate, wanted.max_rate, wanted.due_within
     any_limit = any(limit is not None for limit in limits)
     return not (wanted.states or wanted.hosts or wanted.failing or any_limit)
@@ -303,7 +303,7 @@ def matching(
         text = wanted.error.casefold()
         failed = [number for number, error in errors.items() if text in error.casefold()]
         matches &= np.isin(pages.number, failed)
-    # Comparisons with NaN, for what is not known, are false: such pages are not listed.
+    # Comparisons with NaN, for unknown values, are false: such pages are not listed.
     if wanted.min_rate is not None:
         matches &= _rates(pages) >= wanted.min_rate
     if wanted.max_rate is not None:
@@ -314,7 +314,7 @@ def matching(
 
 
 def _ranks_in(by_url: Ints, numbers: Ints) -> Floats:
-    """Return the ranks of pages in an order; NaN for those that are not in it."""
+    """Return the ranks of pages in an order; NaN for pages that are not in it."""
     ranks = np.full(max(int(by_url.max(initial=-1)), int(numbers.max(initial=-1))) + 1, np.nan)
     ranks[by_url] = np.arange(by_url.size)
     return ranks[numbers]
@@ -323,14 +323,14 @@ def _ranks_in(by_url: Ints, numbers: Ints) -> Floats:
 def sort_keys(
     pages: PageColumns, order: str, due: Floats, errors: dict[int, str], by_url: Ints
 ) -> Floats | None:
-    """Return what to sort pages by, NaN where it is unknown; None for as they were added.
+    """Return what to sort pages by, NaN where unknown; None for the order they were added in.
 
     Args:
         pages: All pages.
         order: One of `ORDERS`.
         due: As `next_visits` returns it.
-        errors: As `last_errors` returns them, if that is what to sort by.
-        by_url: The numbers of all pages in order of URL, if that is what to sort by.
+        errors: As `last_errors` returns them, to sort by error.
+        by_url: The numbers of all pages in order of URL, to sort by URL.
     """
     if order == "added":
         return None
@@ -344,7 +344,7 @@ def sort_keys(
 
 
 def _number_keys(pages: PageColumns, order: str, due: Floats) -> Floats:
-    """Return numbers to sort pages by; NaN, for what is not known, is sorted last."""
+    """Return numbers to sort pages by; NaN, for unknown values, sorts last."""
     if order == "next-visit":
         return due
     if order == "rate":

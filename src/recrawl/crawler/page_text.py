@@ -1,4 +1,4 @@
-"""The text of copies, read as the crawler reads pages."""
+"""Extract the text of copies, as the crawler does."""
 
 from functools import lru_cache
 from typing import final
@@ -12,17 +12,17 @@ from recrawl.crawler.site_readers import site_readers
 from recrawl.store.rows import Copy
 from recrawl.store.sqlite import SqliteStore
 
-#: Templates of sites that are kept at a time.
+#: The maximum number of site templates to cache.
 TEMPLATES = 100
 
 
 @final
 class TextReader:
-    """Reads the text of copies: the page's own, without what its site puts around it and noise.
+    """Extracts the text of copies, without the site's boilerplate and without noise.
 
     Args:
-        store: Knows the templates of sites.
-        settings: Say what counts.
+        store: The store, for the templates of sites.
+        settings: Which elements count.
     """
 
     def __init__(self, store: SqliteStore, settings: Settings) -> None:
@@ -36,7 +36,7 @@ class TextReader:
 
         Args:
             copy: The copy.
-            main: Only running text in the main part of the page.
+            main: Only the running text in the main part of the page.
         """
         page, response = copy.page, copy.response
         reader = Reader("main") if main else self._reader_of(page.url)

@@ -1,4 +1,4 @@
-"""Whatever reads foreign bytes runs here: in processes that can be killed."""
+"""Parse untrusted bytes in worker processes that can be killed."""
 
 import asyncio
 import os
@@ -15,44 +15,44 @@ from recrawl.errors import RecrawlError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Seconds of CPU time per call. Reading a page takes milliseconds; one that takes longer than the
-#: first of these starts over in the one process for slow ones, where it takes nobody's place.
+#: Seconds of CPU time per call. Parsing a page takes milliseconds; a call that exceeds the first
+#: limit is made again in the single process for slow calls, where it holds up no quick ones.
 QUICK_SECONDS, SLOW_SECONDS = 0.5, 5.0
-#: Bytes of memory per call, likewise. A page of 2 MB full of links takes 130 MB.
+#: Bytes of memory per call, in the same two steps. A page of 2 MB full of links takes 130 MB.
 QUICK_MEMORY, SLOW_MEMORY = 56_000_000, 140_000_000
-#: Calls that wait for the process for slow ones; more are given up at once, since each keeps a
-#: connection from being used, and a body in memory.
+#: Calls that may wait for the slow process; more are given up at once, since each occupies a
+#: connection, and holds a body in memory.
 MAX_SLOW = 4
-#: Calls that are given to a process at once; fewer, once they have this many bytes together.
+#: Calls sent to a process at once; fewer, if they reach this many bytes.
 MAX_BATCH, MAX_BATCH_BYTES = 16, 2_000_000
-#: How far the processes give way to the crawl itself: when that has to wait, every host does. With
-#: more, a busy machine would leave them too little.
+#: How far the processes yield to the crawl itself: when that has to wait, every host does. With a
+#: higher value, a busy machine would leave them too little CPU time.
 NICENESS = 10
 
 _WATCH_SECONDS = 1.0
 
 
 class TooExpensiveError(Exception):
-    """A call took too much time or memory, or brought down its process."""
+    """A call took too much time or memory, or crashed its process."""
 
 
 @final
 class ParsePool:
-    """Makes calls in processes, each within a limit of CPU time and of memory.
+    """Makes calls in worker processes, each within limits on CPU time and memory.
 
     ::
 
         run(function, ...)
           quick processes     batches of calls; 0.5 s of CPU time and 56 MB of memory each
-            too much? once more in
+            over the limit? once more in
           the slow process    few waiting; 5 s and 140 MB
-            too much again, or a crash? TooExpensiveError
+            over the limit again, or a crash? TooExpensiveError
 
-    A process is started with the first call that needs it, and another in the place of one that
-    was ended. All end with the pool, and with this process, however that ends.
+    A process is started by the first call that needs it, and replaced when it was killed. All exit
+    with the pool, and with this process, however that ends.
 
     Args:
-        processes: How many quick processes there are at most; 0 for one per core.
+        processes: The maximum number of quick processes; 0 for one per core.
 
     >>> pool = ParsePool(1)
     >>> asyncio.run(pool.run(len, b"abc"))
@@ -70,12 +70,12 @@ class ParsePool:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes that run."""
+        """The ids of the running processes."""
         with self._lock:
             return [one.pid for queue in (self._quick, self._slow) for one in queue.running]
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function in a process, and return what it returns or raise what it raises.
+        """Call a function in a worker process, and return what it returns or raise what it raises.
 
         Function, arguments and result must be picklable, and the result should be small: it is
         unpickled while the event loop waits.
@@ -91,7 +91,7 @@ class ParsePool:
         return found
 
     def close(self) -> None:
-        """End all processes at once, whatever they are doing."""
+        """Kill all processes, whatever they are doing."""
         self._ended.set()
         for queue in (self._quick, self._slow):
             queue.close()
@@ -128,9 +128,9 @@ class _Job:
         self._call = function, args, kwargs
 
     def pickle(self) -> bytes | None:
-        """Return the call as bytes; None if nobody waits for it, or it cannot be pickled.
+        """Return the call as bytes; None if nobody waits for it any more, or it cannot be pickled.
 
-        They are not kept: what waits would be in memory twice.
+        They are not cached: queued calls would be in memory twice.
         """
         if not self.future.running() and not self.future.set_running_or_notify_cancel():
             return None
@@ -142,7 +142,7 @@ class _Job:
 
 
 class _Queue:
-    """Calls that wait, and the processes that make them."""
+    """Queued calls, and the processes that make them."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class _Queue:
         self._is_closed = False
 
     def put(self, job: _Job, limit: float = float("inf")) -> bool:
-        """Add a call, unless too many are waiting already."""
+        """Add a call, unless too many are queued already."""
         with self._condition:
             if self._is_closed:
                 job.future.cancel()
@@ -172,13 +172,13 @@ class _Queue:
             return True
 
     def put_back(self, jobs: list[_Job]) -> None:
-        """Add calls that were taken and not made."""
+        """Put back calls that were taken but not made."""
         with self._condition:
             self._jobs.extendleft(reversed(jobs))
             self._condition.notify(len(jobs))
 
     def take(self) -> tuple[list[_Job], list[bytes]]:
-        """Wait for calls, and return a fair share of them, also as bytes; none once closed."""
+        """Wait for calls, and return a fair share of them, and their bytes; none once closed."""
         batch, calls = list[_Job](), list[bytes]()
         while not batch:
             with self._condition:
@@ -216,7 +216,7 @@ class _Queue:
         process.forget()
 
     def close(self) -> None:
-        """End all processes, and cancel all calls."""
+        """Kill all processes, and cancel all calls."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
@@ -233,7 +233,7 @@ class _Queue:
 
 
 def _work(queue: _Queue, then: _Queue | None) -> None:
-    """Make the calls of a queue, one batch after another, in one process after another."""
+    """Make the calls of a queue, batch by batch, starting a new process when one has died."""
     process: ParseProcess | None = None
     while True:
         left, calls = queue.take()
@@ -262,7 +262,7 @@ def _work(queue: _Queue, then: _Queue | None) -> None:
 
 
 def _ask(process: ParseProcess, left: list[_Job], calls: list[bytes], seconds: float) -> None:
-    """Make the calls of a batch; those that are left were not made, as the process ended."""
+    """Make the calls of a batch; those left over were not made, as the process died."""
     for is_result, found in process.ask(calls, seconds):
         future = left.pop(0).future
         if is_result:
@@ -272,6 +272,6 @@ def _ask(process: ParseProcess, left: list[_Job], calls: list[bytes], seconds: f
 
 
 def _blame(job: _Job, then: _Queue | None) -> None:
-    """Retry a call that ended its process, in the other queue, or give it up."""
+    """Retry a call that killed its process in the next queue, or give it up."""
     if then is None or not then.put(job, MAX_SLOW):
         job.future.set_exception(TooExpensiveError("too expensive to parse"))

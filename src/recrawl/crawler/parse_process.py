@@ -1,4 +1,4 @@
-"""One parse process: started, given calls, ended."""
+"""Start, call and kill one parse process."""
 
 import os
 import pickle
@@ -14,20 +14,20 @@ from typing import Any, final
 from recrawl.crawler import parse_worker
 from recrawl.errors import RecrawlError
 
-#: What processes import before they take the first call; all that pages and sitemaps need.
+#: What processes import before the first call: all that pages and sitemaps need.
 MODULES = ("recrawl.content.reading", "recrawl.content.packed_sitemaps")
-#: Seconds of real time that a start, or a call, takes at most: it hangs. CPU time has limits of
-#: its own, but a process that is stopped, or waits, uses none.
+#: Real seconds after which a start or a call counts as hung. CPU time has limits of its own, but a
+#: process that is stopped or blocked uses none.
 MAX_WAIT = 60.0
 
-#: Have glibc return what a page took, rather than keep it for the next.
+#: Make glibc return the memory of a page, rather than keep it for the next.
 _MALLOC = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "131072",
     "MALLOC_TRIM_THRESHOLD_": "1048576",
 }
 
-#: A process that ended so was not ended by what it read.
+#: Exit statuses that are not the fault of what a process was parsing.
 _FROM_OUTSIDE = frozenset(
     -getattr(signal, name, 0) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGIO")
 )
@@ -35,11 +35,11 @@ _FROM_OUTSIDE = frozenset(
 
 @final
 class ParseProcess:
-    """A process that makes calls; used by one thread at a time, except for `kill`.
+    """A worker process that makes calls; used by one thread at a time, except for `kill`.
 
     Args:
-        max_memory: Bytes of memory that it may take in addition to what it has after its start.
-        niceness: How much it leaves the processors to others.
+        max_memory: Bytes of memory that it may use beyond what it has after starting.
+        niceness: Its niceness, as in ``nice``.
         modules: What it imports before the first call.
 
     Attributes:
@@ -63,7 +63,8 @@ class ParseProcess:
                 [sys.executable, "-I", str(Path(parse_worker.__file__)), str(life)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # Whoever reads the log until its end must not wait for these processes as well.
+                # Whoever reads our log until it is closed must not have to wait for these
+                # processes.
                 stderr=subprocess.DEVNULL,
                 pass_fds=() if sys.platform == "win32" else (life,),
                 env=os.environ | _MALLOC,
@@ -82,14 +83,14 @@ class ParseProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     def ask(self, calls: list[bytes], seconds: float) -> Iterator[tuple[bool, Any]]:
-        """Yield what each call returns or raises, in order; fewer if the process has ended.
+        """Yield what each call returns or raises, in order; fewer if the process has died.
 
         Args:
-            calls: Calls as `pickled` makes them; the list is empty once they are sent.
+            calls: Calls as `pickled` makes them; the list is emptied once they are sent.
             seconds: The CPU time that each may take.
         """
         count = len(calls)
@@ -106,11 +107,11 @@ class ParseProcess:
         self.deadline = float("inf")
 
     def is_to_blame(self) -> bool:
-        """Whether the process, which has ended, did so because of what it read."""
+        """Whether the process, which has died, did so because of what it was parsing."""
         return self._process.wait() not in _FROM_OUTSIDE
 
     def kill(self) -> None:
-        """End the process; from any thread, any number of times."""
+        """Kill the process; may be called from any thread, any number of times."""
         self._process.kill()
         with self._closing:
             if self._life >= 0:
@@ -118,7 +119,7 @@ class ParseProcess:
                 self._life = -1
 
     def forget(self) -> None:
-        """Release what is left of a process that has ended."""
+        """Release the resources of a process that has died."""
         self.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -126,7 +127,7 @@ class ParseProcess:
                 try:
                     pipe.close()
                 except OSError:
-                    # What was not sent cannot be sent any more.
+                    # What was buffered can no longer be sent.
                     continue
 
     def _send(self, parts: Sequence[bytes]) -> None:
@@ -137,7 +138,7 @@ class ParseProcess:
                 pipe.write(part)
             pipe.flush()
         except OSError:
-            # It has ended; so do the answers.
+            # It has died, so there will be no more answers.
             self.kill()
 
     def _receive(self) -> bytes | None:
@@ -152,7 +153,7 @@ class ParseProcess:
 
 
 def _unpickled(answer: bytes) -> tuple[bool, Any]:
-    """Return what a process answered; an exception that cannot be made anew is another one here."""
+    """Unpickle an answer; an exception that cannot be unpickled is replaced by another."""
     try:
         found: tuple[bool, Any] = pickle.loads(answer)  # noqa: S301 - from a process of our own
     except Exception as error:  # noqa: BLE001 - whatever it is, whoever called is to know
@@ -165,5 +166,5 @@ def _no_start(why: object) -> RecrawlError:
 
 
 def pickled(function: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-    """Return a call as it is sent to a process."""
+    """Serialise a call for a process."""
     return pickle.dumps((function, args, kwargs), pickle.HIGHEST_PROTOCOL)

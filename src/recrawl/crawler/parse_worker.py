@@ -1,7 +1,7 @@
-"""The program of a parse process: it answers calls, within limits of time and memory.
+"""The program of a parse process, which makes calls within limits on time and memory.
 
-It is run by its path and imports nothing of recrawl on its own, so that it starts quickly and stays
-small; the first message says which modules it needs. Messages are a length and a pickle.
+It is run by path and imports nothing from recrawl by itself, so that it starts quickly and stays
+small; the first message says which modules to import. A message is a length and a pickle.
 """
 
 import gc
@@ -14,16 +14,16 @@ import sys
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-#: The length of what follows.
+#: The length prefix of a message.
 LENGTH = struct.Struct("<Q")
-#: Before a batch: how many calls it has, and the seconds of CPU time that each may take.
+#: The header of a batch: how many calls it has, and the seconds of CPU time for each.
 BATCH = struct.Struct("<Qd")
-#: Objects after which garbage is looked for; a page takes some thousand, and leaves no cycles.
+#: Allocations between garbage collections; a page takes some thousand, and leaves no cycles.
 GARBAGE_AFTER = 50_000
-#: After a call of this many bytes, memory that is free is returned to the system: that takes a
-#: millisecond, and glibc keeps most of it otherwise, since something small lies behind it.
+#: After a call of this many bytes, free memory is returned to the system. That takes a millisecond;
+#: otherwise glibc keeps most of it, since something small was allocated behind it.
 LARGE = 500_000
-#: The status of a process that a call made run out of memory.
+#: The exit status of a process that ran out of memory.
 OUT_OF_MEMORY = 86
 
 
@@ -31,21 +31,21 @@ def main() -> None:
     """Answer calls until there are no more."""
     calls = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
-    # Whatever is printed must not get into the answers.
+    # Printed text must not get into the answers.
     os.dup2(2, 1)
     path, modules, max_bytes, niceness = pickle.loads(_read(calls))  # noqa: S301 - our own
     sys.path[:] = path
     _obey_the_parent_only(int(sys.argv[1]))
     for module in modules:
         importlib.import_module(module)
-    # What was imported stays: looking through it again and again takes a twentieth of the time.
+    # Imported modules stay: scanning them at every collection would take 5 % of the time.
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER)
     _limit(max_bytes, niceness)
     _write(answers, b"ready")
     while header := calls.read(BATCH.size):
         count, seconds = BATCH.unpack(header)
-        # All are read before the first is answered: neither side ever waits for the other to read.
+        # All calls are read before the first is answered, so that the two sides cannot deadlock.
         jobs = [_read(calls) for _ in range(count)]
         while jobs:
             size = len(jobs[0])
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _answer(jobs: list[bytes], seconds: float) -> bytes:
-    """Make the first call, and return what it returns or raises; the process ends at its limits."""
+    """Make the first call, and return what it returns or raises; the process dies at its limits."""
     # The bytes are released before the call is made.
     function, args, kwargs = pickle.loads(jobs.pop(0))  # noqa: S301 - our own
     _set_timer(seconds)
@@ -74,7 +74,7 @@ def _answer(jobs: list[bytes], seconds: float) -> bytes:
 
 
 def _release_memory() -> None:
-    """Return memory that is free to the system, where the C library can."""
+    """Return free memory to the system, if the C library can."""
     import ctypes
 
     with suppress(AttributeError, OSError, TypeError):
@@ -82,7 +82,7 @@ def _release_memory() -> None:
 
 
 def _set_timer(seconds: float) -> None:
-    """Let the system end this process after so much CPU time, whatever code is running."""
+    """Have the system kill this process after so much CPU time, whatever code is running."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
@@ -90,8 +90,8 @@ def _set_timer(seconds: float) -> None:
 def _obey_the_parent_only(life: int) -> None:
     """Ignore what a terminal sends to all processes, and die at once when the parent dies.
 
-    Nothing is ever written to the pipe ``life``. When its other end is closed, however that comes
-    about, the system sends SIGIO, which ends the process even in the middle of a call.
+    Nothing is ever written to the pipe ``life``. When its other end is closed, for whatever reason,
+    the system sends SIGIO, which ends the process even in the middle of a call.
     """
     if sys.platform != "win32":
         import fcntl
@@ -102,13 +102,13 @@ def _obey_the_parent_only(life: int) -> None:
         flags = fcntl.fcntl(life, fcntl.F_GETFL)
         fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC | os.O_NONBLOCK)
         with suppress(BlockingIOError):
-            # It may have been closed before that; an open one has nothing to read.
+            # It may have been closed before that; an open pipe has nothing to read.
             os.read(life, 1)
             os._exit(0)
 
 
 def _limit(max_bytes: int, niceness: int) -> None:
-    """Limit the memory to what is used now and so much more."""
+    """Limit the memory to what is used now plus some bytes."""
     if sys.platform == "linux":
         import resource
 

@@ -1,4 +1,4 @@
-"""How long the crawl loop naps: not at all while there is work, and longer while there is none."""
+"""Decide how long the crawl loop sleeps: not at all while there is work, longer while idle."""
 
 import math
 from typing import final
@@ -6,22 +6,22 @@ from typing import final
 from recrawl.clock import Clock
 from recrawl.records import SECONDS_A_DAY
 
-#: Real seconds between two checks of what is due: the time that the budget takes to pay for a
-#: visit, within these.
+#: Limits on the real seconds between two checks for due pages, which are otherwise the time in
+#: which the budget pays for a visit.
 MIN_NAP, MAX_NAP = 0.005, 1.0
-#: While nothing is due and nothing happens, each check is later by this factor, up to this many
-#: seconds, real or of the crawl's clock.
+#: While nothing is due and nothing happens, each nap is longer by this factor, up to this many
+#: seconds, both real and by the crawl's clock.
 SLOWING, MAX_IDLE_NAP = 1.25, 0.02
-#: The share of the time that asking a frontier may take that has had no page for `EMPTY_SECONDS`,
-#: and for how many seconds at most it is left alone for that. With more budget than its pages need,
-#: it looks each time whether any of hundreds may be visited early, which takes milliseconds. Before
-#: that, a host may be about to open.
+#: Once a frontier has had no page for `EMPTY_SECONDS`, the share of the time that polling it may
+#: take, and the longest pause in seconds for that. With more budget than its pages need, it checks
+#: each time whether any of hundreds may be visited early, which takes milliseconds. Before that, a
+#: host may be about to open.
 MAX_POLL_SHARE, MAX_REST, EMPTY_SECONDS = 0.02, 0.1, 1.0
 
 
 @final
 class Polling:
-    """Decides when to check again what is due, and whether to ask the frontier then.
+    """Decides when to check for due pages again, and whether to poll the frontier then.
 
     Args:
         clock: The clock of the crawl.
@@ -34,7 +34,7 @@ class Polling:
         self._had_page_at = clock.seconds()
 
     def nap(self, budget: float, opens_at: float) -> float:
-        """Return after how many real seconds to check again, if nothing happens before.
+        """Return after how many real seconds to check again, if nothing happens earlier.
 
         Args:
             budget: Requests per day.
@@ -51,15 +51,15 @@ class Polling:
 
     @property
     def is_resting(self) -> bool:
-        """Whether the frontier had no page a moment ago, so that it need not be asked now."""
+        """Whether the frontier had no page a moment ago, so that it need not be polled now."""
         return self._clock.seconds() < self._rests_until
 
     def note_taken(self, pages: int, cost: float = 0.0) -> None:
-        """Note how many pages the frontier had; after none, it is asked later and later.
+        """Note how many pages the frontier had; after none, it is polled less and less often.
 
         Args:
             pages: The number of pages.
-            cost: Seconds that it took to ask.
+            cost: Seconds that the poll took.
         """
         now, passing = self._clock.seconds(), self._clock.passing
         if pages:
@@ -71,5 +71,5 @@ class Polling:
         self._rests_until = now + passing(self._rest)
 
     def _longer(self, nap: float, longest: float) -> float:
-        """Return a longer nap, up to so many seconds: real ones, and of the crawl's clock."""
+        """Return a longer nap, up to a maximum in seconds, both real and by the crawl's clock."""
         return min(SLOWING * nap, max(min(longest, self._clock.real(longest)), MIN_NAP))

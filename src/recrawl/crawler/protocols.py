@@ -1,4 +1,4 @@
-"""What the crawl loop needs of network, store and parse pool, so that tests can replace them."""
+"""Protocols of the network, store and parse pool that the crawl loop uses; tests replace them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ParamSpec, Protocol, TypeVar
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Parsing(Protocol):
-    """Where foreign bytes are read; `recrawl.crawler.parse_pool.ParsePool` is the real one."""
+    """Where untrusted bytes are parsed; `recrawl.crawler.parse_pool.ParsePool` is the real one."""
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that may be slow."""
@@ -46,10 +46,10 @@ class FileFetching(Protocol):
 
 
 class Fetching(FileFetching, Protocol):
-    """The HTTP client; what servers do wrong is a response, never an exception."""
+    """The HTTP client; a server's fault is a response, never an exception."""
 
     async def fetch(self, page: Page, *, conditional: bool) -> Response:
-        """Fetch a page, with its validators if a 304 is welcome."""
+        """Fetch a page, with its validators if it may be answered with 304."""
 
 
 class Storing(Protocol):
@@ -63,7 +63,7 @@ class Storing(Protocol):
         """Add pages."""
 
     def changes_since(self, serial: int) -> Edits:
-        """Return what was edited since."""
+        """Return the edits since a serial."""
 
     def fleet(self) -> PageTable:
         """Return all pages that are visited."""
@@ -75,7 +75,7 @@ class Storing(Protocol):
         """Return when the newest visit was made."""
 
     def observations(self, about: int) -> Observed:
-        """Return about that many observations."""
+        """Return about so many observations."""
 
     def pages(self, numbers: Iterable[int]) -> dict[int, Page]:
         """Return pages by number."""
@@ -89,25 +89,25 @@ class Storing(Protocol):
         spent: Spent | None = None,
         templates: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Write visits, and what they taught about sites, in one transaction."""
+        """Write visits, and the templates they taught, in one transaction."""
 
     def trouble(self) -> Trouble:
-        """Return how many pages are not well."""
+        """Return how many pages are in trouble."""
 
     def wake(self, now: int, again: int, limit: int) -> list[Page]:
-        """Return gone and refused pages to look at again."""
+        """Return gone and refused pages to check again."""
 
     def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
-        """Keep what was learned about hosts or folders."""
+        """Store what was learned about hosts or folders."""
 
     def kept(self, what: str) -> dict[str, bytes]:
         """Return what was learned about hosts or folders."""
 
     def remember_robots(self, *files: RobotsText) -> None:
-        """Keep robots.txt files."""
+        """Store robots.txt files."""
 
     def seed_hosts(self) -> list[str]:
-        """Return the hosts of pages that somebody named."""
+        """Return the hosts of pages that a user added."""
 
     def set_meta(self, key: str, value: str) -> None:
-        """Keep a value by its name."""
+        """Store a value by name."""

@@ -1,4 +1,4 @@
-"""Whether the hosts of pages can be reached with these settings, asked as a crawl would."""
+"""Check whether the hosts of pages can be reached, with the settings of a crawl."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -11,21 +11,21 @@ from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
 
-#: Hosts that are asked at the same time.
+#: Hosts that are checked concurrently.
 CONCURRENT = 8
 
 
 async def reach(
     urls: Iterable[str], settings: Settings, access: Callable[[str], Access]
 ) -> dict[str, str | None]:
-    """Return by host what is wrong with it; None if it answers.
+    """Return the problem of each host; None if it answers.
 
     Each host is sent one request, for its robots.txt, within the same limits as in a crawl.
 
     Args:
         urls: A page of each host.
         settings: The crawler's settings.
-        access: Returns headers, logins and proxy for a URL.
+        access: Returns headers, credentials and proxy for a URL.
     """
     limits = Limits(
         connections=CONCURRENT,

@@ -1,4 +1,4 @@
-"""Visits wait here to be written; then they teach the frontier and are recorded in batches."""
+"""Record visits in batches: the frontier learns from them, and the store keeps them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,42 +16,42 @@ from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, State, Visit
 from recrawl.store.rows import Spent
 
-#: Visits are written together: this many, or those of this many real seconds.
+#: Visits are written in batches: this many, or those of this many real seconds.
 BATCH, BATCH_SECONDS = 100, 0.05
-#: No page is taken while more visits than this wait to be written.
+#: No page is taken while more visits than this are unwritten.
 MAX_BACKLOG = 1_000
-#: No page is fetched while this many bytes of bodies wait to be written. Long ones wait before that
-#: for memory.
+#: No page is fetched while this many bytes of bodies are unwritten. Long bodies have waited for
+#: memory before that.
 MAX_UNWRITTEN = 20_000_000
-#: A page is made on the fly if it claims to be modified while it was fetched, or no longer before
-#: than this many real seconds: dates are in whole seconds.
+#: A page is generated on the fly if it claims to have been modified while it was fetched, or at
+#: most this many real seconds before: dates are in whole seconds.
 JUST_NOW = 2.0
 
 
 class LearnedTemplates(Protocol):
-    """What visits teach about the templates of sites; `Templates` documents the methods."""
+    """Site templates learned from visits; `Templates` documents the methods."""
 
     def learn(self, visit: Visit) -> None:
-        """Learn what a page has in its elements."""
+        """Learn from the elements of a page."""
 
     def changed(self) -> dict[str, bytes]:
-        """Return what was learned since the last call, by host."""
+        """Return the templates learned since the last call, by host."""
 
 
 @final
 class Recorder:
-    """Teaches the frontier what visits found and writes them to the store.
+    """Updates the frontier with visits and writes them to the store.
 
-    The frontier learns first, as a visit is written with the belief it leads to. If writing fails
-    the crawl ends, and what the frontier learned is forgotten with it.
+    The frontier learns first, as a visit is written with the belief it leads to. If writing fails,
+    the crawl ends, and what the frontier learned is lost with it.
 
     Args:
-        frontier: What learns.
+        frontier: The frontier to update.
         store: Where visits are recorded.
-        memory: Accounts for the bodies that wait to be written.
+        memory: Accounts for unwritten bodies.
         gone_time: How long a page must be missing to be gone, in microseconds.
-        passing: Returns how many seconds of the crawl's clock pass in some real seconds.
-        templates: Learn what pages have in common with others of their host.
+        passing: Converts real seconds to seconds of the crawl's clock.
+        templates: Learn what the pages of a host have in common.
     """
 
     def __init__(
@@ -74,38 +74,38 @@ class Recorder:
         self._unwritten = 0
 
     def __len__(self) -> int:
-        """How many visits wait to be written."""
+        """How many visits are unwritten."""
         return len(self._waiting)
 
     @property
     def has_backlog(self) -> bool:
-        """Whether so many visits wait that no page should be taken."""
+        """Whether so many visits are unwritten that no page should be taken."""
         return len(self._waiting) > MAX_BACKLOG
 
     @property
     def is_full(self) -> bool:
-        """Whether so many bytes wait that no page should be fetched."""
+        """Whether so many bytes are unwritten that no page should be fetched."""
         return self._unwritten >= MAX_UNWRITTEN
 
     def add(self, visit: Visit) -> None:
-        """Let a visit wait to be written; what it teaches about its site is learned at once."""
+        """Queue a visit to be written; what it teaches about its site is learned at once."""
         self._templates.learn(visit)
         self._waiting.append(visit if visit.sketches is None else replace(visit, sketches=None))
         self._hold(_size(visit))
 
     def take_batch(self) -> list[Visit]:
-        """Return the visits that wait; their bodies are accounted for until `release`."""
+        """Return the unwritten visits; their bodies are accounted for until `release`."""
         batch, self._waiting = self._waiting, []
         return batch
 
     def release(self, batch: Sequence[Visit]) -> None:
-        """Note that the bodies of a batch are not needed any more."""
+        """Note that the bodies of a batch are no longer needed."""
         self._hold(-sum(map(_size, batch)))
 
     async def write(self, visits: Sequence[Visit], spent: Spent) -> list[Visit]:
         """Learn from visits to different pages, record them in one transaction and return them.
 
-        Visits that were postponed, so that no host was asked, are not recorded.
+        Postponed visits, which made no request, are not recorded.
         """
         written = [visit for visit in self.learn(visits) if not visit.response.postponed]
         learned = self._templates.changed()
@@ -113,7 +113,7 @@ class Recorder:
         return written
 
     def learn(self, visits: Sequence[Visit]) -> list[Visit]:
-        """Teach the frontier; return the visits with what is believed now."""
+        """Update the frontier; return the visits with the new beliefs."""
         if not visits:
             return []
         pages = np.array([visit.page.number for visit in visits], np.int64)
@@ -130,10 +130,10 @@ class Recorder:
         )
         self._pages.hurried(pages.tolist())
         for visit in visits:
-            # Whether the page is there is to be known after its pause, whatever a visit is worth.
+            # A missing page is checked again after its pause, whatever a visit is worth.
             if visit.page.state is State.MISSING:
                 self._pages.hurry(visit.page)
-        # A visit is paid for when it is taken; robots.txt may have made it cost nothing.
+        # One request is paid for when a page is taken; robots.txt may have made it cost nothing.
         self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)
         octaves = pack_octaves(self._frontier.octaves(pages))
@@ -154,19 +154,19 @@ class Recorder:
 
 
 def _size(visit: Visit) -> int:
-    """Return the bytes in memory: of a page fetched twice, the first body may be kept as well."""
+    """Return the bytes in memory; for a page fetched twice, the first body may be held as well."""
     body, content = visit.response.body or b"", visit.content or b""
     return len(body) + (0 if content is body else len(content))
 
 
 def credible_age(visit: Visit, just_now: float = JUST_NOW) -> float:
-    """Return the days since the page last changed, if its server says so credibly, else NaN.
+    """Return the days since the page last changed, if its server's date is credible, else NaN.
 
-    A date that contradicts what the visit found, or that is always the present, is not credible.
+    A date that contradicts what the visit found, or that is always the present, is not.
 
     Args:
         visit: The visit.
-        just_now: Seconds, by the clock of the crawl; a date this recent says nothing.
+        just_now: Seconds, by the crawl's clock; a date this recent is ignored.
 
     >>> from recrawl.records import Response, Page
     >>> day = 86_400_000_000

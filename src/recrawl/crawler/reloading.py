@@ -1,4 +1,4 @@
-"""Settings that are read again while a crawl runs."""
+"""Reload the settings while a crawl runs."""
 
 import logging
 from collections.abc import Callable
@@ -14,18 +14,17 @@ LOGGER = logging.getLogger("recrawl.crawler")
 
 @final
 class Reload:
-    """Reads settings again when asked to, and keeps them until the crawl has stopped.
+    """Reads the settings again on request, and keeps them until the crawl has stopped.
 
-    All settings take effect because the crawl starts anew with them, in the same process: it stops
-    as cleanly as it does at the end, and nothing is lost. Settings that cannot be used change
-    nothing.
+    All settings take effect, because the crawl restarts with them in the same process: it stops as
+    cleanly as at the end, and nothing is lost. Invalid settings change nothing.
 
     Args:
         read: Reads the settings.
-        store: The store, which stays.
+        store: The store, which cannot be changed by reloading.
 
     Attributes:
-        settings: What to go on with once the crawl has stopped; None if it is to end.
+        settings: What to continue with once the crawl has stopped; None if it should end.
     """
 
     def __init__(self, read: Callable[[], Settings], store: str) -> None:
@@ -34,7 +33,7 @@ class Reload:
         self.settings: Settings | None = None
 
     def __call__(self) -> bool:
-        """Read the settings; return whether the crawl is to start anew with them."""
+        """Read the settings; return whether the crawl should restart with them."""
         try:
             self.settings = self._checked(self._read())
         except SettingsError as error:
@@ -43,7 +42,7 @@ class Reload:
         return True
 
     def _checked(self, settings: Settings) -> Settings:
-        # What is wrong with the settings of sites is found out only when they are used.
+        # Some errors in the settings of sites show only when they are used.
         site_access(settings)
         site_readers(settings)
         if settings.store != self._store:

@@ -1,4 +1,4 @@
-"""A process that fetches, started anew whenever it ends."""
+"""A fetch process that is restarted whenever it exits."""
 
 import asyncio
 import logging
@@ -23,18 +23,18 @@ from recrawl.records import Page, RobotsText
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Seconds after which a process that ended is started again; each further time doubles them, up to
-#: the maximum, until one has run for so long.
+#: Seconds before a process is restarted; they double each time, up to the maximum, until one has
+#: run for that long.
 FIRST_PAUSE, MAX_PAUSE = 0.1, 60.0
-#: Processes that end in a row before one was ready; then the crawl ends as well.
+#: Starts that fail in a row before the crawl ends.
 MAX_STARTS = 3
-#: Seconds beyond those for visits in flight that a process has to end.
+#: Seconds that a process has to exit, beyond those for visits in flight.
 END_SECONDS = 1.0
 
-#: Not with -m: what the two processes send one another would be of different classes.
+#: Not with -m, which would give the two processes different classes for what they send each other.
 _PROGRAM = "from recrawl.crawler.fetch_process import main; main()"
 
-#: Have glibc return the memory of long bodies to the system, as the crawl itself does.
+#: Make glibc return the memory of long bodies to the system, as the crawl itself does.
 _MALLOC = {
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_MMAP_THRESHOLD_": "131072",
@@ -43,53 +43,53 @@ _MALLOC = {
 
 
 class Owner(Protocol):
-    """Whoever has processes fetch, and is told what they send."""
+    """The owner of fetch processes, which receives what they send."""
 
     @property
     def is_ending(self) -> bool:
-        """Whether processes are to end, and not to be started anew."""
+        """Whether processes should exit rather than be restarted."""
 
     @property
     def failed(self) -> BaseException | None:
-        """Why visits cannot be made."""
+        """Why visits cannot be made, if so."""
 
     def found(self, paced: PacedVisit) -> None:
         """Pass on a visit."""
 
     def learned(self, templates: Mapping[str, bytes]) -> None:
-        """Have what a process learned about sites written."""
+        """Have the templates that a process learned written."""
 
     def remember(self, found: RobotsText) -> None:
         """Have a robots.txt written."""
 
     def wake(self) -> None:
-        """Have the crawl look what there is to do."""
+        """Wake the crawl loop."""
 
     def fail(self, error: BaseException) -> None:
-        """Have the crawl end: visits cannot be made."""
+        """End the crawl with an error: visits cannot be made."""
 
     def lose(self, pages: Mapping[int, Page], requests: int) -> None:
-        """Take back the pages of a process that has ended unexpectedly."""
+        """Release the pages of a process that has exited unexpectedly."""
 
     async def ask_for_another(
         self, host: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401
-        """Have the process of a host fetch what another process was redirected to."""
+        """Call a method of the `Fetcher` in the process of a host, for another process."""
 
 
 @final
 class RestartingProcess:
-    """One fetch process after another: when one ends, the next is started.
+    """A fetch process; when it exits, another is started.
 
     Args:
         number: Which of the processes it is.
-        owner: Who is told what it sends.
+        owner: Receives what it sends.
         settings: The settings of the crawl.
         clock: Its clock.
 
     Attributes:
-        out: The pages that it was given and has not reported, by number.
-        progress: How far it is.
+        out: The pages that it was sent and has not reported, by number.
+        progress: Its progress.
     """
 
     def __init__(self, number: int, owner: Owner, settings: Settings, clock: Clock) -> None:
@@ -116,12 +116,12 @@ class RestartingProcess:
 
     @property
     def pid(self) -> int:
-        """The number of the process; -1 before the first."""
+        """The process id; -1 before the first start."""
         return -1 if self._process is None else self._process.pid
 
     @property
     def in_flight(self) -> int:
-        """Visits in flight; what it has not seen yet may be, too."""
+        """Visits in flight, including pages that it has not acknowledged."""
         unseen = self._sent - self.progress.received + len(self._outbox)
         return min(self.progress.in_flight + unseen, self._connections)
 
@@ -171,12 +171,12 @@ class RestartingProcess:
         self._channel.notify("task", task)
 
     def add(self, page: Page) -> None:
-        """Have a page visited, once it is sent."""
+        """Queue a page to be sent."""
         self.out[page.number] = page
         self._outbox.append(page)
 
     def send(self, *, is_full: bool) -> None:
-        """Send the pages that wait, and whether to go on."""
+        """Send the queued pages, and whether to pause."""
         if self._channel is None or not self._ready.is_set():
             return
         if self._outbox:
@@ -188,10 +188,10 @@ class RestartingProcess:
             self._channel.notify("full", is_full)
 
     async def ask(self, *message: object) -> Any:  # noqa: ANN401
-        """Have the process fetch something, and return it.
+        """Send a request to the process, and return its answer.
 
         Raises:
-            ChannelClosedError: The process has ended.
+            ChannelClosedError: The process has exited.
         """
         await self._ready.wait()
         if self._channel is None:
@@ -199,7 +199,7 @@ class RestartingProcess:
         return await self._channel.ask(*message)
 
     async def end(self) -> int:
-        """Have the process end; return how many visits are lost."""
+        """Have the process exit; return how many visits are lost."""
         if self._restarting is not None:
             self._restarting.cancel()
         if self._channel is not None and self._ready.is_set():
@@ -210,7 +210,7 @@ class RestartingProcess:
         return self.progress.in_flight if self._left is None else self._left
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -246,7 +246,7 @@ class RestartingProcess:
         self._owner.wake()
 
     def _lost(self) -> None:
-        """Notice that the process has ended, or is about to."""
+        """Handle the exit of the process, actual or imminent."""
         self._channel = None
         self._ended.set()
         self._ready.clear()

@@ -1,4 +1,4 @@
-"""How long a page is left alone after a visit that failed. Pure: a decision, and no clock."""
+"""Decide how long to leave a page alone after a failed visit. Pure: no clock."""
 
 from http import HTTPStatus
 
@@ -11,19 +11,19 @@ _HOUR = 3_600 * _SECOND
 #: After a failure a page is left alone for this long, and twice as long after each further one.
 FIRST_PAUSE, MAX_PAUSE = 10 * _SECOND, 24 * _HOUR
 MAX_DOUBLINGS = 16
-#: A page that is not found is requested again after as long as it has been missing, but not before
-#: this long, and during an outage at least this often.
+#: A missing page is retried after as long as it has been missing, but no sooner than this; during
+#: an outage within these limits.
 MISSING_PAUSE = 300 * _SECOND
 OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = 60 * _SECOND, 6 * _HOUR
-#: A page that is suddenly empty, too, but not before this long.
+#: The same for a page that is suddenly empty, but no sooner than this.
 EMPTY_PAUSE = _HOUR
 
 
 def pause_after(visit: Visit, gone_time: int) -> int:
-    """Return for how many microseconds at least to leave a page alone after a failed visit.
+    """Return the minimum microseconds to leave a page alone after a failed visit.
 
-    A Retry-After is twice as long for the page that brought it as for its host, and grows with
-    each failure: when the host opens again, it is the turn of other pages.
+    A Retry-After counts twice for the page that received it, and more with each failure: when the
+    host opens again, other pages should get their turn first.
 
     Args:
         visit: The visit, with the page as it is after it.
@@ -41,7 +41,7 @@ def earliest_retry(
 ) -> int | None:
     """Return when a page whose last visit failed is retried, in microseconds; None for others.
 
-    The log does not have a Retry-After, and nothing of a host in trouble: these put it off.
+    The log has no Retry-After, and does not know about hosts in backoff: the retry may be later.
 
     Args:
         page: The page.

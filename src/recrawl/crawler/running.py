@@ -1,4 +1,4 @@
-"""One run of a crawl: the store is loaded, every part is put together, and the loop runs."""
+"""Run a crawl: load the store, assemble the parts, run the loop."""
 
 import asyncio
 import gc
@@ -43,8 +43,8 @@ from recrawl.store.sqlite import SqliteStore
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Objects after which garbage is looked for, while visits are made. They leave little: with
-#: Python's own number, looking for it takes a twenty-fifth of the time.
+#: Allocations between garbage collections during a crawl. Visits leave little garbage: with
+#: Python's default, collecting it takes 4 % of the time.
 GARBAGE_AFTER = 2_000
 
 Watch = Callable[[Stats], object]
@@ -53,7 +53,7 @@ Watch = Callable[[Stats], object]
 @final
 @dataclass(frozen=True)
 class RunningCrawl:
-    """A crawl and its parts, for what runs beside it.
+    """A crawl and its parts, for what runs alongside it.
 
     Attributes:
         crawl: The crawl.
@@ -62,7 +62,7 @@ class RunningCrawl:
         store: The store, which only that thread uses.
         fetcher: Fetches files that are not pages.
         discovery: Reads sitemaps and feeds.
-        parse_pool: Where foreign bytes are read.
+        parse_pool: Where untrusted bytes are parsed.
     """
 
     crawl: Crawl
@@ -74,7 +74,7 @@ class RunningCrawl:
     parse_pool: ParsePool
 
 
-#: What runs beside a crawl.
+#: What runs alongside a crawl.
 Beside = Callable[[RunningCrawl], AbstractAsyncContextManager[None]]
 
 
@@ -88,15 +88,15 @@ def run_crawl(
     beside: Beside | None = None,
     reload: Reload | None = None,
 ) -> Stats:
-    """Crawl the pages of a store that is there already; see `Crawler.run`.
+    """Crawl the pages of an existing store; see `Crawler.run`.
 
-    With ``reload``, SIGHUP reads the settings again, and if they can be used ends the crawl so that
-    it can start anew with them.
+    With ``reload``, SIGHUP reads the settings again and, if they are valid, ends the crawl so that
+    it can restart with them.
     """
     run = _Run(
         settings,
         clock or Clock(),
-        # Whatever is wrong with the settings of sites is said before anything is loaded.
+        # Errors in the settings of sites are reported before anything is loaded.
         site_access(settings),
         site_readers(settings),
         seconds,
@@ -108,14 +108,14 @@ def run_crawl(
     return_memory()
     retention = retention_of(settings)
     with SqliteStore.open(settings.store, retention=retention) as store, store.lock():
-        # A crawl that ended, as after a reload, is garbage that freezing would keep for ever.
+        # A crawl that ended, as after a reload, is garbage that freezing would keep forever.
         gc.collect()
         frontier = run.load(store)
-        # What is loaded stays: there is no garbage in it to look for.
+        # What is loaded stays: there is no garbage in it to find.
         gc.freeze()
         thresholds = gc.get_threshold()
         gc.set_threshold(GARBAGE_AFTER, *thresholds[1:])
-        # The event loop reads with a connection of its own, as the store thread may be writing.
+        # The event loop reads through its own connection, as the store thread may be writing.
         try:
             with (
                 SqliteStore.open(settings.store) as reader,
@@ -132,10 +132,10 @@ class _Fetching(NamedTuple):
     """Where pages and files are fetched.
 
     Attributes:
-        visits: Returns where pages are visited.
+        visits: Given the crawl's callbacks, returns what visits pages.
         files: Fetches files that are not pages.
-        memory: Accounts for the bodies that wait to be written.
-        templates: What visits teach about sites.
+        memory: Accounts for unwritten bodies.
+        templates: Site templates learned from visits.
         other_requests: Returns how many requests were made for robots.txt and for files.
     """
 
@@ -149,18 +149,18 @@ class _Fetching(NamedTuple):
 @final
 @dataclass(frozen=True)
 class _Run:
-    """What one run goes by, and who is told of it.
+    """The parameters of one run.
 
     Attributes:
         settings: The settings.
-        clock: What budget, delays and periods go by.
-        access: What requests to a URL are made with.
-        readers: How the page at a URL is read.
+        clock: The clock for budget, delays and periods.
+        access: Returns headers, credentials and proxy for a URL.
+        readers: Returns the reader of the page at a URL.
         seconds: How long it lasts, by the clock; None for no limit.
-        watch: Called with the stats from time to time.
+        watch: Called with the stats periodically.
         on_start: Called with the crawl when it starts.
-        beside: What runs beside it.
-        reload: Reads the settings again at SIGHUP.
+        beside: What runs alongside it.
+        reload: Reads the settings again on SIGHUP.
     """
 
     settings: Settings
@@ -186,12 +186,12 @@ class _Run:
     async def crawl(
         self, frontier: CrawlFrontier, store: SqliteStore, reader: SqliteStore
     ) -> Stats:
-        """Put the parts together, and crawl.
+        """Assemble the parts, and crawl.
 
         Args:
             frontier: The frontier of the store's pages.
-            store: The store, which a thread of its own uses from now on.
-            reader: The same store, to be read meanwhile.
+            store: The store, which only its own thread uses from now on.
+            reader: The same store, for reading meanwhile.
         """
         settings, clock = self.settings, self.clock
         thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)

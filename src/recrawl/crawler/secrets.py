@@ -23,7 +23,7 @@ _CREDENTIALS = re.compile(r"(?<=//)[^/?#]*@")
 @final
 @dataclass(frozen=True)
 class Secret:
-    """A secret as it was typed: itself, or ``env:NAME`` or ``file:PATH``, which hold it.
+    """A secret as typed: itself, or ``env:NAME`` or ``file:PATH``, which holds it.
 
     Attributes:
         typed: What was typed.
@@ -82,7 +82,7 @@ class Secret:
 
 
 def without_credentials(url: str) -> str:
-    """Return a proxy's URL for display, its user and password masked.
+    """Return a proxy's URL for display, with user and password masked.
 
     >>> without_credentials("http://user:word@proxy.example:3128")
     'http://••••@proxy.example:3128'
@@ -91,7 +91,7 @@ def without_credentials(url: str) -> str:
 
 
 def without_arguments(command: str) -> str:
-    """Return a command for display; people may have typed a secret after its first word.
+    """Return a command for display, without its arguments, which may contain a secret.
 
     >>> without_arguments("notify --key 1234")
     'notify ••••'

@@ -1,4 +1,4 @@
-"""Pages named by people: on the command line, or in a file."""
+"""Seeds: pages that a user adds, on the command line or in a file."""
 
 import csv
 import gc
@@ -21,9 +21,9 @@ from recrawl.urls import are_plain, canonical, host_in
 
 URL, IMPORTANCE = "url", "importance"
 COMMENT = "#"
-#: Rows that are looked at together, if they are plain; progress is reported after each batch.
+#: Rows processed at a time; progress is reported after each batch.
 ROWS_PER_BATCH = 1_000
-#: The longest row that is read; URLs are far shorter.
+#: The longest row that is accepted; URLs are far shorter.
 MAX_CHARACTERS = 1_000_000
 
 
@@ -52,7 +52,7 @@ def with_importance(pages: Iterable[NewPage], importance: float | None) -> Itera
 
 
 def with_initial_importance(pages: Iterable[NewPage], settings: Settings) -> Iterator[NewPage]:
-    """Set the importance that pages get by their site, in case they are new and have none."""
+    """Set the initial importance that the settings have for each page's site."""
     if not settings.sites.sets("importance"):
         yield from pages
         return
@@ -99,7 +99,7 @@ def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -
 
 @contextmanager
 def no_collecting() -> Iterator[None]:
-    """Make millions of records without looking for garbage among them again and again."""
+    """Disable the garbage collector while millions of records are created."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -109,7 +109,7 @@ def no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-#: Pages that are read together. Millions of them pass through no generator one by one.
+#: Pages read together: passing millions through generators one by one would be slow.
 _Batch = Iterable[NewPage]
 
 
@@ -144,7 +144,7 @@ def _table_batches(source: Source, lines: Iterator[str], progress: Progress) -> 
 def _named(
     source: Source, rows: Sequence[tuple[int, str, float | None]], column: str | None
 ) -> _Batch:
-    """Return the pages of rows, which have a number, a URL and an importance."""
+    """Return the pages of rows, each of a row number, a URL and an importance."""
     urls: Sequence[str] = [url for _, url, _ in rows]
     if not are_plain(urls):
         urls = [_canonical(source, row, url, column) for row, url, _ in rows]
@@ -159,7 +159,7 @@ def _canonical(source: Source, row: int, url: str, column: str | None) -> str:
 
 
 def _lines(text: TextIO) -> Iterator[str]:
-    """Return lines in pieces, so that one without an end does not fill the memory."""
+    """Yield lines of limited length, so that an endless one does not fill the memory."""
     return iter(partial(text.readline, MAX_CHARACTERS), "")
 
 
@@ -195,7 +195,7 @@ def _table_rows(source: Source, lines: Iterable[str]) -> Iterator[tuple[int, str
 
 
 def _columns(source: Source, header: list[str]) -> dict[str, int]:
-    """Find the columns; unknown ones are an error, as they may be misspelt."""
+    """Return the positions of columns; an unknown one is an error, as it may be misspelt."""
     for name in header:
         if name not in (URL, IMPORTANCE):
             raise source.error(

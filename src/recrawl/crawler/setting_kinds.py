@@ -22,7 +22,7 @@ class Kind(NamedTuple):
         name: What it is called in messages and tables.
         examples: Some values.
         parse: Parses text, or raises ArgumentError, ValueError, KeyError or OverflowError.
-        unit: What parsed values are in; None if they are no quantities.
+        unit: The unit of parsed values; None if they are not quantities.
     """
 
     name: str
@@ -41,7 +41,7 @@ def _bytes(text: str) -> int:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    # A comma may be part of a URL: it separates patterns only before the beginning of another.
+    # A comma may be part of a URL: it separates patterns only where another one begins.
     parts = re.split(r"\n+|[\s,]+(?=https?:|\*)", text.strip(" \t\r\n,"), flags=re.IGNORECASE)
     return tuple(pattern_of(part) for part in parts if part)
 
@@ -57,7 +57,8 @@ def _host(name: str) -> str:
 
 
 def _selectors(text: str) -> tuple[str, ...]:
-    # A comma may be part of a selector, and means "or" otherwise: what it joins may stay joined.
+    # A comma may be part of a selector. Otherwise it means "or", so there is no need to split
+    # there.
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
@@ -95,7 +96,7 @@ def setting(
     minimum: float | None = None,
     maximum: str | None = None,
 ) -> Any:  # noqa: ANN401 - as dataclasses.field
-    """Describe a field of `Settings`; default and maximum are written as a user would type them."""
+    """Describe a field of `Settings`; default and maximum are written as users type them."""
     described = {
         "kind": kind,
         "meaning": meaning,

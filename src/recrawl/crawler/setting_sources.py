@@ -23,7 +23,7 @@ from recrawl.errors import AddressError, ArgumentError, SettingsError
 from recrawl.units import quoted
 from recrawl.urls import canonical
 
-#: The file that is read if none is named.
+#: The default settings file.
 FILE = "recrawl.toml"
 #: Former names of settings, which are refused with the current name.
 OLD_NAMES = {
@@ -174,7 +174,7 @@ def _consistent(settings: Settings) -> Settings:
             f"on_change: a quotation mark is missing in {quoted(settings.on_change)}"
         ) from None
     if 0.0 < settings.max_interval < settings.min_interval == Settings.min_interval:
-        # The default gives way to what is set.
+        # An explicit maximum overrides the default minimum.
         return replace(settings, min_interval=settings.max_interval)
     check_intervals(settings.min_interval, settings.max_interval, "")
     return settings

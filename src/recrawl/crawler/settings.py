@@ -317,7 +317,7 @@ class Settings:
     sites: Sites = field(default=Sites(), compare=False)
 
     def site_of(self, url: str) -> Site:
-        """Return what applies to a canonical URL, or to a URL of a host.
+        """Return the settings that apply to a canonical URL.
 
         >>> Settings().site_of("https://example.org/").delay
         1.0
@@ -328,7 +328,7 @@ class Settings:
         return self._merged[numbers]
 
     def delay_of(self, host: str) -> float:
-        """Return the seconds between two requests to a host, by what is set for it."""
+        """Return the configured seconds between two requests to a host."""
         return self.site_of(f"https://{host}/").delay if self.sites.sections else self.host_delay
 
     @cached_property
@@ -336,7 +336,7 @@ class Settings:
         return {}
 
 
-#: The settings with a name of their own, which is all but the tables for sites.
+#: All settings but the tables for sites.
 FIELDS = {one.name: one for one in fields(Settings) if one.metadata}
 
 

@@ -1,4 +1,4 @@
-"""From the settings of sites to what their requests are made with: secrets are read once, here."""
+"""Turn the settings of sites into headers, credentials and proxies; secrets are read once, here."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from recrawl.http.cookies import Cookie, read_cookies
 def site_access(
     settings: Settings, environ: Mapping[str, str] | None = None
 ) -> Callable[[str], Access]:
-    """Return a function from a URL to what requests for it are made with.
+    """Return a function from a URL to the headers, credentials and proxy for it.
 
     Raises:
         SettingsError: A secret or a cookies file is missing or cannot be used.
@@ -33,7 +33,7 @@ def site_access(
             made[key] = _access(site, vault)
         return made[key]
 
-    # Whatever is missing is found out before the first request.
+    # Missing secrets are reported before the first request.
     _access(settings.sites.merged((), settings), vault)
     for number in range(len(settings.sites.sections)):
         _access(settings.sites.merged((number,), settings), vault)
@@ -92,7 +92,7 @@ def _access(site: Site, vault: _Vault) -> Access:
 
 
 def _without(headers: Mapping[str, str], unwanted: str) -> dict[str, str]:
-    """Return headers without one that another table sets in another way."""
+    """Return headers without one, which a more specific table sets by other means."""
     return {name: value for name, value in headers.items() if name.lower() != unwanted}
 
 

@@ -1,4 +1,4 @@
-"""The readers that make the fingerprints of sites, by what is set for them."""
+"""Build the readers that fingerprint pages, from the settings of their sites."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -8,7 +8,7 @@ from recrawl.crawler.settings import Settings
 from recrawl.crawler.sites import Site
 from recrawl.errors import ArgumentError, SettingsError
 
-#: The settings that a reader is made from.
+#: The settings that a reader is built from.
 _NAMES = ("fingerprint", "selector", "watch", "ignore", "min_change")
 
 
@@ -26,7 +26,7 @@ def site_readers(settings: Settings) -> Callable[[str], Reader]:
             made[key] = _reader(*key)
         return made[key]
 
-    # Whatever is wrong is said now; which settings of several tables meet, a URL will show.
+    # Errors are reported now; which tables combine depends on the URL.
     for_all = reader_of(settings)
     if not settings.sites.sections:
         return lambda _url: for_all

@@ -1,4 +1,4 @@
-"""The tables for sites in a settings file, parsed and checked; no error repeats a secret."""
+"""Parse and check the tables for sites in a settings file; no error message contains a secret."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -27,9 +27,9 @@ from recrawl.urls import redirected
 HOST, URL = "host", "url"
 TABLES = (HOST, URL)
 FINGERPRINTS = ("bytes", "text", "main", "selector")
-#: Politeness is a matter of a whole host.
+#: Politeness applies to a whole host.
 FOR_HOSTS_ONLY = frozenset({"delay", "budget"})
-#: Headers that the crawler needs for itself, and what to do instead.
+#: Headers that the crawler sets itself, and what to use instead.
 RESERVED_HEADERS = {
     "user-agent": "set user_agent, which robots.txt files are read for too",
     "accept-encoding": "the crawler decompresses what it can",
@@ -44,7 +44,7 @@ RESERVED_HEADERS = {
     "transfer-encoding": "requests have no body",
     "upgrade": "the crawler speaks HTTP",
 }
-#: Headers whose values are no secrets.
+#: Headers whose values are not secret.
 HARMLESS_HEADERS = frozenset({"accept", "accept-language", "dnt", "referer", "sec-gpc"})
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -102,7 +102,7 @@ def read_sites(
     """Read the tables for sites from a settings file's contents.
 
     Raises:
-        SettingsError: A table or a value cannot be used; no secret is repeated.
+        SettingsError: A table or a value is invalid; the message contains no secret.
     """
     before = f"{file}, " if file else ""
     sections: list[Section] = []
@@ -167,7 +167,7 @@ def _url_scope(pattern: str) -> Scope:
     scheme, authority, path = parts[1].lower(), parts[2], parts[3] or "/"
     plain = authority.removeprefix(_ANY_SUBDOMAIN)
     if "*" in plain:
-        # A * elsewhere could match the host of a stranger, who would be sent the headers.
+        # A * elsewhere could match somebody else's host, which would be sent the headers.
         raise AddressError(
             "in the host, * may only stand for subdomains, as https://*.example.org/"
         )
@@ -227,7 +227,7 @@ def _headers(
 
 
 def shown_headers(headers: Iterable[tuple[str, Secret]]) -> str:
-    """Return headers for display, with the values of all but harmless ones masked.
+    """Return headers for display, with all but harmless values masked.
 
     >>> shown_headers([("DNT", Secret("1")), ("X-Key", Secret("1234"))])
     'DNT: 1, X-Key: ••••'
@@ -239,14 +239,14 @@ def shown_headers(headers: Iterable[tuple[str, Secret]]) -> str:
 
 
 def shown_proxy(proxy: Secret | None) -> str:
-    """Return a proxy for display, its credentials masked."""
+    """Return a proxy for display, with credentials masked."""
     if proxy is None:
         return ""
     return str(proxy) if proxy.is_elsewhere else without_credentials(proxy.typed)
 
 
 def is_sendable(value: str) -> bool:
-    r"""Whether a header may have a value.
+    r"""Whether a header's value can be sent.
 
     >>> is_sendable("Bearer 1"), is_sendable("a\r\nHost: b")
     (True, False)
@@ -263,7 +263,7 @@ _PARSERS: dict[str, Callable[[str, Any, str, str], tuple[Any, str]]] = {
 
 
 def _check_together(values: dict[str, Any], source: str) -> None:
-    """Refuse settings of a table that contradict one another; fill in what follows from others."""
+    """Reject settings of a table that contradict each other; fill in what follows from others."""
     if "selector" in values:
         values.setdefault("fingerprint", "selector")
     if "fingerprint" in values:
@@ -282,6 +282,6 @@ def _check_together(values: dict[str, Any], source: str) -> None:
 
 
 def check_intervals(low: float, high: float, before: str) -> None:
-    """Refuse a maximum interval below the minimum."""
+    """Reject a maximum interval below the minimum."""
     if 0.0 < high < low:
         raise SettingsError(f"{before}max_interval: it is shorter than min_interval")

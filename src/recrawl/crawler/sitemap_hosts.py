@@ -1,4 +1,4 @@
-"""Whose URLs a sitemap may list: those of its own host, and of hosts that name it."""
+"""Check whose URLs a sitemap may list: its own host's, and those of hosts that name it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from recrawl.hosts import host_of, is_same_site
 from recrawl.store.rows import SitemapFile
 from recrawl.urls import canonical
 
-#: URLs after which others get their turn on the event loop.
+#: URLs processed before yielding to the event loop.
 PIECE = 1_000
 
 
 class Vetted(NamedTuple):
-    """Of the URLs in a sitemap, those that it may list.
+    """The URLs in a sitemap that it may list.
 
     Attributes:
-        urls: These, in order.
-        skipped: How many others there are.
+        urls: The accepted URLs, in order.
+        skipped: How many were rejected.
         unread: A host that may have named the sitemap, but whose robots.txt cannot be read now.
     """
 
@@ -35,10 +35,9 @@ async def vet(
 ) -> Vetted:
     """Return which URLs a sitemap may list.
 
-    A sitemap speaks for its own host. For another host it speaks if the robots.txt of that host
-    names it, or the index that it belongs to; this is what the protocol calls a cross submission.
-    Only the robots.txt of a few other hosts is asked for: listing a host must not be a way to have
-    it visited.
+    A sitemap may list URLs of its own host, and those of another host whose robots.txt names it or
+    its index, which the protocol calls a cross submission. Only the robots.txt of a few other hosts
+    is fetched: listing a host must not be a way to send requests to it.
 
     Args:
         fetcher: The HTTP client, which knows the robots.txt of hosts.
@@ -67,7 +66,7 @@ async def vet(
 
 
 def _is_own(sitemap: SitemapFile, final_url: str, host: str) -> bool:
-    """Whether a host is the sitemap's own, or the one that a user's sitemap redirects to."""
+    """Whether a host is the sitemap's own, or the target of a redirect if a user added it."""
     own = [host_of(sitemap.url)]
     if sitemap.depth == 0:
         own.append(host_of(final_url))
@@ -75,7 +74,7 @@ def _is_own(sitemap: SitemapFile, final_url: str, host: str) -> bool:
 
 
 def canonical_urls(written: Sequence[str]) -> list[str]:
-    """Return URLs in their canonical form, leaving out invalid ones."""
+    """Return URLs in canonical form, without invalid ones."""
     found = []
     for url in written:
         with suppress(AddressError, ValueError):

@@ -1,4 +1,4 @@
-"""How much may be requested for sitemaps and feeds, and when: decisions without I/O."""
+"""Limits on requests for sitemaps and feeds, and when to read them. Pure: no I/O."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -7,20 +7,20 @@ from typing import final
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.store.rows import SitemapFile
 
-#: How much of a sitemap is read; the protocol allows 50 MB.
+#: Bytes of a sitemap that are read; the protocol allows 50 MB.
 MAX_BYTES = 50_000_000
-#: Bytes per day that the sitemaps of one host, and those of one index, may have together.
+#: Bytes per day for all sitemaps of one host, and for all of one index.
 MAX_BYTES_A_DAY = 1_000_000_000
 #: Indexes in a chain. The protocol allows one; some sites have indexes of indexes.
 MAX_DEPTH = 3
-#: Sitemaps that one index, or one host, may bring in.
+#: Sitemaps that one index, or one host, may add.
 MAX_SITEMAPS = 1_000
-#: Other hosts, of those that a sitemap lists, whose robots.txt is asked for whether they name it.
+#: Other hosts in a sitemap whose robots.txt is checked for its name.
 MAX_OTHER_HOSTS = 10
-#: Microseconds until a sitemap that cannot be read is tried again; they double with each failure.
+#: Microseconds before a sitemap that cannot be read is retried; they double with each failure.
 FIRST_RETRY = 120_000_000
 MAX_DOUBLINGS = 20
-#: Microseconds until a sitemap is tried again whose host could not be asked yet.
+#: Microseconds before a postponed request for a sitemap is retried.
 POSTPONED = 5_000_000
 
 
@@ -76,7 +76,7 @@ class DailyLimit:
 
 @final
 class SitemapLimits:
-    """What may still be requested for sitemaps today.
+    """Limits on requests and bytes for sitemaps, per day.
 
     Args:
         requests: Requests per day.
@@ -88,7 +88,7 @@ class SitemapLimits:
         self._bytes: dict[str, DailyLimit] = {}
 
     def may_request(self, now: int) -> bool:
-        """Whether the budget pays for another request."""
+        """Whether another request is within the budget."""
         return self._requests.left(now) >= 1.0
 
     def max_bytes(self, sitemap: SitemapFile, now: int) -> int:

@@ -1,7 +1,7 @@
 """Settings of sites: the tables ``[host."example.org"]`` and ``[url."https://example.org/news/*"]``.
 
-What applies to a URL: the most specific URL pattern that sets it, then the host, then a wildcard of
-hosts, then the setting for all. An option or an environment variable precedes all of them.
+Order of precedence for a URL: an option or an environment variable, the most specific URL pattern,
+the host, a wildcard of hosts, the general setting.
 """
 
 import math
@@ -17,7 +17,7 @@ from recrawl.urls import matches
 if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
 
-#: The settings for all that a site's setting takes the place of.
+#: The general settings that a site's settings override.
 GLOBAL_NAMES = {
     "delay": "host_delay",
     "budget": "host_budget",
@@ -35,13 +35,13 @@ GLOBAL_NAMES = {
 @final
 @dataclass(frozen=True)
 class Site:
-    """What applies to a URL. Delays are in seconds, other durations in days, rates per day.
+    """The settings for a URL. Delays are in seconds, other durations in days, rates per day.
 
     Attributes:
         delay: Seconds between two requests to the host.
         budget: Visits per day to the host; 0 for no limit.
         fingerprint: What is compared.
-        selector: With the fingerprint ``selector``.
+        selector: A CSS selector, for the fingerprint ``selector``.
         watch: CSS selectors of elements that always count.
         ignore: CSS selectors of elements that never count.
         min_change: The share of a page's own text that must differ for a change to count.
@@ -49,7 +49,7 @@ class Site:
         cookies: Path of a cookies file, "" for none.
         auth: User and password.
         proxy: The proxy's URL.
-        importance: Of pages added without one; None for the usual.
+        importance: Of pages added without one; None for the default.
         min_interval: Days between two visits to a page, at least.
         max_interval: Days between two visits to a page, at most; 0 for no limit.
         set_by: Where each of these was set, by name.
@@ -78,7 +78,7 @@ class Site:
 
     @property
     def has_access(self) -> bool:
-        """Whether requests differ from the usual ones."""
+        """Whether requests need headers, credentials or a proxy of their own."""
         return bool(self.headers or self.cookies or self.auth or self.proxy)
 
 
@@ -87,9 +87,9 @@ class Scope(NamedTuple):
 
     Attributes:
         host: As `host_of` returns it.
-        with_subdomains: Whether its subdomains are meant, and not itself.
+        with_subdomains: Whether it applies to the subdomains, and not to the host itself.
         scheme: ``http`` or ``https``; None for both.
-        path: What path and query match, as `recrawl.urls.matches` has it; None for all.
+        path: A pattern for path and query, as in `recrawl.urls.matches`; None for all.
         literal: Characters of the path that are not wildcards.
     """
 
@@ -105,7 +105,7 @@ class Scope(NamedTuple):
         return self.path is not None, not self.with_subdomains, self.literal, len(self.host)
 
     def has(self, scheme: str, path: str) -> bool:
-        """Whether a URL of its host belongs to it."""
+        """Whether a URL of its host is in scope."""
         return self.path is None or (scheme == self.scheme and matches(self.path, path))
 
 
@@ -116,9 +116,9 @@ class Section(NamedTuple):
         title: As in the file.
         source: The file and the table, for messages.
         values: What it sets, by name.
-        typed: The same as it was typed, secrets masked.
+        typed: The same as typed, with secrets masked.
         scope: What it applies to.
-        order: Its number in the file.
+        order: Its position in the file.
     """
 
     title: str
@@ -136,7 +136,7 @@ class Sites:
 
     Attributes:
         sections: The tables, the most specific first.
-        overridden: Settings that an option or an environment variable has set for all.
+        overridden: Settings that an option or an environment variable has overridden.
     """
 
     sections: tuple[Section, ...] = ()
@@ -144,7 +144,7 @@ class Sites:
 
     @cached_property
     def _by_host(self) -> dict[tuple[str, bool], list[int]]:
-        """Numbers of tables, by host and whether its subdomains are meant."""
+        """Numbers of tables, by host and whether they apply to its subdomains."""
         found: dict[tuple[str, bool], list[int]] = {}
         for number, section in enumerate(self.sections):
             key = section.scope.host, section.scope.with_subdomains
@@ -174,12 +174,12 @@ class Sites:
         return [section.values[name] for section in self.sections if name in section.values]
 
     def merged(self, numbers: tuple[int, ...], settings: "Settings") -> Site:
-        """Return what tables set, the most specific first, and else what is set for all."""
+        """Merge some tables, the most specific first, with the general settings."""
         return _merged([self.sections[number] for number in numbers], settings, self.overridden)
 
 
 def path_of(url: str) -> str:
-    """Return path and query of a URL.
+    """Return the path and query of a URL.
 
     >>> path_of("https://example.org/a?b=1")
     '/a?b=1'
@@ -189,7 +189,7 @@ def path_of(url: str) -> str:
 
 
 def _merged(sections: list[Section], settings: "Settings", overridden: frozenset[str]) -> Site:
-    """Merge tables, the most specific first, with what is set for all."""
+    """Merge tables, the most specific first, with the general settings."""
     values = {name: getattr(settings, known) for name, known in GLOBAL_NAMES.items()}
     set_by: dict[str, str] = {}
     for section in reversed(sections):
@@ -204,9 +204,9 @@ def _merged(sections: list[Section], settings: "Settings", overridden: frozenset
         set_by |= dict.fromkeys(own, section.title)
     low, high = values["min_interval"], values["max_interval"]
     if "min_interval" not in set_by and low == type(settings).min_interval and high > 0.0:
-        # The default gives way to what is set.
+        # An explicit maximum overrides the default minimum.
         low = values["min_interval"] = min(low, high)
-    # Of two that do not fit together, from different tables, the lower limit on visits stands.
+    # If limits from different tables conflict, the minimum interval wins.
     values["max_interval"] = max(low, high) if high > 0.0 else 0.0
     return Site(**values, set_by=set_by)
 

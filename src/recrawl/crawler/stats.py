@@ -1,4 +1,4 @@
-"""What a crawl counts while it runs."""
+"""Counters and gauges of a running crawl."""
 
 import math
 from bisect import bisect_left
@@ -29,16 +29,16 @@ class HostTimes:
 
 @dataclass
 class Stats:
-    """Counts of one run, and its present state.
+    """Counters of one run, and gauges of its present state.
 
     Attributes:
-        began: When the run began and its budget to add up, in microseconds.
-        now: When they were last refreshed.
+        began: When the run began and its budget started to accrue, in microseconds.
+        now: When the gauges were last refreshed.
         budget: Requests per day.
         pages: Pages that are kept fresh.
         outcomes: Visits by outcome.
         not_modified: Unchanged pages that the server answered with 304.
-        requests: Requests for pages, with redirects and second fetches: they spend the budget.
+        requests: Requests for pages, including redirects and second fetches; they use the budget.
         robots: Requests for robots.txt.
         files: Requests for sitemaps and feeds.
         transferred: Bytes of bodies received.
@@ -50,16 +50,16 @@ class Stats:
         hosts: How long responses took, by host.
         closed: Hosts in backoff, and until when, in microseconds.
         refused: Pages that this run was refused.
-        trouble: How many pages of the store are not well.
-        outages: Hosts and folders whose pages are all not found, and how many of them lately.
+        trouble: How many pages of the store are in trouble.
+        outages: Hosts and folders that are down, and how many of their pages are missing.
         newest: The last visit.
         failing_sitemaps: Sitemaps and feeds that could not be read, or not completely, and why.
-        times: Responses by how long they took: the bucket of `TIMES` that they are in.
+        times: Responses by how long they took, in the buckets of `TIMES`.
         seconds: How long all of them took together.
-        reports: Reports of other crawlers, by what became of them.
+        reports: Reports from other crawlers, by what became of them.
         ended_leases: Leases whose deadline passed before all their pages were reported.
         allowed_before: Requests that budgets allowed before the present one.
-        budget_since: When the present budget began to add up, in microseconds.
+        budget_since: When the present budget started to accrue, in microseconds.
     """
 
     began: int
@@ -100,9 +100,9 @@ class Stats:
 
     @property
     def budget_used(self) -> float | None:
-        """Requests, as a share of what the budget allows since the run began.
+        """Requests, as a share of what the budget has allowed since the run began.
 
-        None as long as it has not allowed a whole request: the share would say nothing.
+        None until it has allowed a whole request: the share would be meaningless.
         """
         days = (self.now - self.budget_since) / MICROSECONDS_A_DAY
         allowed = self.allowed_before + self.budget * days
@@ -121,7 +121,7 @@ class Stats:
             self.refused += 1
         else:
             self.outcomes[visit.outcome] += 1
-        # A page that was not found and is back has changed, even if it is as it was.
+        # A page that was missing and is back counts as changed, even if it is as it was.
         if visit.outcome is Outcome.UNCHANGED:
             self.not_modified += response.is_not_modified
         self.requests += response.requests

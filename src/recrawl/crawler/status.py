@@ -1,4 +1,4 @@
-"""The status of a crawl, from the store alone: during a run and after it."""
+"""Read the status of a crawl from its store, during a run or after it."""
 
 import math
 import os
@@ -26,13 +26,14 @@ from recrawl.store.sqlite import SqliteStore
 SHOWN = 10
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
-#: If there are more pages than this, a sample is read, as reading all takes more than a second. Its
-#: freshness is within .7 % of that of all pages in 19 of 20 cases, if pages are equally important.
-#: A host's freshness is shown if this many of its pages are in the sample.
+#: With more pages than the first of these, a sample of the second size is read, as reading all
+#: takes more than a second. Its freshness is within 0.7 % of that of all pages in 19 of 20 cases,
+#: if pages are equally important. A host's freshness is shown if the sample has the third number of
+#: its pages.
 MAX_READ = 200_000
 SAMPLED = 20_000
 MIN_SAMPLED = 100
-#: What SQLite keeps beside the file, to be counted with it.
+#: Suffixes of the files that make up a store.
 SUFFIXES = ("", "-wal")
 
 
@@ -63,14 +64,14 @@ class HostPages:
 
     Attributes:
         name: The host.
-        pages: How many pages it has, also those that are gone or refused.
+        pages: How many pages it has, including those that are gone or refused.
         without_copy: Pages without a copy yet.
         missing: Pages that were not found at the last visit.
-        failing: The others whose last visit failed.
+        failing: Other pages whose last visit failed.
         gone: Pages that are gone.
         refused: Pages that are refused.
         expected_freshness: The share of their importance whose copies are believed to be current;
-            NaN where they have none, or too few of them were read.
+            NaN if they have none, or too few were read.
     """
 
     name: str
@@ -86,23 +87,23 @@ class HostPages:
 @final
 @dataclass(frozen=True)
 class Status:
-    """What there is, what was spent, and what comes next.
+    """Pages, spending, and upcoming visits of a crawl.
 
     Attributes:
         now: The present, in microseconds.
-        budget: Requests per day of the present or the last run; before the first, those of the
+        budget: Requests per day of the present or the last run; before the first, that of the
             settings.
         totals: Pages, visits and copies.
         last_day: What was spent in the last 24 hours, in whole hours.
-        ever: What was spent since the store was made.
+        ever: What was spent since the store was created.
         expected_freshness: The share of importance whose copies are believed to be current; None
             without a copy.
-        sampled: How many pages that is estimated from, where there are too many to read them all
-            at once; None if from all.
-        trouble: How many pages are not well.
+        sampled: How many pages that is estimated from, if there are too many to read them all; None
+            if it is from all.
+        trouble: How many pages are in trouble.
         reasons: Why pages are refused, and how many for each reason, the most frequent first.
-        price: What a visit must be worth; None before the first run has found out.
-        due: The next pages; without a price only those without a copy. None where freshness is
+        price: What a visit must be worth; None before the first run.
+        due: The next pages; without a price, only those without a copy. None if freshness is
             estimated: with that many pages, several are due each second.
         hosts: The hosts with the most pages.
         other_hosts: How many more hosts there are.
@@ -141,7 +142,7 @@ def read_status(
     Args:
         store: The store.
         path: Its file.
-        budget: Requests per day to measure by, if there was no run yet.
+        budget: Requests per day, in case there has been no run yet.
         now: The present, in microseconds.
         intervals: Limits on the time between two visits to a page.
     """
@@ -177,7 +178,7 @@ def read_status(
 
 
 def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
-    """Return what a visit must be worth, as the present or the last run found out."""
+    """Return what a visit must be worth in the present or the last run."""
     found = store.meta(PRICE)
     value = 0.0 if found is None else float(found)
     return Price(value, is_now=is_now) if value > 0.0 else None
@@ -186,13 +187,13 @@ def price_of(store: SqliteStore, *, is_now: bool) -> Price | None:
 def host_pages(
     counts: Sequence[HostCounts], fleet: Outlook, stale: Floats, *, is_sample: bool
 ) -> list[HostPages]:
-    """Return hosts with how fresh their pages are.
+    """Return hosts with the freshness of their pages.
 
     Args:
         counts: How many pages each host has.
         fleet: The pages that are visited, or a sample of them.
         stale: The chance that each is stale.
-        is_sample: Whether it is a sample; of some hosts it has too few pages.
+        is_sample: Whether it is a sample, which may have too few pages of some hosts.
     """
     hosts, number = len(fleet.hosts), {name: host for host, name in enumerate(fleet.hosts)}
     read = np.bincount(fleet.host, minlength=hosts)
@@ -236,9 +237,9 @@ def next_due(
     limits: Intervals,
     now: int,
 ) -> list[Due]:
-    """Return the pages to visit next: without a copy, then due, then the others in order.
+    """Return the pages to visit next: those without a copy, those due, then the others in order.
 
-    Pages that failed are retried at times that only a run knows.
+    Pages whose last visit failed are left out: only a run knows when they are retried.
     """
     well = fleet.failures == 0
     without = np.flatnonzero(well & (fleet.last_visit == NO_TIME))
@@ -270,7 +271,7 @@ def has_belief(fleet: Outlook) -> Bools:
 
 
 def _due_times(fleet: Outlook, pages: Ints, price: float, limits: Intervals) -> Floats:
-    """Return when visits are worth the price, and allowed, in days since 1970."""
+    """Return when visits are worth the price and allowed, in days since 1970."""
     importance = fleet.importance[pages]
     after = due_after(importance, fleet.shape[pages], fleet.time[pages], price)
     after = limits.at(pages).applied(after, importance)
@@ -286,7 +287,7 @@ def _opened_at(fleet: Outlook, closed: Mapping[str, int]) -> Floats:
 def _in_order(fleet: Outlook, pages: Ints, ahead: Floats, now: int) -> Ints:
     """Order pages that are due by what a visit is worth, then the others by time."""
     late = np.flatnonzero(ahead <= 0.0)
-    # So few are listed that only the longest overdue of very many are compared.
+    # Few are listed: of very many overdue pages, only the longest overdue are compared.
     late = late[np.argsort(ahead[late], kind="stable")[: SHOWN * SHOWN]]
     value = np.array([_value(fleet, int(page), now) for page in pages[late]])
     soon = np.flatnonzero((ahead > 0.0) & np.isfinite(ahead))
@@ -313,12 +314,12 @@ def _value(fleet: Outlook, page: int, now: int) -> float:
 
 
 def _elapsed(fleet: Outlook, now: int) -> Floats:
-    # As floats first: NO_TIME is too far from the present for an integer.
+    # Convert to floats first: subtracting NO_TIME would overflow an integer.
     return np.maximum(now - fleet.last_visit.astype(np.float64), 0.0) / MICROSECONDS_A_DAY
 
 
 def size_of(path: str | os.PathLike[str]) -> int:
-    """Return the bytes that a store takes on disk."""
+    """Return the size of a store on disk, in bytes."""
     size = 0
     for ending in SUFFIXES:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Stopping at a signal: cleanly, and in time."""
+"""Stop on a signal, cleanly and in time."""
 
 import asyncio
 import logging
@@ -12,8 +12,8 @@ from recrawl.crawler.reloading import Reload
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Seconds after a signal at which the process ends, whatever it is doing: supervisors kill after
-#: some ten. Visits in flight are given `recrawl.crawler.visiting.GRACE` of them.
+#: Seconds after a signal at which the process exits, whatever it is doing: supervisors kill after
+#: some ten. Visits in flight get `recrawl.crawler.visiting.GRACE` of them.
 STOP_SECONDS = 5.5
 
 
@@ -29,7 +29,7 @@ class Stopping(Protocol):
 
 
 def stop_on_signals(crawl: Stopping, reload: Reload | None = None) -> None:
-    """Stop at the first signal, at the latest when the time for that is over."""
+    """Stop on the first signal, within `STOP_SECONDS`; a second one exits at once."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 
@@ -40,7 +40,7 @@ def stop_on_signals(crawl: Stopping, reload: Reload | None = None) -> None:
             crawl.stop()
 
     def stop() -> None:
-        # A crawl that was to start anew is to end instead.
+        # A crawl that was about to restart should end instead.
         is_reloading = reload is not None and reload.take() is not None
         if crawl.stopping and not is_reloading:
             if task is not None:
@@ -52,13 +52,13 @@ def stop_on_signals(crawl: Stopping, reload: Reload | None = None) -> None:
     in_main_thread = threading.current_thread() is threading.main_thread()
     if sys.platform != "win32" and in_main_thread:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # Under nohup, a terminal that is closed is to be ignored, and stays so.
+            # Under nohup, the closing of the terminal is ignored, and stays so.
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
                 loop.add_signal_handler(number, hang_up if number is signal.SIGHUP else stop)
 
 
 def _end_in_time(task: "asyncio.Task[Any] | None") -> None:
-    """End the process if a task is not done in time."""
+    """Exit the process if a task is not done in time."""
     timer = threading.Timer(STOP_SECONDS, _end_at_once)
     timer.daemon = True
     timer.start()
@@ -67,7 +67,7 @@ def _end_in_time(task: "asyncio.Task[Any] | None") -> None:
 
 
 def _end_at_once() -> None:
-    """End the process: a write or a server's name takes too long. The store survives it."""
+    """Exit the process: a write or a DNS lookup takes too long. The store survives it."""
     LOGGER.error("stopping took more than %g s; what was in flight is lost", STOP_SECONDS)
     logging.shutdown()
     os._exit(1)

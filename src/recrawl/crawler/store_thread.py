@@ -1,4 +1,4 @@
-"""The store, and the one thread that uses it."""
+"""Run the store's methods in a single thread."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 @final
 class StoreThread:
-    """Calls the store's methods one after another, in order, without blocking the event loop.
+    """Calls the store's methods in order, one at a time, without blocking the event loop.
 
     Args:
         store: The store.
-        executor: What runs the methods, if not a thread of its own.
+        executor: What runs the methods; by default, a new thread.
     """
 
     def __init__(self, store: Storing, executor: Executor | None = None) -> None:
@@ -44,6 +44,6 @@ class StoreThread:
         self._failed = self._failed or job.exception()
 
     def close(self) -> None:
-        """Finish what was submitted, and end the thread."""
+        """Finish the submitted calls, and end the thread."""
         self._executor.shutdown()
         self._failed = self._failed or StoreError("the crawl has ended; try again")

@@ -1,4 +1,4 @@
-"""The templates of the sites that are being visited: read from the store, taught by visits."""
+"""Cache the templates of sites: loaded from the store, and updated by visits."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -8,18 +8,17 @@ from typing import final
 from recrawl.content.template import SiteTemplate
 from recrawl.records import Outcome, Visit
 
-#: Hosts whose templates are in memory, at most 20 kB each. A crawl visits few hosts at a time,
-#: their pages in turn; a host that comes up again later is read from the store in less time than
-#: its page takes to arrive.
+#: Hosts whose templates are in memory, at most 20 kB each. A crawl visits few hosts at a time; the
+#: template of a host that comes up again is read from the store faster than its page arrives.
 MAX_HOSTS = 1_000
 
 
 @final
 class Templates:
-    """What is known of the templates of sites, by host.
+    """The templates of sites, by host.
 
     Args:
-        load: Returns what the store has of a host; None if nothing.
+        load: Returns the stored template of a host, or None.
         max_hosts: How many hosts are in memory.
 
     >>> templates = Templates()
@@ -34,12 +33,12 @@ class Templates:
     ) -> None:
         self._load = load
         self._max_hosts = max_hosts
-        # As bytes: that is small, and cannot change while another thread sends it to a process.
+        # As bytes, which are small, and cannot change while another thread sends them to a process.
         self._packed = OrderedDict[str, bytes]()
         self._changed: set[str] = set()
-        # Visits since the last lesson that found nothing new.
+        # Visits that taught nothing, since the last one that did.
         self._calm = Counter[str]()
-        # Hosts in memory that are known not to be young any more.
+        # Hosts in memory that are known not to be young.
         self._grown: set[str] = set()
 
     def __len__(self) -> int:
@@ -47,7 +46,7 @@ class Templates:
         return len(self._packed)
 
     def of(self, host: str) -> SiteTemplate:
-        """Return what is known of a host now; it does not change with later visits."""
+        """Return the current template of a host; it does not change with later visits."""
         packed = self._packed.get(host)
         if packed is None:
             packed = self._load(host) or b""
@@ -55,7 +54,7 @@ class Templates:
         return SiteTemplate.from_bytes(packed)
 
     def is_young(self, host: str) -> bool:
-        """Whether every page of a host should be learned from; it is asked at every first visit."""
+        """Whether every page of a host should be learned from; checked at every first visit."""
         if host in self._grown:
             return False
         is_young = self.of(host).is_young
@@ -64,7 +63,7 @@ class Templates:
         return is_young
 
     def learn(self, visit: Visit) -> None:
-        """Learn what a page has in its elements, if the visit has found out."""
+        """Learn from the elements of a page, if the visit has parsed it."""
         host = visit.page.host
         if visit.sketches is None:
             if visit.outcome is Outcome.UNCHANGED and host in self._packed:
@@ -76,13 +75,13 @@ class Templates:
         self._remember(host, template.to_bytes())
 
     def changed(self) -> dict[str, bytes]:
-        """Return what was learned since the last call, by host, to be written now."""
+        """Return the templates learned since the last call, by host, to be written now."""
         learned = {host: self._packed[host] for host in self._changed}
         self._changed.clear()
         return learned
 
     def _remember(self, host: str, packed: bytes) -> None:
-        """Keep what is known of a host, and forget others that have been saved."""
+        """Cache the template of a host, and evict others that have been saved."""
         self._packed[host] = packed
         self._packed.move_to_end(host)
         excess = len(self._packed) - self._max_hosts

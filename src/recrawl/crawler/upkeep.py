@@ -1,4 +1,4 @@
-"""What is done from time to time, beside visits: in a crawl, and where other crawlers visit."""
+"""Periodic tasks of a crawl, whether it visits pages itself or leases them to other crawlers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,18 +10,18 @@ from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.waking import Waking
 
-#: Seconds between two runs of each task, by the clock of the crawl...
+#: Seconds between two runs of each task, by the crawl's clock...
 EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
-#: ...and real ones, of those that write, or that somebody looks at.
+#: ...and in real time, for tasks that write, or whose result is displayed.
 KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 10.0, 5.0, 10.0
 
-#: What is done from time to time, given the present in microseconds.
+#: A periodic task, given the present in microseconds.
 Task = Callable[[int], Awaitable[None]]
 
 
 @final
 class Upkeep:
-    """Does tasks from time to time until the crawl stops.
+    """Runs periodic tasks until the crawl stops.
 
     Args:
         clock: The clock of the crawl.
@@ -49,9 +49,9 @@ class Upkeep:
         group.create_task(self.every(passing(TROUBLE_EVERY), count_trouble))
 
     async def every(self, seconds: float, task: Task) -> None:
-        """Do a task now, and again so many seconds of the crawl's clock after it is done.
+        """Run a task now, and again so many seconds after it is done, by the crawl's clock.
 
-        When the crawl stops, a task that is not done is cancelled.
+        When the crawl stops, an unfinished task is cancelled.
         """
         while not self._stopping.is_set():
             running = asyncio.ensure_future(task(self._clock.now()))
@@ -65,7 +65,7 @@ class Upkeep:
             await self.sleep(self._clock.wait(seconds))
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep for some seconds of the crawl's clock, or until the crawl stops."""
+        """Sleep for some seconds by the crawl's clock, or until the crawl stops."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._clock.real(seconds)):
                 await self._stopping.wait()

@@ -1,4 +1,4 @@
-"""One visit: fetch the page, compare, and fetch twice where a page seems to change every time."""
+"""Visit a page: fetch it, compare it, and fetch it again if it seems to change every time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -34,16 +34,16 @@ class Visitor:
 
     Attributes:
         fetcher: The HTTP client.
-        reader: Makes fingerprints, of all pages or as a function of the URL.
+        reader: Makes fingerprints; one reader, or a function of the URL.
         stored_body: Returns the copy that is stored under a digest.
-        full_every: After this many 304 responses in a row a page is fetched without conditions.
-        patience: When pages that are not found, or refused, are left alone.
-        parse_pool: Where pages are parsed, unless they are harmless.
-        outages: Hosts and folders whose pages are all not found.
-        follow_depth: The links of new copies are read on pages fewer links than this from a seed.
+        full_every: After this many 304 responses in a row, a page is fetched unconditionally.
+        patience: When to give up on pages that are not found or refused.
+        parse_pool: Where pages are parsed, unless they are cheap.
+        outages: Hosts and folders that are down.
+        follow_depth: Links are followed from pages fewer links than this from a seed.
         memory: Accounts for the bodies that are being parsed.
         templates: What pages have in common with others of their host.
-        second_fetches: Whether second fetches teach anything.
+        second_fetches: Whether second fetches are worthwhile.
     """
 
     fetcher: Fetching
@@ -65,7 +65,7 @@ class Visitor:
         return await self.read(page, response)
 
     async def read(self, page: Page, response: Response, *, again: bool = True) -> Visit:
-        """Return what a response to a request for a page says; nothing is recorded yet.
+        """Evaluate a response to a request for a page; nothing is recorded yet.
 
         Args:
             page: The page.
@@ -86,16 +86,16 @@ class Visitor:
         return _visit(page, response, reading, body, digest)
 
     def _is_read(self, page: Page, digest: bytes) -> bool:
-        """Whether a body is parsed: it is not the copy, nor a first one that has nothing to tell.
+        """Whether a body needs parsing: it differs from the copy, or is a first copy to learn from.
 
-        First bodies are parsed for their links, and while little is known of their site.
+        A first copy is parsed for its links, and while little is known about its site.
         """
         if page.body is not None:
             return digest != page.body
         return page.depth < self.follow_depth or self.templates.is_young(page.host)
 
     def _unread_visit(self, page: Page, response: Response, digest: bytes | None) -> Visit:
-        """Return what a response says that need not be parsed: most do."""
+        """Evaluate a response that need not be parsed, as most need not."""
         found = compare(
             page,
             response,
@@ -107,14 +107,14 @@ class Visitor:
         return _visit(page, response, Reading(found, None if found.content is None else 0))
 
     def _wants_second_fetch(self, page: Page, reading: Reading) -> bool:
-        """Whether to fetch a page again: others like it taught something, or it is suspicious."""
+        """Whether to fetch a page again: it is likely to have noise, or it is suspicious."""
         after = reading.found.page
         if not wants_second_fetch(page, after):
             return False
         return after.changes > 1 or self.second_fetches.is_worthwhile(page.host)
 
     async def _fetch_again(self, page: Page, first: Response, reading: Reading) -> Visit:
-        """Fetch twice in a row: what differs between the two is noise."""
+        """Fetch a page again: what differs between the two responses is noise."""
         with self._held(len(first.body or b""), waits=True):
             second = await self.fetcher.fetch(page, conditional=False)
         both = replace(
@@ -167,7 +167,7 @@ class Visitor:
             rules["outage"] = self._outage(page, responses[0])
         if is_harmless(previous, *(response.body for response in responses)):
             return function(page, *responses, reader, previous, **rules)
-        # The rest of the copy is not needed any more.
+        # The rest of the copy is no longer needed.
         short, previous = beginnings(responses, reader, previous)
         try:
             with self._held(_size(responses, short, previous)):
@@ -175,7 +175,7 @@ class Visitor:
         except TooExpensiveError:
             if page.body is not None or follow:
                 raise
-            # It was to be read only for the template of its site, and is a copy all the same.
+            # It was parsed only for the template of its site; it is a copy in any case.
             return function(page, *short, reader, previous, **rules | {"template": None})
 
     @contextmanager
@@ -190,12 +190,12 @@ class Visitor:
                 self.memory.hold(-size, waits=waits)
 
     def _too_expensive(self, page: Page, response: Response) -> Visit:
-        """Return a visit that failed: whoever sends such a page is to blame."""
+        """Return a failed visit: the fault is the server's."""
         failed = replace(response, body=None, error=TOO_EXPENSIVE)
         return _visit(page, failed, Reading(compare(page, failed, self._reader_of(page))))
 
     def _outage(self, page: Page, response: Response) -> str | None:
-        """Return the host or folder that is away, if the page is not found because of that."""
+        """Return the host or folder that is down, if that is why the page is not found."""
         if page.last_visit is None or response.error is not None:
             return None
         missing = is_not_found(page, response)
@@ -206,7 +206,7 @@ class Visitor:
         return self.reader if isinstance(self.reader, Reader) else self.reader(page.url)
 
     def _copy(self, page: Page) -> bytes | None:
-        """Return the copy; None if it is damaged, or was just removed with its page."""
+        """Return the copy; None if it is corrupt, or was just removed with its page."""
         with suppress(StoreError):
             return None if page.body is None else self.stored_body(page.body)
         return None
@@ -230,14 +230,14 @@ def _visit(
 ) -> Visit:
     """Return the visit; the body is the new copy.
 
-    It is so even if it says the same: what is not taken for a change may be one all the same, and
-    the copy is to be what was fetched last.
+    That is so even if it counts as unchanged: it may differ all the same, and the copy should be
+    what was fetched last.
 
     Args:
         before: The page before the visit.
         response: The response.
         reading: What was found in it.
-        body: The body that was read, if it was; else the response's is the copy if there is one.
+        body: The body that was parsed, if any; otherwise the response's body, if any, is the copy.
         digest: The digest of that body.
     """
     found, page, is_copy = reading.found, reading.found.page, reading.copy is not None

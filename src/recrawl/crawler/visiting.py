@@ -1,4 +1,4 @@
-"""Visits side by side: pages wait by host, and are visited as hosts and connections allow."""
+"""Run visits concurrently: pages are queued by host, and visited as hosts and connections allow."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -11,9 +11,9 @@ from recrawl.crawler.visit import Visitor
 from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Page, Visit
 
-#: Pages whose robots.txt is read ahead, per connection.
+#: Pages whose robots.txt is fetched ahead, per connection.
 PREPARING_PER_CONNECTION = 64
-#: Real seconds that visits in flight are given to end when the crawl stops.
+#: Real seconds that visits in flight have to finish when the crawl stops.
 GRACE = 3.0
 
 
@@ -24,7 +24,7 @@ class PacedVisit(NamedTuple):
         visit: The visit.
         delay: Seconds between two requests to the host.
         pause: Seconds for which the host's pages are left alone; 0 for none.
-        dropped: The numbers of the host's pages that waited, and are not visited because of that.
+        dropped: The numbers of the host's queued pages that are not visited because of the pause.
     """
 
     visit: Visit
@@ -34,12 +34,12 @@ class PacedVisit(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What visits report to the crawl, and ask it.
+    """Callbacks from visits to the crawl.
 
     Attributes:
         found: Called with each visit.
         wake: Called when there may be something to do: pages to add, visits to start.
-        is_full: Whether so much waits to be written that nothing is to be visited.
+        is_full: Whether so much is unwritten that nothing should be visited.
         released: Called with the numbers of pages that will not be visited after all.
     """
 
@@ -58,11 +58,11 @@ class Visits(Protocol):
 
     @property
     def opens_at(self) -> float:
-        """When the next host with a waiting page may be visited, by the crawl's clock."""
+        """When the next host with a queued page may be visited, by the crawl's clock."""
 
     @property
     def failed(self) -> BaseException | None:
-        """What ends the crawl: visits cannot be made, and that is no fault of a server."""
+        """An error that ends the crawl: visits cannot be made, and no server is to blame."""
 
     def wanted(self) -> int:
         """Return how many pages to add now."""
@@ -71,7 +71,7 @@ class Visits(Protocol):
         """Let a page wait for its visit; return whether its host has as many as it may have."""
 
     def start(self) -> None:
-        """Start visits to pages that wait, as far as hosts and connections allow."""
+        """Start visits to queued pages, as far as hosts and connections allow."""
 
     def delay_of(self, host: str) -> float:
         """Return the seconds between two requests to a host."""
@@ -83,7 +83,7 @@ class Visits(Protocol):
         """Start nothing more, wait for what is in flight, and return how many visits are lost.
 
         Raises:
-            Exception: A visit failed in a way that is no fault of a server.
+            Exception: A visit failed, and no server is to blame.
         """
 
     def cancel(self) -> None:
@@ -98,10 +98,10 @@ class Visiting:
         visitor: Visits pages.
         settings: How many connections there are.
         pacing: Decides how many pages of a host may be in flight, and when to back off.
-        clock: What delays go by.
-        ahead: Returns what to do, and wait for, before a URL is fetched; it needs no connection of
-            the crawl's. None for nothing.
-        events: Called with what happens.
+        clock: The clock for delays.
+        ahead: Returns what to await before a URL is fetched, which takes none of the crawl's
+            connections; None for nothing.
+        events: The crawl's callbacks.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class Visiting:
 
     @property
     def failed(self) -> BaseException | None:
-        """What a visit raised: it is no fault of a server."""
+        """What a visit raised; no server is to blame."""
         return self._failed
 
     @property
     def opens_at(self) -> float:
-        """When the next host with a waiting page may be visited, by the crawl's clock."""
+        """When the next host with a queued page may be visited, by the crawl's clock."""
         return self._queues.opens_at
 
     def wanted(self) -> int:
@@ -156,7 +156,7 @@ class Visiting:
         return self._queues.is_full(page.host)
 
     def start(self) -> None:
-        """Visit pages that wait while there are connections."""
+        """Visit queued pages while there are connections."""
         while len(self._tasks) < self._connections:
             page = self._next_page()
             if page is None:
@@ -202,9 +202,9 @@ class Visiting:
             self._wake()
 
     def _next_page(self) -> Page | None:
-        """Return the next page to visit now; others are prepared on the way. None if there is none.
+        """Return the next page to visit now, or None; others are prepared on the way.
 
-        Nothing is visited while too much waits to be written.
+        Nothing is visited while too much is unwritten.
         """
         while not self._is_ending and not self._is_full():
             page = self._queues.next()
@@ -217,14 +217,14 @@ class Visiting:
         return None
 
     def _is_prepared(self, page: Page) -> bool:
-        """Whether a page need not be prepared: it has been, or too many others are."""
+        """Whether a page need not be prepared: it has been, or too many others are in progress."""
         if page.number in self._prepared:
             self._prepared.discard(page.number)
             return True
         return len(self._preparing) >= PREPARING_PER_CONNECTION * self._connections
 
     async def _prepare(self, page: Page, ahead: Callable[[], Awaitable[None]]) -> None:
-        """Wait for what a visit would wait for, without a connection; then the page is next."""
+        """Await what a visit would wait for, without a connection; then the page is next."""
         try:
             await ahead()
         finally:
@@ -234,14 +234,14 @@ class Visiting:
         self._queues.add_first(page)
 
     async def _visit(self, first: Page) -> None:
-        """Visit a page, and then others, as long as there are some: a task for each costs more."""
+        """Visit a page, then others as long as there are any: a task for each would cost more."""
         page: Page | None = first
         while page is not None:
             try:
                 visit = await self._visitor.visit(page)
             finally:
                 self._queues.done(page.host)
-                # While all connections are in use and pages wait, nobody else has anything to do.
+                # While all connections are in use and pages are queued, the loop has nothing to do.
                 if self._queues.wants_more or len(self._tasks) < self._connections:
                     self._wake()
             self._found(self._paced(page.host, visit))
@@ -249,7 +249,7 @@ class Visiting:
         self._wake()
 
     def _paced(self, host: str, visit: Visit) -> PacedVisit:
-        """Return a visit with when, and how fast, its host may be visited."""
+        """Return a visit with the pace of its host."""
         delay = self._pacing.delay_of(host)
         pause = self._pacing.backoff(host, visit.response)
         self._queues.release()

@@ -1,4 +1,4 @@
-"""Pages that are gone or refused are looked at again now and then, for little of the budget."""
+"""Check pages that are gone or refused again now and then, for a small share of the budget."""
 
 from collections.abc import Iterable
 from typing import final
@@ -7,21 +7,21 @@ from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.records import MICROSECONDS_A_DAY, Visit
 
-#: The share of the budget for looking at pages that are gone or refused.
+#: The share of the budget for checking pages that are gone or refused.
 WAKING_SHARE = 0.05
-#: How many of them are looked at together.
+#: How many of them are checked at a time.
 MAX_WOKEN = 100
-#: A page whose look did not come about is looked at a day later.
+#: Microseconds after which a page is checked again if the check did not happen.
 AGAIN = 86_400_000_000
 
 
 @final
 class Waking:
-    """Brings pages back to the frontier when it is time to look at them again.
+    """Brings pages back to the frontier when it is time to check them again.
 
     Args:
         frontier: Where they are scheduled.
-        store: Knows when that is.
+        store: The store, which knows when that is.
         budget: Requests per day, of which a small share is for this.
     """
 
@@ -53,7 +53,7 @@ class Waking:
             self._frontier.add(pages, now, first=True)
 
     def settle(self, visits: Iterable[Visit]) -> None:
-        """Refund what was not spent: what robots.txt refuses is not requested."""
+        """Refund what was not spent: a page that robots.txt forbids is not requested."""
         for visit in visits:
             if visit.page.number in self._woken:
                 self._woken.discard(visit.page.number)

@@ -1,4 +1,4 @@
-"""Delivery of messages to one receiver: in order for each page, again after failures."""
+"""Deliver messages to one webhook: in order for each page, with retries."""
 
 import logging
 import time
@@ -18,20 +18,20 @@ from recrawl.store.webhooks import Message, MessageState, Progress, Undelivered,
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Real seconds between two looks for something to send, and after which progress is written at
-#: the latest.
+#: Real seconds between two checks for something to send, and at most between two writes of
+#: progress.
 POLL, SAVE_EVERY = 0.5, 0.25
-#: How long a receiver is left alone that failed, and a message that it did not accept.
+#: How long to wait after a receiver failed, and after it did not accept a message.
 RECEIVER_BACKOFF = Backoff(1.0, 2.0, 300.0)
 MESSAGE_BACKOFF = Backoff(5.0, 4.0, 21_600.0)
-#: Why a webhook is disabled whose receiver wants no more.
+#: Why a webhook is disabled whose receiver answers 410.
 GONE = "the receiver answered 410 Gone"
 
 
 @final
 @dataclass
 class _Sent:
-    """What came of messages since progress was last written."""
+    """Results of messages since progress was last written."""
 
     cursor: Cursor
     received: list[Message] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Delivery:
     """Sends messages to one receiver.
 
     Args:
-        outbox: What there is to send.
+        outbox: The messages to send.
         hook: The webhook.
         receiver: Its client.
         limits: Limits on sending.
@@ -69,11 +69,11 @@ class Delivery:
         self._sent = _Sent(hook.cursor)
 
     async def go_on(self) -> float | None:
-        """Send some of what there is.
+        """Send some of the messages.
 
         Returns:
-            How many seconds to wait for more, or after a failure; None if the webhook is disabled
-            or removed. 0 if there may be more at once.
+            How many seconds to wait, for more messages or after a failure; 0 if there may be more
+            now; None if the webhook is disabled or removed.
 
         Raises:
             StoreError: The store cannot be used; what was not written is sent again.
@@ -82,7 +82,7 @@ class Delivery:
         if known is None or known.disabled is not None:
             return None
         if known.failing_since is None:
-            # A user may have said that it is well.
+            # A user may have enabled it again.
             self._failures = 0
         self.hook, steps = await self._outbox.next_steps(known, self._failures)
         self._sent = _Sent(self.hook.cursor)
@@ -111,7 +111,7 @@ class Delivery:
                     saved = time.monotonic()
             return await self._end_of_round(answers)
         except BaseException:
-            # Also if the crawl ends in between: what was accepted is not sent again.
+            # Also if the crawl ends meanwhile: what was accepted is not sent again.
             with suppress(StoreError):
                 await self._save()
             raise
@@ -146,10 +146,10 @@ class Delivery:
         self.hook = replace(self.hook, failing_since=None, error=None)
 
     def _failed(self, message: Message, answer: Answer, now: int) -> Undelivered:
-        """Return what becomes of a message that was not accepted."""
+        """Return the new state of a message that was not accepted."""
         if answer.is_gone:
             return Undelivered(replace(message, error=answer.error), 0)
-        # While the receiver accepts nothing, that is not the fault of any message.
+        # While the receiver accepts nothing, no message is to blame.
         counts = message.tried_at is None or message.tried_at < self._received_at
         attempts = message.attempts + counts
         tried = replace(message, attempts=attempts, tried_at=now, error=answer.error)
@@ -166,7 +166,7 @@ class Delivery:
         return Undelivered(tried, now + round(wait * 1e6))
 
     async def _end_of_round(self, answers: Sequence[Answer]) -> float | None:
-        """Write progress; return how long to wait, None if the receiver wants no more."""
+        """Write progress; return how long to wait, None if the receiver wants no more messages."""
         errors = [answer for answer in answers if answer.error is not None]
         if not errors:
             await self._save()

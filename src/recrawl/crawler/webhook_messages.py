@@ -1,4 +1,4 @@
-"""What is sent to webhooks: messages, their signatures, and how long to wait after a failure.
+"""Messages to webhooks: their contents, their signatures, and the backoff after a failure.
 
 Signatures are those of Standard Webhooks (https://www.standardwebhooks.com/).
 """
@@ -17,17 +17,17 @@ from recrawl.store.changes import Cursor, PageChange, change_object
 from recrawl.store.webhooks import Message, Webhook
 from recrawl.units import format_time
 
-#: What a secret begins with, and how many random bytes follow.
+#: The prefix of a secret, and how many random bytes follow.
 PREFIX, SECRET_BYTES = "whsec_", 32
 
 
 class Backoff(NamedTuple):
-    """How long to wait after failures.
+    """Exponential backoff.
 
     Attributes:
-        first: Seconds after the first.
+        first: Seconds after the first failure.
         factor: How many times as long after each further one.
-        maximum: Seconds at most.
+        maximum: The maximum seconds.
     """
 
     first: float
@@ -45,7 +45,7 @@ class Backoff(NamedTuple):
         >>> Backoff(1.0, 2.0, 300.0).seconds(3, jitter=1.0)
         4.0
         """
-        # A power of this size is above any maximum, and still a number.
+        # A power of this size is above any maximum, and still finite.
         waited = self.first * self.factor ** min(max(failures - 1, 0), 64)
         return min(waited, self.maximum) * (0.5 + jitter / 2)
 
@@ -65,7 +65,7 @@ def signed(secret: str, message: str, at: int, body: bytes) -> Mapping[str, str]
         body: What is sent.
 
     Raises:
-        ArgumentError: This is no secret.
+        ArgumentError: The secret is malformed.
 
     >>> secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     >>> signed(secret, "msg_1", 1614265330, b"{}")["webhook-signature"]
@@ -88,21 +88,21 @@ def signed(secret: str, message: str, at: int, body: bytes) -> Mapping[str, str]
 def change_message(hook: Webhook, change: PageChange) -> Message:
     """Return the message about a change."""
     kind = f"page.{change.kind.name.lower()}"
-    # With its time: a store that was restored from a backup gives serials a second time.
+    # With its time, as a store restored from a backup assigns the same serials again.
     name = f"msg_{hook.key}_{str(change.cursor).replace('.', '_')}_{change.at}"
     body = _body(kind, change.at, change_object(change))
     return Message(change.cursor, change.page, change.url, name, body)
 
 
 def missed_message(hook: Webhook, at: int) -> Message:
-    """Return the message that changes were dropped before they could be sent."""
+    """Return the message saying that changes were dropped before they could be sent."""
     data = {"missed": hook.missed, "cursor": str(hook.cursor)}
     name = f"msg_{hook.key}_{hook.cursor.serial}_missed_{hook.missed}"
     return Message(hook.cursor, -1, "", name, _body("changes.missed", at, data))
 
 
 def trial_message(hook: Webhook, at: int) -> Message:
-    """Return a message that is only a test."""
+    """Return a test message."""
     name = f"msg_{hook.key}_test_{at}"
     return Message(Cursor(0), -1, "", name, _body("webhook.test", at, {"webhook": hook.number}))
 

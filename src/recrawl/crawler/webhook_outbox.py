@@ -1,4 +1,4 @@
-"""What is to be sent to a webhook next, and what came of it: the store's side of sending."""
+"""The outbox of webhooks in the store: what to send next, and what has been delivered."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from recrawl.store.rows import Retention
 from recrawl.store.sqlite import SqliteStore
 from recrawl.store.webhooks import MAX_WAITING, Message, MessageState, Progress, Webhook
 
-#: Changes that are read in one go.
+#: Changes read at a time.
 CHANGES_PER_BATCH = 100
 
 
@@ -20,8 +20,8 @@ class Step(NamedTuple):
 
     Attributes:
         message: The message.
-        cursor: How far the feed has been processed afterwards; None for a message tried before.
-        held: What becomes of a message that is held back; None for one to send.
+        cursor: The position in the feed afterwards; None for a message tried before.
+        held: The state of a message that is held back; None for one to send.
     """
 
     message: Message
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 @final
 class Outbox:
-    """The webhooks of a store and what waits to be sent to them.
+    """The webhooks of a store and their pending messages.
 
     Args:
         store: A connection to the store that nobody else uses.
@@ -58,7 +58,7 @@ class Outbox:
     async def next_steps(self, hook: Webhook, failures: int) -> tuple[Webhook, list[Step]]:
         """Return what to send next, and the webhook as it is now.
 
-        Nothing is to be sent before the receiver knows how many changes it missed, if any.
+        If the receiver has missed changes, it must be told so before anything else is sent.
 
         Args:
             hook: The webhook.
@@ -67,15 +67,15 @@ class Outbox:
         return await self._thread.call(self._next_steps, hook, failures)
 
     async def note(self, hook: Webhook, progress: Progress) -> None:
-        """Write what came of messages."""
+        """Write the results of messages."""
         await self._thread.call(self._store.webhooks.note, hook.number, progress)
 
     async def clear_missed(self, hook: Webhook) -> None:
-        """Note that the receiver knows how many changes it missed."""
+        """Note that the receiver has been told how many changes it missed."""
         await self._thread.call(self._store.webhooks.clear_missed, hook)
 
     async def disable(self, hook: Webhook, reason: str) -> None:
-        """Send nothing to a webhook any more."""
+        """Stop sending to a webhook."""
         await self._thread.call(self._store.webhooks.disable, hook.number, reason)
 
     async def drop_failed(self, hook: Webhook) -> None:
@@ -87,8 +87,8 @@ class Outbox:
         hook = self._store.webhooks.pass_over_dropped(hook)
         if hook.missed:
             return hook, []
-        # A receiver that failed is tried with one message, every other time with a new one: the
-        # failure may have been the message's own.
+        # A receiver that failed is tried with one message, every other time a new one: the message
+        # itself may have been at fault.
         limit = CHANGES_PER_BATCH if failures == 0 else 1
         found = self._store.webhooks.due(hook.number, present(), limit)
         due = [Step(message) for message in found]
@@ -98,9 +98,9 @@ class Outbox:
         return hook, self._new_steps(hook, limit) or due
 
     def _new_steps(self, hook: Webhook, limit: int) -> list[Step]:
-        """Return messages about what follows in the feed, up to a number.
+        """Return messages about the next changes in the feed, up to a limit.
 
-        Where messages about a page were not delivered, those after them are held back.
+        If a message about a page is undelivered, later ones about it are held back.
         """
         changes = self._store.feed.read(hook.cursor, CHANGES_PER_BATCH)
         waiting = self._store.webhooks.waiting(hook.number, {change.url for change in changes})
@@ -116,7 +116,7 @@ class Outbox:
 
 
 def groups(steps: Sequence[Step], size: int) -> Iterator[list[Step]]:
-    """Yield messages to send at once: up to a number, each about a different page."""
+    """Yield messages to send concurrently: groups of limited size, each about different pages."""
     group: list[Step] = []
     urls: set[str] = set()
     for step in steps:

@@ -1,4 +1,4 @@
-"""One receiver of webhooks: its HTTP client, and what it answers."""
+"""The HTTP client of one webhook, and the answers of its receiver."""
 
 import time
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class SendLimits:
     Attributes:
         connections: Concurrent requests to one receiver.
         timeout: Seconds for a request.
-        attempts: Failed attempts after which a message is given up, if others are accepted.
+        attempts: Failed attempts before a message is given up, if others are accepted.
     """
 
     connections: int = 1
@@ -37,10 +37,10 @@ class SendLimits:
 
 
 class Answer(NamedTuple):
-    """What came of a request.
+    """The result of a request.
 
     Attributes:
-        error: What was wrong; None if the message was accepted.
+        error: What went wrong; None if the message was accepted.
         retry_after: Seconds for which the receiver wants to be left alone.
         is_gone: Whether it wants no more messages.
     """
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 
 @final
 class Receiver:
-    """One webhook's HTTP client, with connections and threads that no other waits for.
+    """One webhook's HTTP client, with its own connections and threads.
 
     Args:
         hook: The webhook.
@@ -76,7 +76,7 @@ class Receiver:
         self._client = HttpClient(agent, timeouts, connector, MemoryBudget())
 
     async def send(self, message: Message) -> Answer:
-        """Send a message; return what came of it."""
+        """Send a message; return the result."""
         hook, now = self._hook, time.time()
         if self._proxy is not None and not hook.allow_private and is_private_name(hook.url):
             return Answer(_private(host_of(hook.url)))
@@ -85,7 +85,7 @@ class Receiver:
             try:
                 response = await self._client.post(hook.url, headers, message.body, self._proxy)
             except DroppedError:
-                # The connection had been idle for too long: once more on another.
+                # The connection had been idle for too long: retry on a new one.
                 response = await self._client.post(hook.url, headers, message.body, self._proxy)
         except DroppedError:
             return Answer(DROPPED)

@@ -1,4 +1,4 @@
-"""Sends every change to webhooks, alongside the crawl and never in its way."""
+"""Send every change to webhooks, alongside the crawl and without delaying it."""
 
 import asyncio
 import logging
@@ -20,27 +20,26 @@ from recrawl.store.webhooks import Webhook
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-#: Real seconds for which is waited when the crawl ends, and between two looks for messages that
-#: failed for good too long ago.
+#: Real seconds to wait when the crawl ends, and between two cleanups of expired messages.
 GRACE, CLEAN_EVERY = 1.0, 60.0
 
 
 @final
 class WebhookSender:
-    """Sends what the feed has to every webhook, each at its own pace.
+    """Sends the feed of changes to every webhook, each at its own pace.
 
     ::
 
         for each webhook, independently
-          what is to be tried again, then what the feed has after the cursor
-          a page with a message that was not delivered: hold further ones back
-          send, some at a time, each about another page
-          accepted: move the cursor on     failed: store the message, wait, longer each time
+          messages to retry, then the feed after the cursor
+          a page with an undelivered message: hold back later ones about it
+          send, some concurrently, each about a different page
+          accepted: advance the cursor     failed: store the message, wait, longer each time
           410: disable                     failed too often while others are accepted: give up
 
-    Every change is sent at least once, and those about a page in order: none overtakes another.
-    What was sent but not written when the process is killed is sent again. Only one process may
-    send: hold the store's lock.
+    Every change is sent at least once, and those about a page in order. Messages whose delivery was
+    not written when the process was killed are sent again. Only one process may send: hold the
+    store's lock.
 
     Args:
         store: A connection to the store that nobody else uses.
@@ -72,7 +71,7 @@ class WebhookSender:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Send while the block runs, and for a moment after it."""
+        """Send while the block runs, and finish within `GRACE` seconds after it."""
         task = asyncio.create_task(self._run())
         try:
             yield
@@ -85,7 +84,7 @@ class WebhookSender:
             self._outbox.close()
 
     async def _run(self) -> None:
-        """Keep a task for every webhook that is enabled, also for those added meanwhile."""
+        """Keep a task for every enabled webhook, including those added meanwhile."""
         while True:
             try:
                 for hook in await self._outbox.all():
@@ -110,7 +109,7 @@ class WebhookSender:
                     await self._outbox.drop_failed(hook)
 
     async def _catch_up(self) -> None:
-        """Wait until nothing is left to send but to receivers that fail, and not for long."""
+        """Wait, for at most `GRACE` seconds, until only failing receivers have pending messages."""
         idle = [self._idle[number] for number, task in self._tasks.items() if not task.done()]
         for event in idle:
             event.clear()
@@ -136,7 +135,7 @@ class WebhookSender:
             await receiver.close()
 
     async def _pause(self, hook: Webhook, seconds: float) -> None:
-        """Wait, but no longer once a user has changed something about the webhook."""
+        """Wait, or until a user changes the webhook."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self._idle[hook.number].set()

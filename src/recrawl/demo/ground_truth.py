@@ -12,7 +12,7 @@ from recrawl.simulation.world import World
 
 #: Slices per curve; as many as a replay has.
 SLICES = 100
-#: A change that was fewer seconds ago may have come too late for a response.
+#: A change within this many seconds before a response may have been too late for it.
 TOO_LATE = 0.5
 #: Minimum visits for a page's change rate to be compared.
 ENOUGH_VISITS = 10
@@ -98,9 +98,9 @@ class Verdicts:
     Attributes:
         time: When each visit was, in seconds.
         number: How many visits the page had had before.
-        is_unchanged: Whether the page was what the copy is.
+        is_unchanged: Whether the page was the same as the copy.
         is_changed: Whether it was not.
-        is_false: Whether a change was reported although it was.
+        is_false: Whether a change was reported although there had been none.
         is_missed: Whether no change was reported although there had been one.
     """
 
@@ -117,7 +117,7 @@ class Verdicts:
         return float(self.is_false.sum() / max(self.is_unchanged.sum(), 1))
 
     def after(self, visits: int) -> "Verdicts":
-        """Return those without the first visits to each page."""
+        """Return the verdicts without the first visits to each page."""
         kept = self.number >= visits
         return Verdicts(
             self.time[kept],
@@ -132,8 +132,8 @@ class Verdicts:
 def judge(world: World, page: Ints, time: Floats, outcome: Ints) -> Verdicts:
     """Compare what visits reported with the changes there had been since the copy was made.
 
-    A change in the last moments before a response arrived may have come too late for it. Where that
-    matters, a visit is neither right nor wrong.
+    A change just before a response arrived may have been too late for it. If that matters, a visit
+    is neither right nor wrong.
 
     Args:
         world: When pages changed.

@@ -26,7 +26,7 @@ class Request:
         site: The number of the site.
         path: The path, without a query.
         if_none_match: The header of that name, if present.
-        if_modified_since: Likewise.
+        if_modified_since: The header of that name, if present.
     """
 
     site: int
@@ -119,14 +119,14 @@ class RequestHandler:
     def _validators(
         self, state: _PageState, version: int, day: int, now: float
     ) -> tuple[tuple[str, str], ...]:
-        """Return the validators of what is sent: those of the site's slow noise too."""
+        """Return the validators of a response, which also depend on the site's slow noise."""
         page = state.page
         modified = self._modified(state, version)
         slow = last_slow_change(SITES[page.site], day)
         if slow is not None:
             modified = max(modified, self._began + slow * DAY)
-        # Dates have whole seconds. During the second of a change there may be another one, which
-        # the date could not tell apart: it is only sent once that second is over.
+        # Dates have whole seconds. There may be another change within the same second, which the
+        # date could not distinguish: it is only sent once that second is over.
         date = (
             (("Last-Modified", formatdate(int(modified), usegmt=True)),)
             if int(modified) < int(now)

@@ -1,7 +1,7 @@
 """The pages of the demo web: their paths, change rates, and content in each version.
 
-All of it follows from a seed. A page's content is a function of its number of changes: each change
-alters one block of it, a headline, a paragraph or a price. What its site puts around it is a
+Everything follows from a seed. A page's content is a function of its number of changes: each change
+alters one block of it, a headline, a paragraph or a price. The site's boilerplate around it is a
 function of the day.
 """
 
@@ -24,7 +24,7 @@ ZIPF = 0.7
 PARAGRAPHS = (4, 8)
 #: Links to other pages of the site per page.
 RELATED = 6
-#: Cached paragraphs and changes: most are those of the previous version.
+#: Cached paragraphs and changes: most are the same as in the previous version.
 CACHED = 10_000
 #: Delimits the name of a noise in a page's text, where it does not occur otherwise.
 MARK = "\0"

@@ -1,4 +1,4 @@
-"""The demo's picture: how fresh recrawl kept the copy, compared with two other policies."""
+"""Draw how fresh recrawl kept the demo's copy, compared with two other policies."""
 
 import os
 from itertools import pairwise
@@ -84,5 +84,5 @@ def _name_curves(axes: "Axes", ends: list[tuple[str, str, float]]) -> None:
 
 
 def draw_demo(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
-    """Draw the result of the demo; the file name says whether as PNG or SVG."""
+    """Draw the result of the demo, as PNG or SVG by the file's extension."""
     style.save(demo_figure(snapshot), path)

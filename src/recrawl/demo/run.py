@@ -122,9 +122,8 @@ def run_demo(
     Args:
         scenario: The pages and their changes.
         store: The path of the store to create.
-        watch: Called from time to time.
-        serve: Returns what runs beside the crawl while pages change, such as a server that shows
-            it.
+        watch: Called periodically.
+        serve: Returns what runs alongside the crawl while pages change, such as a dashboard.
 
     Raises:
         KeyboardInterrupt: It was interrupted before pages began to change.

@@ -17,7 +17,7 @@ class Validation(Enum):
 
 
 class Noise(StrEnum):
-    """What differs on some pages at every fetch, and is no change."""
+    """What differs on some pages at every fetch, but is not a change."""
 
     CLOCK = "clock"
     TOKEN = "token"  # noqa: S105
@@ -26,11 +26,11 @@ class Noise(StrEnum):
 
 
 class Slow(StrEnum):
-    """What differs between visits that are days apart, on all pages of a site, and is no change."""
+    """What differs from day to day on all pages of a site, but is not a change."""
 
     #: Today's date.
     DATE = "date"
-    #: Links to other pages, new every week and on every page others.
+    #: Links to other pages, different on every page and new every week.
     BOX = "box"
     #: A notice on all pages that comes and goes.
     BANNER = "banner"
@@ -52,7 +52,7 @@ class Site:
         noisy: The share of its pages that have noise.
         slow: What differs from day to day on all of its pages.
         box_title: The heading of the box of links.
-        banners: The texts of its banner, one after the other.
+        banners: The texts of its banner, shown in turn.
         priced: Whether its pages show a price.
         sitemap: Whether it has a sitemap.
         forbidden: A folder disallowed by its robots.txt.

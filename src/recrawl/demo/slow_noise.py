@@ -1,7 +1,7 @@
-"""What a site of the demo web shows around its pages for days: no page changes with it.
+"""Boilerplate of the demo web that changes from day to day, without any page changing.
 
-A day of the demo web lasts a few seconds. Fetching a page twice in a row does not tell such noise
-from a change: it differs only between visits.
+A day of the demo web lasts a few seconds. Fetching a page twice in a row cannot distinguish such
+noise from a change: it differs only between visits.
 """
 
 import math
@@ -28,7 +28,7 @@ def day_of(seconds: float) -> int:
 
 
 def last_slow_change(site: Site, day: int) -> int | None:
-    """Return the last day on which a site's slow noise became what it is; None if never."""
+    """Return the day on which a site's slow noise last changed; None if never."""
     days = range(day, max(day - WEEK, 0), -1)
     return next((each for each in days if _shown(site, each) != _shown(site, each - 1)), None)
 

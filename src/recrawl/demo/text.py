@@ -1,4 +1,4 @@
-"""Plausible English text that depends on nothing but a key."""
+"""Generate plausible English text from a key."""
 
 import hashlib
 import re
@@ -29,7 +29,7 @@ class KeyedRandom:
         self._drawn: list[int] = []
 
     def integer(self, below: int) -> int:
-        """Return a whole number from 0 to ``below`` − 1."""
+        """Return an integer from 0 to ``below`` − 1."""
         return int(self.uniform() * below)
 
     def uniform(self) -> float:

@@ -1,4 +1,4 @@
-"""What the pages of the little web talk about: words, and sentences with gaps for them."""
+"""The vocabulary of the demo web: words, and sentence templates with placeholders for them."""
 
 from dataclasses import dataclass
 

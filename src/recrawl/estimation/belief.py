@@ -17,10 +17,10 @@ from recrawl.quantities import duration, durations, numbers
 #: A page without a prior starts from Gamma(½, ½ mean gap): half a change in half a gap.
 ALONE_SHAPE = 0.5
 ALONE_GAPS = 0.5
-#: With a smaller shape, a page's chance of no change differs from 1 by less than floats can tell.
+#: With a smaller shape, a page's chance of no change is indistinguishable from 1 as a float.
 MIN_SHAPE = 1e-12
-#: A prior's numbers are in this range. It is wider than what any log within the limits of gaps
-#: teaches, and within what the formulas can multiply.
+#: A prior's numbers are in this range. It is wider than any log with valid gaps can yield, and
+#: narrow enough for the formulas not to overflow.
 MIN_NUMBER, MAX_NUMBER = 1e-72, 1e72
 #: Stands in for a page's mean gap before its first visit, in days.
 GAP_BEFORE_VISITS = 1.0

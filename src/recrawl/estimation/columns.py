@@ -164,7 +164,7 @@ def _known(
     read: Callable[[str, ArrayLike], Floats],
     known: Bools,
 ) -> ArrayLike | None:
-    """Return the known rows of an optional column; one number is that of every row."""
+    """Return the known rows of an optional column; a single number applies to every row."""
     values = None if column is None else read(name, column)
     if values is None or values.ndim == 0:
         return column
@@ -181,7 +181,7 @@ def _numbered(page: ArrayLike) -> tuple[Ints, int, NDArray[Any] | None]:
         low, high = (int(end) for end in extremes(pages)) if pages.size else (0, -1)
         if low >= 0 and high < MAX_SPARSITY * pages.size + FEW_PAGES:
             return np.ascontiguousarray(pages, np.int64), high + 1, None
-    # NumPy writes what is not a text as one, such as a missing name as 'nan'.
+    # NumPy converts other values to text, such as a missing name to 'nan'.
     is_list = isinstance(page, list | tuple) and pages.dtype.kind == "U"
     _check_names(np.array(page, np.object_).ravel() if is_list else pages)
     if pages.dtype.kind == "O" and pages.size and isinstance(pages[0], str):
@@ -194,7 +194,7 @@ def _numbered(page: ArrayLike) -> tuple[Ints, int, NDArray[Any] | None]:
 
 
 def _numbered_texts(pages: NDArray[Any]) -> tuple[Ints, int, NDArray[Any]]:
-    """Number texts by a table of Arrow, several times faster than sorting objects."""
+    """Number texts with Arrow's hash table, several times faster than sorting objects."""
     import pyarrow as pa
 
     coded = pa.array(pages, pa.large_string()).dictionary_encode()

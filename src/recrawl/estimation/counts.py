@@ -112,8 +112,8 @@ def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Fl
     if observations.pages > observations.rows:
         spans = [(0, observations.rows)]
     cuts = [low for first, last in spans for low in range(first, max(last, 1), MAX_ROWS)]
-    # Rows of a page that stand together are added up together, so that where others are does not
-    # matter: floats round otherwise in another order.
+    # Consecutive rows of a page are summed together, so that the result does not depend on the
+    # other rows: floats round differently in another order.
     starts = [_page_start(observations.page, low) for low in cuts]
     spans = list(pairwise([*starts, observations.rows]))
 
@@ -128,7 +128,7 @@ def _add_up(observations: Observations, visits: Ints, changes: Ints, elapsed: Fl
 
 
 def _page_start(page: Ints, row: int) -> int:
-    """Return the first row, from the given one on, that is of another page than the row before."""
+    """Return the first row, from the given one on, whose page differs from the row before."""
     while 0 < row < page.size and page[row] == page[row - 1]:
         row += 1
     return row

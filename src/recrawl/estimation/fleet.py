@@ -79,7 +79,7 @@ class _Priors:
 
 
 def _fit(observations: Observations, group: Ints, fleet: Prior | None, groups: int = 1) -> _Priors:
-    """Fit the prior of each group; one that hardly moves any more stays as it is."""
+    """Fit the prior of each group; one that has converged stays as it is."""
     gap = float(observations.elapsed.mean())
     anchor = fleet or Prior(ALONE_SHAPE, ALONE_GAPS * gap)
     weight = FLEET_PAGES if fleet else ALONE_PAGES
@@ -95,7 +95,7 @@ def _fit(observations: Observations, group: Ints, fleet: Prior | None, groups: i
         priors = _Priors(
             np.where(moving, moved.shape, priors.shape), np.where(moving, moved.time, priors.time)
         )
-        # Each group ends by itself, so that it does not matter which others there are.
+        # Each group stops by itself, so that it does not depend on the others.
         moving &= change >= TOLERANCE
         if not moving.any():
             break
@@ -141,7 +141,7 @@ def _sample(observations: Observations, host: Ints | None) -> Bools:
 
 
 def sampled_pages(is_visited: Bools, host: Ints | None) -> Bools:
-    """Return which pages a prior is learned from: at most `MAX_PAGES` visited ones, spread evenly.
+    """Return which pages a prior is learned from: at most `MAX_PAGES` visited ones, evenly spread.
 
     Args:
         is_visited: Which pages have observations.

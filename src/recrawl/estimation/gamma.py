@@ -94,8 +94,8 @@ def after_visit(
     """Return the belief after a visit.
 
     Args:
-        shape: The belief's before the visit.
-        time: Likewise.
+        shape: The belief's shape before the visit.
+        time: Its time.
         gap: Days since the previous visit.
         changed: Whether the page had changed since then.
         age: Days since the last change, if the server dates it; NaN if not. A date is exact: it
@@ -289,7 +289,7 @@ def _keep_changes(
     """Reduce each page's rows to its changes: their gaps, and the unchanged time before them.
 
     There is no branch on ``changed``, which no processor could predict: each row is written, and
-    the next row overwrites it if it was no change.
+    the next row overwrites it if it was not a change.
     """
     entry = 0
     for item in range(pages.size):

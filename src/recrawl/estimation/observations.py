@@ -107,7 +107,7 @@ class Observations:
         return Grouped(starts, read_only(elapsed), read_only(changed), rate, age)
 
     def of_pages(self, chosen: Bools) -> "Observations":
-        """Return the observations of some pages, which are numbered anew in the same order.
+        """Return the observations of some pages, renumbered in the same order.
 
         >>> seen = Observations.of([1.0, 2.0, 3.0], [True, False, True], page=[2, 0, 2])
         >>> seen.of_pages(np.array([False, False, True])).elapsed
@@ -155,19 +155,19 @@ def assemble(
 
 
 def observe(log: CrawlLog) -> Observations:
-    """Return the observations in a crawl log: the visits that teach something (`CrawlLog.elapsed`).
+    """Return the observations in a crawl log: the visits that have a `CrawlLog.elapsed`.
 
     A visit that found the page changed or unchanged is an observation of the gap since the page's
     last successful visit.
     """
-    # Some pages after another: the steps from visits to gaps take many times the memory of both.
+    # In parts, as the steps from visits to gaps take many times the memory of both.
     parts = [_observed(part) for part in _parts(log)]
     found = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
     return Observations.of(found.pop("elapsed"), found.pop("changed"), pages=log.pages, **found)
 
 
 def _parts(log: CrawlLog) -> Iterator[CrawlLog]:
-    """Yield the visits of some pages after another, at least once."""
+    """Yield the visits in parts of whole pages, at least one part."""
     first, last = 0, -1
     while last < log.page.size:
         last = min(first + PART_ROWS, log.page.size)
@@ -226,7 +226,7 @@ def _page_numbers(page: ArrayLike | None, rows: int, pages: int | None) -> tuple
 
 
 def flags(changed: ArrayLike, rows: int, known: Bools | None = None) -> Bools:
-    """Return a column of yes and no; False where it does not matter, where ``known`` is."""
+    """Return a column of booleans; False for missing values in rows that ``known`` excludes."""
     raw = np.atleast_1d(as_array("changed", changed))
     if raw.shape != (rows,):
         raise ArgumentError(f"changed: has shape {raw.shape}; expected {rows} rows, as elapsed has")
@@ -242,7 +242,7 @@ def flags(changed: ArrayLike, rows: int, known: Bools | None = None) -> Bools:
 
 
 def _unboxed(raw: NDArray[Any], known: Bools | None) -> NDArray[Any]:
-    """Return a column of objects, which has gaps, as numbers; NaN in the gaps."""
+    """Return a column of objects with missing values as numbers; NaN for missing ones."""
     values = [math.nan if is_missing(value) else value for value in raw]
     if not all(isinstance(value, bool | int | float | np.generic) for value in values):
         raise ArgumentError("changed: not a column of yes or no")

@@ -1,14 +1,14 @@
 """The octave belief: weights on change rates an octave apart, updated exactly by every visit.
 
 The change rate is one of r_k = r_0·2^k, k = 0 … 15, and the belief is a weight p_k for each of
-them. A visit multiplies each weight by the chance of what it found at that rate. A Gamma cannot
-express "either hardly ever or every day"; weights can. Whatever is asked of a belief is a sum of
-weights times a function of r_k·t, and as rates are an octave apart, such functions are read from a
-table where all that a sum needs is side by side: no exponential is computed.
+them. A visit multiplies each weight by the chance of its result at that rate. A Gamma cannot
+express "either hardly ever or every day"; weights can. Every query of a belief is a sum of weights
+times a function of r_k·t, and as rates are an octave apart, such functions are read from a table in
+which all terms of a sum are adjacent: no exponential is computed.
 
-What a page's own visits say, the likelihood, is kept apart from the weights, which also contain a
-prior: so the prior can follow what is learned from other pages. Weights are whole numbers, in units
-of 1/65535, so that sums of them over many pages are exact.
+The likelihood of a page's own visits is kept apart from the weights, which also contain a prior, so
+that the prior can follow what is learned from other pages. Weights are integers, in units of
+1/65535, so that sums over many pages are exact.
 """
 
 import math
@@ -31,7 +31,7 @@ Curves = Annotated[NDArray[np.float32], 3]
 OCTAVES = 16
 #: Octaves below one change in the mean time between visits; the others are above it.
 BELOW = 9
-#: Days; that pages are visited more often than this does not mean that they change more often.
+#: Days; visiting pages more often than this is no sign that they change more often.
 MIN_GAP = 1.0 / 24.0
 #: Weights add up to this.
 ONE = 65_535
@@ -59,11 +59,11 @@ MANTISSA_BITS, ONE_BITS = np.int64(0xFFFFFFFFFFFFF), np.int64(0x3FF0000000000000
 
 @dataclass(frozen=True, eq=False)
 class Octaves:
-    """What the visits to pages say about their change rates, one row per page.
+    """The evidence of visits about the change rates of pages, one row per page.
 
     Attributes:
         first: The lowest rate is 2^first changes per day.
-        likelihood: How likely the visits are at each of the rates, relative to one another.
+        likelihood: The relative likelihood of the visits at each of the rates.
     """
 
     first: int
@@ -79,7 +79,7 @@ class Octaves:
 
     @classmethod
     def of_gamma(cls, first: int, belief: Prior, prior: Prior, pages: int) -> "Octaves":
-        """Return what visits have added to a prior, given as Gamma beliefs."""
+        """Return the evidence that turned one Gamma belief, the prior, into another."""
         shape, time = belief.columns(pages)
         prior_shape, prior_time = prior.columns(pages)
         found = np.maximum(shape - prior_shape, 0.0)
@@ -96,8 +96,8 @@ class Octaves:
 def lowest_octave(gap: float) -> int:
     """Return the lowest octave of the rates for pages visited every ``gap`` days on average.
 
-    A large budget is no reason to believe that pages change all the time: from an hour down the
-    rates stay the same, until visits find that pages do.
+    A large budget is no reason to believe that pages change all the time: for gaps below an hour
+    the rates stay the same, until visits find that pages do.
 
     >>> lowest_octave(1.0), lowest_octave(30.0), lowest_octave(1e-6)
     (-9, -14, -4)
@@ -115,7 +115,7 @@ def highest_start(gap: float) -> int:
 
 
 def start_near(first: int, gap: float) -> int:
-    """Return the lowest octave for a mean time between visits that is nearest to another one.
+    """Return the allowed lowest octave for a mean time between visits that is nearest to ``first``.
 
     >>> start_near(7, 1.0), start_near(7, 1e-6), start_near(-7, 1e-6)
     (-9, 7, -4)
@@ -177,9 +177,9 @@ def shift_rows(table: Floats2D, octaves: int) -> None:
 def make_curves() -> Curves:
     """Return the chance of a change, and the value of a visit, over the logarithm of x = r·t.
 
-    ``curves[0, i, j]`` is 1 − e^(−x) and ``curves[1, i, j]`` is [1 − e^(−x)·(1 + x)] / 2^o, at
-    x = (1 + i/STEPS)·2^o with o = FIRST_COLUMN + j. As rates are an octave apart, all that a time
-    means to them is next to one another in a row; between two rows, both are linear in time.
+    ``curves[0, i, j]`` is 1 − e^(−x) and ``curves[1, i, j]`` is [1 − e^(−x)·(1 + x)] / 2^o, at x =
+    (1 + i/STEPS)·2^o with o = FIRST_COLUMN + j. As rates are an octave apart, the values for all of
+    them at one time are adjacent in a row; between two rows, both curves are linear in time.
     """
     octave = 2.0 ** (FIRST_COLUMN + np.arange(COLUMNS))
     x = np.outer(1.0 + np.arange(STEPS + 1) / STEPS, octave)
@@ -296,8 +296,8 @@ def _when(curves: Curves, what: int, weight: Weights, level: float) -> float:
 def _column_below(curves: Curves, what: int, weight: Weights, level: float, first: float) -> int:
     """Return the last column at whose beginning the sum is below a level, which is above ``first``.
 
-    Chances rise at most in proportion to x, and values to its square, so that no earlier column
-    than the one found by that comes into question, and the one sought is seldom far.
+    Chances rise at most in proportion to x, and values to its square, which gives a first column to
+    try; the one sought is seldom far from it.
     """
     at_least = math.sqrt(level / first) if what == 1 else level / first
     low = min(int((float_bits(at_least) >> MANTISSA) - EXPONENT_BIAS), LAST_COLUMN - 1)
@@ -343,7 +343,7 @@ def elapsed_until(curves: Curves, weight: Weights, rate: float, chance: float) -
 def with_evidence(
     curves: Curves, weight: Weights, rate: float, elapsed: float, keep: float
 ) -> float:
-    """Return the time after which a page would be as likely fresh as it is by the evidence.
+    """Return the time after which a page without evidence would be as likely fresh as this one.
 
     Args:
         curves: See `make_curves`.
@@ -425,7 +425,7 @@ def inner(likelihood: Likelihoods, prior: Likelihoods) -> float:
 
 @bare_step
 def combine(likelihood: Likelihoods, prior: Likelihoods, kept: float, weight: Weights) -> None:
-    """Forget some of what visits said, and set the weights that prior and likelihood lead to.
+    """Forget some of the evidence, and set the weights that follow from prior and likelihood.
 
     Args:
         likelihood: One per rate; normalised and moved towards 1.
@@ -443,7 +443,7 @@ def combine(likelihood: Likelihoods, prior: Likelihoods, kept: float, weight: We
     for k in range(OCTAVES):
         likelihood[k] = scale * likelihood[k] + forgotten
         weight[k] = np.uint16(min(prior[k] * likelihood[k], unity) * one + half)
-    # Where there is no prior nothing keeps a likelihood within bounds.
+    # Where the prior is 0, nothing else bounds the likelihood.
     top = np.float32(0.0)
     for k in range(OCTAVES):
         top = max(top, likelihood[k] if prior[k] > 0.0 else np.float32(0.0))

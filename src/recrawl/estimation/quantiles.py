@@ -1,12 +1,12 @@
-"""Quantiles of one Gamma, by the standard library alone: SciPy takes a quarter of a second to load.
+"""Quantiles of a Gamma, with the standard library alone: SciPy takes a quarter of a second to load.
 
 The logarithm of a Gamma variable has a log-concave density, so that both ln P(Y ≤ y) and
-ln P(Y ≥ y) are concave. Newton's method on them, begun outside, approaches without overshooting.
+ln P(Y ≥ y) are concave. Newton's method on them, started outside, converges without overshooting.
 """
 
 import math
 
-#: Terms that are smaller than this, compared with their sum, are left out; Newton ends as close.
+#: Terms smaller than this, relative to their sum, are left out; Newton's method ends as close.
 CLOSE = 1e-14
 MAX_STEPS = 200
 

@@ -1,4 +1,4 @@
-"""Estimator states in files: written atomically, and checked when read."""
+"""Save estimator states to files, atomically, and check them when they are loaded."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Signals: news that a page may have changed, such as a sitemap's date, a feed or a push message.
+"""Signals that a page may have changed, such as a sitemap's date, a feed or a push message.
 
 A page changes without a signal at rate α, and is signalled at rate γ. A signal is right with
 probability π, the precision of its host and kind. After t days and n signals since the last visit
@@ -7,19 +7,19 @@ probability π, the precision of its host and kind. After t days and n signals s
 
 as in Busa-Fekete et al. (WWW 2025), where α, γ and π are known. Here they are learned:
 
-- π by expectation and maximisation: a visit after n signals that found a change counts as
-  n·π/P(changed) right ones. What was learned fades, so that a host that turns honest is trusted
-  again, and one that begins to lie is not trusted for long.
-- Whether a host's signals of a kind say anything at all is learned apart from that, as the odds
-  that they predicted the outcomes of visits better than time alone did: signals that come whatever
-  changes could hardly be told from time by π itself.
+- π by expectation maximisation: a visit after n signals that found a change counts as
+  n·π/P(changed) right ones. What was learned fades, so that a host that becomes reliable is trusted
+  again, and one that becomes unreliable is not trusted for long.
+- Whether a host's signals of a kind are informative at all is learned separately, as the odds that
+  they predicted the outcomes of visits better than time alone did: signals that are independent of
+  changes could hardly be told from the passing of time by π itself.
 - γ by counting, from the host's mean.
-- α like any change rate, as weights on rates an octave apart. After signals a visit says less
-  about it, the more so the more they are trusted: a π set too low would raise α, which would lower
-  π further. But visits to pages with good signals are mostly made because of one. What tells more
-  is that pages with many signals have many changes without one as well: as a prior, α is near θ·γ
-  with one θ per host, learned from visits without a signal. Where pages are not like that, the
-  odds say so, and this prior is not used.
+- α like any change rate, as weights on rates an octave apart. After signals a visit says less about
+  it, and the less, the more they are trusted: a π set too low would raise α, which would lower π
+  further. But most visits to pages with good signals are made because of one. Better evidence is
+  that pages with many signals also have many changes without one: as a prior, α is near θ·γ with
+  one θ per host, learned from visits without a signal. Where pages are not like that, the odds show
+  it, and this prior is not used.
 """
 
 import math
@@ -36,14 +36,14 @@ from recrawl.estimation.octaves import (
 )
 from recrawl.kernels.jit import bare_step, compiled, small_bare_step
 
-#: The kinds of signals, and how many of a new host's are expected to be right.
+#: The kinds of signals, and the share of a new host's that is expected to be right.
 PRECISION = {"sitemap": 0.5, "feed": 0.7, "push": 0.9, "neighbour": 0.2}
 KINDS = tuple(PRECISION)
 #: The expected precision counts as much as this many signals.
 PRIOR_SIGNALS = 2.0
 #: The prior of θ, as changes and as signals: one change without a signal per signal.
 PRIOR_CHANGES = 0.5
-#: Visits after a signal in which what was learned of a host fades to 1/e.
+#: The number of visits after a signal in which what was learned about a host fades to 1/e.
 MEMORY = 32.0
 #: No signal is trusted more.
 MAX_PRECISION = 0.999
@@ -53,7 +53,7 @@ MAX_STRENGTH = 4.0
 LOWEST_LIKELY = 0.25
 #: Log-odds are kept within these limits, so that they can turn.
 MAX_ODDS = 8.0
-#: Each step of a page's count of signals stands for this many times as many as the one before.
+#: Each step of a page's count of signals stands for this many times as many signals as the last.
 COUNT_STEP = 1.03
 MAX_COUNT = 255
 #: Nodes and weights of Gauss and Legendre on (0, 1).
@@ -143,10 +143,10 @@ def signal_rate(signals: float, days: float, host_rate: float, gap: float) -> fl
 
 @compiled
 def signals_counted(steps: float) -> float:
-    """Return about how many signals a count of so many steps stands for (Morris 1978).
+    """Return about how many signals an approximate count stands for (Morris 1978).
 
-    A step is counted with a probability that falls as steps get larger, so that a byte can count
-    tens of thousands; the first few are counted one by one.
+    A step is taken with a probability that falls as the count grows, so that a byte can count tens
+    of thousands; the first few signals are counted one by one.
 
     >>> [round(signals_counted(steps), 2) for steps in (0.0, 1.0, 2.0, 255.0)]
     [0.0, 1.0, 2.03, 62537.37]
@@ -222,7 +222,7 @@ def value_with_signals(
     share: float,
     fresh: float,
 ) -> float:
-    """Return the value in days of a visit to a page that signals tell about.
+    """Return the value in days of a visit to a page with signals.
 
     After a visit the chance of being fresh, F(u), begins at 1 and falls with time and with each
     signal. The value is the area between it and the present chance F, until it has fallen as far:
@@ -273,7 +273,7 @@ def _mean_above(same: float, expected: float, keep: float, fresh: float) -> floa
 def elapsed_worth_with_signals(
     curves: Curves, weight: Weights, rate: float, signals_per_day: float, share: float, value: float
 ) -> float:
-    """Return the days after which a visit is worth ``value`` days if no signal comes before it.
+    """Return the days after which a visit is worth ``value`` days if no signal arrives before.
 
     Signals to come make a visit worth less, so that this is later than `elapsed_worth`; infinity
     for never.

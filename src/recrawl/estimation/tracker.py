@@ -1,4 +1,4 @@
-"""Tracking one page, visit by visit."""
+"""Track one page, visit by visit."""
 
 from typing import Generic
 

@@ -1,4 +1,4 @@
-"""How fresh a copy can be kept, as a function of the visits per day."""
+"""Draw how fresh a copy can be kept, as a function of the visits per day."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ def freshness_figure(
 
 
 def _smooth(budgets: Floats, freshness: ArrayLike) -> tuple[Floats, Floats]:
-    """Return points on a smooth line that rises where the given points do."""
+    """Return points on a smooth line that is monotonic where the given points are."""
     from scipy.interpolate import PchipInterpolator
 
     line = PchipInterpolator(np.log(budgets), np.asarray(freshness, np.float64))
@@ -133,5 +133,5 @@ def draw_freshness(
     asked: Point | None = None,
     now: Point | None = None,
 ) -> None:
-    """Draw freshness over budget; the file name says whether as PNG or SVG."""
+    """Draw freshness over budget, as PNG or SVG by the file's extension."""
     style.save(freshness_figure(budgets, freshness, asked=asked, now=now), path)

@@ -1,4 +1,4 @@
-"""How policies compare: how stale each leaves the copy, overall and over time."""
+"""Draw how policies compare: the staleness of each, overall and over time."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class Scored(Protocol):
         ...
 
 
-#: A share of fewer visits says too little to be drawn.
+#: A share of fewer visits is too uncertain to be drawn.
 MIN_CALIBRATED = 10
 
 
@@ -102,8 +102,8 @@ def replay_figure(
         start: When they started; without it the axis shows days.
         subtitle: What they were run on, in one line.
         notes: Short notes on some policies, by name.
-        calibrations: How often changes were found that some policies expected, by name; drawn in a
-            third panel.
+        calibrations: Predicted and actual frequency of changes for some policies, by name; drawn in
+            a third panel.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -319,7 +319,7 @@ def draw_replay(
     notes: Mapping[str, str] | None = None,
     calibrations: Mapping[str, Calibrated] | None = None,
 ) -> None:
-    """Draw how policies compare; the file name says whether as PNG or SVG."""
+    """Draw how policies compare, as PNG or SVG by the file's extension."""
     figure = replay_figure(
         scores,
         days=days,

@@ -1,4 +1,4 @@
-"""The style of pictures, and saving them: the same data gives the same bytes."""
+"""The style of pictures, and saving them reproducibly: the same data gives the same bytes."""
 
 import io
 import os
@@ -77,7 +77,7 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Save a picture as PNG or SVG by the file's extension, complete or not at all.
+    """Save a picture as PNG or SVG by the file's extension, atomically.
 
     >>> save(Figure(), "picture.gif")
     Traceback (most recent call last):

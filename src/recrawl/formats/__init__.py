@@ -1,1 +1,1 @@
-"""Crawl logs in, tables out: as CSV, JSON and Parquet, read and written whole or not at all."""
+"""Read crawl logs and write tables, as CSV, JSON and Parquet."""

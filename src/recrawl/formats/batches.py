@@ -1,4 +1,4 @@
-"""The rows of a table, one batch at a time: CSV as columns of bytes, others as typed columns."""
+"""Read a table in batches: CSV as columns of bytes, other formats as typed columns."""
 
 import csv
 import json
@@ -21,20 +21,19 @@ from recrawl.formats.source import Source
 MAX_ROW_BYTES = 4 * 2**20
 #: Rows are counted as a text editor counts lines: the header is row 1. Parquet has no header.
 FIRST_CSV_ROW, FIRST_PARQUET_ROW = 2, 1
-#: What separates the columns of a CSV file, the usual first.
+#: Separators of the columns of a CSV file, the most common first.
 DELIMITERS = ",\t;|"
 #: Few enough rows to bound memory, and enough to make the overhead per batch negligible.
 PARQUET_BATCH_ROWS = 2**18
 
-#: What Arrow raises for a damaged file: names and messages may not be text, and sizes may be beyond
-#: any memory.
+#: What Arrow raises for a damaged file: names and messages may be invalid text, and sizes absurd.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
 
 _NO_HEADER = "the names of the columns are missing; write them above, such as page,time,changed"
 _TOO_LONG = f"the row is longer than {MAX_ROW_BYTES >> 20} MB (is a quotation mark left open?)"
 
 
-#: How files and streams of Arrow begin.
+#: The first bytes of Arrow files and streams.
 ARROW_FILE, ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _DAMAGED_ARROW = "the Arrow file is truncated or damaged"
 
@@ -56,7 +55,7 @@ def read_header(source: Source) -> tuple[list[str], str]:
             delimiter = max(DELIMITERS, key=header[0].count)
             header = next(csv.reader(lines, delimiter=delimiter))
     except UnicodeDecodeError:
-        # Text has no zeros, in any encoding whose first bytes are not known.
+        # Text contains no zeros, except in encodings that are recognised by their first bytes.
         if b"\0" in source.head:
             raise source.error("this is neither text nor Parquet nor Arrow") from None
         raise source.error(
@@ -97,7 +96,7 @@ def csv_batches(
     try:
         reader = arrow_csv.open_csv(
             source.stream,
-            # One thread: only then are invalid rows numbered.
+            # With one thread only, errors contain the number of the invalid row.
             arrow_csv.ReadOptions(
                 use_threads=False,
                 block_size=MAX_ROW_BYTES,
@@ -129,7 +128,7 @@ def csv_batches(
 
 
 def _explained(source: Source, message: str, row: int) -> InputError:
-    # Arrow would tell a handler of invalid rows the same, but not of one that is not UTF-8.
+    # Arrow would call a handler for invalid rows, but not for one that is not UTF-8.
     if found := _FIELDS.search(message):
         number, expected, actual = map(int, found.groups())
         fields = f"{actual} field{'s' if actual != 1 else ''}"
@@ -188,7 +187,7 @@ def parquet_batches(
 
 
 def _seekable(source: Source) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return a file that can be read at any position; what comes from a pipe is kept in memory."""
+    """Return a seekable file; the contents of a pipe are kept in memory."""
     if source.file.seekable() and not source.is_compressed:
         source.file.seek(0)
         return source.file
@@ -232,7 +231,7 @@ def json_batches(source: Source) -> Iterator[pa.Table]:
         try:
             yield arrow_json.read_json(pa.BufferReader(b"".join(lines)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
-            # Values of several types in one column, or a broken line: Python says which.
+            # Mixed types in one column, or an invalid line, which Python can name.
             yield _table_of(source, lines, row)
         row += len(lines)
 

@@ -1,4 +1,4 @@
-"""Cells of tables, as text or typed values, converted to numbers one column at a time.
+"""Convert cells of tables, as text or typed values, to numbers, one column at a time.
 
 Every function takes an Arrow array and returns a NumPy array; an invalid cell raises `BadCell` with
 its index in the array. Where a cast rejects a column, the first bad cell is found by bisection.
@@ -29,16 +29,16 @@ CHANGED = {
     **dict.fromkeys("1 true 1.0 t y yes changed modified".split(), int(Outcome.CHANGED)),
     **dict.fromkeys("0 false 0.0 f n no unchanged notmodified".split(), int(Outcome.UNCHANGED)),
 }
-#: What programs write where there is no value.
+#: What programs write for a missing value.
 NO_VALUES = ("", "-", "null", r"\n", "nan", "none", "na", "n/a", "nat", "<na>")
-#: The longest cell that is looked at for one of these, in bytes; most digests are longer.
+#: The longest cell that may be one of these, in bytes; most digests are longer.
 _LONGEST_NO_VALUE = 8
 #: Stands for a missing digest.
 NO_DIGEST = 0
 FIRST_REDIRECT = 300
 OUTCOMES = {outcome.name.lower(): int(outcome) for outcome in Outcome}
 
-#: Tell the types of numbers.
+#: Predicates for numeric types.
 NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 #: The longest name of a type that is quoted whole.
 _MAX_TYPE = 60
@@ -79,7 +79,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return what messages call a type; one with fields has names of any length in it."""
+    """Return the name of a type for messages, shortened, as a type with fields can be long."""
     try:
         name = str(kind)
     except UnicodeDecodeError:
@@ -95,7 +95,7 @@ def read_text(column: pa.Array) -> pa.Array:
 
 
 def decoded(column: pa.Array) -> pa.Array:
-    """Return a column in which each cell has its value, also where values were listed once."""
+    """Return a column with dictionary encoding undone."""
     if not pa.types.is_dictionary(column.type):
         return column
     values = column.dictionary
@@ -139,9 +139,9 @@ def read_outcomes(column: pa.Array) -> Outcomes:
 
 
 def read_statuses(column: pa.Array) -> Outcomes:
-    """Return what HTTP statuses say: FAILED, GONE, UNCHANGED for 304, EMPTY for all is well.
+    """Return the outcomes of HTTP statuses: FAILED, GONE, UNCHANGED for 304, EMPTY for success.
 
-    Below 0 are the reasons of Heritrix for a visit that failed.
+    Negative ones are Heritrix's reasons for a failed visit.
     """
     numbers = _numbers(column, np.isfinite, "is not an HTTP status")
     outcomes = np.full(numbers.size, np.int8(Outcome.FAILED))
@@ -171,7 +171,7 @@ def read_digests(column: pa.Array) -> Ints:
 
 
 def _no_values(column: pa.Array) -> pa.Array:
-    """Return those cells of a column of bytes that stand for no value, each spelling once."""
+    """Return the distinct cells of a column of bytes that stand for a missing value."""
     short = pc.less_equal(pc.binary_length(column), _LONGEST_NO_VALUE)
     found = column.filter(short).unique()
     is_empty = [
@@ -201,7 +201,7 @@ def _numbers(column: pa.Array, is_good: Callable[[Floats], Bools], problem: str)
         column = tidied(read_text(column))
         numbers = cast_text(column, pa.float64(), lambda cell: f"{quoted(cell)} {problem}")
     elif any(is_kind(column.type) for is_kind in NUMERIC):
-        # Not safe, in Arrow's words: large whole numbers are rounded, as those of a CSV file are.
+        # "Unsafe" in Arrow's terms: large integers are rounded, as in a CSV file.
         numbers = column.cast(pa.float64(), safe=False)
     else:
         raise BadCell(f"the column holds {type_name(column.type)}, not numbers")
@@ -226,7 +226,7 @@ def _looked_up(column: pa.Array, meanings: Mapping[str, int], problem: str) -> O
 
 
 def tidied(column: pa.Array) -> pa.Array:
-    """Strip spaces around cells; one of spaces only, or that says "no value", becomes null."""
+    """Strip spaces around cells; empty ones, and those for a missing value, become null."""
     trimmed = pc.utf8_trim_whitespace(column)
     is_empty = pc.is_in(pc.utf8_lower(trimmed), pa.array(NO_VALUES, trimmed.type))
     return pc.if_else(is_empty, pa.scalar(None, trimmed.type), trimmed)

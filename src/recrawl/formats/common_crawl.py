@@ -1,7 +1,7 @@
-"""The log of visits as Parquet: with Common Crawl's column names, or as a crawl log of recrawl.
+"""Write the log of visits as Parquet, with Common Crawl's column names or recrawl's own.
 
-Both are written one batch at a time, so that a log of any length needs little memory. Common
-Crawl's ``url_host_registered_domain`` is left out, because it takes the public suffix list.
+Both are written in batches, so that a log of any length needs little memory. Common Crawl's
+``url_host_registered_domain`` is left out, because it needs the public suffix list.
 """
 
 import base64

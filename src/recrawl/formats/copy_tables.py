@@ -1,4 +1,4 @@
-"""The texts of copies as JSON lines or Parquet, for indexes and for analysis."""
+"""Write the texts of copies as JSON lines or Parquet, for indexing and analysis."""
 
 import json
 import os

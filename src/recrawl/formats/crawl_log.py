@@ -1,4 +1,4 @@
-"""Crawl logs: tables of visits in, sorted and checked visits out."""
+"""Read crawl logs: tables of visits, which are checked and sorted."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ from recrawl.progress import Progress, no_progress
 from recrawl.records import NO_TIME, CrawlLog, Outcome
 from recrawl.units import MICROSECONDS_A_SECOND, quoted
 
-#: What other programs call our columns: Common Crawl, Nutch (dumps of its CrawlDb), Scrapy, CDX
-#: indexes, Screaming Frog, and frames of data that people made by hand. ``fetch_time`` is also
-#: ``fetch time``, ``fetch-time`` and ``fetchTime``.
+#: Other programs' names for our columns: Common Crawl, Nutch (dumps of its CrawlDb), Scrapy, CDX
+#: indexes, Screaming Frog, and hand-made data frames. ``fetch_time`` also stands for ``fetch
+#: time``, ``fetch-time`` and ``fetchTime``.
 ALIASES = {
     "page": "url uri link address page_url target_uri warc_target_uri original".split(),
     "time": [
@@ -47,7 +47,7 @@ ALIASES = {
     "_interval": ["retry_interval_seconds"],
     "_status_name": ["status_name"],
 }
-#: What Nutch calls pages that it knows of but has not visited, and pages that are gone.
+#: Nutch's statuses of pages that it knows of but has not visited, and of pages that are gone.
 _UNVISITED = ("db_unfetched", "db_orphan")
 _NUTCH_OUTCOMES = {"db_gone": Outcome.GONE, "db_redir_temp": Outcome.FAILED} | {
     "db_redir_perm": Outcome.FAILED,
@@ -87,7 +87,7 @@ def read_log(
 
 @dataclass
 class Visits:
-    """The visits of a log, as they are read.
+    """The visits of a log, while they are read.
 
     Attributes:
         source: What messages call the log.
@@ -107,7 +107,7 @@ class Visits:
 
     @classmethod
     def open(cls, source: Paths, naming: Naming) -> "Visits":
-        """Begin to read a log."""
+        """Start reading a log."""
         inputs = find_inputs(source, CrawlLogError)
         rows, notes = Rows(CrawlLogError), dict[str, None]()
         layout = _layout(lambda remark: notes.setdefault(f"time: {remark}"))
@@ -115,7 +115,7 @@ class Visits:
 
     @classmethod
     def of(cls, batches: Iterable[pa.RecordBatch], source: str) -> "Visits":
-        """Begin to read batches whose columns have our names, as `log_columns` finds them."""
+        """Start reading batches whose columns have our names, as `log_columns` finds them."""
         rows, notes = Rows(CrawlLogError), dict[str, None]()
         layout = _layout(lambda remark: notes.setdefault(f"time: {remark}"))
         return cls(source, rows, notes, stream_batches(batches, layout, rows, source))
@@ -134,7 +134,7 @@ class Visits:
             raise CrawlLogError(self.source, "there are no visits in it")
 
     def _pages(self, page: pa.Array, first: int) -> pa.Array:
-        """Return pages of the type that all have: text, or whole numbers of one type."""
+        """Return pages in the type common to all batches: text, or integers of one type."""
         if cells.is_text(page.type):
             blank = pc.index(pc.binary_length(pc.utf8_trim_whitespace(page)), 0).as_py()
             if blank >= 0:
@@ -155,7 +155,7 @@ class Visits:
             self.kept.setdefault(name, []).append(column)
 
     def log(self) -> CrawlLog:
-        """Return what was kept as a log, and keep it no longer."""
+        """Return the kept batches as a log, and release them."""
         names, self.names = self.names.values(), Numbering()
         columns = {name: np.concatenate(self.kept.pop(name)) for name in list(self.kept)}
         return sorted_visits(self, names, columns, lambda row: row)
@@ -220,11 +220,11 @@ def _read_status_names(column: pa.Array) -> Outcomes:
 
 
 def _with_outcomes(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return columns with one outcome per row, from all that says something about it.
+    """Return columns with one outcome per row, derived from all columns that determine it.
 
-    The outcome decides, then what ``changed`` says, then the status of a visit that failed. What a
-    digest means is known when the rows of a page are together. Nutch notes when a page is due, not
-    when it was visited: that is a retry interval earlier.
+    ``outcome`` takes precedence, then ``changed``, then the status of a failed visit. Digests are
+    compared later, when the rows of a page are together. Nutch records when a page is due, not when
+    it was visited, which is a retry interval earlier.
     """
     if "_interval" in columns:
         interval = columns.pop("_interval") * MICROSECONDS_A_SECOND
@@ -250,9 +250,9 @@ def sorted_visits(
     Args:
         visits: Where they come from.
         names: The names of the pages.
-        columns: Columns by name, which are taken from it: they may fill half of the memory. Pages
-            are numbered in order of first appearance.
-        row_of: Returns where rows are in the log, given where they are in the columns.
+        columns: Columns by name, which are removed as they are used: they may fill half of the
+            memory. Pages are numbered in order of first appearance.
+        row_of: Maps rows of the columns to rows of the log.
     """
     page, time, order = _by_page_and_time(columns.pop("page"), columns.pop("time"), len(names))
     columns = {name: columns.pop(name)[order] for name in list(columns)}
@@ -276,9 +276,9 @@ def sorted_visits(
 
 
 def _compared(page: Ints, outcome: Outcomes, digest: Ints) -> Outcomes:
-    """Return outcomes where a change is another digest than at the visit before.
+    """Return outcomes by comparing each digest with that of the previous visit.
 
-    A visit without a digest shows nothing, as if it had failed.
+    A visit without a digest counts as failed.
     """
     undecided = outcome == Outcome.FIRST
     shown = np.flatnonzero(undecided & (digest != NO_DIGEST))

@@ -1,4 +1,4 @@
-"""Files that are no tables, recognised by their first bytes, and what to type instead."""
+"""Recognise files that are not tables by their first bytes, and say what to do instead."""
 
 import re
 
@@ -32,7 +32,7 @@ _TABLE_OF_TEXTS = (
     "this is one JSON array of rows, as the Wayback Machine answers; write it as CSV: "
     "jq -r '.[] | @csv'"
 )
-#: What the first line of a text looks like, and what to do about such a file.
+#: Patterns of the first line of a text, and what to do about such a file.
 _LINES = {
     r"^\S+ \d{14} \{": (
         "this is a CDXJ index; write it as JSON lines: "
@@ -56,7 +56,7 @@ _LINES = {
 
 
 def refuse_foreign(source: Source) -> None:
-    """Raise an error that says what to type if a file is of a kind that is no table."""
+    """Raise an error with a remedy if a file is recognised as something other than a table."""
     head = source.head
     if head[_DUCKDB_AT:].startswith(_DUCKDB):
         raise source.error(f"this is a DuckDB database; {_COPY} COPY log TO 'log.parquet'")
@@ -69,7 +69,7 @@ def refuse_foreign(source: Source) -> None:
 
 
 def refuse_lines(source: Source, first: str) -> None:
-    """Raise an error that says what to type if the first line of a text is not that of a table."""
+    """Raise an error with a remedy if the first line of a text shows that it is not a table."""
     for pattern, problem in _LINES.items():
         if re.search(pattern, first):
             raise source.error(problem, row=1)

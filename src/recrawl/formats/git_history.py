@@ -1,11 +1,11 @@
-"""A trace from a git history: files are pages, and the commits of the published branch change them.
+"""Make a trace from a git history: files are pages, which commits change.
 
 One ``git log`` along the first parents of HEAD lists the files that each commit changed; its output
 is parsed as it arrives.
 
-A repository can be a stranger's, and the settings in it can name programs: for remotes, hooks,
-diffs, signatures and more. So its settings do not count: the objects are read through an empty
-repository of our own, and git may neither fetch what is missing nor talk to anybody.
+A repository may be untrusted, and its settings can name programs: for remotes, hooks, diffs,
+signatures and more. So its settings are ignored: the objects are read through an empty repository
+of our own, and git may neither fetch missing objects nor use the network.
 """
 
 import os
@@ -30,13 +30,13 @@ from recrawl.kernels.jit import Ints
 from recrawl.progress import Progress, no_progress
 from recrawl.units import quoted
 
-#: Bytes of git's output read at once.
+#: Bytes of git's output read at a time.
 CHUNK = 2**20
 #: Commits between two reports of progress.
 COMMITS_PER_REPORT = 100
 
-#: Whatever the user's settings: against the first parent only, the first commit included, without
-#: renames, and without a program that checks signatures.
+#: Independently of the user's settings: compare with the first parent only, include the first
+#: commit, detect no renames, and run no program that checks signatures.
 _LOG = (
     *("-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
     *("log", "--first-parent", "-m", "--reverse", "--format=%ct", "--no-show-signature"),
@@ -44,13 +44,13 @@ _LOG = (
     *("--raw", "-z", "--no-abbrev", "--no-renames", "HEAD", "--"),
 )
 _COUNT = ("rev-list", "--first-parent", "--count", "HEAD", "--")
-#: Variables that point git to another repository than the given one, or to another history in it.
+#: Variables that point git to a different repository, or to a different history in it.
 _OVERRIDES = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_EXTERNAL_DIFF"),
     *("GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE"),
 )
-#: Where the settings of the repository are in sight, what in them can name a program is replaced.
+#: Overrides settings that can name a program, for commands that see the repository's settings.
 _HARMLESS = (
     "--no-pager",
     *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
@@ -159,7 +159,7 @@ def forward(times: Sequence[int]) -> Ints:
     array([100, 100, 200, 200, 300, 300, 400])
     """
     # Of all sequences of the same length, the one that ends earliest can be continued by the most
-    # commits: `ends` has its last time, `last` its last commit, and `before` leads back through it.
+    # commits: `ends` has its last time, `last` its last commit, and `before` its links back.
     ends: list[int] = []
     last: list[int] = []
     before: dict[int, int] = {}
@@ -181,14 +181,14 @@ def forward(times: Sequence[int]) -> Ints:
 
 
 class _FileChanges:
-    """What the commits read so far did to files."""
+    """The effects of the commits read so far on files."""
 
     def __init__(self, is_page: Callable[[str], bool]) -> None:
         self.name: list[str] = []
         self._is_page = is_page
         self._page: dict[bytes, int] = {}
         self._times: list[int] = []
-        # The numbers of the commits that did it.
+        # The numbers of the commits.
         self._born, self._died, self._changed = array("q"), array("q"), array("q")
         self._change_page = array("q")
 
@@ -249,7 +249,7 @@ class _FileChanges:
 
 
 def _tokens(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the tokens that git ends with NULs."""
+    """Yield the tokens that git terminates with NULs."""
     rest = b""
     while part := stream.read(CHUNK):
         *whole, rest = (rest + part).split(b"\0")
@@ -278,10 +278,11 @@ class _Git:
         self._command = (program, *_HARMLESS, "-C", str(self._folder))
         self._environment = {
             **{name: value for name, value in os.environ.items() if name not in _OVERRIDES},
-            # A repository that the folder is inside of has another history.
+            # A repository that contains the folder would have a different history.
             "GIT_CEILING_DIRECTORIES": str(self._folder.parent),
             "GIT_TERMINAL_PROMPT": "0",
-            # No protocol at all, whatever the settings say; older versions know only the first.
+            # No protocol at all, whatever the settings say; older versions know only the first
+            # variable.
             "GIT_ALLOW_PROTOCOL": "",
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_NO_REPLACE_OBJECTS": "1",
@@ -302,9 +303,9 @@ class _Git:
         self._own.cleanup()
 
     def _adopt(self) -> None:
-        """Make a repository with the same objects and HEAD, and with settings of our own.
+        """Create a repository with the same objects and HEAD, and with our own settings.
 
-        Git checks here who owns the folder. Only names are asked for, so nothing can be missing.
+        Git checks here who owns the folder. Only names are queried, so no object can be missing.
 
         Raises:
             InputError: This is not a repository, or it has no commits.

@@ -1,4 +1,4 @@
-"""Which files a log is in: one or many, folders, patterns, and the partitions of Hive."""
+"""Find the files of a log: files, folders, patterns and Hive partitions."""
 
 import glob
 import os
@@ -23,7 +23,7 @@ class Input:
 
     Attributes:
         path: The file, or "-" for standard input.
-        partition: The columns that its folders give, as in ``crawl=2026-10/subset=warc``.
+        partition: The columns in the names of its folders, as in ``crawl=2026-10/subset=warc``.
     """
 
     path: str
@@ -31,10 +31,10 @@ class Input:
 
 
 def find_inputs(given: Paths, error_type: type[InputError]) -> list[Input]:
-    """Return the files that paths, folders and patterns stand for, in order of their names.
+    """Return the files that paths, folders and patterns stand for, in order of name.
 
     Raises:
-        InputError: Of the given type: nothing is there.
+        InputError: Of the given type: there are none.
     """
     paths = [given] if isinstance(given, str | os.PathLike) else list(given)
     found = [one for path in paths for one in _files(os.fspath(path), error_type)]
@@ -71,8 +71,8 @@ def _files(path: str, error_type: type[InputError]) -> list[Input]:
 def _is_data(path: Path, folder: Path) -> bool:
     """Return whether a file below a folder is data.
 
-    Marks such as ``_SUCCESS`` are not, nor what is in folders such as ``_temporary``; but a folder
-    of Hive may be named ``_day=1``.
+    Markers such as ``_SUCCESS`` are not, nor are files in folders such as ``_temporary``; but a
+    Hive partition may be named ``_day=1``.
     """
     *folders, name = path.relative_to(folder).parts
     is_hidden = any(
@@ -82,7 +82,7 @@ def _is_data(path: Path, folder: Path) -> bool:
 
 
 def _input(path: str) -> Input:
-    """Return a file with the columns that its folders give."""
+    """Return a file with the columns in the names of its folders."""
     pairs = (part.partition("=") for part in Path(path).parts[:-1] if "=" in part)
     values = {name: unquote(value) for name, _, value in pairs}
     return Input(path, {name: value for name, value in values.items() if value != NO_VALUE})

@@ -1,4 +1,4 @@
-"""Writing a store's log as Parquet, CSV or JSON lines."""
+"""Export a store's log as Parquet, CSV or JSON lines."""
 
 import json
 import re
@@ -30,14 +30,15 @@ def write_log(
     native: bool,
     refused: Iterable[Any] = (),
 ) -> int:
-    """Write a complete log or nothing; return the number of visits.
+    """Write a log, atomically; return the number of visits.
 
     Args:
         batches: As returned by the store.
         target: A file, or ``"-"`` for standard output.
         kind: The format.
         native: Whether to write recrawl's crawl log rather than Common Crawl's columns.
-        refused: Refused pages, as returned by the store; a crawl log has none, as it has visits.
+        refused: Refused pages, as returned by the store; not written to recrawl's crawl log, which
+            has only visits.
 
     Raises:
         OutputError: It cannot be written there.
@@ -51,7 +52,7 @@ def write_log(
     check_target(target, "parquet" if kind == "parquet" else None)
     if kind == "parquet" and target != STANDARD:
         return write(target)
-    # By way of Parquet, so that all formats have the same columns and little memory is needed.
+    # Via Parquet, so that all formats have the same columns and little memory is needed.
     with tempfile.TemporaryDirectory(prefix="recrawl-") as folder:
         between = Path(folder) / "log.parquet"
         rows = write(between)
@@ -74,8 +75,8 @@ def _rewrite(source: Path, target: str, kind: LogFormat) -> None:
 
 
 def _with_cells(log: parquet.ParquetFile) -> Iterator[pa.Table]:
-    """Yield tables whose texts no spreadsheet takes for formulas, as servers choose some."""
-    # Without a visit there is still a line with the names of the columns.
+    """Yield tables with text escaped that a spreadsheet would run as a formula."""
+    # Even without visits there is a header.
     yield log.schema_arrow.empty_table()
     for batch in log.iter_batches(ROWS_PER_BATCH):
         table = pa.Table.from_batches([batch])

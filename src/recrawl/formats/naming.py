@@ -1,4 +1,4 @@
-"""Which columns of a table are read, and what they are called there."""
+"""Match the columns of a table with ours, whatever they are called there."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from recrawl.units import quoted
 if TYPE_CHECKING:
     from recrawl.formats.rows import Layout
 
-#: What words are joined with.
+#: Separators of words in names.
 _SPELLING = str.maketrans("", "", " _-.")
 #: How many columns a message lists.
 MAX_LISTED = 12
@@ -22,7 +22,7 @@ class Naming:
     """How columns are recognised.
 
     Attributes:
-        columns: What a table calls columns, by our names, where it is said.
+        columns: The table's names of columns, by our names, as specified by the user.
         ignore_unknown: Whether to skip unknown columns instead of rejecting them.
     """
 
@@ -31,7 +31,7 @@ class Naming:
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Read what a table calls its columns, by our names.
+    """Parse a table's names of columns, by our names.
 
     >>> parse_columns("page=url,time=fetch_time")
     {'page': 'url', 'time': 'fetch_time'}
@@ -46,7 +46,7 @@ def parse_columns(text: str) -> dict[str, str]:
 
 
 class Named(Protocol):
-    """A table, as far as errors about its columns go."""
+    """A table that can report errors about its columns."""
 
     def error(self, problem: str, *, column: str | None = None) -> InputError:
         """Return an error that says what is wrong, and where."""
@@ -62,15 +62,15 @@ def choose_columns(
 ) -> dict[str, str]:
     """Return the table's own names of the columns to read, by our names.
 
-    A column is the one that was named, else the one with our name, else the first with a name that
-    other programs use. In a table of another program, further columns are skipped; in one with our
-    names they are rejected, as they may be misspelt.
+    A column is the one the user specified, else the one with our name, else the first with a name
+    that other programs use. In a table of another program, further columns are skipped; in one with
+    our names they are rejected, as they may be misspelt.
 
     Args:
         source: The table.
         found: Its columns.
         layout: Our columns.
-        naming: What was said about columns.
+        naming: The user's names of columns.
         optional: Columns that may be there without being read, such as those of folders.
 
     Raises:
@@ -117,14 +117,14 @@ def _own_name(name: str, found: Sequence[str], layout: "Layout", naming: Naming)
     if name in found:
         return name
     letters = {_letters(own): own for own in reversed(found)}
-    # Only a table of another program is searched: ours has a page, by this name.
+    # Other names are tried only in a table of another program; ours has a column "page".
     names = (name, *layout.aliases.get(name, ())) if layout.aliases else ()
     own = (letters.get(_letters(alias)) for alias in names if alias)
     return next((known for known in own if known is not None), None)
 
 
 def _letters(name: str) -> str:
-    """Return a name without what programs spell differently.
+    """Return a name without the case and separators that programs write differently.
 
     >>> _letters("fetchTime") == _letters("Fetch time") == _letters("fetch_time")
     True

@@ -1,4 +1,4 @@
-"""Status and headers of a response as bytes, as they fit its decoded body."""
+"""The status line and headers of a response as bytes, to go with its decoded body."""
 
 import re
 from http import HTTPStatus
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from recrawl.records import Response
 
-#: Headers that no longer hold once the content was decompressed and reassembled.
+#: Headers that no longer apply to the decompressed, reassembled content.
 _TRANSFER_HEADERS = frozenset(["content-encoding", "transfer-encoding", "content-length"])
 _BREAK = re.compile(r"[\r\n]+[ \t]*")
 _NO_NAME = re.compile(r"[\x00-\x20\x7f:]+")
@@ -17,7 +17,7 @@ class Head(NamedTuple):
 
     Attributes:
         content: As bytes.
-        is_exact: Whether each header that still holds is there byte for byte as it was received.
+        is_exact: Whether each header that still applies is byte for byte as received.
     """
 
     content: bytes
@@ -50,7 +50,7 @@ def response_head(response: Response) -> Head:
 
 
 def _field(name: str, value: str) -> tuple[bytes, bool]:
-    r"""Return a header as one line, and whether that is what was received.
+    r"""Return a header as one line, and whether it is as received.
 
     Headers are kept as Latin-1, in which any byte is valid; anything else was never received.
 

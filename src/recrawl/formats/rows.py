@@ -1,6 +1,6 @@
-"""The rows of tables as columns of values, each cell checked.
+"""Read tables into columns of checked values.
 
-Rows stream past in batches; while one is read from disk, the one before it is converted.
+Rows are read in batches; while one is read from disk, the previous one is converted.
 """
 
 import os
@@ -36,7 +36,7 @@ class Layout:
         required: Groups of columns; at least one of each group must be present.
         error_type: What to raise when a table is invalid.
         aliases: What other programs call the columns, by our names.
-        instead_of: Columns that are not read where a better one is there, by name.
+        instead_of: Columns that are not read if a better one is present, by name.
         dropped: Returns which rows of a batch are not rows of such a table, or None if all are.
     """
 
@@ -50,7 +50,7 @@ class Layout:
 
 @dataclass
 class FileRows:
-    """Where the rows of one file are among all rows.
+    """The position of one file's rows among all rows.
 
     Attributes:
         name: What messages call the file.
@@ -65,7 +65,7 @@ class FileRows:
     empty: list[Ints] = field(default_factory=list)
 
     def number(self, row: int) -> int:
-        """Return the number that a row has in the file."""
+        """Return the number of a row in the file."""
         empty = np.concatenate([np.zeros(0, np.int64), *self.empty])
         here = row - self.start
         before = np.searchsorted(empty - np.arange(empty.size), here, side="right")
@@ -93,7 +93,7 @@ class Rows:
     columns: dict[str, list[Any]] = field(default_factory=dict)
 
     def number(self, row: int) -> int:
-        """Return the number that a row has in its file."""
+        """Return the number of a row in its file."""
         return self.file(row).number(row)
 
     def file(self, row: int) -> FileRows:
@@ -117,7 +117,7 @@ def read_rows(
 ) -> Rows:
     """Read a table from a file, or from standard input if the path is ``"-"``.
 
-    The first bytes tell its format.
+    The format is recognised by the first bytes.
 
     Raises:
         InputError: Of the layout's type; the message says where and why.
@@ -135,7 +135,7 @@ def read_rows(
 def stream_rows(
     inputs: Sequence[Input], layout: Layout, rows: Rows, naming: Naming
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of batch after batch by column, and note in ``rows`` what was read.
+    """Yield the values of each batch by column, and note in ``rows`` what was read.
 
     All files have the columns of the first; one that lacks an optional column has it empty.
 
@@ -268,7 +268,7 @@ class _Table(_Lines):
             table = next(rest, None)
 
     def _check_later(self, found: Sequence[str]) -> None:
-        """Raise an error if there is a column by now that the first lines did not have."""
+        """Raise an error if there is a new column that the first lines did not have."""
         for name, own in self._choose(found).items():
             if name not in self.chosen:
                 problem = "it is not in the first lines; name it in the first one, with null"
@@ -312,14 +312,14 @@ def _one_ahead(items: Iterator[T]) -> Iterator[T]:
             waiting = pool.submit(next, items, None)
             yield item
     finally:
-        # Not waiting for the thread: it may hang on a pipe that nobody writes to.
+        # Do not wait for the thread: it may hang on a pipe that nobody writes to.
         pool.shutdown(wait=False)
 
 
 def _values(
     rows: Rows, layout: Layout, table: _Lines, batch: pa.RecordBatch, wanted: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the values of a batch by column, of all columns that are wanted."""
+    """Return the values of a batch, by wanted column."""
     if table.first_row == batches.FIRST_CSV_ROW:
         batch = _kept(rows, table, batch, batches.nonempty_rows(batch))
     else:
@@ -351,7 +351,7 @@ def _kept(rows: Rows, table: _Lines, batch: pa.RecordBatch, kept: pa.Array) -> p
 
 
 def _converted(read: Callable[[pa.Array], Any], column: pa.Array) -> Any:  # noqa: ANN401
-    """Return a column as values; what its reader did not foresee is a bad cell, too."""
+    """Return a column as values; an unforeseen error of its reader is a bad cell too."""
     try:
         return read(column)
     except cells.UNREADABLE:

@@ -1,4 +1,4 @@
-"""Where a table is read from: a file or standard input, plain or compressed."""
+"""Open tables: files or standard input, plain or compressed."""
 
 import bz2
 import gzip
@@ -22,7 +22,7 @@ STANDARD = "-"
 GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 BZIP2_MAGIC, XZ_MAGIC = b"BZh", b"\xfd7zXZ\x00"
 COMPRESSED = (GZIP_MAGIC, ZSTD_MAGIC, BZIP2_MAGIC, XZ_MAGIC)
-#: The most bytes that are needed to recognise a format.
+#: The number of bytes needed to recognise a format.
 HEAD = 16
 
 
@@ -51,7 +51,7 @@ class Source:
 
     @property
     def bytes_read(self) -> int:
-        """The number of stored bytes that went through the stream so far."""
+        """The number of stored bytes that have been read so far."""
         return self._counted.count
 
     def error(
@@ -62,7 +62,7 @@ class Source:
 
 
 class _Counted(io.RawIOBase):
-    """A stream that counts what is read, and whose first bytes were read already."""
+    """A stream that counts the bytes read, and whose first bytes were already read."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._head = head
@@ -87,7 +87,7 @@ def source_name(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def opened(path: str | os.PathLike[str], error_type: type[InputError]) -> Iterator[Source]:
-    """Open a table, plain or compressed, and turn errors of the disk into sentences.
+    """Open a table, plain or compressed, and turn disk errors into clear ones.
 
     Raises:
         InputError: Of the given type: the file is missing, empty, damaged or cannot be read.
@@ -144,7 +144,7 @@ def _decompressed(magic: bytes, stored: io.BufferedReader) -> BinaryIO:
 
 
 class _Adapted(io.RawIOBase):
-    """An Arrow stream as Python's buffers want it."""
+    """Adapts an Arrow stream to Python's buffers."""
 
     def __init__(self, stream: Any) -> None:  # noqa: ANN401 - pyarrow has no types
         self._stream = stream

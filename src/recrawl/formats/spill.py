@@ -1,6 +1,6 @@
-"""Visits dealt by page to temporary files, so that a log of any length is folded part by part.
+"""Partition visits by page into temporary files, so that a log of any length is processed in parts.
 
-The files have no name: whatever ends the process, the system takes them back.
+The files have no name: the system removes them, however the process ends.
 """
 
 import errno
@@ -22,11 +22,11 @@ from recrawl.kernels.jit import Ints
 from recrawl.kernels.numbering import Numbering
 from recrawl.records import CrawlLog
 
-#: Rows are dealt to files by the highest bits of the hash of their page: so many, for parts of
-#: about so many rows. Twice as many files hold what parts come to, and 1,024 may be open.
+#: Rows are partitioned by the highest bits of the hash of their page: how many, for parts of about
+#: so many rows. The results of parts take as many files again, and 1,024 may be open.
 MIN_BITS, MAX_BITS = 6, 8
 PART_ROWS = 1 << 22
-#: Rows dealt at a time: each file gets some ten thousand of them in one write.
+#: Rows partitioned at a time: each file gets some ten thousand of them in one write.
 CHUNK_ROWS = 1 << 20
 
 _COMPRESSED = ipc.IpcWriteOptions(compression="lz4")
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
     Attributes:
         log: The visits, sorted by page and time.
-        first_row: Where in the whole log each page comes first.
+        first_row: The first row of each page in the whole log.
     """
 
     log: CrawlLog
@@ -47,17 +47,17 @@ class Part(NamedTuple):
 
 @final
 class Spill:
-    """The visits of a log in temporary files, those of a page in one of them.
+    """The visits of a log in temporary files, all visits to a page in the same one.
 
     Args:
-        visits: The log. What it has kept is dealt first.
+        visits: The log. The batches it has kept are written first.
         files: Closes the files, whatever happens.
         expected: About how many rows there will be.
-        hashes_of: Returns what pages, as an Arrow array, are dealt by: those with one hash go to
-            one file.
+        hashes_of: Returns the hashes of pages, an Arrow array; pages with the same hash go to the
+            same file.
 
     Attributes:
-        rows: The number of rows dealt.
+        rows: The number of rows written.
         first: The time of the first visit, in microseconds.
         last: The time of the last one.
     """
@@ -68,7 +68,7 @@ class Spill:
         self._visits, self._hashes_of = visits, hashes_of
         self._bits = min(max((expected // PART_ROWS).bit_length(), MIN_BITS), MAX_BITS)
         self._files = [_Table(files) for _ in range(1 << self._bits)]
-        #: For each batch of each file, the number of rows dealt before its chunk.
+        #: For each batch of each file, the number of rows written before its chunk.
         self._bases: list[list[int]] = [[] for _ in self._files]
         self._waiting: list[dict[str, Any]] = []
         self._waiting_rows = 0
@@ -81,7 +81,7 @@ class Spill:
             self.add({**batch, "page": names.take(pa.array(batch["page"]))})
 
     def add(self, batch: dict[str, Any]) -> None:
-        """Deal a batch of visits, as `Visits.batches` yields them.
+        """Write a batch of visits, as `Visits.batches` yields them.
 
         Raises:
             OutputError: The disk is full.
@@ -92,9 +92,9 @@ class Spill:
             self.flush()
 
     def parts(self) -> Iterator[Part]:
-        """Yield the visits of some pages after another, each once: their files are removed.
+        """Yield the visits in parts of whole pages, removing each part's file.
 
-        Everything must have been dealt, with `flush`.
+        Call `flush` before.
         """
         for file, bases in zip(self._files, self._bases, strict=True):
             if bases:
@@ -102,7 +102,7 @@ class Spill:
             file.close()
 
     def flush(self) -> None:
-        """Deal what waits to be dealt.
+        """Write what is still buffered.
 
         Raises:
             OutputError: The disk is full.
@@ -127,7 +127,7 @@ class Spill:
         self.rows += len(page)
 
     def _numbers(self, page: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
-        """Return the number of the file that each row is dealt to."""
+        """Return the number of the file of each row."""
         return (self._hashes_of(page) >> np.uint64(64 - self._bits)).astype(np.int64)
 
     def _part(self, file: "_Table", bases: list[int]) -> Part:
@@ -209,7 +209,7 @@ class Stash:
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Say in a sentence that the disk for temporary files is full."""
+    """Raise a clear error if the disk for temporary files is full."""
     try:
         yield
     except OSError as error:
@@ -239,6 +239,6 @@ def _too_small(needed: int | None) -> str:
 
 
 def _taken(parts: list[Any], number: int) -> Any:  # noqa: ANN401
-    """Return an item of a list, which no longer holds it."""
+    """Return an item of a list, and remove the reference to it."""
     item, parts[number] = parts[number], None
     return item

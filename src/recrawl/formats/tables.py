@@ -1,4 +1,4 @@
-"""Tables written as CSV, JSON, JSON lines or Parquet, completely or not at all."""
+"""Write tables as CSV, JSON, JSON lines or Parquet, atomically."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ from recrawl.formats.source import STANDARD
 
 Format = Literal["csv", "json", "jsonl", "parquet"]
 
-#: Rows converted to JSON at once; memory does not grow with the table.
+#: Rows converted to JSON at a time; memory does not grow with the table.
 JSON_BATCH_ROWS = 10_000
 
 
@@ -111,7 +111,7 @@ def check_target(target: str | os.PathLike[str], kind: Format | None = None) -> 
 
 @contextmanager
 def _disk_errors(target: object) -> Iterator[None]:
-    """Turn errors of the disk into sentences, except for a reader that closed its pipe."""
+    """Turn disk errors into clear ones, except for a closed pipe."""
     try:
         yield
     except BrokenPipeError:
@@ -121,7 +121,7 @@ def _disk_errors(target: object) -> Iterator[None]:
 
 
 def _escaped(table: pa.Table) -> pa.Table:
-    """Return a table for a terminal: names and texts cannot act on it."""
+    """Return a table with names and texts escaped for a terminal."""
     columns = [
         pa.array([None if text is None else printable(text) for text in column.to_pylist()])
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
@@ -165,7 +165,7 @@ def _write_json_lines(tables: Iterable[pa.Table], file: BinaryIO) -> None:
 
 
 def _json_objects(tables: Iterable[pa.Table]) -> Iterator[list[str]]:
-    """Yield the rows of tables as JSON, some at a time."""
+    """Yield batches of rows of tables as JSON."""
     for table in tables:
         names = [_json_string(name).replace("%", "%%") for name in table.column_names]
         row = "{" + ", ".join(f"{name}: %s" for name in names) + "}"
@@ -188,7 +188,7 @@ def iso_times(column: pa.Array) -> pa.Array:
 
 
 def _json_cells(column: pa.Array) -> Iterable[str]:
-    """Return each cell as JSON; Python writes floats so that they are read back exactly."""
+    """Return each cell as JSON; Python's floats round-trip exactly."""
     if pa.types.is_timestamp(column.type):
         times = iso_times(column).to_pylist()
         return ("null" if time is None else f'"{time}"' for time in times)

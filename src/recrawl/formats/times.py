@@ -1,7 +1,7 @@
-"""Times in tables, however they are written, converted to microseconds since 1970.
+"""Parse times in tables, in many formats, to microseconds since 1970.
 
 They may be Unix times in any unit, ISO 8601 with or without a zone, dates of servers and logs, or
-the fourteen digits of archives; a column may hold several of these.
+the fourteen digits of archives; a column may mix several of these.
 """
 
 import re
@@ -36,7 +36,7 @@ YEAR_10000 = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp() + SECONDS_A_DAY)
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _UNIT_NAMES = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-#: The numbers whose digits are those of a calendar and clock, as archives write times.
+#: The range of numbers whose digits are a date and time, as archives write them.
 DIGITS_1990, DIGITS_2100 = 19900101000000, 21000101000000
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _NOT_A_TIME = f"is not a time; write {TIME_EXAMPLES}"
@@ -44,7 +44,7 @@ _NOT_A_TIME = f"is not a time; write {TIME_EXAMPLES}"
 #: Unix seconds, times with a zone, times without one.
 _TIME_TYPES = (pa.float64(), pa.timestamp("us", "UTC"), pa.timestamp("us"))
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
-#: A time such as 20260131T123000Z, and how it is written with signs.
+#: A time such as 20260131T123000Z, and its form with separators.
 _WITHOUT_SIGNS = (
     r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)",
     r"\1-\2-\3T\4:\5:\6",
@@ -52,8 +52,8 @@ _WITHOUT_SIGNS = (
 #: A date that begins with the name of a day, or as in the logs of web servers.
 _SERVER_DATE = r"^([A-Z][a-z]{2},? |\d\d/[A-Z][a-z]{2}/\d{4}:)"
 _JAVA_DATE = re.compile(r"^(\w{3}) (\w{3}) +(\d+) ([\d:]+) ([\w:+-]+) (\d{4})$")
-#: A zone such as GMT+02:00, or a name such as CEST; of names, only those of the mail standard mean
-#: one zone everywhere. Any other would be taken for UTC, hours off.
+#: A zone such as GMT+02:00, or a name such as CEST. Only names from the e-mail standard are
+#: unambiguous; any other would be taken for UTC, hours off.
 _OFFSET = re.compile(r" (?:GMT|UTC)([+-]\d\d):?(\d\d)$")
 _ZONE = re.compile(r"\d ([A-Za-z]\S*)$")
 _ZONES = frozenset("UT UTC GMT Z EST EDT CST CDT MST MDT PST PDT AST ADT".split())
@@ -71,8 +71,8 @@ def read_times(column: pa.Array, note: Note = no_note) -> Ints:
     """Return microseconds since 1970, ``NO_TIME`` for empty cells.
 
     Numbers are Unix seconds if that is a year with four digits, else milliseconds, microseconds or
-    nanoseconds; ``note`` is called with what was not in seconds. Fourteen digits may also be the
-    digits of a calendar and clock, as archives write them.
+    nanoseconds; ``note`` is called if they were not seconds. Fourteen digits may also be a date and
+    time, as archives write them.
     """
     if pa.types.is_null(column.type):
         return np.full(len(column), NO_TIME)
@@ -99,7 +99,7 @@ def _times_of_text(column: pa.Array, note: Note) -> Ints:
         except BadCell as bad:
             if _NOT_A_TIME not in bad.problem:
                 raise
-            # One that says "no value", which the first does not.
+            # A marker for a missing value, unlike the first cell.
             break
     return _mixed_times(column, note)
 
@@ -172,9 +172,9 @@ def _times_of_numbers(column: pa.Array, shown: pa.Array, note: Note) -> Ints:
 
 
 def _times_by_size(numbers: NDArray[Any], note: Note) -> tuple[Ints, Bools]:
-    """Return microseconds since 1970 of Unix times in units that their size tells, and which fail.
+    """Convert Unix times, whose size tells their unit, to microseconds; also return which fail.
 
-    The unit is the longest in which the time is before the year 10000.
+    The unit is the largest in which the time is before the year 10000.
     """
     times = np.zeros(numbers.size, np.int64)
     digits = (numbers >= DIGITS_1990) & (numbers < DIGITS_2100)

@@ -1,4 +1,4 @@
-"""Traces: what really happened to pages, in a folder with two tables."""
+"""Read and write traces: the true history of pages, in a folder with two tables."""
 
 import os
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _NOT_A_NUMBER = f"is not a whole number from {_NUMBERS.min} to {_NUMBERS.max}"
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What really happened to pages: when each was born, when it changed and when it died.
+    """The true history of pages: when each was created, when it changed and when it was removed.
 
     Times are Unix seconds. The first columns have one element per page, in the order of the file;
     the last two have one per change, sorted by page and then by time, without duplicates.
@@ -126,7 +126,7 @@ def write_trace(folder: str | os.PathLike[str], trace: Trace, *, overwrite: bool
 
 
 def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Check that a trace can be written to a folder, before it takes an hour to make.
+    """Check that a trace can be written to a folder, before it takes an hour to compute.
 
     Raises:
         OutputError: The parent folder is missing, the folder is a file, or it has a trace already.
@@ -158,7 +158,7 @@ def in_order(page: Ints, time: Ints) -> tuple[Ints, Ints]:
 
 @contextmanager
 def _disk_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of the disk into sentences."""
+    """Turn disk errors into clear ones."""
     try:
         yield
     except OSError as error:
@@ -167,7 +167,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _created(folder: Path) -> Iterator[None]:
-    """Create a folder unless it exists, and remove it if what follows fails."""
+    """Create a folder unless it exists, and remove it again if the block fails."""
     is_new = not folder.exists()
     folder.mkdir(exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""Current copies as a WARC file, the format of web archives."""
+"""Write current copies as a WARC file, the format of web archives."""
 
 import os
 import re
@@ -15,9 +15,9 @@ from recrawl.records import Response
 
 VERSION = "WARC/1.1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: The last microsecond that a date can have.
+#: The last microsecond that a date can represent.
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-#: What cannot stand in the header of a record.
+#: What a record's header cannot contain.
 _NOT_IN_URLS = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]")
 
 
@@ -26,7 +26,7 @@ class Written(NamedTuple):
 
     Attributes:
         copies: The number of copies.
-        inexact: How many of them have a header, URL or date that could not be written as it was.
+        inexact: How many of them have a header, URL or date that could not be written exactly.
     """
 
     copies: int
@@ -44,7 +44,7 @@ def write_warc(
 
     A record has the status and headers as received, byte for byte, except those about the encoding
     in transfer, and the date of the visit that fetched it. Its URL is where redirects ended; if
-    that is not the page's URL, ``Recrawl-Page`` is. Nothing that a server sent ends the export.
+    that is not the page's URL, ``Recrawl-Page`` is. No response of a server can abort the export.
 
     Args:
         copies: The URL of each page, and the response with its content.
@@ -95,7 +95,7 @@ def _response(writer: Any, page: str, response: Response) -> tuple[Any, bool]:  
     head, is_exact = response_head(response)
     lines = StatusAndHeaders(str(response.status), [], protocol="HTTP/1.1")
     lines.headers_buff = head
-    # Warcio would write headers as text, which they need not be.
+    # Warcio would write headers as text, but they may be any bytes.
     lines.compute_headers_buffer = lambda _: None
     record = writer.create_warc_record(
         target,
@@ -110,7 +110,7 @@ def _response(writer: Any, page: str, response: Response) -> tuple[Any, bool]:  
 
 
 def _legible(url: str) -> str:
-    r"""Return a URL that can stand in a header: what cannot is percent-encoded.
+    r"""Return a URL for a header, with invalid characters percent-encoded.
 
     >>> _legible("https://example.org/a\r\nb\udcff")
     'https://example.org/a%0D%0Ab%ED%B3%BF'
@@ -119,7 +119,7 @@ def _legible(url: str) -> str:
 
 
 def _iso(at: int) -> str:
-    """Return a time in the format of WARC 1.1, as close as a date can be.
+    """Return a time in the format of WARC 1.1, as close as a date can represent it.
 
     >>> _iso(1)
     '1970-01-01T00:00:00.000001Z'

@@ -1,4 +1,4 @@
-"""One polite, safe request at a time: fetching, robots.txt, pacing and limits."""
+"""The HTTP client: polite and safe fetching, robots.txt, pacing and limits."""
 
 import logging
 

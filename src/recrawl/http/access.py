@@ -1,4 +1,4 @@
-"""What requests to a site also carry: headers, cookies, credentials; and through which proxy."""
+"""Headers, cookies, credentials and proxies of requests to a site."""
 
 import base64
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from recrawl.hosts import host_of
 from recrawl.http.address_guard import is_public
 from recrawl.http.cookies import Cookie, cookie_header
 
-#: Response headers that may hold a secret of a session.
+#: Response headers that may hold a session's secret.
 SESSION_HEADERS = frozenset({"set-cookie", "set-cookie2", "authentication-info"})
 _PROXY_SCHEMES = ("http", "https")
 _LOCAL = "localhost"
@@ -37,7 +37,7 @@ class Proxy:
 @final
 @dataclass(frozen=True)
 class Access:
-    """What requests for a URL of a site are made with; nothing of it is ever printed.
+    """What is sent with requests to a site, and through which proxy; none of it is ever printed.
 
     Attributes:
         headers: Names and values.
@@ -68,7 +68,7 @@ NO_ACCESS = Access()
 
 
 def basic_auth(credentials: str) -> str:
-    """Return the header of basic authentication.
+    """Return the Authorization header of basic authentication.
 
     >>> basic_auth("user:word")
     'Basic dXNlcjp3b3Jk'
@@ -80,7 +80,7 @@ def parse_proxy(url: str) -> Proxy:
     """Parse a proxy's URL.
 
     Raises:
-        ArgumentError: It cannot be used; the message does not repeat it.
+        ArgumentError: It is invalid; the message does not repeat it.
 
     >>> parse_proxy("http://user:word@proxy.example:3128").url
     'http://proxy.example:3128'
@@ -101,9 +101,9 @@ def parse_proxy(url: str) -> Proxy:
 
 
 def is_private_name(url: str) -> bool:
-    """Whether a URL spells out a private address, which a proxy would be asked to connect to.
+    """Whether a URL spells out a private address, which must not be requested through a proxy.
 
-    Other names are resolved by the proxy, and nobody here knows to what.
+    Other names are resolved by the proxy, to addresses that cannot be checked here.
 
     >>> [is_private_name(url) for url in ("http://10.0.0.1/", "http://localhost/", "http://a.org/")]
     [True, True, False]

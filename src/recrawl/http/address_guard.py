@@ -1,4 +1,4 @@
-"""Which IP addresses are public: no other may be connected to, unless the user allows it."""
+"""Tell public IP addresses from private ones, which are connected to only if the user allows it."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 

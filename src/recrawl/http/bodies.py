@@ -36,15 +36,15 @@ class Stream(Protocol):
         """Whether everything has been read."""
 
     def fail(self, error: BaseException) -> None:
-        """Let reading fail."""
+        """Make reading fail."""
 
 
 class BrokenBodyError(Exception):
-    """A body cannot be decoded, or not read; the message says why."""
+    """A body cannot be read or decoded; the message says why."""
 
 
 def encoding_in(headers: Sequence[tuple[str, str]]) -> str | None:
-    """Return the Content-Encoding that headers name; None if there is none."""
+    """Return the Content-Encoding in headers, or None."""
     for name, value in headers:
         if len(name) == _ENCODING_LENGTH and name.lower() == _ENCODING:
             return value
@@ -52,7 +52,7 @@ def encoding_in(headers: Sequence[tuple[str, str]]) -> str | None:
 
 
 def is_plain(headers: Sequence[tuple[str, str]]) -> bool:
-    """Whether a body with these headers is sent as it is."""
+    """Whether a body with these headers is not encoded."""
     encoding = encoding_in(headers)
     return encoding is None or encoding.strip().lower() in _PLAIN
 
@@ -75,8 +75,8 @@ async def read_body(
         max_bytes: How much to read, after decompression.
         memory: Long bodies wait for memory here while they are read.
         host: Who sends it.
-        pack: Whether to return a long body compressed with gzip, unless it is so already: what
-            repeats itself for 50 MB, as sitemaps do, then takes a tenth of the memory.
+        pack: Whether to return a long body compressed with gzip, unless it is so already:
+            repetitive files such as sitemaps, of up to 50 MB, then take a tenth of the memory.
         deadline: When waiting for memory ends, in the event loop's seconds; the stream knows its
             own deadlines.
 
@@ -84,8 +84,8 @@ async def read_body(
         The content, whether it was truncated, and the number of bytes received.
 
     Raises:
-        BrokenBodyError: The body does not match its Content-Encoding, or comes so slowly that it
-            has to give way to others.
+        BrokenBodyError: The body does not match its Content-Encoding, or arrives so slowly that
+            it is evicted.
     """
     with Reservation(memory, host, stream.fail, deadline) as reservation:
         try:
@@ -115,7 +115,7 @@ async def _read(
             while parts.size > reservation.size:
                 await reservation.grow()
             if length > paused + SMALL:
-                # A few received bytes may take long to decompress; others have their turn.
+                # A few received bytes may take long to decompress; yield to other tasks.
                 paused = length
                 await asyncio.sleep(0)
         # Empty compressed blocks can be longer than their content.
@@ -127,7 +127,7 @@ async def _read(
 
 
 class _Parts:
-    """The parts of a body, compressed once they are long if that is wanted.
+    """The parts of a body, compressed once they are long, if requested.
 
     Attributes:
         size: Bytes that they take together.

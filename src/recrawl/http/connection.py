@@ -6,13 +6,13 @@ from typing import Final, cast, final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-#: Bytes that may wait to be read before the server is told to wait.
+#: Unread bytes at which reading from the socket pauses.
 MAX_UNREAD: Final = 131_072
 #: Bytes of all headers together.
 MAX_HEAD: Final = 262_144
 
-#: Bytes of a body that `Connection.request` waits for with the headers: most are no longer, and
-#: whoever asked is woken once instead of twice.
+#: Bytes of a body that `Connection.request` waits for along with the headers: most bodies are no
+#: longer, and the caller is woken once instead of twice.
 EAGER: Final = 65_536
 
 _NO_BODY: Final = frozenset({204, 304})
@@ -41,12 +41,12 @@ class ReadTimeoutError(TimeoutError):
 
 @final
 class Connection(asyncio.Protocol):
-    """A connection to a server, or to a proxy; one request after the other.
+    """A connection to a server or a proxy, for one request at a time.
 
-    A response is read as it arrives: `request` returns when its headers are there, then `read`
+    A response is read as it arrives: `request` returns when its headers are complete, then `read`
     returns its body in pieces, at the pace of the caller. A single timer per connection watches
-    all deadlines; it is not moved with every packet, but looks, when it fires, whether the time
-    has really come.
+    all deadlines; it is not reset with every packet, but checks, when it fires, whether a deadline
+    has really passed.
 
     Args:
         max_headers: Header lines per response.
@@ -142,7 +142,7 @@ class Connection(asyncio.Protocol):
         Raises:
             ConnectionDroppedError: The server closed the connection before it responded.
             InvalidResponseError: The response is not HTTP.
-            TimeoutError: It did not come in time.
+            TimeoutError: It did not arrive in time.
         """
         self._start_response()
         self.requests += 1
@@ -158,16 +158,16 @@ class Connection(asyncio.Protocol):
         self._is_eager = False
 
     def _is_short(self) -> bool:
-        """Whether so far this is a short response, of which more is to come."""
+        """Whether this is a short response so far, with more to come."""
         return not self._is_complete and self._unread < EAGER and self._error is None
 
     @property
     def whole_size(self) -> int | None:
-        """The bytes of a body of which all is there; None if there is more to come."""
+        """The size of a body that has arrived completely; None if there is more to come."""
         return self._unread if self._is_complete else None
 
     def take_whole(self) -> bytes:
-        """Return the body of which all is there."""
+        """Return a body that has arrived completely."""
         body = self._take()
         self._end()
         return body
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
         Raises:
             IncompleteBodyError: The connection was closed in the middle of it.
             InvalidResponseError: It is not HTTP.
-            TimeoutError: It did not come in time.
+            TimeoutError: It did not arrive in time.
         """
         while not self._body:
             if self._is_complete:
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
         return self._take()
 
     def _take(self) -> bytes:
-        """Return what was received, and receive more if there was no room for it."""
+        """Return what was received, and resume receiving if it was paused."""
         chunks, self._body = self._body, []
         self._unread = 0
         if self._paused and self._transport is not None:
@@ -203,7 +203,7 @@ class Connection(asyncio.Protocol):
         return self._is_complete and not self._body
 
     def detach(self) -> asyncio.Transport:
-        """Return the transport, for another protocol to speak on."""
+        """Return the transport, to be used by another protocol."""
         transport, self._transport = self._transport, None
         if self._timer is not None:
             self._timer.cancel()
@@ -213,7 +213,7 @@ class Connection(asyncio.Protocol):
         return transport
 
     def fail(self, error: BaseException) -> None:
-        """Let whoever waits for the response fail, and close the connection."""
+        """Fail the pending response with an error, and close the connection."""
         if self._error is None:
             self._error = error
             self.close()
@@ -262,7 +262,7 @@ class Connection(asyncio.Protocol):
     def _check_time(self) -> None:
         self._timer = None
         if self._is_done:
-            # Nobody waits; the next request sets it again.
+            # Nothing is pending; the next request sets it again.
             return
         now = self._loop.time()
         if now >= self._deadline:
@@ -274,7 +274,7 @@ class Connection(asyncio.Protocol):
                 self._received_at = now
             self._watch()
 
-    # What the transport calls
+    # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport."""
@@ -283,7 +283,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse what arrived."""
         if self._is_complete or not self.requests:
-            # Nobody asked for it: whatever comes next cannot be told from a response.
+            # It was not requested: whatever comes next could be mistaken for a response.
             self.fail(InvalidResponseError())
             return
         self._received_at = self._loop.time()
@@ -302,9 +302,9 @@ class Connection(asyncio.Protocol):
             self._wake()
 
     def _refuse_rest(self) -> None:
-        """Say what it means that the parser gave up."""
+        """Handle that the parser gave up."""
         if self._is_complete:
-            # More than the response: nobody asked for it, and nobody will.
+            # There is more than the response; it was not requested, and is ignored.
             self._expects_end = True
         else:
             self.fail(IncompleteBodyError() if self._is_head_done else InvalidResponseError())
@@ -314,7 +314,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Say what the end of the connection means for the response."""
+        """Complete or fail the response, now that the connection is closed."""
         self._transport = None
         if self._timer is not None:
             self._timer.cancel()
@@ -323,7 +323,7 @@ class Connection(asyncio.Protocol):
             if not self._is_head_done:
                 self._error = ConnectionDroppedError("the connection was closed")
             elif self._is_complete or (
-                # A server that breaks off a response has not ended it.
+                # A server that resets the connection has not completed the response.
                 self._ends_with_connection and not isinstance(error, ConnectionResetError)
             ):
                 self._is_complete = True
@@ -332,20 +332,20 @@ class Connection(asyncio.Protocol):
                 self._error = IncompleteBodyError()
         self._wake()
 
-    # What the parser calls; what is raised in here comes out of `feed_data` as its own error
+    # Called by the parser; what is raised in here comes out of `feed_data` as its own error
 
     def on_message_begin(self) -> None:
-        """Refuse a response that nobody asked for."""
+        """Reject a response that was not requested."""
         if self._is_complete:
             raise _RefusedError
 
     def on_status(self, reason: bytes) -> None:
-        """Refuse an endless status line."""
+        """Reject an endless status line."""
         if len(reason) > self._max_header_bytes:
             raise _RefusedError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header, but no trailer, unless there are too many."""
+        """Keep a header, unless there are too many; ignore trailers."""
         if self._is_head_done:
             return
         if len(self.headers) >= self._max_headers:
@@ -353,7 +353,7 @@ class Connection(asyncio.Protocol):
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Take the status; informational responses are passed over."""
+        """Take the status; informational responses are skipped."""
         self.status = self._parser.get_status_code()
         if self.status < _FIRST_FINAL:
             self.headers = []
@@ -363,9 +363,9 @@ class Connection(asyncio.Protocol):
         self._is_head_done = True
 
     def _check_headers(self) -> bool:
-        """Refuse long ones; return whether the end of the response can be told by them.
+        """Reject long headers; return whether they say where the response ends.
 
-        Otherwise it ends with its connection.
+        Otherwise it ends with the connection.
         """
         is_delimited = self.status in _NO_BODY
         for name, value in self.headers:
@@ -387,4 +387,4 @@ class Connection(asyncio.Protocol):
 
 
 class _RefusedError(Exception):
-    """More than the limits allow, or than was asked for."""
+    """More than the limits allow, or than was requested."""

@@ -1,4 +1,4 @@
-"""Opening connections: names are resolved, and every address is checked as its socket is made."""
+"""Open connections: resolve names, and check every address as its socket is created."""
 
 import asyncio
 import socket
@@ -25,13 +25,13 @@ AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[str, int] | tuple[str, 
 
 
 class Resolving(Protocol):
-    """Looks names up."""
+    """Resolves host names."""
 
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return the addresses of a host as `socket.getaddrinfo` does, or raise OSError."""
 
     def close(self) -> None:
-        """Release what is needed for it."""
+        """Release its resources."""
 
 
 class PrivateAddressError(OSError):
@@ -42,12 +42,12 @@ class PrivateAddressError(OSError):
 
 
 class UnknownHostError(OSError):
-    """There is no such name, as far as the resolver knows."""
+    """The resolver does not know the name."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """How far an attempt to open a connection got.
+    """How far an attempt to open a connection has got.
 
     Attributes:
         connected: Whether an address was tried.
@@ -101,7 +101,7 @@ class Connector:
         Args:
             host: A name, or an IP address without brackets.
             port: The port.
-            make: Makes the object that speaks on it.
+            make: Creates the protocol object.
             attempt: Filled in on the way.
             tls: Whether to speak TLS, with a certificate for this host.
 
@@ -109,7 +109,7 @@ class Connector:
             OSError: It cannot be opened.
         """
         infos = await self._addresses(host, port)
-        # Nothing else may reach the network: the socket is made for a checked address only.
+        # Nothing else may reach the network: a socket is created only for a checked address.
         opened = await start_connection(
             infos,
             happy_eyeballs_delay=NEXT_ADDRESS,
@@ -191,7 +191,7 @@ def _literal(host: str, port: int) -> AddressInfo | None:
 
 @final
 class _SystemResolver:
-    """Resolves names with the system's resolver, in threads of its own.
+    """Resolves names with the system's resolver, in its own threads.
 
     The event loop's default threads are few and shared: a handful of unresponsive name servers
     would block all other lookups.

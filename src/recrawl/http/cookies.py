@@ -1,4 +1,4 @@
-"""Cookies from a file in Netscape's format, cookies.txt: which of them a URL is sent."""
+"""Read cookies from a file in Netscape's format, cookies.txt, and choose those for a URL."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import final
 from recrawl.errors import InputError
 from recrawl.hosts import host_of
 
-#: Begins the domain of a cookie that scripts cannot read; other lines with a # are comments.
+#: Precedes the domain of a cookie that scripts cannot read; other lines with a # are comments.
 HTTP_ONLY = "#HttpOnly_"
 _COLUMNS = 7
 _BOOLEANS = {"TRUE": True, "FALSE": False}
@@ -20,8 +20,8 @@ class Cookie:
 
     Attributes:
         domain: The host, in lower case.
-        with_subdomains: Whether its subdomains are sent it too.
-        path: The beginning of the paths.
+        with_subdomains: Whether it is also sent to subdomains.
+        path: The prefix of the paths it is sent to.
         secure: Whether it is sent over https only.
         expires: Seconds since 1970; 0 for never.
         name: Its name.
@@ -58,7 +58,7 @@ def read_cookies(lines: Iterable[str], name: str) -> tuple[Cookie, ...]:
 
     Args:
         lines: The lines.
-        name: The file's name, for messages; these never repeat what a line says.
+        name: The file's name, for messages, which never repeat a line.
 
     Raises:
         InputError: A line is not a cookie.

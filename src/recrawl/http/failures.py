@@ -1,4 +1,4 @@
-"""Requests that fail, and why, in words."""
+"""Exceptions for failed requests, and their descriptions."""
 
 import ssl
 from dataclasses import replace
@@ -62,7 +62,7 @@ class ConnectError(Exception):
 
 
 class ProxyError(Exception):
-    """A proxy did not do what it was asked to; the message says what it did."""
+    """A proxy did not do as requested; the message says what it did."""
 
 
 #: Everything that a server or the network can do to a request.

@@ -1,4 +1,4 @@
-"""Fetching pages and files over HTTP, politely; whatever a server does becomes a `Response`."""
+"""Fetch pages and files politely; whatever a server does becomes a `Response`."""
 
 import asyncio
 import time
@@ -30,13 +30,13 @@ _TOO_MANY, _UNAVAILABLE = 429, 503
 
 
 class Elsewhere(Protocol):
-    """Makes the requests to hosts whose pace other processes keep."""
+    """Forwards requests to hosts that other processes are responsible for."""
 
     def has(self, host: str) -> bool:
         """Whether a host is one of these."""
 
     async def request(self, url: str, max_bytes: int, *, is_robots: bool, pack: bool) -> Response:
-        """Have a request made, as `Fetcher.fetch_hop` makes it."""
+        """Forward a request to `Fetcher.fetch_hop` in another process."""
 
 
 class Fetcher:
@@ -57,7 +57,7 @@ class Fetcher:
 
     Args:
         agent: The User-Agent: ``name/version (+https://example.org/contact)``.
-        gate: Decides when each host may be requested, and what the time is.
+        gate: Decides when each host may be sent a request, and tells the time.
         limits: Limits on each fetch.
         allow_private: Whether to connect to addresses that are not public.
         max_delay: The longest delay honoured from a robots.txt, in seconds.
@@ -65,10 +65,9 @@ class Fetcher:
         remember: Called with each robots.txt found.
         access: Returns the headers, cookies, credentials and proxy for a URL. Redirects to another
             host, or from https to http, are followed without them, by the proxy of their own URL.
-        connect: Returns a connector, if not the usual `Connector`.
-        elsewhere: Makes the requests of redirects to hosts of other processes; None if there are
-            no others.
-        memory: The memory budget of long bodies, if not the usual one.
+        connect: Returns a connector; by default, a `Connector`.
+        elsewhere: Follows redirects to hosts of other processes; None if there are no others.
+        memory: The memory budget of long bodies; by default, a new one.
 
     Attributes:
         gate: The gate.
@@ -157,7 +156,7 @@ class Fetcher:
             url: Its canonical address.
             max_bytes: How much to read, after decompression.
             validators: The validators of the copy, if there is one.
-            stay_on_site: Whether a redirect to the host of somebody else is an error.
+            stay_on_site: Whether a redirect to somebody else's host is an error.
         """
         headers = {} if validators is None else conditions(validators)
         fetch = _Fetch(
@@ -170,7 +169,7 @@ class Fetcher:
     async def fetch_hop(
         self, url: str, max_bytes: int, *, is_robots: bool = False, pack: bool = False
     ) -> Response:
-        """Make one request for a redirect that another process follows, and follow none.
+        """Make one request for a redirect that another process follows, without following further.
 
         The rules and the pace of the host apply. No credentials are sent, as the fetch began at
         another host.
@@ -178,7 +177,7 @@ class Fetcher:
         Args:
             url: The target of the redirect.
             max_bytes: How much to read, after decompression.
-            is_robots: Whether the fetch is for a robots.txt, which needs no other one's permission.
+            is_robots: Whether the fetch is for a robots.txt, which is not subject to another one.
             pack: Whether a long body is returned compressed.
         """
         return await _Fetch(
@@ -186,14 +185,14 @@ class Fetcher:
         ).run()
 
     def ahead(self, url: str) -> Callable[[], Awaitable[None]] | None:
-        """Return what reads the robots.txt of a page's host; None if it is known.
+        """Return a function that reads the robots.txt of a page's host; None if it is known.
 
-        A fetch waits for it anyway; a caller with other work to do can wait beforehand.
+        A fetch waits for it anyway; a caller with other work to do can wait for it beforehand.
         """
         return partial(self._read_ahead, url) if self.robots.known(url) is None else None
 
     async def _read_ahead(self, url: str) -> None:
-        # Nobody else is kept waiting.
+        # Nothing else has to wait for this.
         rules = await self.robots.rules(url, LONG_PATIENCE)
         if rules.problem is None:
             self.gate.pacing.set_delay(host_of(url), rules.delay)
@@ -315,7 +314,7 @@ class _Fetch:
             return await self._request()
 
     async def _request_elsewhere(self, elsewhere: Elsewhere) -> Response:
-        """Have a request made by the process that keeps the pace of the host."""
+        """Forward a request to the process that is responsible for the host."""
         response = await elsewhere.request(
             self._url, self._max_bytes, is_robots=self._is_robots, pack=self._pack
         )
@@ -376,7 +375,7 @@ class _Fetch:
             gate.end(self._host)
 
     def _check_proxied(self, access: Access) -> None:
-        """Refuse what a proxy would be asked to connect to though we would not."""
+        """Reject a target that we would not connect to ourselves, before asking a proxy to."""
         if access.proxy is None or self._fetcher.allow_private or not is_private_name(self._url):
             return
         problem = f"the address {self._host} {PRIVATE} to crawl it"
@@ -408,7 +407,7 @@ class _Fetch:
         if len(self._seen) > self._fetcher.limits.max_redirects:
             raise FetchError(f"redirected more than {len(self._seen) - 1} times", response)
         self._seen.add(target)
-        # What was meant for a host is sent to no other, and not in the clear; nor after a detour.
+        # Headers for one host go to no other, and never unencrypted; nor are they resumed later.
         is_downgrade = self._url.startswith("https:") and target.startswith("http:")
         self._is_trusted &= host == start and not is_downgrade
         self._url, self._host = target, host
@@ -431,6 +430,6 @@ class _Fetch:
 
 
 def _without_session(response: Response) -> Response:
-    """Return a response to a request with secrets, without headers that may hold others."""
+    """Return a response without headers that may hold a session's secret."""
     kept = tuple(one for one in response.headers if one[0].lower() not in SESSION_HEADERS)
     return response if len(kept) == len(response.headers) else replace(response, headers=kept)

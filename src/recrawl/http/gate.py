@@ -1,4 +1,4 @@
-"""Waiting for a host: requests go through the gate when `HostPacing` says that they may."""
+"""Make requests wait for their host, until `HostPacing` allows them."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,7 +8,7 @@ from recrawl.http.host_pacing import HostPacing
 
 
 class HostClosed(Exception):  # noqa: N818 - news, not an error
-    """A host cannot be asked soon.
+    """A host cannot be sent a request soon.
 
     Attributes:
         seconds: How long until it is worth trying again, by the clock of the gate.
@@ -22,13 +22,13 @@ class HostClosed(Exception):  # noqa: N818 - news, not an error
 class Gate:
     """Lets requests to a host through, first come, first served, at the pace of the host.
 
-    Nobody waits long: a turn that cannot come within ``patience`` seconds is `HostClosed`, so that
-    one host does not tie up connections that others could use.
+    No request waits long: if its turn cannot come within ``patience`` seconds, `HostClosed` is
+    raised, so that one host does not tie up connections that others could use.
 
     Args:
-        pacing: Decides when a host may be asked.
+        pacing: Decides when a host may be sent a request.
         patience: How many real seconds to wait for a turn.
-        clock: The clock that the delays of hosts go by.
+        clock: The clock for the delays of hosts.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class Gate:
         self._lines: dict[str, _Line] = {}
 
     def start(self, host: str, patience: float | None = None) -> Awaitable[None] | None:
-        """Start a request if it may start now; else return what waits for its turn.
+        """Start a request if it may start now; otherwise return an awaitable for its turn.
 
-        Every request that has started must `end`. This is no context manager: there are so many
-        requests that its cost would count.
+        Every request that has started must `end`. This is not a context manager, as there are so
+        many requests that its cost would matter.
 
         Args:
             host: As in `recrawl.records.Page`.
-            patience: How many real seconds to wait, if not as long as usual.
+            patience: How many real seconds to wait; by default, the gate's.
 
         Raises:
             HostClosed: While waiting: the turn would not come in time.
@@ -78,7 +78,7 @@ class Gate:
         return self.pacing.close_host(host, status, retry_after, self.clock.seconds())
 
     async def _wait(self, host: str, deadline: float) -> None:
-        """Stand in line until a request may start."""
+        """Wait in line until a request may start."""
         line = self._lines.setdefault(host, _Line())
         pacing, now = self.pacing, self.clock.seconds()
         first_at = pacing.opens_at(host) + line.waiting * pacing.delay_of(host)

@@ -1,4 +1,4 @@
-"""Header values, as received and as sent."""
+"""Parse and format header values."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -41,7 +41,7 @@ def conditions(validators: "Validators") -> dict[str, str]:
 
 
 def sendable(value: str | None) -> str | None:
-    """Return a header value that is sent as the bytes that were received, None if impossible.
+    """Return a header value that is sent as the same bytes that were received; None if impossible.
 
     Headers are received as Latin-1, in which any byte is valid, and sent as UTF-8.
     """

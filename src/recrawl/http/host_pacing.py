@@ -1,4 +1,4 @@
-"""May this host be asked now? Every decision about the pace of requests to a host, and no I/O."""
+"""Decide when a host may be sent requests, and how many: politeness and backoff. Pure: no I/O."""
 
 import math
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from typing import final
 
 from recrawl.records import Response
 
-#: Hosts that are remembered before those with nothing to remember are forgotten.
+#: The number of hosts at which idle ones are forgotten.
 MAX_HOSTS = 10_000
-#: Seconds for which a host is closed that answers 429 without a Retry-After.
+#: Seconds for which a host that answers 429 without a Retry-After is closed.
 TOO_MANY_PAUSE = 60.0
-#: Failures in a row after which a host is taken to be in trouble.
+#: Failures in a row after which a host is considered to be in trouble.
 MAX_FAILURES = 3
 #: Seconds of backoff then; each further failure doubles them, up to the maximum.
 FIRST_BACKOFF, MAX_BACKOFF = 30.0, 3_600.0
@@ -18,10 +18,10 @@ MAX_DOUBLINGS = 10
 #: A body of more than this many bytes pauses its host for one second per this many bytes: reading,
 #: comparing and storing it takes time that the pages of other hosts need.
 HEAVY = 1_000_000
-#: The share of all connections that hosts may have which did not answer the last time.
+#: The share of all connections for hosts that did not answer the last time.
 SUSPECT_SHARE = 0.5
 
-#: The errors of responses that took what other hosts needed: processors, or memory.
+#: The errors of responses that took too much CPU time or memory from others.
 TOO_EXPENSIVE = "too expensive to parse"
 TOO_SLOW = "too slow while others waited for memory"
 
@@ -31,26 +31,26 @@ _BLAMED = frozenset({TOO_EXPENSIVE, TOO_SLOW})
 
 @final
 class HostPacing:
-    """Decide when a host may be asked next, and how many requests and visits may be in flight.
+    """Decides when a host may be sent a request, and how many requests and visits may be in flight.
 
-    A pure object: time is an argument, in seconds of any clock that never goes back.
+    Time is an argument, in seconds of any monotonic clock.
 
     - **Requests.** The delay lies between the end of a request and the start of the next, so a
       server never sees two requests closer than that, however long they travel. A host with a delay
-      has one request in flight, a host without has up to ``host_connections``. A host that answers
+      has one request in flight, one without has up to ``host_connections``. A host that answers
       429, or 503 with a Retry-After, is closed for as long as it asks. `recrawl.http.gate.Gate`
-      waits for all this on behalf of pages, robots.txt, sitemaps and every hop of a redirect.
-    - **Visits.** A visit is a page on its way through all its requests. A host has up to
-      ``host_connections`` of them. Hosts that did not answer the last time are suspects, and share
-      half of all connections. A host in trouble is left alone for a backoff that doubles; the crawl
-      loop asks for it after each visit, and defers the host in the frontier.
+      enforces all this for pages, robots.txt, sitemaps and every hop of a redirect.
+    - **Visits.** A visit is a page with all its requests. A host has up to ``host_connections`` of
+      them. Hosts that did not answer the last time are suspects, and share half of all connections.
+      A host in trouble is left alone, with exponential backoff; the crawl loop asks for it after
+      each visit, and defers the host in the frontier.
 
     Args:
         delay: Seconds between two requests to a host, or a function of the host; robots.txt may
             ask for more.
         host_connections: Visits in flight per host, and requests in flight where the delay is 0.
         connections: Visits in flight to all hosts together.
-        asked_at: When hosts that nothing is known about may last have been asked.
+        asked_at: When unknown hosts may last have been sent a request.
 
     >>> pacing = HostPacing(delay=1.0)
     >>> pacing.start_request("example.org")
@@ -88,7 +88,7 @@ class HostPacing:
     # Requests
 
     def set_delay(self, host: str, delay: float) -> None:
-        """Set the delay that a host's robots.txt asks for; the usual delay is the minimum."""
+        """Set the delay that a host's robots.txt asks for; the configured delay is the minimum."""
         usual = self._usual_delay(host)
         if host in self._hosts or delay > usual:
             self._host(host).delay = max(delay, usual)
@@ -99,7 +99,7 @@ class HostPacing:
         return self._usual_delay(host) if known is None else known.delay
 
     def opens_at(self, host: str) -> float:
-        """Return when a host may be asked next, if nothing is in flight then."""
+        """Return when a host may be sent the next request, if none is in flight then."""
         return self._host(host).opens_at()
 
     def is_busy(self, host: str) -> bool:
@@ -167,7 +167,7 @@ class HostPacing:
         self._suspected -= known.suspect
 
     def backoff(self, host: str, response: Response) -> float:
-        """Learn from what a visit brought; return the seconds to leave the host's pages alone."""
+        """Learn from a visit's response; return the seconds to leave the host's pages alone."""
         known = self._host(host)
         is_unanswered = response.status == 0 and response.error is not None
         is_blamed = response.error in _BLAMED
@@ -180,8 +180,8 @@ class HostPacing:
             size = len(response.body or b"")
             return max(response.retry_after or 0.0, size / HEAVY if size > HEAVY else 0.0)
         known.failures += 1
-        # "Too many requests" is believed at once, and what cost others much is not asked for again.
-        # A Retry-After stands in for that, but one that is too short does not do so for ever.
+        # A 429, or a response that cost others much, is enough at once. A Retry-After takes
+        # precedence, but one that is too short does not protect a host forever.
         at_once = is_blamed or (too_many and response.retry_after is None)
         doublings = known.failures - (1 if at_once else MAX_FAILURES)
         backoff = FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS) if doublings >= 0 else 0.0
@@ -202,7 +202,7 @@ class HostPacing:
         return known
 
     def _forget(self, now: float) -> None:
-        """Forget hosts that may be asked at once; their delay is set anew before each request."""
+        """Forget hosts that may be sent a request now; their delay is set before each request."""
         self._hosts = {host: known for host, known in self._hosts.items() if not known.is_idle(now)}
         # At least as many are added before the next time, so that this costs little per host.
         self._forget_at = max(MAX_HOSTS, 2 * len(self._hosts))

@@ -1,4 +1,4 @@
-"""Connections that are kept open until they are needed again."""
+"""Keep idle connections open for reuse."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,15 +9,15 @@ from recrawl.http.connection import Connection
 #: Seconds that an idle connection is kept open.
 KEEP_ALIVE: Final = 15.0
 
-#: Whom a connection leads to: over TLS or not, to which server, and through which proxy.
+#: Where a connection leads: over TLS or not, to which server, and through which proxy.
 Route: TypeAlias = tuple[bool, str, str | None]
 
 
 @final
 class IdleConnections:
-    """Connections that are kept open, to a limited number of servers.
+    """Idle connections to a limited number of servers.
 
-    Otherwise, a crawl of many hosts would run out of file descriptors.
+    Without the limit, a crawl of many hosts would run out of file descriptors.
 
     Args:
         max_servers: How many servers.
@@ -29,7 +29,7 @@ class IdleConnections:
         self._sweep: asyncio.TimerHandle | None = None
 
     def take(self, route: Route, now: float) -> Connection | None:
-        """Return an open connection to a server, the one used last; None if there is none."""
+        """Return the most recently used idle connection to a server, or None."""
         while route in self._kept:
             kept = self._kept[route]
             connection = kept.pop()
@@ -41,7 +41,7 @@ class IdleConnections:
         return None
 
     def keep(self, route: Route, connection: Connection) -> None:
-        """Keep a connection open, and close those of the server that was used least recently."""
+        """Keep a connection open, and close those to the least recently used server."""
         self._kept.setdefault(route, []).append(connection)
         self._kept.move_to_end(route)
         if len(self._kept) > self._max_servers:

@@ -11,14 +11,14 @@ SMALL = 512 * 1024
 #: Bytes that long bodies may take together.
 MAX_BYTES = 20_000_000
 
-#: While somebody waits for memory, a body that has received fewer bytes than this for this many
-#: seconds gives way: the slowest first, one per check. So does one that has waited much longer.
+#: While others wait for memory, a body that has received fewer bytes than this for this many
+#: seconds is evicted: the slowest first, one per check. So is one that has waited much longer.
 STEADY_BYTES, MAX_STALL, MAX_WAIT = 262_144, 2.0, 10.0
 CHECK_SECONDS = 0.25
 
 
 class EvictedError(Exception):
-    """A body has to give way to others: it comes too slowly."""
+    """A body arrives too slowly while others wait for memory."""
 
 
 @final
@@ -28,15 +28,15 @@ class MemoryBudget:
     Without it, hosts that send as much as they can on every connection would fill the memory. A
     body that grows waits until there is memory for more of it:
 
-    - The shortest is served first; among equals, the one that came first.
+    - The shortest is served first; ties in order of arrival.
     - A host never holds more than what is left for all others. So a few hosts with long bodies
-      share what there is, and leave as much again for the next one.
-    - A body that holds memory and does not use it to go on reading gives way once others wait.
+      share the budget, and leave as much again for the next one.
+    - A body that holds memory without making progress is evicted once others wait.
     - Since all bodies could end up waiting for each other, one at a time may exceed the budget, and
-      does not count, until it has been read; but not while those that were read before take half of
-      the budget, as they are parsed and written without waiting for anybody.
-    - The first step of a body does not wait for these at all: a page that is just a little longer
-      than most must not wait for those that take long to parse.
+      does not count, until it has been read; but not while bodies that have been read take half of
+      the budget, as these are parsed and written without waiting for anything.
+    - The first step of a body does not wait for the latter at all: a page that is just a little
+      longer than most must not wait for those that take long to parse.
 
     Args:
         max_bytes: The budget.
@@ -48,7 +48,7 @@ class MemoryBudget:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.held = 0
         self._max_bytes = max_bytes
-        #: What is held and was read to its end.
+        #: Bytes of bodies that have been read completely.
         self._read = 0
         self._privileged: Reservation | None = None
         self._holders: dict[Reservation, None] = {}
@@ -60,7 +60,7 @@ class MemoryBudget:
 
         Args:
             size: How many.
-            waits: Whether they stay until there is memory for others.
+            waits: Whether they stay in memory until there is memory for others.
         """
         self.held += size
         if not waits:
@@ -72,7 +72,7 @@ class MemoryBudget:
         if not self._queue and self._admits(reservation):
             self._grant(reservation)
             return
-        # The privileged one must not queue behind others, who wait for it to finish.
+        # The privileged body must not queue behind others, which wait for it to finish.
         if self._privileged is reservation:
             self._grant(reservation)
             return
@@ -115,7 +115,7 @@ class MemoryBudget:
         beyond = 0 if self._privileged is None else self._privileged.reserved
         left = self._max_bytes - (self.held - beyond) - SMALL
         own = reservation.reserved + sum(one.reserved for one in self._beside(reservation))
-        # The first step is for everybody.
+        # Every body gets the first step.
         return left >= own + SMALL if own else left + self._read >= 0
 
     def _beside(self, reservation: "Reservation") -> "list[Reservation]":
@@ -138,7 +138,7 @@ class MemoryBudget:
                 turn.set_result(None)
 
     def _watch(self) -> None:
-        """Check from time to time which bodies could give way, while others wait."""
+        """Check periodically which bodies to evict, while others wait."""
         if self._check is None and self._queue:
             loop = asyncio.get_running_loop()
             self._check = loop.call_later(CHECK_SECONDS, self._evict)
@@ -149,7 +149,7 @@ class MemoryBudget:
         for one in sorted(self._holders, key=lambda holder: holder.mark):
             patience = MAX_STALL
             if one in waiting:
-                # It is not its own fault; but it must not keep a shorter one of others waiting.
+                # It is not to blame, but must not keep a shorter body of another host waiting.
                 patience = MAX_WAIT
                 if not any(w.reserved < one.reserved and w.host != one.host for w in waiting):
                     continue
@@ -169,14 +169,14 @@ class Reservation:
     Args:
         memory: The budget.
         host: Who sends the body.
-        stop: Called with the reason if the body has to give way.
+        stop: Called with the reason if the body is evicted.
         deadline: When waiting for memory ends, in the event loop's seconds.
 
     Attributes:
         host: Who sends the body.
         reserved: Bytes reserved in the budget.
-        mark: When reading last got on, in the event loop's seconds.
-        is_evicted: Whether it has to give way.
+        mark: When reading last made progress, in the event loop's seconds.
+        is_evicted: Whether it has been evicted.
         deadline: As given.
     """
 
@@ -224,7 +224,7 @@ class Reservation:
             self.mark = _now()
 
     def evict(self) -> None:
-        """Let the reading fail."""
+        """Make reading fail."""
         self.is_evicted = True
         self._stop(EvictedError())
 

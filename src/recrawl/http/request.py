@@ -24,10 +24,10 @@ from recrawl.records import Response
 #: Bytes of an unwanted body, such as an error page, read so that the connection can be reused.
 MAX_DRAINED = 65_536
 
-#: The statuses that come with a whole page; not those with no content or a part of it.
+#: Statuses of a complete page, rather than no content or part of it.
 _WITH_PAGE = frozenset({200, 201, 202, 203})
 _OK = 200
-#: What a header must not hold: whoever could write it would write requests.
+#: What a header must not contain, as it would allow request smuggling.
 _UNSAFE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 _log = logging.getLogger(__package__)
@@ -35,7 +35,7 @@ _log = logging.getLogger(__package__)
 
 @final
 class HttpClient:
-    """Makes requests, with no cookies, credentials or referrer but those given, and no retries.
+    """Makes requests, without cookies, credentials or referrer unless given, and without retries.
 
     Args:
         agent: The User-Agent.
@@ -79,11 +79,11 @@ class HttpClient:
         *,
         pack: bool = False,
     ) -> Coroutine[Any, Any, Response]:
-        """Make one request and read the response; whoever asks for it dates it.
+        """Make one request and read the response; the caller sets its time.
 
         Args:
             url: The address; its host must be canonical.
-            headers: Headers in addition to the usual ones.
+            headers: Headers in addition to the default ones.
             max_bytes: How much of the body to read, after decompression.
             pack: Whether to return a long body compressed with gzip.
             proxy: Makes the connection; None to connect directly.
@@ -97,12 +97,12 @@ class HttpClient:
     def post(
         self, url: str, headers: Mapping[str, str], body: bytes, proxy: Proxy | None = None
     ) -> Coroutine[Any, Any, Response]:
-        """Send a body; return the response without its own. Redirects are not followed.
+        """Post a body; return the response without its body. Redirects are not followed.
 
         Raises:
             FetchError: There was no response.
             DroppedError: A connection that had been kept open was closed without a response; the
-                server may have received the body all the same.
+                server may still have received the body.
         """
         return self._send(url, headers, 0, proxy, body)
 
@@ -147,7 +147,7 @@ class HttpClient:
         pack: bool,
         drop: bool,
     ) -> Response:
-        """Send a request on a connection that is kept open, or on a new one, and read on."""
+        """Send a request on an idle or a new connection, and read the response."""
         now = self._loop.time()
         deadline = now + self._limits.total_timeout
         route = target.is_secure, target.authority, proxy and proxy.url
@@ -185,7 +185,7 @@ class HttpClient:
     ) -> bytes:
         path, login = target.path, b""
         if proxy is not None and not target.is_secure:
-            # A request over https is for the site; only the one that opens the tunnel is for the
+            # An https request goes to the site; only the one that opens the tunnel goes to the
             # proxy.
             path, login = url.partition("#")[0], _lines(_login(proxy))
         method = "GET" if body is None else "POST"
@@ -227,7 +227,7 @@ class HttpClient:
         start = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n".encode("ascii")
         try:
             ask = start + _lines(_login(proxy)) + b"\r\n"
-            # What answers is a tunnel: there is no end to wait for.
+            # A tunnel follows the headers: there is no end to wait for.
             await connection.request(ask, self._limits.read_timeout, deadline, head_only=True)
             _check_tunnel(connection.status)
             return await self.connector.secure(connection, target.host, self._connection)
@@ -241,7 +241,7 @@ class HttpClient:
     def _whole(
         self, url: str, connection: Connection, max_bytes: int, *, drop: bool
     ) -> Response | None:
-        """Return a response that is there in full, as most are; None if it has to be read."""
+        """Return a response that has arrived completely, as most have; None if it has not."""
         size, status = connection.whole_size, connection.status
         is_page = status in _WITH_PAGE and not drop
         limit = min(max_bytes, SMALL) if is_page else MAX_DRAINED

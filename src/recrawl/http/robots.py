@@ -1,4 +1,4 @@
-"""The rules of hosts: robots.txt according to RFC 9309."""
+"""Fetch and cache the rules of hosts: robots.txt according to RFC 9309."""
 
 import asyncio
 import logging
@@ -45,7 +45,7 @@ class Rules:
         delay: Seconds between requests that the host asks for, as far as that is honoured.
         sitemaps: Addresses of sitemaps, as written in the file.
         problem: Why nothing may be fetched for now; None if the rules are known.
-        permanent: Whether the problem is a rule of ours and will not go away on its own.
+        permanent: Whether the problem is one of our own rules, and will not go away by itself.
         pending: Whether the problem is only that the host has not responded yet.
         retry_after: Seconds until it is worth trying again, if there is a problem.
     """
@@ -94,7 +94,7 @@ class Robots:
         remember: Called with what was found.
         max_delay: The longest delay between requests that is honoured, in seconds.
         patience: Real seconds to wait for a file; the download continues after that.
-        clock: Says how old files are.
+        clock: The clock for the age of files.
 
     Attributes:
         requests: Requests made for files.
@@ -125,7 +125,7 @@ class Robots:
         self._began: dict[str, float] = {}
 
     def known(self, url: str) -> Rules | None:
-        """Return the rules of the host of a canonical address; None if they are not at hand."""
+        """Return the rules of the host of a canonical address; None if they are not cached."""
         origin = origin_of(url)
         cached = self._cache.get(origin)
         if cached is None or not _is_valid(cached.expires, self._clock.now()):
@@ -138,7 +138,7 @@ class Robots:
 
         Args:
             url: The address.
-            patience: Real seconds to wait for the file at most, if not as long as usual.
+            patience: Real seconds to wait for the file at most; by default, the usual.
         """
         known = self.known(url)
         if known is not None:
@@ -150,7 +150,7 @@ class Robots:
             self._tasks[origin], self._began[origin] = task, loop.time()
             task.add_done_callback(self._finish)
         # Others may wait for the same task, so a caller that is cancelled must not cancel it.
-        # A file that others have waited for in vain is not waited for again.
+        # A file that others have already waited for in vain is not waited for again.
         longest = self._patience if patience is None else patience
         left = max(self._began[origin] + longest - loop.time(), 0.0)
         done, _ = await asyncio.wait({task}, timeout=left)
@@ -181,11 +181,11 @@ class Robots:
         return replace(cached.rules, retry_after=(cached.expires - self._clock.now()) / 1e6)
 
     async def _find(self, origin: str) -> Rules:
-        """Find the rules of a host: remembered or downloaded."""
+        """Recall or download the rules of a host."""
         known = self._recall(origin)
         if known is None or not _is_valid(_expiry(known), self._clock.now()):
             known = await self._download(origin, known)
-            # A failure due to a rule of ours is not remembered: the rule may be changed.
+            # A failure due to one of our own rules is not remembered: the rule may be changed.
             if not known.permanent:
                 self._remember(origin, known)
         return self._add(known, await _rules(known, self._token, self._max_delay))
@@ -246,7 +246,7 @@ def _expiry(found: RobotsText) -> int:
 
 
 def _is_valid(expires: int, now: int) -> bool:
-    """Whether a file is still valid: not if it is of the future, as the clock was put back."""
+    """Whether a file is still valid; not if it is from the future, as the clock was set back."""
     return now < expires <= now + MAX_AGE
 
 
@@ -283,7 +283,7 @@ async def _rules(found: RobotsText, token: str, max_delay: float) -> Rules:
 
 
 async def _parsed(text: str, token: str) -> RobotsFile:
-    """Parse a file, some milliseconds at a time, so that everything else goes on."""
+    """Parse a file, some milliseconds at a time, so that the event loop is not blocked."""
     reader = RobotsReader(text, token)
     for _ in reader.slices():
         await asyncio.sleep(0)

@@ -1,8 +1,8 @@
-"""The text of a robots.txt: parsed and matched as RFC 9309 and Google's parser do.
+"""Parse a robots.txt and match URLs, as RFC 9309 and Google's parser do.
 
-Whoever writes the file may be hostile. Only the groups for one agent and for all agents are kept,
-so that the names of other agents cost nothing; reading takes time in proportion to the bytes, and
-can be interrupted; and matching a URL has a limit.
+The file may be hostile. Only the groups for one agent and for all agents are kept, so that the
+names of other agents cost nothing; parsing takes linear time and can be interrupted; and the time
+to match a URL is limited.
 """
 
 import re
@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{1,9})?|[.,][0-9]{1,9}")
 _RATE = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*([smhd]?)", re.IGNORECASE)
 _UNIT: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
-#: Names of lines, with the misspellings that Google accepts; whatever follows does not matter.
+#: Names of fields, with the misspellings that Google accepts; only the beginning has to match.
 _AGENT: Final = ("user-agent", "useragent", "user agent")
 _ALLOW: Final = ("allow",)
 _DISALLOW: Final = ("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw")
@@ -52,7 +52,7 @@ _PLAIN_IN_QUERIES = re.compile("%(?:3A|2F|3F|40|21|27|28|29|2C|3B)")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-#: Bytes that an entry of a dictionary takes besides its characters, and a rule with wildcards.
+#: Bytes that a dictionary entry takes in addition to its characters, and a rule with wildcards.
 _PER_TEXT: Final = 120
 _PER_PATTERN: Final = 500
 
@@ -62,7 +62,7 @@ _NO_RULE: Final = 1
 
 
 class _Pattern(NamedTuple):
-    """A path with wildcards: what stands before, between and after them."""
+    """A path with wildcards: the pieces before, between and after them."""
 
     pieces: tuple[str, ...]
     is_whole: bool
@@ -72,7 +72,7 @@ class _Pattern(NamedTuple):
         if not path.startswith(first):
             return False
         position = len(first)
-        # The first place where a piece fits leaves the most room for the others.
+        # The first match of a piece leaves the most characters for the others.
         for piece in middle:
             found = path.find(piece, position)
             if found < 0:
@@ -89,7 +89,7 @@ class _Ranked(NamedTuple):
     Attributes:
         rank: Its rank.
         cost: Characters of this rule and all before it.
-        piece: The longest piece of its pattern: most rules are done with once it is not found.
+        piece: The longest piece of its pattern: if it is not found, as is usual, that is enough.
         pattern: Its pattern.
     """
 
@@ -104,7 +104,7 @@ class _Group:
     """The rules for an agent, sorted by how they are matched.
 
     Attributes:
-        starts: Ranks by the beginning of a path.
+        starts: Ranks by prefix of a path.
         wholes: Ranks by whole path.
         patterns: Ranks by pattern with wildcards.
         wildcards: Their number in all patterns.
@@ -186,9 +186,9 @@ class RobotsFile:
     def allows(self, url: str) -> bool:
         """Whether a URL may be fetched; the longest rule decides, and Allow wins a tie.
 
-        ``/robots.txt`` is a path like any other here: who wants it as a page needs permission. A
-        canonical URL has escapes that the links to it need not have, and that the rules do not
-        expect: both forms have to be allowed.
+        ``/robots.txt`` is a path like any other here: fetching it as a page needs permission. A
+        canonical URL has escapes that links to it may lack, and that rules do not expect: both
+        forms have to be allowed.
         """
         path = normal(_path_of(url))
         return all(self._allows_path(form) for form in {path, _as_linked(path)})
@@ -230,7 +230,7 @@ class RobotsReader:
         self._sitemaps: dict[str, None] = {}
 
     def slices(self) -> Iterator[None]:
-        """Read the file; pauses are for the caller to let others run."""
+        """Read the file; each pause is a chance for the caller to let other tasks run."""
         pause = SLICE
         for line in _LINE.finditer(self._text):
             self._take(line[0][:MAX_LINE])
@@ -239,7 +239,7 @@ class RobotsReader:
                 yield
 
     def file(self) -> RobotsFile:
-        """Return what was read: the group that names the agent, or else the one for all."""
+        """Return the parsed file: the group that names the agent, or otherwise the one for all."""
         group = self._ours if self._is_named else self._everyones
         return RobotsFile(
             delay=group.delay,
@@ -254,7 +254,7 @@ class RobotsReader:
     def _take(self, line: str) -> None:
         name, colon, value = line.partition("#")[0].partition(":")
         if not colon:
-            # A forgotten colon is understood if nothing else can be meant.
+            # A missing colon is tolerated if the line is unambiguous.
             words = name.split(maxsplit=2)
             if len(words) != 2:  # noqa: PLR2004 - name and value
                 return
@@ -290,7 +290,7 @@ class RobotsReader:
 
 
 def read_robots(text: str, token: str) -> RobotsFile:
-    r"""Return what a robots.txt says to the agent of this name.
+    r"""Parse a robots.txt for the agent of this name.
 
     >>> file = read_robots("User-agent: *\nDisallow: /a\nAllow: /a/b\nCrawl-delay: 2", "recrawl")
     >>> file.allows("https://example.org/a"), file.allows("https://example.org/a/b"), file.delay
@@ -366,7 +366,7 @@ def _decoded(found: re.Match[str]) -> str:
 
 
 def _delay(name: str, value: str) -> float | None:
-    """Return the seconds between requests that a line asks for, None if it does not."""
+    """Return the seconds between requests that a line asks for, or None."""
     if name.startswith(_DELAY):
         number = _NUMBER.match(value)
         return None if number is None else float(number[0].replace(",", "."))

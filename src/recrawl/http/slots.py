@@ -1,4 +1,4 @@
-"""How many requests of a client may be under way."""
+"""Limit the concurrent requests of a client."""
 
 import asyncio
 from collections import deque
@@ -8,12 +8,12 @@ from typing import Any, final
 
 @final
 class Slots:
-    """Slots for requests; who waits longest for one is next.
+    """Slots for concurrent requests, handed out in order of arrival.
 
-    `asyncio.Semaphore` does the same, and takes longer where nobody has to wait.
+    `asyncio.Semaphore` does the same, but takes longer when nobody has to wait.
 
     Args:
-        free: How many requests may be under way.
+        free: How many requests may run concurrently.
     """
 
     def __init__(self, free: int) -> None:
@@ -21,7 +21,7 @@ class Slots:
         self._waiting = deque[asyncio.Future[None]]()
 
     def take(self) -> Coroutine[Any, Any, None] | None:
-        """Take a slot; if none is free, return what waits for one and takes it."""
+        """Take a slot; if none is free, return a coroutine that waits for one and takes it."""
         if self._free > 0:
             self._free -= 1
             return None
@@ -34,7 +34,7 @@ class Slots:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                # It was handed over, and is not wanted any more.
+                # It was handed over, but is no longer wanted.
                 self.give_back()
             raise
 

@@ -1,4 +1,4 @@
-"""Where a request goes: the server that a URL names, and what to ask it for."""
+"""Split a URL into the server and the path of a request."""
 
 import re
 from functools import lru_cache
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from recrawl.hosts import DEFAULT_PORTS, host_of
 
-#: What a request line must not hold: whoever could write it would write requests.
+#: What a request line must not contain, as it would allow request smuggling.
 UNSAFE = re.compile(r"[^\x21-\x7e]")
 
 

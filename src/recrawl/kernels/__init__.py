@@ -1,1 +1,1 @@
-"""How loops are compiled, and the mathematics and grouping that kernels share."""
+"""Compile loops to machine code, and the mathematics and grouping that kernels share."""

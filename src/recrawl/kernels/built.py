@@ -1,4 +1,4 @@
-"""Kernels that were compiled when the package was built."""
+"""Find the kernels that were compiled when the package was built."""
 
 import functools
 import hashlib
@@ -44,7 +44,7 @@ def _is_built_from(file: str, hashed: set[str]) -> bool:
 
 @functools.cache
 def _rows() -> dict[str, list[tuple[str, list[Callable[..., Any]]]]]:
-    """Return the hash of each kernel's sources and its machine code, the best last, by name."""
+    """Return the hash of each kernel's sources and its machine code, by name, the best last."""
     try:
         native = importlib.import_module("recrawl.kernels._native")
     except ModuleNotFoundError:

@@ -19,7 +19,7 @@ _made: dict[Callable[..., Any], Any] = {}
 
 @functools.cache
 def remark_on_compiling() -> None:
-    """Say once that kernels of this package are compiled now, which takes a while."""
+    """Log once that kernels of this package are being compiled, which takes a while."""
     _log.warning(
         "the compiled kernels are not of these sources: each is compiled when it is first used, "
         "which can take minutes in all; `make kernels` builds them for good"
@@ -29,7 +29,7 @@ def remark_on_compiling() -> None:
 def dispatcher(source: Source, **options: Any) -> Any:  # noqa: ANN401
     """Return what numba calls a dispatcher: it compiles a function for each type of arguments.
 
-    In the function, all that stands for something compiled is replaced by its own dispatcher.
+    In the function, references to other compiled functions are replaced by their dispatchers.
     ``options`` are numba's, such as ``cache``.
     """
     if source.function not in _made:
@@ -75,8 +75,8 @@ def _jit(function: Callable[..., Any], flags: dict[str, Any]) -> Any:  # noqa: A
         name = cache._impl.filename_base  # noqa: SLF001
         cache._cache_file = CacheFile(cache.cache_path, name, sources)  # type: ignore[no-untyped-call]  # noqa: SLF001
     except (AttributeError, OSError, RuntimeError):
-        # No source, or no writable directory, neither beside the package nor in the user's home, or
-        # a numba that caches otherwise. Every run compiles.
+        # There is no source, or no writable directory, neither next to the package nor in the
+        # user's home, or numba caches differently. Every run compiles.
         kernel = numba.njit(error_model="numpy", **{**flags, "cache": False})(function)
     return kernel
 
@@ -84,7 +84,7 @@ def _jit(function: Callable[..., Any], flags: dict[str, Any]) -> Any:  # noqa: A
 class CacheFile(IndexDataCacheFile):
     """A kernel's machine code on disk, valid for one hash of its sources.
 
-    By itself numba compares the time and size of the kernel's own file, and so misses changes of
+    By default, numba compares the time and size of the kernel's own file, and so misses changes of
     the functions and constants that it imports.
     """
 

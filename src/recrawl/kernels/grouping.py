@@ -14,9 +14,9 @@ from recrawl.kernels.jit import AHEAD, Bools, Floats, Ints, compiled, cut, in_pa
 
 #: About as many write streams as the second-level cache can keep open.
 BUCKETS = 1024
-#: More rows than these are not sorted by insertion.
+#: Groups of more rows than this are not sorted by insertion.
 MANY_ROWS = 64
-#: Up to as many as a problem of allocation has.
+#: As many as an allocation problem has.
 Columns = Annotated[tuple[Floats, ...], 5]
 
 
@@ -57,7 +57,7 @@ def sort_groups(starts: Ints, value: Ints, order: Ints) -> None:
     Args:
         starts: Where each page's rows start.
         value: The value of each row, by page.
-        order: What is moved with it.
+        order: Reordered along with it.
 
     >>> value, order = np.array([3, 1, 2, 0]), np.arange(4)
     >>> sort_groups(np.array([0, 2, 4]), value, order)

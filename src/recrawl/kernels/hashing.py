@@ -1,4 +1,4 @@
-"""Hashes of texts and of whole numbers: the same on every machine and in every run."""
+"""Hash texts and integers, identically on every machine and in every run."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ WORD = 8
 
 
 def hash_column(column: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
-    """Return a hash of each element of an Arrow array of large strings, or of whole numbers.
+    """Return a hash of each element of an Arrow array of large strings or integers.
 
     >>> import pyarrow as pa
     >>> a, b, again = hash_column(pa.array(["a", "b", "a"], pa.large_string()))
@@ -49,7 +49,7 @@ def _mixed(word: np.uint64) -> np.uint64:
 
 @step
 def uniform(number: int) -> float:
-    """Return a number from 0 up to 1 that looks random; the same number always gives the same."""
+    """Return a pseudorandom number from 0 to 1, a function of the given number."""
     return float(_mixed(np.uint64(number) * GOLDEN) >> np.uint64(11)) * 2.0**-53
 
 

@@ -1,12 +1,12 @@
-"""How kernels are compiled, and how large jobs are split among the processor's cores.
+"""Compile kernels, and split large jobs among the processor's cores.
 
 Kernels are plain loops over arrays, compiled by numba to machine code. That is done when the
-package is built (`tools/build_kernels.py`), so that whoever installs it needs neither numba nor a
-compiler. A kernel whose sources have changed since, or that is not part of this package, is
-compiled when it is first called, and kept on disk: for that, numba has to be installed.
+package is built (`tools/build_kernels.py`), so that users need neither numba nor a compiler. A
+kernel whose sources have changed since, or that is not part of this package, is compiled when it is
+first called, and cached on disk: for that, numba has to be installed.
 
-Each kernel works on a range of pages and releases the GIL; pages do not depend on one another, so
-the result is the same on any number of cores.
+Each kernel works on a range of pages and releases the GIL; pages are independent, so the result is
+the same on any number of cores.
 """
 
 import functools
@@ -39,7 +39,7 @@ ANY_ORDER = {"contract", "reassoc"}
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 #: The same, and without counting references to arrays.
 BARE = {**NO_WRAPPERS, "_nrt": False}
-#: What the modules of this package begin with; kernels of others are never built.
+#: The prefix of this package's modules; kernels of other packages are never built.
 PACKAGE = "recrawl."
 #: With fewer rows, another core costs more than it saves.
 MIN_ROWS_PER_CORE = 200_000
@@ -59,16 +59,16 @@ class Source(NamedTuple):
     kernel: bool = False
 
 
-#: Everything that may be part of a kernel, by the object that stands for it in the code.
+#: Everything that may be part of a kernel, by the object that refers to it in the code.
 SOURCES: dict[Callable[..., Any], Source] = {}
 
 
 def compiled(function: F) -> F:
     """Compile a kernel; division by zero yields infinity or NaN, as in NumPy.
 
-    The annotations say what it is compiled for: `int`, `float`, `bool`, arrays, and tuples of them.
-    An array has one dimension; one with more, or of records, is annotated with their number, as
-    `Floats2D` is, or with its dtype. A tuple of any length is annotated with the largest there is.
+    The annotations say what types it is compiled for: `int`, `float`, `bool`, arrays, and tuples of
+    them. An array has one dimension; one with more is annotated with their number, as `Floats2D`
+    is, and one of records with its dtype. A tuple of variable length is annotated with its maximum.
     """
     return _kernel(function, FUSED)
 
@@ -104,7 +104,7 @@ def small_step(function: F) -> F:
 def bare_step(function: F) -> F:
     """Compile a step that neither makes nor returns arrays, so that no references are counted.
 
-    Where steps pass on many arrays, that takes longer than what they do.
+    Between steps that pass on many arrays, counting takes longer than the work itself.
     """
     return _part(function, nogil=True, **BARE)
 
@@ -190,7 +190,7 @@ def cut(items: int, rows: int, starts: Ints | None = None) -> list[tuple[int, in
 
 
 def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]]) -> list[R]:
-    """Call ``work(first, last)`` for every span, each in a thread of its own."""
+    """Call ``work(first, last)`` for every span, each in its own thread."""
     if len(spans) == 1:
         return [work(*spans[0])]
     with ThreadPoolExecutor(len(spans)) as pool:
@@ -200,8 +200,8 @@ def in_parallel(work: Callable[[int, int], R], spans: Sequence[tuple[int, int]])
 def read_only(column: NDArray[T]) -> NDArray[T]:
     """Return a read-only view.
 
-    Kernels are compiled once per type of argument, and numba tells read-only arrays, which other
-    libraries often return, from writeable ones. If all inputs are read-only, there is one type.
+    Kernels are compiled once per type of argument, and to numba, read-only arrays, which other
+    libraries often return, are a separate type. If all inputs are read-only, there is one type.
     """
     view = column.view()
     view.flags.writeable = False
@@ -248,7 +248,7 @@ def _prefetch_lines(array: Any, most: int) -> Any:  # noqa: ANN401
         element = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
         to_write, keep, as_data = number(1), number(3), number(1)
         size = getattr(signature.args[0].dtype, "size", 1)
-        # A record may begin anywhere in a line: its end is in one more.
+        # A record may start anywhere in a line, so that it ends in one more.
         for offset in (*range(0, min(size, most), CACHE_LINE), min(size, most) - 1):
             line = builder.gep(element, [number(offset)])
             builder.call(request, [line, to_write, keep, as_data])

@@ -1,7 +1,7 @@
-"""Number texts and whole numbers from 0, in order of first appearance, batch after batch.
+"""Number distinct texts or integers from 0, in order of first appearance, batch by batch.
 
-A table of slots with open addressing: each holds the number of a value and half of its hash. Values
-are kept once, however often they come, and are compared to the last byte.
+A hash table with open addressing: each slot holds the number of a value and half of its hash. Each
+distinct value is kept once, and values are compared in full.
 """
 
 from typing import Any
@@ -15,19 +15,19 @@ from recrawl.kernels.jit import AHEAD, Ints, compiled, prefetch, read_only
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int32]
 
-#: An empty slot. In others, the lower half is a number, and the upper half that of the hash.
+#: An empty slot. In others, the lower half is a number, and the upper half is that of the hash.
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 LOWER, UPPER = np.uint64(0x00000000FFFFFFFF), np.uint64(0xFFFFFFFF00000000)
-#: What makes an index of bits.
+#: Converts bits to an index.
 INDEX: Any = np.int64
-#: How much columns grow when they are full, and how many slots there are per value at least.
+#: The factor by which full columns grow, and the minimum number of slots per value.
 GROWTH, SLOTS_PER_VALUE = 1.5, 2
 
 
 class Numbering:
     """The distinct values of a column that is read in batches.
 
-    Values are texts, as Arrow arrays of large strings, or whole numbers; all of one kind.
+    Values are texts, as Arrow arrays of large strings, or integers; all of one kind.
 
     >>> import pyarrow as pa
     >>> pages = Numbering()
@@ -42,7 +42,7 @@ class Numbering:
     def __init__(self) -> None:
         self._type: Any = None
         self._slots: Hashes = np.full(1 << 10, EMPTY)
-        #: The hash of each value; whole numbers, or where each text starts; bytes of texts.
+        #: The hash of each value; the integers, or where each text starts; the bytes of the texts.
         self._hashes: Hashes = np.empty(0, np.uint64)
         self._starts: Ints = np.zeros(1, np.int64)
         self._bytes: Bytes = np.empty(0, np.uint8)
@@ -113,7 +113,7 @@ _NOTHING = np.zeros(1, np.uint8)
 
 
 def _grown(column: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
-    """Return a column with room for what is needed, of which so much is in use."""
+    """Return a column with enough capacity, keeping the elements in use."""
     if needed <= column.size:
         return column
     larger = np.empty(max(needed, int(GROWTH * column.size)), column.dtype)
@@ -182,7 +182,7 @@ def _number_texts(
     last = np.uint64(slots.size - 1)
     rows = hashes.size
     for row in range(rows):
-        # What one load finds, the next one needs: slot, start of a text, text.
+        # Each load depends on the previous one: slot, start of a text, text.
         prefetch(slots, INDEX(hashes[min(row + AHEAD, rows - 1)] & last))
         soon = INDEX(slots[hashes[min(row + AHEAD // 2, rows - 1)] & last] & LOWER)
         prefetch(known_starts, min(soon, count))

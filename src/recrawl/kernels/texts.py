@@ -1,4 +1,4 @@
-"""Texts put into another order without a second copy of all of them, and searched."""
+"""Reorder texts without a second copy of all of them, and search them."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def lines_with(text: Bytes, ends: Ints, wanted: Bytes, rarest: int) -> Bools:
     r"""Return which lines contain a text.
 
     Args:
-        text: All lines, one after the other.
+        text: All lines, concatenated.
         ends: Where each of them ends.
         wanted: What to look for, at least one byte; it contains no end of a line.
         rarest: Which byte of it to look for first.
@@ -57,7 +57,7 @@ def _mark_lines(text: Bytes, ends: Ints, wanted: Bytes, rarest: int, found: Bool
     byte, after = wanted[rarest], wanted.size - rarest
     start = 0
     for line in range(ends.size):
-        # The byte can be here only if what is around it has room.
+        # The byte can be here only if the bytes around it fit into the line.
         for at in range(start + rarest, ends[line] - after + 1):
             if text[at] == byte:
                 first = at - rarest

@@ -178,7 +178,7 @@ def answer(runs: int, rng: np.random.Generator) -> BestSequences:
 
 
 def run(runs: int, seed: int) -> Section:
-    """BestSequences the paper's question about the ideal sequences, at Δ = 5, p = 3."""
+    """Answer the paper's question about the ideal sequences, at Δ = 5, p = 3."""
     used = min(runs, MAX_RUNS)
     found = answer(used, np.random.default_rng([seed, STREAM]))
     picture = drawn(

@@ -57,7 +57,7 @@ class Corners:
         runs: The number of runs at each Δ/p.
         visits: The numbers of visits at which shares were counted.
         predicted: The probability of a corner, a row per Δ/p, by corner.
-        shares: The share of runs in it, likewise.
+        shares: The share of runs in it, a row per Δ/p, by corner.
         largest: The largest estimate over p of all runs and checkpoints, by estimator.
         ceiling: The estimate after `LAST` visits that all found a change, over p: no bits of that
             length can give a larger one.

@@ -66,7 +66,7 @@ class Followed:
         best_rate: The crawl rates best for the true change rates, draws × pages.
         best_freshness: Their freshness, one per draw.
         estimate: k × draws × pages, by estimator.
-        crawl_rate: The crawl rates best for these estimates, likewise.
+        crawl_rate: The crawl rates best for these estimates, k × draws × pages, by estimator.
         freshness: Their true freshness, k × draws.
     """
 

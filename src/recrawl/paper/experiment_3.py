@@ -44,8 +44,8 @@ class Experiment3:
     Attributes:
         visits: The numbers of visits, k.
         first: Estimates in the first run, one per checkpoint, by setting.
-        rmse: Over all runs, as a share of the true rate, likewise.
-        bias: The mean error over all runs, as a share of the true rate, likewise.
+        rmse: Over all runs, as a share of the true rate, one per checkpoint, by setting.
+        bias: The mean error over all runs, as a share of the true rate, in the same form.
     """
 
     visits: Ints

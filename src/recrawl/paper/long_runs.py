@@ -45,7 +45,7 @@ class LongRuns:
     Attributes:
         visits: The numbers of visits at which estimates were recorded.
         estimates: A row per number of visits and a column per run, by estimator.
-        tails: The largest relative error from that number of visits on, likewise.
+        tails: The largest relative error from that number of visits on, in the same form.
     """
 
     visits: Ints

@@ -128,7 +128,7 @@ class _Staged:
         self._top = self._folder
         while not self._top.parent.exists():
             self._top = self._top.parent
-        # What exists there and is no folder is a file, or a link to itself.
+        # What exists there and is not a folder is a file, or a link to itself.
         if os.path.lexists(self._top):
             raise OutputError(f"{folder}: this is a file, not a folder")
         self._staging = self._top.with_name(hidden)

@@ -96,7 +96,7 @@ def _sections(names: Sequence[str], runs: int, seed: int) -> Iterator[tuple[str,
             for job in as_completed(jobs):
                 yield jobs[job], job.result()
         except BaseException:
-            # The pool would finish the running parts, which nobody needs any more.
+            # The pool would finish the running parts, which are no longer needed.
             for process in set(multiprocessing.active_children()) - before:
                 process.terminate()
             raise
@@ -104,9 +104,9 @@ def _sections(names: Sequence[str], runs: int, seed: int) -> Iterator[tuple[str,
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait: a process that is half started when it comes would print a traceback."""
+    """Defer Ctrl-C: a process that is interrupted while it starts would print a traceback."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # Ctrl-C comes to the main thread alone.
+        yield  # Ctrl-C reaches only the main thread.
         return
     came = False
 

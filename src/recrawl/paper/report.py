@@ -1,4 +1,4 @@
-"""The results as one page of HTML, which needs no other file and no network."""
+"""Write the results as one self-contained page of HTML."""
 
 import base64
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Numbers and powers as they are printed in books: in plain text, in HTML and in pictures."""
+"""Typeset numbers and powers, in plain text, in HTML and in pictures."""
 
 import re
 from html import escape

@@ -1,4 +1,4 @@
-"""From a crawl log to what is believed of its pages: how often each changes, and what it counts."""
+"""Estimate the change rates of the pages in a crawl log, and read their importance."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ from recrawl.tabular import spread
 LogSource = CrawlLog | str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 #: Importance per page in the order of the pages, or a file with it.
 ImportanceSource = str | os.PathLike[str] | ArrayLike
-#: Shows a stage of the work by name, and is called with what is done and what there is to do.
+#: Shows a stage of the work by name; yields a function to call with the amount done and the total.
 Progress = Callable[[str], AbstractContextManager[Callable[[int, int | None], object]]]
 
 
@@ -51,10 +51,10 @@ class Reading:
     """How a log is read.
 
     Attributes:
-        columns: What the log calls its columns, by our names.
+        columns: The log's names of columns, by our names.
         ignore_unknown: Whether unknown columns are skipped instead of rejected.
         memory: How many bytes of memory visits may take; by default half of what is free.
-        progress: Shows how far the work is.
+        progress: Shows progress.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -65,14 +65,14 @@ class Reading:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Beliefs:
-    """What a crawl log teaches about its pages; columns have one element per page.
+    """The estimates from a crawl log; columns have one element per page.
 
     Attributes:
-        facts: What there is to say about the log.
+        facts: A summary of the log.
         names: The names of the pages, an Arrow array.
         change_rate: Estimated changes per day.
-        observations: The number of visits that taught something.
-        pages: What the log says of its pages.
+        observations: The number of visits that could be compared.
+        pages: What the log says about its pages.
         interval: Returns the lower and upper ends of the change rates' intervals at a level.
     """
 
@@ -85,7 +85,7 @@ class Beliefs:
 
     @property
     def unknown(self) -> int:
-        """The number of pages about which nothing was learned."""
+        """The number of pages without observations."""
         return int((self.observations == 0).sum())
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class Beliefs:
 
 
 class Question(NamedTuple):
-    """What is to be estimated: by which method, with which prior, and the level of intervals."""
+    """How to estimate: the method, the prior, and the level of intervals."""
 
     method: str
     prior: str
@@ -111,11 +111,11 @@ def learn(
 ) -> Beliefs:
     """Estimate the change rates of the pages in a crawl log; arguments as for `recrawl.plan`.
 
-    ``level`` is that of the intervals that will be asked for; None if none will.
+    ``level`` is that of the intervals that will be needed; None if none will.
 
     Raises:
         ArgumentError: There is no such method, or it has no such prior.
-        CrawlLogError: The log is invalid, teaches nothing, or lacks what the method needs.
+        CrawlLogError: The log is invalid, has no observations, or lacks what the method needs.
         OutputError: The log is larger than memory, and the disk too small for it.
     """
     check_method(method, prior)
@@ -155,7 +155,7 @@ def _estimate(log: CrawlLog, question: Question) -> Beliefs:
     facts = log.facts
     if facts.first == facts.last:
         raise CrawlLogError(log.source, NOTHING_LEARNED)
-    # First, as it needs memory that observations need later.
+    # Done first, as it needs memory that observations need later.
     pages = page_facts(log, facts.last - facts.first)
     observations = observed(log, question.method)
     if not observations.rows:
@@ -185,7 +185,7 @@ def _prior(name: str, log: CrawlLog, observations: Observations) -> Prior | None
 def _importance(
     beliefs: Beliefs, given: ImportanceSource | None, *, ignore_unknown: bool
 ) -> Floats:
-    """Return the importance of each page: as given, else as in the log; 1 where neither has it."""
+    """Return the importance of each page: as given, else as in the log, else 1."""
     source, pages = beliefs.facts.source, beliefs.facts.pages
     if given is None:
         found = beliefs.pages.importance

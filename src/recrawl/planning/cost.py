@@ -1,4 +1,4 @@
-"""What a freshness costs, and what other budgets bring."""
+"""Find the budget for a freshness, and the freshness of other budgets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from recrawl.planning.beliefs import (
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
 from recrawl.planning.plan import CurvePoint, logged_freshness
 
-#: The curve spans a hundredth to ten times the least budget, with five budgets per decade.
+#: The curve spans a hundredth to ten times the minimum budget, with five budgets per decade.
 DECADES_BELOW, DECADES_ABOVE, PER_DECADE = 2, 1, 5
 
 
 @dataclass(frozen=True, eq=False)
 class FreshnessCost:
-    """What a freshness costs.
+    """The cost of a freshness.
 
     Attributes:
-        beliefs: The pages, and what is believed of them.
-        target: The freshness asked for, and the fewest visits per day that bring it.
-        as_logged: What the visits in the log bring.
-        planned: The most that as many visits could bring.
+        beliefs: The pages, and the beliefs about them.
+        target: The requested freshness, and the minimum visits per day that achieve it.
+        as_logged: The freshness that the visits in the log achieve.
+        planned: The best freshness for as many visits.
         budgets: Visits per day, rising.
         freshness: The best freshness for each budget.
     """
@@ -62,19 +62,19 @@ def freshness_cost(
     memory: float | str | None = None,
     progress: Progress = no_progress,
 ) -> FreshnessCost:
-    """Find the least budget that keeps the pages of a crawl log as fresh as wanted.
+    """Find the minimum budget that keeps the pages of a crawl log as fresh as requested.
 
     Args:
-        log: As for `recrawl.plan`, and likewise all arguments but the next.
-        freshness: The wanted share of pages that are up to date, weighted by importance.
+        log: As for `recrawl.plan`, like all arguments but the next.
+        freshness: The requested share of pages that are up to date, weighted by importance.
         importance: How much the freshness of each page counts.
         visits: How visits to a page are spaced.
         method: How to estimate change rates.
         prior: What to expect of a page before its first visit.
-        columns: What the log calls its columns, by our names.
+        columns: The log's names of columns, by our names.
         ignore_unknown: Skip unknown columns in files instead of rejecting them.
         memory: How many bytes visits may take.
-        progress: Shows how far the work is.
+        progress: Shows progress.
 
     Raises:
         ArgumentError: An argument is invalid.

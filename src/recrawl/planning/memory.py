@@ -1,4 +1,4 @@
-"""How much memory the visits of a log may take, and how much they would."""
+"""Limit the memory that the visits of a log take."""
 
 import ctypes
 import os
@@ -12,11 +12,11 @@ from recrawl.kernels.numbering import Numbering
 from recrawl.quantities import number
 from recrawl.units import parse_size
 
-#: The share of the free memory that visits take unless something else was said.
+#: The share of the free memory that visits take by default.
 SHARE = 0.5
-#: Bytes that a visit takes while it is sorted and folded, and a page beside its name.
+#: Bytes that a visit takes while it is sorted and folded, and a page in addition to its name.
 BYTES_PER_VISIT, BYTES_PER_PAGE = 45, 100
-#: How many rows are read before the size of the whole log is guessed from them.
+#: How many rows are read before the size of the whole log is extrapolated from them.
 ENOUGH_ROWS = 1 << 20
 #: Files that say how much memory there is.
 _MEMORY_INFO = Path("/proc/meminfo")
@@ -30,7 +30,7 @@ def release_unused() -> None:
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
-    # Only glibc has it; others give memory back by themselves.
+    # Only glibc has it; others return memory by themselves.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -56,14 +56,14 @@ class Memory(NamedTuple):
         return cls(limit)
 
     def is_exceeded(self, names: Numbering, rows: Rows) -> bool:
-        """Return whether a log takes more memory than it may, as far as its first rows tell.
+        """Return whether a log takes too much memory, judging by its first rows.
 
         Args:
             names: The names of the pages read so far.
             rows: The rows read so far.
         """
         expected = rows.count * (share_left(rows) if rows.count >= ENOUGH_ROWS else 1.0)
-        # More rows may be of the same pages.
+        # Further rows may be of the same pages.
         of_pages = BYTES_PER_PAGE * len(names) + 2 * names.nbytes
         return BYTES_PER_VISIT * expected + of_pages > self.limit
 
@@ -76,7 +76,7 @@ def _parsed(text: str) -> float:
 
 
 def share_left(rows: Rows) -> float:
-    """Return how many times larger the log is than what was read of it; 1 if that is unknown."""
+    """Return how many times larger the log is than the part read so far; 1 if unknown."""
     return max(rows.size / rows.done, 1.0) if rows.size and rows.done else 1.0
 
 

@@ -1,4 +1,4 @@
-"""The choices a plan is made with, by name."""
+"""The methods, priors and spacings that plans can use, by name."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -41,7 +41,7 @@ def check_method(method: str, prior: str) -> None:
 
 
 def default_prior(method: str) -> str:
-    """Return the prior that pages are planned with: learned from all of them, if there is one.
+    """Return the default prior of a method: learned from all pages, if it has one.
 
     >>> default_prior("gamma"), default_prior("mle")
     ('fleet', 'alone')

@@ -1,15 +1,15 @@
-"""Logs larger than memory: visits are dealt by page to temporary files and folded file by file.
+"""Process logs larger than memory: visits are partitioned by page into temporary files.
 
     batches ──▶ too large? ──no──▶ kept, and folded at once
                     │ yes
                     ▼
-    dealt by hash of page ──▶ each file: sort, observe ──▶ sample ──▶ prior
+    partitioned by page   ──▶ each file: sort, observe ──▶ sample ──▶ prior
                                           │                            │
                                           ▼                            ▼
                               observations of each file ──▶ beliefs, in the order of the log
 
-The sample that a prior is learned from does not depend on how pages are dealt, and pages come out
-in their order in the log: the numbers are the same to the last bit as in memory.
+The sample that a prior is learned from does not depend on the partitions, and pages come out in
+their order in the log: the numbers are identical, to the last bit, to those computed in memory.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int, int | None], object]
 
-#: What is said of no pages.
+#: The facts of no pages.
 NOTHING = PageFacts(np.empty(0, np.int64), np.empty(0), None)
 #: The names of columns that observations may have.
 _COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
@@ -66,11 +66,11 @@ _COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 def spill_rest(
     visits: Visits, memory: Memory, files: ExitStack, advance: Advance, *, by_host: bool = False
 ) -> Spill | None:
-    """Read a log; if it takes more memory than it may, deal it to temporary files.
+    """Read a log; if it takes too much memory, partition it into temporary files.
 
     Args:
-        visits: The log. Where it is not too large, all its visits are kept there.
-        memory: What it may take.
+        visits: The log. If it is not too large, all its visits are kept there.
+        memory: How much memory it may take.
         files: Closes temporary files in the end.
         advance: Called with the rows read, and about how many there are.
         by_host: Whether to keep the pages of a host together.
@@ -102,17 +102,17 @@ def spill_rest(
 
 @dataclass
 class _Folded:
-    """What was found in one of the files; its observations are in a temporary file.
+    """The results of one file; its observations are in another temporary file.
 
     Attributes:
         lengths: The bytes of each page's name; 0 if pages are numbers.
-        first_row: Where each comes first in the log.
-        facts: What the log says of them.
+        first_row: The first row of each in the log.
+        facts: What the log says about them.
         rows: How many observations each has.
         host: The host of each, numbered within the part, if it is needed,
         hashes: and the hash of its name.
         sample: Those that the prior of all pages may be learned from.
-        position: Where each comes among all pages.
+        position: The position of each among all pages.
     """
 
     lengths: Ints
@@ -131,7 +131,7 @@ def believe_spilled(
     """Return the attributes of `Beliefs` about the pages of a log in temporary files.
 
     Raises:
-        CrawlLogError: The log is invalid, teaches nothing, or lacks what the method needs.
+        CrawlLogError: The log is invalid, has no observations, or lacks what the method needs.
         OutputError: The disk is full.
     """
     stash, names_of, parts = Stash(files), Stash(files), list[_Folded]()
@@ -190,7 +190,7 @@ def _kept_interval(
 
 
 def _folded(number: int, part: Part, covered: int, question: "Question", stash: Stash) -> _Folded:
-    """Fold the visits of a file, and put their observations into another."""
+    """Process the visits of a file, and write their observations to another."""
     log = part.log
     seen = observed(log, question.method)
     columns = {name: getattr(seen, name) for name in _COLUMNS}
@@ -212,9 +212,9 @@ def _folded(number: int, part: Part, covered: int, question: "Question", stash: 
 
 
 def _number_pages(parts: Sequence[_Folded]) -> None:
-    """Note where each page comes among all: in order of first appearance in the log."""
+    """Set the position of each page among all, in order of first appearance in the log."""
     first_row = np.concatenate([one.first_row for one in parts])
-    # Each part is in order already, which a stable sort makes use of.
+    # Each part is already in order, which a stable sort exploits.
     order = np.argsort(first_row, kind="stable")
     del first_row
     position = np.empty(order.size, np.int64)
@@ -229,7 +229,7 @@ def _spans(parts: Sequence[_Folded]) -> list[slice]:
 
 
 def _in_order(parts: Sequence[_Folded], columns: Iterable[Any], dtype: Any) -> Any:  # noqa: ANN401
-    """Return one column of all pages from one per part."""
+    """Combine the columns of all parts into one column of all pages."""
     out = np.empty(sum(one.rows.size for one in parts), dtype)
     for one, column in zip(parts, columns, strict=True):
         out[one.position] = column
@@ -242,13 +242,13 @@ def _facts_in_order(parts: Sequence[_Folded]) -> PageFacts:
         columns = [getattr(one.facts, name) for one in parts]
         found.append(None if columns[0] is None else _in_order(parts, columns, columns[0].dtype))
     for one in parts:
-        # No longer needed, and as large as what was made of it.
+        # No longer needed, and as large as the result.
         one.facts, one.lengths = NOTHING, NOTHING.last_visit
     return PageFacts(*found)
 
 
 def _names_in_order(parts: Sequence[_Folded], names: Stash) -> Any:  # noqa: ANN401
-    """Return the names of all pages; those of one part at a time are read from its file."""
+    """Return the names of all pages, read from the files one part at a time."""
     first = names.take(0)["page"]
     if pa.types.is_integer(first.type):
         numbers = (names.take(number)["page"].to_numpy() for number in range(len(parts)))
@@ -274,7 +274,7 @@ def _observations(one: _Folded, number: int, stash: Stash) -> Observations:
 
 
 def _joined(samples: list[Sample | None]) -> Sample | None:
-    """Return the sample of several parts from theirs."""
+    """Combine the samples of several parts."""
     known = [sample for sample in samples if sample is not None]
     return lowest(known) if known else None
 

@@ -1,8 +1,8 @@
-"""What the visits to some pages teach about them: the functions that a log is folded with.
+"""Estimate change rates from all visits to some of the pages.
 
-They take all visits of their pages, and these only: the whole log on one machine, a part of it out
-of core, a partition on a cluster. Pages do not depend on each other, so the numbers are the same to
-the last bit however pages are dealt.
+These functions take the whole log on one machine, a part of it out of core, or a partition on a
+cluster. Pages are independent of each other, so the numbers are identical, to the last bit, however
+pages are partitioned.
 """
 
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ from recrawl.planning.methods import METHODS, WITH_PRIOR
 from recrawl.records import CrawlLog, Outcome
 from recrawl.units import MICROSECONDS_A_DAY
 
-#: What is said of a log without observations.
+#: Error messages for a log without observations.
 NOTHING_LEARNED = "no page was seen twice, so nothing can be learned"
 NOTHING_COMPARED = "no visit says whether its page had changed since the one before"
 
 
 class PageFacts(NamedTuple):
-    """What a log says of its pages before anything is estimated, one element per page.
+    """What a log says about its pages before anything is estimated, one element per page.
 
     Attributes:
         last_visit: When the page was last seen, or last tried if it was never seen.
@@ -37,12 +37,12 @@ class PageFacts(NamedTuple):
 
 
 class Believed(NamedTuple):
-    """What is believed of pages, one element per page.
+    """The estimates for pages, one element per page.
 
     Attributes:
         change_rate: Changes per day.
-        observations: The number of visits that taught something.
-        low: The lower end of the interval; None if none was asked for.
+        observations: The number of visits that could be compared.
+        low: The lower end of the interval; None if no interval was requested.
         high: The upper end.
     """
 
@@ -58,12 +58,12 @@ def nothing_learned(visits: int, pages: int) -> str:
 
 
 def page_facts(log: CrawlLog, covered: int) -> PageFacts:
-    """Return what a log says of its pages; the whole log covers that many microseconds."""
+    """Return what a log says about its pages; the whole log covers so many microseconds."""
     return PageFacts(last_visits(log), visit_rates(log, covered), latest_importance(log))
 
 
 def observed(log: CrawlLog, method: str) -> Observations:
-    """Return what the visits of a log teach an estimator.
+    """Return the observations in a log that an estimator uses.
 
     Raises:
         CrawlLogError: The log lacks what the method needs.
@@ -80,7 +80,7 @@ def estimator_of(method: str, prior: Prior | None) -> Any:  # noqa: ANN401 - any
 
 
 def believed(observations: Observations, estimator: Any, level: float | None) -> Believed:  # noqa: ANN401
-    """Return what is believed of pages after all observations of them."""
+    """Return the estimates for pages after all their observations."""
     state = estimator.update(estimator.start(observations.pages), observations)
     ends = (None, None) if level is None else estimator.interval(state, level)
     return Believed(estimator.rate(state), state.visits, *ends)
@@ -117,7 +117,7 @@ def latest_importance(log: CrawlLog) -> Floats | None:
     if log.importance is None:
         return None
     importance = np.full(log.pages, np.nan)
-    # Rows are in order of time, and the last assignment to an element is the one that stays.
+    # Rows are in order of time, and the last assignment to an element wins.
     given = np.flatnonzero(~np.isnan(log.importance))
     importance[log.page[given]] = log.importance[given]
     return importance

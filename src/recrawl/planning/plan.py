@@ -1,4 +1,4 @@
-"""A plan: how often to visit every page, when next, and what that brings."""
+"""Make a plan: how often to visit every page, when next, and how fresh that keeps the copy."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ SLACK = 1e-9
 
 
 class CurvePoint(NamedTuple):
-    """Visits per day, and the freshness they are expected to bring."""
+    """Visits per day, and the freshness they are expected to achieve."""
 
     visits: float
     freshness: float
@@ -47,14 +47,14 @@ class Plan(Tabular):
     """How often to visit every page of a crawl log. Arrays have one element per page.
 
     Attributes:
-        beliefs: The pages, and what is believed of them.
+        beliefs: The pages, and the beliefs about them.
         importance: How much the freshness of each page counts.
         budget: Visits per day for all pages together.
         allocation: How the budget is shared.
         host: The host number of each page, if hosts have a budget.
-        host_budget: The most visits per day to any one host, if hosts have a budget.
-        as_logged: What the visits in the log bring.
-        uniform: What the budget would bring if every page were visited equally often.
+        host_budget: The maximum visits per day to any one host, if hosts have a budget.
+        as_logged: The freshness that the visits in the log achieve.
+        uniform: The freshness if every page were visited equally often.
     """
 
     beliefs: Beliefs
@@ -104,7 +104,7 @@ class Plan(Tabular):
         return self._columns(0, len(self.page))
 
     def batches(self) -> Iterator[Any]:
-        """Yield the columns as Arrow tables, some pages after another, which takes less memory."""
+        """Yield the columns as Arrow tables of some pages each, which takes less memory."""
         for first in range(0, len(self.page), BATCH_PAGES):
             yield pa.table(self._columns(first, first + BATCH_PAGES))
 
@@ -124,7 +124,7 @@ class Plan(Tabular):
         }
 
     def summary(self) -> str:
-        """Return the number of pages, the freshness, and how crawl rates are spread."""
+        """Return the number of pages, the freshness, and the distribution of crawl rates."""
         fresh = f"freshness {self.freshness:.4g} at {self.budget:.4g} visits per day"
         return f"{len(self.page):,} pages, {fresh}, per page: {spread(self.crawl_rate)}"
 
@@ -158,18 +158,18 @@ def plan(
         budget: Visits per day for all pages together.
         importance: How much the freshness of each page counts: a file with the columns page and
             importance, or one number per page. By default the column importance of the log, and 1
-            where it says nothing.
-        host_budget: The most visits per day to any one host.
+            where it is empty.
+        host_budget: The maximum visits per day to any one host.
         visits: Whether visits to a page are evenly spaced ("periodic") or random ("poisson").
         method: How to estimate change rates: a key of `METHODS`.
         prior: What to expect of a page before its first visit: nothing ("alone"), or what all pages
             of the log ("fleet") or of its host ("host") are like. By default "fleet", if the
             method has a prior.
-        columns: What the log calls its columns, by our names, such as ``{"page": "url"}``.
+        columns: The log's names of columns, by our names, such as ``{"page": "url"}``.
         ignore_unknown: Skip unknown columns in files instead of rejecting them.
         memory: How many bytes visits may take, or a text such as "2GB"; by default half of what is
-            free. A larger log is dealt to temporary files, and the plan is the same.
-        progress: Shows how far the work is.
+            free. A larger log is written to temporary files, and the plan is the same.
+        progress: Shows progress.
 
     Raises:
         ArgumentError: An argument is invalid, or hosts have a budget but a page has no host.
@@ -207,7 +207,7 @@ def plan(
 
 
 def logged_freshness(beliefs: Beliefs, importance: Floats, visits: Spacing) -> CurvePoint:
-    """Return how often the log's crawler visits, and how fresh that is expected to keep pages."""
+    """Return the visits per day in the log, and the freshness they are expected to achieve."""
     rates = beliefs.pages.visit_rate
     fresh = freshness(rates, beliefs.change_rate, importance=importance, visits=visits)
     return CurvePoint(float(rates.sum()), fresh)

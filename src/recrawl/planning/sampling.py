@@ -1,7 +1,7 @@
-"""The pages that priors are learned from: a sample that does not depend on the order of rows.
+"""Sample the pages that priors are learned from, independently of the order of rows.
 
-The pages with the lowest hashes of their names are a random sample. Parts of a log choose them by
-themselves: the lowest of all pages are among the lowest of each part.
+The pages with the lowest hashes of their names are a random sample. Each part of a log can be
+sampled separately: the lowest of all pages are among the lowest of each part.
 """
 
 from collections.abc import Sequence

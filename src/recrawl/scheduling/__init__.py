@@ -1,1 +1,1 @@
-"""Scheduling: the value of a visit, and the frontier that spends a budget on the best ones."""
+"""Schedule visits: the value of a visit, and a frontier that spends a budget on the best."""

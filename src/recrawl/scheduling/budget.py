@@ -1,4 +1,4 @@
-"""The budget: what visits it has paid for by now, and what may be saved for better hours."""
+"""The budget: how many visits it pays for by now, and how much may be saved for better times."""
 
 import math
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ CATCH_UP = 0.25
 #: With saved budget, this many times the budget of the time since the last take is spent at once.
 MAX_BURST = 8.0
 #: The price for saved budget follows spending over this many days at most, or half a mean gap; and
-#: it pulls what is saved back to half of what may be.
+#: it pulls savings back to half of their maximum.
 LONGEST_MEMORY = 14.0
 CENTRING = 0.1
-#: Visits from the origin of time to now; slots of time are numbered, and more have no numbers.
+#: The maximum number of visits from the origin of time to now, as slots of time are numbered.
 MAX_VISITS = 1e15
-#: A visit that is paid for but for a rounding error is paid for.
+#: A visit that is paid for up to this rounding error counts as paid for.
 ROUNDING = 1e-9
 
 
@@ -30,7 +30,7 @@ class Allowance(NamedTuple):
 
     Attributes:
         most: Visits that may be made.
-        must: Visits to be made whatever they are worth; for others, budget may be saved.
+        must: Visits to make whatever they are worth; for others, budget may be saved.
         since: Days since the last take, as far as unspent budget is kept.
     """
 
@@ -41,7 +41,7 @@ class Allowance(NamedTuple):
 
 @dataclass(slots=True)
 class Budget:
-    """What visits are paid for. Time never runs backwards.
+    """The account that pays for visits. Time never runs backwards.
 
     Attributes:
         per_day: Visits per day.
@@ -65,12 +65,12 @@ class Budget:
 
     @property
     def mean_gap(self) -> float:
-        """The mean days between two visits of a page."""
+        """The mean days between two visits to a page."""
         return max(self.pages, 1) / self.per_day
 
     @property
     def affordable_at(self) -> float:
-        """When there will be another visit paid for; the present if there is one."""
+        """When the budget pays for another visit; the present if it does now."""
         return self.now + max(1.0 - self.credit, 0.0) / self.per_day
 
     def pass_time(self, now: float) -> None:
@@ -81,7 +81,7 @@ class Budget:
         if self.now == -math.inf:
             self.now = self.taken_at = self.began = time
         max_credit = self.per_day * self.catch_up + 1.0
-        # A pause earns no more than that, whatever may be saved.
+        # A pause earns no more than this, however much may be saved.
         earned = min(self.per_day * max(time - self.now, 0.0), max_credit)
         self.credit = min(self.credit + earned, max_credit + self._savings())
         self.now = max(self.now, time)
@@ -117,7 +117,7 @@ class Budget:
         price[0] *= math.exp(min(max(drift - centre, -1.0), 1.0))
 
     def _savings(self) -> float:
-        """Return how many visits may be saved; none in the first round, where all is unknown."""
+        """Return how many visits may be saved; none in the first round, when all is unknown."""
         if self.now - self.began < self.mean_gap:
             return 0.0
         return self.per_day * min(self.slack, MAX_SLACK * self.mean_gap)

@@ -1,8 +1,8 @@
 """Clocks: when each page's next visit is due, at random or at regular times.
 
-A clock knows nothing but crawl rates. A late visit does not delay the next one, whose gap begins
-when this one was due: so the crawl rate holds on average even if visits are made at certain times
-only. But a visit that was due before the previous one was made is not made up for.
+A clock knows only crawl rates. A late visit does not delay the next one, whose gap starts when this
+one was due: so the crawl rate holds on average even if visits are made only at certain times. But a
+visit that was due before the previous one was made is skipped.
 """
 
 from typing import final

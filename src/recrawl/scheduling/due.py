@@ -1,4 +1,4 @@
-"""When a page is due: what a visit is worth now, and when it will be worth its price."""
+"""Compute when a page is due: what a visit is worth now, and when it will be worth its price."""
 
 import math
 
@@ -48,14 +48,14 @@ from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP, enqueue, slot_of
 
 #: The value of pages without a copy, in units of the mean time between visits: they come first.
 WITHOUT_COPY = 1e12
-#: The same after a failed visit: a page that fails stands behind those that were not tried yet.
+#: The same after a failed visit: a page that fails comes after those that were not tried yet.
 FAILED_WITHOUT_COPY = 1e6
 #: The value of overdue pages, in units of importance and of their maximum interval: they come
 #: after pages without a copy, and before all others.
 OVERDUE = 1e9
-#: However bad the hour of the week, a visit is worth this share of what it is without the rhythm.
+#: However bad the hour of the week, a visit is worth at least this share of its value otherwise.
 MIN_TIMED = 1e-3
-#: Pages are scheduled for when this share of what visits said is not forgotten, at the latest.
+#: Pages are scheduled no later than when this share of the evidence is still remembered.
 LEAST_KEPT = 1e-9
 #: Ready pages are in buckets by value. They cover 128 doublings from the smallest value on: there
 #: is more above 1 than below, as pages without a copy, and overdue ones, are worth far more.
@@ -74,7 +74,7 @@ def effective_elapsed(tables: Tables, page: int, now: float) -> float:
     """Return the effective time since the page's last visit."""
     since, host = tables.pages["last_visit"][page], tables.pages["host"][page]
     if tables.hosts["learned"][host] == 0:
-        # Nothing is known of its activity: spare the section, which is not in the cache.
+        # Nothing is known about its activity: do not load the section, which is not in the cache.
         return with_rhythm(tables, max(now - since, 0.0), since, now)
     active = trusted_elapsed(tables, tables.pages["section"][page], since, now)
     return with_rhythm(tables, active, since, now)
@@ -105,7 +105,7 @@ def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
     """Return the value of a visit now, ``elapsed`` days of effective time after the last one."""
     pages, rate = tables.pages, tables.shared["rate"][0]
     if is_overdue(pages, page, now):
-        # The longer a page is overdue, by its own measure, the sooner it is visited.
+        # The longer a page is overdue, relative to its maximum interval, the sooner it is visited.
         late = (now - pages["last_visit"][page]) / pages["max_interval"][page]
         return float(pages["importance"][page] * late * OVERDUE)
     if pages["last_visit"][page] == -math.inf:
@@ -113,7 +113,7 @@ def worth_after(tables: Tables, page: int, now: float, elapsed: float) -> float:
         return float(pages["importance"][page] * first / (rate * 2.0**BELOW))
     stale, value = _stale_and_value(tables, page, elapsed)
     if pages["needed"][page] == math.inf:
-        # Time alone never makes a visit worth its price; forgetting may.
+        # Time alone never makes a visit worth its price, but forgetting may.
         forgotten = 1.0 - kept(tables, now - pages["last_visit"][page])
         value += forgotten * (value_of_prior(tables, page, elapsed) - value)
     timed = value + stale * timing(tables, now, elapsed)
@@ -136,7 +136,7 @@ def _stale_and_value(tables: Tables, page: int, elapsed: float) -> tuple[float, 
 
 @small_bare_step
 def kept(tables: Tables, elapsed: float) -> float:
-    """Return the share of what visits said that is not forgotten after some days."""
+    """Return the share of the evidence that is not forgotten after some days."""
     return math.exp(-math.log(2.0) * elapsed / tables.shared["half_life"][0])
 
 
@@ -187,8 +187,8 @@ def within_interval(pages: Rows, page: int, due: float) -> float:
 def _after_forgetting(tables: Tables, page: int, value: float) -> float:
     """Return when forgetting will have made a visit worth ``value``, which time cannot.
 
-    By then the belief is a mixture of the present one and the prior, and each is worth almost as
-    much as it ever will be.
+    By then the belief is a mixture of the present one and the prior, and the value under each is
+    almost as high as it will ever be.
     """
     pages, half_life = tables.pages, tables.shared["half_life"][0]
     if half_life == math.inf:
@@ -207,7 +207,7 @@ def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     pages = tables.pages
     needed, due = due_at(tables, page, now, price)
     early = tables.shared["early"][0]
-    # A page that only its maximum interval makes due is worth nothing earlier.
+    # A page that is due only because of its maximum interval is worth nothing earlier.
     is_forced = due == pages["last_visit"][page] + pages["max_interval"][page] and early > 0.0
     if needed < math.inf and not is_forced:
         if needed > tables.shared["slot_width"][0] * SLOTS_PER_GAP:

@@ -1,4 +1,4 @@
-"""The frontier: takes in outcomes of visits and returns the pages to visit next, on a budget."""
+"""The frontier: given the outcomes of visits, it returns the pages to visit next, on a budget."""
 
 import math
 import os
@@ -51,11 +51,11 @@ from recrawl.scheduling.take import take_pages
 from recrawl.scheduling.take_from import hold_pages, take_from
 from recrawl.scheduling.view import FrontierView
 
-#: A Gamma belief without a prior has grown from one change in the mean time between two visits.
+#: A Gamma belief without a prior started from one change in the mean time between two visits.
 PRIOR_SHAPE = 1.0
 #: A visit must be worth this share of importance times the days since the last one, by default.
 LEAST_WORTH = 1e-4
-#: Days in which half of what was learned is forgotten.
+#: Days after which half of what was learned is forgotten.
 HALF_LIFE = 1_000.0
 
 
@@ -66,22 +66,23 @@ class Frontier(FrontierView):
     Each page has a belief about its change rate (`recrawl.estimation.octaves`) that every visit
     updates. What a visit is worth is the freshness index of that belief
     (`recrawl.scheduling.due`); `take` returns the pages whose visits are worth most, as many as the
-    budget has paid for since the last take. Pages, hosts and sections are numbered from 0; times
-    are in days, from any origin.
+    budget pays for since the last take. Pages, hosts and sections are numbered from 0; times are in
+    days, from any origin.
 
     Args:
         budget: Visits per day.
         prior: The belief about pages before their first visit; by default it is learned from other
-            pages, and at first all rates around one change in pages / budget days are as likely.
+            pages, and at first all rates around one change in pages / budget days are equally
+            likely.
         half_life: Days after which half of what was learned is forgotten; None for never.
         host_delay: Days between two visits to a host.
         host_budget: Maximum visits per day to a host.
         neighbours: Whether a change found on one page counts as evidence about the other pages of
             its section and host (`recrawl.scheduling.neighbours`). How much it counts is learned.
-        pooling: Whether pages without a prior of their own get it from what is believed about other
+        pooling: Whether pages without a prior of their own get one from the beliefs about the other
             pages of their section, their host and the fleet (`recrawl.scheduling.pooling`).
-        rhythm: Whether visits follow the rhythm of the week in which pages change, as far as there
-            is one (`recrawl.scheduling.rhythm`).
+        rhythm: Whether visits follow the weekly rhythm of changes, if there is one
+            (`recrawl.scheduling.rhythm`).
         slack: Days of budget that may be saved for times when visits are worth more, but never more
             than a third of the mean time between two visits. 0 spends steadily.
         spend: "worth" leaves budget unspent rather than make visits that are worth next to nothing;
@@ -162,13 +163,13 @@ class Frontier(FrontierView):
                 first. In an array, -inf means no copy.
             prior: The belief that forgetting returns to; by default the frontier's, or what is
                 learned from other pages of the section, the host and the fleet.
-            belief: What earlier visits have taught about these pages; nothing by default. Octaves
-                that `octaves` returned, or a Gamma belief that grew from ``prior``, or from one
+            belief: What earlier visits taught about these pages; nothing by default. Octaves that
+                `octaves` returned, or a Gamma belief that started from ``prior``, or from one
                 change in the mean time between two visits.
             min_interval: Days after a visit before which the page is not taken again; after a
-                visit that failed, its backoff decides.
-            max_interval: Days after a visit from which the page is overdue, and goes before pages
-                that are not, as far as budget and hosts allow.
+                failed visit, its backoff applies instead.
+            max_interval: Days after a visit from which the page is overdue, and comes before
+                pages that are not, as far as budget and hosts allow.
         """
         pages = inputs.pages("page", page)
         self._budget.pass_time(now)
@@ -201,7 +202,7 @@ class Frontier(FrontierView):
         self._rescheduling.add(pages)
 
     def _likelihoods(self, belief: Prior | Octaves, prior: Prior | None, pages: int) -> Likelihoods:
-        """Return what earlier visits said about new pages."""
+        """Return the evidence of earlier visits about new pages."""
         if isinstance(belief, Octaves):
             return belief.shifted(first_octave(self._tables)).likelihood
         before = prior or Prior(PRIOR_SHAPE, PRIOR_SHAPE * self._budget.mean_gap)
@@ -230,18 +231,18 @@ class Frontier(FrontierView):
         reschedule(self._tables, pages, self._now)
 
     def set_budget(self, budget: float, now: float) -> None:
-        """Change the visits per day from now on; what was credited before stays."""
+        """Change the visits per day from now on; earlier credit is kept."""
         rate = inputs.rate("budget", budget)
         self._budget.pass_time(now)
         self._settings = replace(self._settings, budget=rate)
         self._budget.per_day = rate
         if self._budget.pages and self._tables.shared["slot_width"][0] < math.inf:
-            # The price follows the budget at once: by itself it would, but slowly.
+            # The price follows the budget at once: by itself it would do so only slowly.
             self._tables.shared["schedule_price"][0] = 0.0
             self._rescheduling.reschedule_all(self._tables, self._now, self._budget.mean_gap)
 
     def replace_prior(self, page: ArrayLike, prior: Prior | None) -> None:
-        """Believe something else about pages before their visits; what visits taught stays.
+        """Replace the prior of pages; what visits taught is kept.
 
         Args:
             page: The pages.
@@ -255,7 +256,7 @@ class Frontier(FrontierView):
     def settle(self, now: float) -> None:
         """Schedule all pages now, as the first `take` after adding many would.
 
-        With a million pages that takes a while, which a caller may prefer to spend earlier.
+        With a million pages that takes a while, and a caller may prefer to do it earlier.
         """
         self._budget.pass_time(now)
         if self._budget.pages:
@@ -266,12 +267,13 @@ class Frontier(FrontierView):
     def take(self, now: float, limit: int, *, host: ArrayLike | None = None) -> Ints:
         """Return the pages to visit now, the most valuable first, and lease them until reported.
 
-        Never more than the budget pays for, than ``limit``, or than the hosts allow.
+        Never more than the budget pays for, ``limit``, or what the hosts allow.
 
         Args:
             now: The present.
             limit: How many pages to return at most.
-            host: Only pages of these hosts whose visit is worth the price; None for any host.
+            host: Only pages of these hosts, and only if a visit is worth the price; None for any
+                host.
         """
         self._budget.pass_time(now)
         most, must, since = self._budget.allowance(inputs.whole("limit", limit))
@@ -299,16 +301,16 @@ class Frontier(FrontierView):
         age: ArrayLike | None = None,
         pause: ArrayLike = 0.0,
     ) -> None:
-        """Report the outcomes of visits, of pages that were not taken too.
+        """Report the outcomes of visits, also to pages that were not taken.
 
         Args:
             page: The pages visited, without duplicates.
             now: When they were visited.
             changed: Whether they had changed since the last visit; ignored for first visits.
-            failed: Whether the visit failed. A failed visit teaches nothing, and is retried with a
-                backoff that doubles with each failure.
+            failed: Whether the visit failed. A failed visit teaches nothing, and is retried with
+                exponential backoff.
             age: Days since the page last changed, if the server dates it; NaN if not.
-            pause: Days to leave a page alone at least whose visit failed.
+            pause: The minimum days to leave a page alone whose visit failed.
         """
         pages = self._present("page", page)
         self._budget.pass_time(now)
@@ -324,9 +326,9 @@ class Frontier(FrontierView):
         )
 
     def postpone(self, page: ArrayLike, until: ArrayLike) -> None:
-        """Visit pages no earlier than ``until`` whose last visit failed before they were added.
+        """Visit pages whose last visit failed, before they were added, no earlier than ``until``.
 
-        As after a failure that was reported here, they come after pages that nobody has tried.
+        As after a reported failure, they come after pages that have not been tried.
         """
         pages = self._present("page", page)
         times = inputs.times("until", until, pages.size)
@@ -335,36 +337,36 @@ class Frontier(FrontierView):
         reschedule(self._tables, pages, self._now)
 
     def put_back(self, page: ArrayLike, now: float) -> None:
-        """Put back pages that were taken and not visited, as if they had not been taken.
+        """Put back pages that were taken but not visited, as if they had not been taken.
 
-        Unlike a failed visit, this puts nobody behind others. The budget that `take` charged is
-        refunded with `spend`.
+        Unlike after a failed visit, they do not fall behind others. Refund the budget that `take`
+        charged with `spend`.
         """
         pages = self._present("page", page)
         self._budget.pass_time(now)
         put_back_pages(self._tables, pages, self._now)
 
     def release(self, page: ArrayLike, now: float) -> None:
-        """Put back pages that were taken and not visited, and what they cost to the budget."""
+        """Put back pages that were taken but not visited, and refund what they cost."""
         pages = self._present("page", page)
         taken = int(np.count_nonzero(self._tables.pages["status"][pages] == TAKEN))
         self.put_back(pages, now)
         self._budget.credit += taken
 
     def hold(self, page: ArrayLike) -> None:
-        """Take pages that an earlier frontier had given out; the budget has paid for them."""
+        """Take pages that an earlier frontier had handed out; the budget has paid for them."""
         hold_pages(self._tables, self._present("page", page))
 
     def signal(self, page: ArrayLike, now: float, kind: str = "sitemap") -> None:
-        """Note news that pages have changed, for example a sitemap's date or a push message.
+        """Note signals that pages have changed, for example a sitemap's date or a push message.
 
-        How much that says is learned from what visits find, for each host and kind of signal
+        How reliable they are is learned from what visits find, for each host and kind of signal
         (`recrawl.scheduling.signals`).
 
         Args:
             page: The pages, each once per signal.
             now: The present.
-            kind: Where the news comes from: "sitemap", "feed", "push" or "neighbour".
+            kind: Where the signals come from: "sitemap", "feed", "push" or "neighbour".
         """
         pages = np.atleast_1d(inputs.numbers_from_0("page", page))
         different = self._present("page", np.unique(pages))
@@ -376,7 +378,7 @@ class Frontier(FrontierView):
     def evidence(self, page: ArrayLike, now: float, keep: ArrayLike) -> None:
         """Multiply the pages' chance of being fresh by ``keep``, on evidence of known strength.
 
-        Evidence multiplies; a visit clears it. Where its strength is not known, use `signal`.
+        Evidence multiplies; a visit clears it. If its strength is not known, use `signal`.
         """
         pages = self._present("page", page)
         self._budget.pass_time(now)
@@ -394,7 +396,7 @@ class Frontier(FrontierView):
     ) -> None:
         """Set limits for these hosts, for example from robots.txt; None leaves a limit as it is.
 
-        An infinite budget is none.
+        An infinite budget means no limit.
         """
         hosts = inputs.hosts("host", host, self._tables.hosts.size)
         days = None if delay is None else inputs.delay("delay", delay)
@@ -416,7 +418,7 @@ class Frontier(FrontierView):
     # Saving
 
     def clocks(self, *, host: ArrayLike = (), section: ArrayLike = ()) -> tuple[Rows, Rows]:
-        """Return how active hosts and sections have been lately, for `set_clocks`."""
+        """Return the recent activity of hosts and sections, for `set_clocks`."""
         hosts = inputs.hosts("host", host, self._tables.hosts.size)
         sections = inputs.hosts("section", section, self._tables.sections.size)
         return (
@@ -427,10 +429,10 @@ class Frontier(FrontierView):
     def set_clocks(
         self, now: float, host: Ints, of_hosts: Rows, section: Ints, of_sections: Rows
     ) -> None:
-        """Continue with the activity of hosts and sections that `clocks` returned earlier.
+        """Restore the activity of hosts and sections that `clocks` returned earlier.
 
-        What is too old or of another scale of time is left out. To be called after pages are added
-        and before any is taken.
+        Data that is too old, or on a different time scale, is left out. Call it after pages are
+        added and before any is taken.
         """
         self._budget.pass_time(now)
         if self._budget.pages:
@@ -440,20 +442,20 @@ class Frontier(FrontierView):
             restore_bins(self._tables, self._tables.sections, section, of_sections, self._now)
 
     def signal_trust(self, host: ArrayLike) -> Rows:
-        """Return how far the signals of hosts are trusted, for `set_signal_trust`."""
+        """Return the trust in the signals of hosts, for `set_signal_trust`."""
         return trust_of(self._tables, inputs.hosts("host", host, self._tables.hosts.size))
 
     def set_signal_trust(self, host: ArrayLike, trust: Rows) -> None:
-        """Trust the signals of hosts as far as `signal_trust` said of them."""
+        """Restore the trust in the signals of hosts that `signal_trust` returned earlier."""
         hosts = inputs.hosts("host", host, self._tables.hosts.size)
         restore_trust(self._tables, hosts, trust)
 
     def rhythm(self) -> Rows:
-        """Return the rhythm of the week, for `set_rhythm`."""
+        """Return the weekly rhythm, for `set_rhythm`."""
         return rhythm_of(self._tables)
 
     def set_rhythm(self, rhythm: Rows) -> None:
-        """Continue with a rhythm of the week that `rhythm` returned earlier."""
+        """Restore a weekly rhythm that `rhythm` returned earlier."""
         restore_rhythm(self._tables, rhythm, self._now)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -466,7 +468,7 @@ class Frontier(FrontierView):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that `save` wrote; the frontier continues as the saved one would have."""
+        """Read a file that `save` wrote; the frontier continues exactly like the saved one."""
         saved = saving.load(path)
         frontier = cls(saved.settings.budget, prior=saved.prior)
         frontier._settings = saved.settings

@@ -1,4 +1,4 @@
-"""When a host may be visited: its delay between visits, its budget, and Retry-After."""
+"""Decide when a host may be visited: its delay between visits, its budget, and Retry-After."""
 
 from recrawl.kernels.jit import small_bare_step
 from recrawl.scheduling.state import Rows

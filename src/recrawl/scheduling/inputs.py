@@ -1,4 +1,4 @@
-"""Checks of a frontier's arguments: errors name the argument and the value refused."""
+"""Check a frontier's arguments; errors name the argument and the invalid value."""
 
 import math
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from recrawl.quantities import times as as_times
 
 #: Pages, hosts and sections are stored as 32-bit numbers.
 MAX_NUMBER = 2**31 - 2
-#: So few numbers are compared sooner by Python than by NumPy.
+#: Up to this many numbers, Python is faster than NumPy.
 FEW = 64
-#: Days from the origin of time; with more, a float has no room for the minutes.
+#: The maximum days from the origin of time; with more, a float cannot represent minutes.
 MAX_TIME = 1e12
-#: Budgets and durations. Activity is kept in single precision, with a range of 1e38, and multiplies
-#: them by numbers of pages.
+#: The range of budgets and durations. Activity is kept in single precision, with a range of 1e38,
+#: and multiplies them by numbers of pages.
 MIN_SETTING, MAX_SETTING = 1e-24, 1e24
 #: The shape of a belief, and its time, which is by default pages / budget.
 MAX_SHAPE = 1e24
@@ -128,7 +128,7 @@ def hosts(name: str, values: ArrayLike, known: int) -> Ints:
 
 
 def numbers_from_0(name: str, values: ArrayLike) -> Ints:
-    """Return whole numbers from 0, duplicates included."""
+    """Return integers from 0, including duplicates."""
     raw = as_array(name, values)
     if raw.ndim > 1 or (raw.size and raw.dtype.kind not in "iu"):
         raise ArgumentError(f"{name}: expected whole numbers from 0")
@@ -140,7 +140,7 @@ def numbers_from_0(name: str, values: ArrayLike) -> Ints:
 
 
 def _column(name: str, column: Floats, size: int) -> Floats:
-    # Always a copy, which can be written, as kernels are compiled for that.
+    # Always a writable copy, as kernels are compiled for that.
     if column.shape == (size,):
         return column.copy()
     if column.ndim == 0:
@@ -188,7 +188,7 @@ def ages(values: ArrayLike | None, size: int) -> Floats:
 
 
 def _is(values: object, kind: type) -> bool:
-    """Whether a plain value was given, of which the checks take longer than all that follows."""
+    """Whether a value is a plain one, for which the full checks would take longest of all."""
     return type(values) is kind
 
 

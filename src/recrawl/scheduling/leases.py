@@ -1,4 +1,4 @@
-"""Leases: pages that are out to be visited, by whom, and until when. Pure: time is an argument."""
+"""Leases: which pages are out to be visited, and until when. Pure: time is an argument."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ class Lease:
         deadline: When it ends.
         pages: The pages that have been neither reported nor released yet.
         done: How many of its pages have been.
-        key: What the request for it was called by whoever made it, if anything.
+        key: The key that the client gave its request for it, if any.
     """
 
     id: str
@@ -33,7 +33,7 @@ class Lease:
 class Leases:
     """Which pages are out, and on which lease; a page is on one lease at most.
 
-    A lease whose deadline has passed ends: its pages are to be released, as if they had never been
+    A lease whose deadline has passed ends: its pages must be released, as if they had never been
     taken.
 
     >>> leases = Leases()
@@ -105,7 +105,7 @@ class Leases:
         return granted
 
     def settle(self, lease: str, pages: Iterable[int]) -> list[int]:
-        """Note that pages are not out any more; return those that were out on this lease."""
+        """Note that pages are no longer out; return those that were out on this lease."""
         known = self._leases.get(lease)
         if known is None:
             return []

@@ -1,4 +1,4 @@
-"""Neighbours as evidence: how active a host, and each of its sections, has been lately.
+"""Use neighbours as evidence: the recent activity of a host and of each of its sections.
 
 Pages of one site change together: a release, a new template, an editor's afternoon. So each host
 and each section has an *activity*: time runs faster where more pages changed than expected and
@@ -29,14 +29,14 @@ from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 
 #: Bins in the mean time between two visits of a page.
 BINS_PER_GAP = 16
-#: Changes after which the speed of a host, or of a section, is moved halfway.
+#: The number of changes that move the speed of a host, or of a section, halfway.
 HOST_PRIOR = np.float32(4.0)
 SECTION_PRIOR = np.float32(0.25)
-#: The log-odds that activity predicts better stay within ± this, so that they can turn again.
+#: The log-odds that activity predicts better stay within ± this, so that they can still reverse.
 MAX_ODDS = 10.0
-#: The lowest speed: a page whose time stood still would never be visited again.
+#: The minimum speed: a page whose time stood still would never be visited again.
 MIN_SPEED = 1e-3
-#: How many visits a host's beliefs are calibrated by.
+#: The number of visits over which a host's beliefs are calibrated.
 CALIBRATION_VISITS = 65_536.0
 #: Pages are rescheduled when activity makes one of them look older by this share.
 MAX_AHEAD = 1.0
@@ -90,7 +90,7 @@ def _refresh_around_real_time(
     width = np.float32(tables.shared["bin_width"][0])
     found, expected = activity["found"][row], activity["expected"][row]
     cumulative = activity["cumulative"][row]
-    # Starts with the oldest bin's column. Two loops, so that each runs over adjacent columns.
+    # Start with the oldest bin's column. Two loops, so that each runs over adjacent columns.
     first = (bin_now + 1) % BINS
     for index in range(BINS - first):
         column = first + index
@@ -215,8 +215,8 @@ def learn(
 ) -> None:
     """Spread a visit's outcome over the bins since the previous visit, of section and host.
 
-    Cumulative times stay as they are until the host's ``learned`` is raised, so that visits
-    reported together are judged by the same activity.
+    Cumulative times do not change until the host's ``learned`` is raised, so that visits reported
+    together are judged by the same activity.
 
     Args:
         tables: The frontier's tables.

@@ -1,15 +1,16 @@
-"""Priors from other pages: what is believed about a section, its host and the whole fleet.
+"""Learn priors from other pages: those of the same section, the same host and the whole fleet.
 
-Pages of one section change about as often as one another. So what is believed about a page before
-its own visits is the mean of what is believed about the others of its section, around the same for
-its host, around the same for the fleet. The page itself is left out: it would confirm itself. Half
-of what each of the three says is that all rates are equally likely, on a logarithmic scale: however
-many pages never change, the next one may.
+Pages of one section change about equally often. So the prior of a page is the mean of the beliefs
+about the other pages of its section, shrunk towards the same for its host, and that towards the
+same for the fleet. The page itself is left out: it would confirm itself. Half of each of the three
+is flat, with all rates equally likely on a logarithmic scale: however many pages never change, the
+next one may.
 
-How low these rates go depends on how long a page was watched. If it stood still for a month, it may
-change once a year or once in a century: its visits are as likely at both rates, and to count both
-would only make it likelier that it never changes. So a low rate counts as far as the visits are
-less likely, or likelier, at the next one: the longer a page stands still, the lower rates go.
+How low these rates go depends on how long a page was observed. If it was unchanged for a month, it
+may change once a year or once in a century: its visits are equally likely at both rates, and
+counting both would only make it more likely that it never changes. So a low rate counts only as far
+as the likelihood of the visits differs from that at the next one: the longer a page is unchanged,
+the lower the rates go.
 """
 
 from typing import Any
@@ -32,23 +33,23 @@ from recrawl.kernels.jit import Ints, bare_step, compiled, prefetch_start, small
 from recrawl.scheduling.signals import is_heard, lean_to_signals
 from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables
 
-#: Pages after which the mean of a host's or the fleet's pages, or of a section's, counts half.
+#: The number of pages at which the mean of a host, of the fleet, or of a section counts half.
 FLEET_PRIOR = HOST_PRIOR = 5.0
 SECTION_PRIOR = 3.0
 #: The share of a section's, a host's and the fleet's prior that is learned; the rest is flat.
 LEARNED = 0.5
-#: Of the flat part, the rates from 1/8 of a change to 16 changes in the mean time between visits
-#: are equally likely; only a prior that is given has weight on the two above that...
+#: In the flat part, the rates from 1/8 of a change to 16 changes in the mean time between visits
+#: are equally likely; only a given prior has weight on the two above that...
 FIRST, END = BELOW - 3, OCTAVES - 2
-#: ...and each below counts in full if visits are likelier or less likely at the next by this share.
+#: ...and each below counts in full if the likelihood of visits differs from the next by this share.
 APART = np.float32(1 / 64)
-#: Rates with less likelihood than this are told from all others.
+#: Rates with less likelihood than this are clearly distinct from all others.
 SMALLEST = np.float32(1e-36)
 
 
 @small_bare_step
 def find_prior(tables: Tables, page: int) -> None:
-    """Write the prior of a page, with what its signals say about it, to the shared ``prior``."""
+    """Write the prior of a page, including its signals, to the shared ``prior``."""
     pages = tables.pages
     find_usual_prior(tables, page)
     if pages["prior_shape"][page] == 0.0 and is_heard(tables.hosts, pages["host"][page]):
@@ -57,7 +58,7 @@ def find_prior(tables: Tables, page: int) -> None:
 
 @bare_step
 def find_usual_prior(tables: Tables, page: int) -> None:
-    """Write the prior of a page to the shared ``prior``, signals aside."""
+    """Write the prior of a page, without its signals, to the shared ``prior``."""
     pages, shared = tables.pages, tables.shared
     prior = shared["prior"][0]
     if pages["prior_shape"][page] > 0.0:
@@ -87,7 +88,7 @@ def _mix(
     own: Weights,
     itself: int,
 ) -> float:
-    """Mix the mean weights of a pool, but for the page itself, into a prior.
+    """Mix the mean weights of a pool, without the page itself, into a prior.
 
     Args:
         prior: Counts, with its flat part, as ``strength`` pages.
@@ -99,7 +100,7 @@ def _mix(
         itself: 1 if they are part of the pool, 0 if not.
 
     Returns:
-        The share that is flat by now.
+        The share that is flat afterwards.
     """
     members = strength + pool["members"][row] - itself
     before, others = LEARNED * strength / members, LEARNED / (members * ONE)
@@ -115,13 +116,13 @@ def _mix(
 def _add_flat(
     prior: Likelihoods, share: float, likelihood: Likelihoods, apart: Likelihoods
 ) -> None:
-    """Add a share in which all rates are equally likely that a page's visits tell apart.
+    """Add a flat share over all rates that a page's visits distinguish.
 
     Args:
         prior: What to add to.
         share: How much of it is flat.
-        likelihood: What the page's visits said.
-        apart: Written: how far they tell each of the low rates from the next one.
+        likelihood: The likelihood of the page's visits.
+        apart: Output: how far they distinguish each of the low rates from the next one.
     """
     total = np.float32(END - FIRST)
     for k in range(FIRST):
@@ -136,7 +137,7 @@ def _add_flat(
 
 @small_bare_step
 def _distinctness(likelihood: Likelihoods, k: int) -> np.float32:
-    """Return how far visits tell a rate from the next one, 0 to 1."""
+    """Return how far visits distinguish a rate from the next one, 0 to 1."""
     apart = abs(likelihood[k + 1] - likelihood[k])
     return min((apart + SMALLEST) / (APART * likelihood[k] + SMALLEST), np.float32(1.0))
 
@@ -149,7 +150,7 @@ def weigh(tables: Tables, page: int, kept: float, counts: bool) -> None:  # noqa
         tables: The frontier's tables.
         page: The page.
         kept: The share of the likelihood that is remembered.
-        counts: Whether its weights say something about other pages from now on.
+        counts: Whether its weights count for other pages from now on.
     """
     find_prior(tables, page)
     pages, shared = tables.pages, tables.shared
@@ -162,7 +163,7 @@ def weigh(tables: Tables, page: int, kept: float, counts: bool) -> None:  # noqa
 
 @small_bare_step
 def _recount(tables: Tables, page: int, counts: bool) -> None:  # noqa: FBT001
-    """Let a page's new weights take the place of the old ones in section, host and fleet."""
+    """Replace a page's old weights with the new ones in section, host and fleet."""
     pages = tables.pages
     before, after = int(pages["counts"][page]), int(counts)
     pages["counts"][page] = counts
@@ -184,13 +185,13 @@ def _move(pool: Rows, row: int, old: Weights, before: int, new: Weights, after: 
 
 @bare_step
 def uncount(tables: Tables, page: int) -> None:
-    """Let a page's weights say nothing about other pages any more."""
+    """Stop counting a page's weights for other pages."""
     _recount(tables, page, False)  # noqa: FBT003
 
 
 @bare_step
 def value_of_prior(tables: Tables, page: int, elapsed: float) -> float:
-    """Return the value of a visit by what is believed about a page without its own visits."""
+    """Return the value of a visit under a page's prior, without its own visits."""
     find_prior(tables, page)
     shared = tables.shared
     _, value = chance_and_value(tables.curves, shared["prior"][0], shared["rate"][0], elapsed)
@@ -199,7 +200,7 @@ def value_of_prior(tables: Tables, page: int, elapsed: float) -> float:
 
 @small_bare_step
 def _starts_alike(tables: Tables, page: int, other: int) -> bool:
-    """Whether two pages without visits have the same prior, as far as that is easy to tell."""
+    """Whether two pages without visits obviously have the same prior."""
     pages, hosts, sections = tables.pages, tables.hosts, tables.sections
     if pages["prior_shape"][page] > 0.0 or pages["prior_shape"][other] > 0.0:
         return False
@@ -237,13 +238,13 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
         like = NONE if visited else here
         any_counts |= visited
     if any_counts:
-        # Again, now that all of them are there to go by.
+        # Again, now that all of them are counted.
         for row in range(page.size):
             weigh(tables, page[row], 1.0, bool(counts[page[row]]))
 
 
 def shift_octaves(tables: Tables, octaves: int) -> None:
-    """Move all beliefs to a grid of rates that begins some octaves higher, or lower."""
+    """Move all beliefs to a grid of rates that starts some octaves higher, or lower."""
     tables.pages["weight"] = _merged(tables.pages["weight"], octaves)
     for table in (tables.hosts, tables.sections, tables.shared):
         table["pool"] = _merged(table["pool"], octaves)
@@ -264,7 +265,7 @@ def _merged(rows: NDArray[Any], octaves: int) -> NDArray[Any]:
 
 @compiled
 def _weigh_again(tables: Tables) -> None:
-    """Set the weights of all pages anew."""
+    """Recompute the weights of all pages."""
     for page in range(tables.pages.size):
         if tables.pages["status"][page] != ABSENT:
             weigh(tables, page, 1.0, bool(tables.pages["counts"][page]))

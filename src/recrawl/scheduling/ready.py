@@ -1,7 +1,7 @@
-"""Ready pages by value: those to take next are found without a look at all of them.
+"""Keep ready pages by value, so that the best are found without examining all of them.
 
 Ready pages are in buckets by the value they had when it was last computed. The best of them are
-valued again whenever pages are taken, and some of the others in turn, so that none is left behind.
+revalued whenever pages are taken, and some of the others in turn, so that none is left behind.
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ def best_ready(tables: Tables, now: float, candidates: int) -> tuple[Floats, Int
     count = min(tables.shared["ready"][0], candidates)
     values, ready = np.empty(count), np.empty(count, np.int64)
     bucket = tables.shared["top_bucket"][0]
-    # A page is valued when those after it have left their lists: a list is read row by row, and
-    # memory has time to deliver the next one, and what the value depends on.
+    # A page is valued after the following ones have been removed from their lists: this gives
+    # memory time to deliver their rows, and what their values depend on.
     for index in range(count + ROWS_AHEAD):
         if index < count:
             where = FIRST_VALUE + bucket
@@ -49,7 +49,7 @@ def best_ready(tables: Tables, now: float, candidates: int) -> tuple[Floats, Int
 def revalue_some(tables: Tables, now: float, candidates: int) -> None:
     """Move some ready pages to the buckets of their current values, bucket by bucket in turn."""
     if tables.shared["ready"][0] <= candidates:
-        # All of them are about to be valued as the best.
+        # All of them are about to be revalued as the best.
         return
     values, again = np.empty(candidates), np.empty(candidates, np.int64)
     for index in range(candidates + ROWS_AHEAD):
@@ -101,7 +101,7 @@ def move_best_to_end(values: Floats, ready: Ints, size: int) -> int:
 
 @small_bare_step
 def _sift(values: Floats, ready: Ints, index: int, size: int) -> None:
-    """Sift a heap's page down to its position; of equal values the lower number is better."""
+    """Sift a heap's page down to its position; of equal values, the lower number is better."""
     value, page = values[index], ready[index]
     child = 2 * index + 1
     while child < size:

@@ -1,6 +1,6 @@
-"""What was learned beside beliefs, taken out of a frontier and put into another one.
+"""Transfer what was learned, apart from beliefs, from one frontier to another.
 
-That is the activity of hosts and sections, how far signals are trusted, and the week's rhythm.
+That is the activity of hosts and sections, the trust in signals, and the weekly rhythm.
 """
 
 import math
@@ -22,7 +22,7 @@ from recrawl.scheduling.state import (
     set_usual_trust,
 )
 
-#: What is remembered of a host or section; of a section, no odds and no totals.
+#: What is stored for a host or section; for a section, without odds and totals.
 CLOCK = np.dtype(
     [
         ("width", np.float64),  # days per bin
@@ -34,9 +34,9 @@ CLOCK = np.dtype(
         ("expected", np.float32, (BINS,)),
     ]
 )
-#: What is remembered of the signals of a host.
+#: What is stored for the signals of a host.
 SIGNALS = np.dtype(TRUST)
-#: What is remembered of the rhythm of the week.
+#: What is stored for the weekly rhythm.
 WEEK = np.dtype(
     [
         ("week_odds", np.float64),
@@ -46,12 +46,12 @@ WEEK = np.dtype(
 )
 _BINS = ("newest", "found", "expected")
 _TOTALS = ("odds", "all_found", "all_expected")
-#: Bins of another width than the frontier's by more than this factor are of no use.
+#: Bins whose width differs from the frontier's by more than this factor are useless.
 MAX_FACTOR = 2.0
 
 
 def clocks_of(tables: Tables, rows: Rows) -> Rows:
-    """Return what is to be remembered of rows of hosts or sections."""
+    """Return what is stored for rows of hosts or sections."""
     clocks = np.zeros(rows.size, CLOCK)
     clocks["width"] = tables.shared["bin_width"][0]
     for name in (*_BINS, *(_TOTALS if "odds" in (rows.dtype.names or ()) else ())):
@@ -60,7 +60,7 @@ def clocks_of(tables: Tables, rows: Rows) -> Rows:
 
 
 def set_width(tables: Tables, clocks: Rows, now: float) -> None:
-    """Continue with the width of the bins that were in use last, if it is of the right order."""
+    """Adopt the width of the bins that were last in use, if it is of the right order."""
     usual = tables.shared["bin_width"][0]
     with np.errstate(all="ignore"):
         share = clocks["width"] / usual
@@ -71,7 +71,7 @@ def set_width(tables: Tables, clocks: Rows, now: float) -> None:
 
 
 def restore_hosts(tables: Tables, host: Ints, clocks: Rows, now: float) -> None:
-    """Put back what was remembered of hosts, unless neighbours are switched off."""
+    """Restore what was stored for hosts, unless neighbours are switched off."""
     totals = np.stack([clocks[name] for name in _TOTALS])
     known = np.isfinite(totals).all(0) & (totals[1:] > 0.0).all(0)
     known &= tables.hosts["odds"][host] > -math.inf
@@ -84,7 +84,7 @@ def restore_hosts(tables: Tables, host: Ints, clocks: Rows, now: float) -> None:
 
 
 def restore_bins(tables: Tables, activity: Rows, row: Ints, clocks: Rows, now: float) -> None:
-    """Put back the bins of hosts or sections, if they are of the frontier's width."""
+    """Restore the bins of hosts or sections, if they have the frontier's width."""
     width = float(tables.shared["bin_width"][0])
     bins = np.concatenate([clocks["found"], clocks["expected"]], axis=1)
     usable = (clocks["width"] == width) & (clocks["newest"] <= math.floor(now / width))
@@ -98,14 +98,14 @@ def restore_bins(tables: Tables, activity: Rows, row: Ints, clocks: Rows, now: f
 
 
 def untold(hosts: int) -> Rows:
-    """Return what is expected of the signals of hosts that nobody has heard of."""
+    """Return the initial trust in the signals of hosts without any."""
     rows = np.zeros(hosts, SIGNALS)
     set_usual_trust(rows)
     return rows
 
 
 def trust_of(tables: Tables, host: Ints) -> Rows:
-    """Return how far the signals of hosts are trusted."""
+    """Return the trust in the signals of hosts."""
     rows = np.zeros(host.size, SIGNALS)
     for name in SIGNALS.names or ():
         rows[name] = tables.hosts[name][host]
@@ -113,7 +113,7 @@ def trust_of(tables: Tables, host: Ints) -> Rows:
 
 
 def restore_trust(tables: Tables, host: Ints, rows: Rows) -> None:
-    """Trust the signals of hosts as far as they were; what makes no sense is left out."""
+    """Restore the trust in the signals of hosts; implausible values are left out."""
     usable = np.isfinite(rows["right"]).all(1) & np.isfinite(rows["seen"]).all(1)
     usable &= np.isfinite(rows["alone"]) & np.isfinite(rows["missed"])
     usable &= (rows["right"] >= 0.0).all(1) & (rows["seen"] > 0.0).all(1)
@@ -126,7 +126,7 @@ def restore_trust(tables: Tables, host: Ints, rows: Rows) -> None:
 
 
 def rhythm_of(tables: Tables) -> Rows:
-    """Return what was learned about the rhythm of the week, as one row."""
+    """Return the weekly rhythm, as one row."""
     row = np.zeros(1, WEEK)
     for name in WEEK.names or ():
         row[name] = tables.shared[name]
@@ -134,7 +134,7 @@ def rhythm_of(tables: Tables) -> Rows:
 
 
 def restore_rhythm(tables: Tables, row: Rows, now: float) -> None:
-    """Continue with a rhythm of the week, unless it is switched off."""
+    """Restore a weekly rhythm, unless it is switched off."""
     bins = np.concatenate([row["week_found"][0], row["week_expected"][0]])
     is_usable = bool(np.isfinite(bins).all() and (bins >= 0.0).all())
     if not is_usable or not np.isfinite(tables.shared["week_odds"][0]):

@@ -1,4 +1,4 @@
-"""What a visit teaches, and when its page and its neighbours are due after it."""
+"""Learn from visits, and reschedule their pages and neighbours."""
 
 import math
 from typing import NamedTuple
@@ -64,8 +64,8 @@ from recrawl.scheduling.state import (
 #: doubles the backoff, this many times at most.
 FIRST_RETRY = 1 / 32
 MAX_DOUBLINGS = 7
-#: A visit says something about the neighbours and the rhythm of the week if signals have left more
-#: than this share of the page's chance of being fresh; otherwise they explain what it found.
+#: A visit teaches about the neighbours and the weekly rhythm if signals have left more than this
+#: share of the page's chance of being fresh; otherwise they explain what it found.
 BY_TIME = 0.9
 
 
@@ -128,7 +128,7 @@ def report_visits(
         failed: Whether the visit failed; a failed visit teaches nothing.
         age: Days since the page last changed, if the server dates it; NaN if not.
         retry: Days to back off after a first failure.
-        pause: Days to leave each page alone at least, if its visit failed.
+        pause: The minimum days to leave each page alone, if its visit failed.
     """
     last = page.size - 1
     for row in range(page.size):
@@ -195,7 +195,7 @@ def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
 
 @bare_step
 def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001
-    """Learn the activity around a page from a visit, then update its belief, in effective time."""
+    """Update the activity around a page with a visit, then its belief, in effective time."""
     pages, section = tables.pages, tables.pages["section"][page]
     since, rate = pages["last_visit"][page], tables.shared["rate"][0]
     elapsed = effective_elapsed(tables, page, now)
@@ -229,7 +229,7 @@ def _multiply(tables: Tables, page: int, finding: Finding) -> None:
 
 @bare_step
 def _learn_with_signals(tables: Tables, page: int, finding: Finding) -> None:
-    """Multiply likelihoods where there are signals, and learn how good these are."""
+    """Multiply likelihoods if there are signals, and learn how good these are."""
     pages, rate = tables.pages, tables.shared["rate"][0]
     elapsed, changed = finding.elapsed, finding.changed
     same = 1.0 - chance_of_change(tables.curves, pages["weight"][page], rate, elapsed)
@@ -248,7 +248,7 @@ def _learn_with_signals(tables: Tables, page: int, finding: Finding) -> None:
 
 @bare_step
 def _learn_from_first(tables: Tables, page: int, age: float) -> None:
-    """Believe by now what other pages say about a page, and what its first date says if any."""
+    """Set the belief about a page from the current prior, and its first date, if any."""
     if tables.pages["counts"][page]:
         return
     dated = not math.isnan(age)
@@ -285,7 +285,7 @@ def _reschedule_section_if_ahead(tables: Tables, section: int, now: float) -> No
 
 @bare_step
 def _reschedule_section(tables: Tables, section: int, now: float) -> None:
-    """Compute again when the pages of a section are due."""
+    """Recompute when the pages of a section are due."""
     pages = tables.pages
     page = tables.sections["first_page"][section]
     while page != NONE:
@@ -304,7 +304,7 @@ def _reschedule_section(tables: Tables, section: int, now: float) -> None:
 
 @compiled
 def replace_priors(tables: Tables, page: Ints, shape: Floats, time: Floats) -> None:
-    """Put new priors in the place of old ones; a shape of 0 is for what other pages say."""
+    """Replace priors; a shape of 0 stands for one learned from other pages."""
     pages = tables.pages
     for row in range(page.size):
         here = page[row]

@@ -1,4 +1,4 @@
-"""Rescheduling: when new pages or all are scheduled, at which price and on which scale of time."""
+"""Decide when to schedule new pages, or all pages, at which price and on which time scale."""
 
 import math
 
@@ -18,22 +18,22 @@ from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 PRICE_FALL = 0.2
 #: ...but not before this many visits per page, so that the cost per visit stays constant.
 MIN_VISITS = 0.0625
-#: How many pages, or twice that, stand for all where a price or a grid is chosen.
+#: The maximum size of the sample from which a price or a grid is chosen.
 SAMPLE = 2_048
 #: New pages are scheduled one by one up to this share of all pages; beyond it all are rescheduled.
 NEW_SHARE = 0.25
-#: In a frontier of up to this many pages all are ready at any time: each take values them anyway.
+#: In a frontier of up to this many pages, all are always ready: each take values them anyway.
 ALWAYS_READY = 2 * MIN_CANDIDATES
 #: The timing wheel and activity restart when the mean time between visits changes by this factor.
 NEW_SCALE = 2.0
-#: Whether pages change within less than an hour is looked at after this many visits per page.
+#: The visits per page between two checks whether the grid of rates should move.
 LOOK_EVERY = 0.25
 #: After a pause of more slots than this all pages are rescheduled.
 LONG_PAUSE = 64 * FINE
 
 
 class Rescheduling:
-    """Which pages are not scheduled yet, and how many visits were made since all were.
+    """Tracks which pages are not scheduled yet, and the visits since all pages were.
 
     Attributes:
         visits: Visits since all pages were scheduled.
@@ -49,12 +49,12 @@ class Rescheduling:
         self._new.append(pages)
 
     def schedule(self, tables: Tables, now: float, gap: float, known: int) -> None:
-        """Schedule new pages, or all pages if the price or the scale of time has moved.
+        """Schedule new pages, or all pages if the price or the time scale has changed.
 
         Args:
             tables: The frontier's tables.
             now: The present.
-            gap: The mean days between two visits of a page.
+            gap: The mean days between two visits to a page.
             known: The number of pages.
         """
         shared, width = tables.shared, gap / SLOTS_PER_GAP
@@ -111,7 +111,7 @@ def first_octave(tables: Tables) -> int:
 
 
 def set_scale(tables: Tables, now: float, gap: float) -> None:
-    """Restart timing wheel and activity if the mean time between visits is quite another."""
+    """Restart the timing wheel and activity if the mean time between visits is very different."""
     shared, width = tables.shared, gap / SLOTS_PER_GAP
     if not 1.0 / NEW_SCALE < shared["slot_width"][0] / width < NEW_SCALE:
         shared["slot_width"][0] = width
@@ -131,6 +131,6 @@ def _balanced_price(tables: Tables, gap: float) -> float:
 
 
 def _sample(tables: Tables) -> Ints:
-    """Return some pages that stand for all."""
+    """Return a sample of the pages."""
     known = np.flatnonzero(tables.pages["status"] != ABSENT)
     return known[:: -(-known.size // SAMPLE)]

@@ -1,19 +1,19 @@
-"""The weekly rhythm: changes come at certain hours of the week, and visits can come after them.
+"""Learn the weekly rhythm: at which hours of the week changes happen, so that visits follow them.
 
-The week is cut into bins. As for neighbours, a visit spreads the changes expected of it, and the
-change it found if any, over the bins since the previous visit; a bin's speed is
+The week is divided into bins. As for neighbours, a visit spreads the changes expected of it, and
+the change it found, if any, over the bins since the previous visit; a bin's speed is
 
     (prior + found) / (prior + expected)
 
 relative to the mean speed. The *lead* is how far a clock with these speeds is ahead of a plain one:
-it is 0 on average over the week and the same at its end as at its beginning. Between two times,
+it is 0 on average over the week, and the same at its end as at its start. Between two times,
 effective time is plain time plus the difference of their leads. And of two times to visit a page
-that is likely stale, the one with the larger lead is better: most changes have come, and few will
-come soon. How far all this is trusted is learned as the odds that it predicted the outcomes of
-visits better than plain time did.
+that is likely stale, the one with the larger lead is better: most changes have happened, and few
+will follow soon. How far all this is trusted is learned as the odds that it predicted the outcomes
+of visits better than plain time did.
 
-Where the times of changes are those at which a crawl recorded them, the rhythm is partly that of
-the crawl.
+If the times of changes are those at which a crawl recorded them, the rhythm is partly that of the
+crawl.
 """
 
 import math
@@ -23,13 +23,13 @@ from recrawl.scheduling.state import WEEK_BINS, Tables
 
 WEEK = 7.0
 BIN = WEEK / WEEK_BINS
-#: Changes after which the speed of a bin is moved halfway.
+#: The number of changes that move the speed of a bin halfway.
 BIN_PRIOR = 5.0
 #: Gaps of more days than this say nothing about the hour of the week.
 MAX_GAP = 14.0
-#: Speeds are computed again after this many days.
+#: Speeds are recomputed after this many days.
 REFIT_EVERY = 3.5
-#: The log-odds stay within ± this, so that they can turn again.
+#: The log-odds stay within ± this, so that they can still reverse.
 MAX_ODDS = 10.0
 #: Effective time is at least this share of what it is without the rhythm.
 MIN_SHARE = 0.05
@@ -39,7 +39,7 @@ MAX_HAZARD = 20.0
 
 @small_bare_step
 def lead(tables: Tables, time: float) -> float:
-    """Return how many days the clock of the week is ahead at a time."""
+    """Return how many days the weekly clock is ahead at a time."""
     ahead = tables.shared["week_lead"][0]
     position = (time / WEEK - math.floor(time / WEEK)) * WEEK_BINS
     index = min(int(position), WEEK_BINS - 1)
@@ -66,7 +66,7 @@ def is_off(tables: Tables) -> bool:
 
 @small_bare_step
 def with_rhythm(tables: Tables, elapsed: float, since: float, now: float) -> float:
-    """Return an effective time since ``since`` with the week's rhythm, as far as it is trusted."""
+    """Return an effective time since ``since``, adjusted for the weekly rhythm if trusted."""
     if is_off(tables) or since == -math.inf:
         return elapsed
     ahead = lead(tables, now) - lead(tables, since)
@@ -75,9 +75,9 @@ def with_rhythm(tables: Tables, elapsed: float, since: float, now: float) -> flo
 
 @small_bare_step
 def timing(tables: Tables, now: float, elapsed: float) -> float:
-    """Return how much better now is than the time to come, in days of a stale copy.
+    """Return how much better a visit now is than later, in days of a stale copy.
 
-    The time to come is as long as the page has waited, in whole weeks if that is more than one.
+    Later means within as much time as the page has waited, in whole weeks if that is more than one.
     """
     if is_off(tables) or not elapsed > 0.0:
         return 0.0
@@ -134,7 +134,7 @@ def _spread(tables: Tables, since: float, gap: float, expected: float, found: fl
         days = weeks * BIN + max(min(end, high) - max(begin, low), 0.0)
         days += max(min(end - WEEK, high) - low, 0.0)
         all_expected[column] += expected * days
-        # Where the week's clock runs faster, a change is likelier.
+        # Where the weekly clock runs faster, a change is more likely.
         all_found[column] += found * (days + (curve[column + 1] - curve[column]) * days / BIN)
 
 
@@ -146,7 +146,7 @@ def begin_rhythm(tables: Tables, now: float) -> None:
 
 @bare_step
 def refit_rhythm(tables: Tables, now: float) -> None:
-    """Compute the speeds again, and how far they are trusted, if it is time."""
+    """Recompute the speeds, and how far they are trusted, if it is time."""
     shared = tables.shared
     if shared["week_odds"][0] == -math.inf or now < shared["week_refit_at"][0]:
         return

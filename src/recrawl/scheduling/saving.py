@@ -1,4 +1,4 @@
-"""A frontier in a file: written atomically, and checked when read."""
+"""Save a frontier to a file, atomically, and check it when it is loaded."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -91,7 +91,7 @@ def load(path: str | os.PathLike[str]) -> Saved:
 
 
 def _check(tables: Tables, counters: Floats) -> None:
-    """Refuse tables that do not fit together: kernels do not check indices."""
+    """Reject inconsistent tables, as kernels do not check indices."""
     kinds = (PAGE, HOST, SECTION, SHARED, np.dtype(np.int32))
     for part, kind in zip(tables[:-1], kinds, strict=True):
         if part.dtype != kind or part.ndim != 1:

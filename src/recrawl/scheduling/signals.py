@@ -1,9 +1,9 @@
-"""Signals in a frontier: what is noted of a page and its host, and what visits teach about them.
+"""Signals in a frontier: what is stored for pages and hosts, and what visits teach about them.
 
 `recrawl.estimation.signals` has the model and its formulas. A page has three small numbers. Its
-*signals* since the last visit are four counts, one per kind, of four bits each. All it was ever
-signalled is *counted* in a byte, in steps that grow. And *evidence*, for which somebody has stated
-what it leaves of the chance of being fresh, is that share as a power of 2, in units of 1/2048.
+*signals* since the last visit are four counts, one per kind, of four bits each. All its signals
+ever are *counted* in a byte, in growing steps. And *evidence* of stated strength is the share it
+leaves of the chance of being fresh, as a power of 2, in units of 1/2048.
 """
 
 import math
@@ -35,23 +35,23 @@ from recrawl.kernels.hashing import uniform
 from recrawl.kernels.jit import Floats, Ints, bare_step, compiled, small_bare_step
 from recrawl.scheduling.state import Rows, Tables
 
-#: Bits of the count of one kind of signals, and the most that it can hold.
+#: Bits of the count of one kind of signals, and its maximum.
 BITS, MOST = 4, 15
-#: Steps of evidence in which the chance of being fresh is halved, and the most there can be.
+#: Steps of evidence that halve the chance of being fresh, and their maximum.
 HALVING, MAX_EVIDENCE = 2_048.0, 65_535.0
-#: The right signals of each kind that a host nobody has heard of is expected to have.
+#: The prior number of right signals of each kind, for a host without signals.
 PRIOR_RIGHT = np.array([PRIOR_SIGNALS * PRECISION[kind] for kind in KINDS], np.float32)
 
 
 @small_bare_step
 def was_signalled(pages: Rows, page: int) -> bool:
-    """Whether there is anything to make a page look changed since its last visit."""
+    """Whether there are signals or evidence about a page since its last visit."""
     return bool(pages["signals"][page] > 0) or bool(pages["evidence"][page] > 0)
 
 
 @small_bare_step
 def is_heard(hosts: Rows, host: int) -> bool:
-    """Whether there ever was a signal about a page of a host."""
+    """Whether there has ever been a signal about a page of a host."""
     return bool(hosts["heard_since"][host] < math.inf)
 
 
@@ -82,7 +82,7 @@ def stated(pages: Rows, page: int) -> float:
 
 @bare_step
 def _kept_by_learned(tables: Tables, page: int) -> float:
-    """Return what signals have left of a page's chance of being fresh, evidence aside."""
+    """Return what signals, without evidence, have left of a page's chance of being fresh."""
     host, keep = tables.pages["host"][page], 1.0
     for kind in range(len(KINDS)):
         number = _number(tables.pages, page, kind)
@@ -101,7 +101,7 @@ def kept_by_signals(tables: Tables, page: int) -> float:
 
 @bare_step
 def _signals_per_day(tables: Tables, page: int) -> float:
-    """Return how many signals about a page come per day, whatever their kind."""
+    """Return how many signals about a page arrive per day, whatever their kind."""
     pages, hosts = tables.pages, tables.hosts
     host = pages["host"][page]
     gap = 1.0 / (tables.shared["rate"][0] * 2.0**BELOW)
@@ -136,7 +136,7 @@ def _signals_ahead(tables: Tables, page: int) -> tuple[float, float]:
     return _signals_per_day(tables, page), right / _all_heard(hosts, host)
 
 
-# Hearing
+# Receiving
 
 
 @compiled
@@ -239,10 +239,10 @@ def multiply_after_signals(
     elapsed: float,
     changed: bool,  # noqa: FBT001
 ) -> None:
-    """Multiply likelihoods by what a visit after signals said about changes without one.
+    """Multiply likelihoods by the evidence of a visit after signals about changes without one.
 
-    What signals make likely says little about other changes. So it counts as far as signals leave
-    the page as fresh as it was, and for the rest the visit says nothing.
+    A change that signals predicted says little about other changes. So the visit counts only as far
+    as signals have left the page's chance of being fresh.
     """
     pages, likely = tables.pages, tables.shared["likely"][0]
     counts = _kept_by_learned(tables, page)
@@ -265,9 +265,9 @@ def multiply_after_signals(
 def lean_to_signals(tables: Tables, page: int) -> None:
     """Move the shared prior of a page towards θ·γ, as far as that has helped on its host.
 
-    Some page of the host must have been signalled.
+    Some page of the host must have had a signal.
 
-    Signals that say nothing about changes say nothing about their rate.
+    Signals that are unrelated to changes say nothing about their rate either.
     """
     host, prior = tables.pages["host"][page], tables.shared["prior"][0]
     likely = tables.shared["likely"][0]
@@ -308,8 +308,8 @@ def learn_likeness(tables: Tables, page: int, before: float, before_likely: floa
     Args:
         tables: The frontier's tables, with both priors, and the likelihoods after the visit.
         page: The page.
-        before: What its likelihoods were by the usual prior before the visit.
-        before_likely: What they were by the prior around θ·γ.
+        before: The likelihood of its visits under the usual prior, before this one.
+        before_likely: The same under the prior around θ·γ.
     """
     likelihood, shared = tables.pages["likelihood"][page], tables.shared
     after = inner(likelihood, shared["prior"][0])

@@ -23,8 +23,8 @@ Small = NDArray[np.int32]
 Singles = NDArray[np.float32]
 
 #: A page's status. A waiting page is in the timing wheel until its host may be visited again; a
-#: parked one is not due yet, and would have been visited early but for its host. A taken page is
-#: out until its visit is reported; a new page is in no list yet.
+#: parked one is not due yet, and would have been visited early if its host allowed it. A taken page
+#: is out until its visit is reported; a new page is in no list yet.
 ABSENT, QUEUED, READY, WAITING, TAKEN, NEW, PARKED = range(7)
 #: No page; the end of a list.
 NONE = -1
@@ -34,12 +34,12 @@ UNLINKED = -2
 FINE = COARSE = VALUES = 1024
 OVERFLOW = FINE + COARSE
 FIRST_VALUE = OVERFLOW + 1
-#: Ready pages whose value is about to be computed again.
+#: Ready pages whose value is about to be recomputed.
 REVALUE = FIRST_VALUE + VALUES
 #: The timing wheel of pages that wait or are parked: as many lists as up to `OVERFLOW`.
 FIRST_WAITING = REVALUE + 1
 LISTS = FIRST_WAITING + OVERFLOW + 1
-#: How many pages ahead a loop prefetches: rows are scattered over memory.
+#: How many pages ahead a loop prefetches, as rows are scattered over memory.
 ROWS_AHEAD = 8
 #: Bins of a host's or section's activity.
 BINS = 64
@@ -47,11 +47,11 @@ BINS = 64
 WEEK_BINS = 28
 #: The initial log-odds that neighbours predict the outcomes of a host's visits.
 FIRST_ODDS = 2.0
-#: The initial log-odds that a host's signals say anything: trust has to be earned.
+#: The initial log-odds that a host's signals are informative: trust has to be earned.
 FIRST_SIGNAL_ODDS = -1.0
 #: The changes a host starts with, as found and as expected.
 CALIBRATION_PRIOR = 8.0
-#: The cumulative time has to be computed again.
+#: The cumulative time has to be recomputed.
 STALE = -1
 
 #: One row per page; see `recrawl.estimation.octaves` for the belief.
@@ -293,13 +293,13 @@ def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float
 
 
 def forget_signals(hosts: Rows) -> None:
-    """Set hosts to those that nobody has heard of."""
+    """Reset the signals of hosts."""
     hosts["heard_since"], hosts["heard_until"] = math.inf, -math.inf
     set_usual_trust(hosts)
 
 
 def set_usual_trust(hosts: Rows) -> None:
-    """Set what is expected of the signals of hosts that nobody has heard of."""
+    """Set the initial trust in the signals of hosts."""
     hosts["seen"] = PRIOR_SIGNALS
     hosts["right"] = [PRIOR_SIGNALS * PRECISION[kind] for kind in KINDS]
     hosts["signal_odds"] = FIRST_SIGNAL_ODDS
@@ -361,7 +361,7 @@ def fill(
     new: NewPages,
     prior: tuple[Floats, Floats],
 ) -> None:
-    """Write new pages, about which no visit said anything, into tables extended for them."""
+    """Write new pages, without evidence of visits, into tables extended for them."""
     low, high = rounded_up(new.min_interval), rounded_up(new.max_interval)
     _write_rows(tables, new.page, new.importance, new.host, new.last_visit, *prior, low, high)
     _link_to_sections(tables, new.page, new.section)
@@ -379,9 +379,9 @@ def _write_rows(
     min_interval: Singles,
     max_interval: Singles,
 ) -> None:
-    """Write the rows of new pages but for their places in lists: row by row, not column by column.
+    """Write the rows of new pages, except their links: row by row, not column by column.
 
-    A column touches every cache line of a table, and so does the next one.
+    Each column would touch every cache line of the table again.
     """
     pages = tables.pages
     for row in range(page.size):
@@ -403,7 +403,7 @@ def _write_rows(
 
 
 def rounded_up(days: Floats) -> Singles:
-    """Return the next number of single precision: no page may be visited too early."""
+    """Round up to single precision, so that no page is visited too early."""
     with np.errstate(over="ignore"):
         rounded = days.astype(np.float32)
     return np.where(rounded < days, np.nextafter(rounded, np.float32(np.inf)), rounded)
@@ -412,7 +412,7 @@ def rounded_up(days: Floats) -> Singles:
 def _link_to_sections(tables: Tables, page: Ints, section: Ints) -> None:
     if _link_new(tables, page, section):
         return
-    # A removed page's number was reused in another section: link all sections again.
+    # A removed page's number was reused in another section: relink all sections.
     tables.sections["first_page"] = NONE
     tables.pages["sibling"] = UNLINKED
     present = np.flatnonzero(tables.pages["status"] != ABSENT)

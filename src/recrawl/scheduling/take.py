@@ -1,4 +1,4 @@
-"""Take the pages whose visit is worth most now, as far as their hosts allow."""
+"""Take the pages whose visits are worth most now, as far as their hosts allow."""
 
 import math
 
@@ -49,34 +49,34 @@ from recrawl.scheduling.timing_wheel import (
     slot_of,
 )
 
-#: Each take values this many of the best ready pages per visit wanted, and half as many as wanted
-#: of the others in turn; at least `MIN_CANDIDATES` of both, or, where only a few visits are wanted,
-#: `FEW` per visit and `MIN_FEW` in all.
+#: Each take values this many of the best ready pages per visit wanted, and half as many of the
+#: others in turn; at least `MIN_CANDIDATES` of both, or, if only a few visits are wanted, `FEW` per
+#: visit and `MIN_FEW` in total.
 CANDIDATES_PER_VISIT = 1.1
 MIN_CANDIDATES = 512
 FEW, MIN_FEW = 32, 192
 #: The two prices are averages over about these shares of the mean time between visits.
 PRICE_MEMORY = 1 / 64
 SCHEDULE_PRICE_MEMORY = 1 / 2
-#: A page that comes up early, as its section was less active than expected, is not queued again if
-#: it lacks at most this share of the time it needs.
+#: A page that comes up early, as its section was less active than expected, is not requeued if it
+#: lacks at most this share of the time it needs.
 NEAR = 1 / 32
-#: A page whose visit is worth next to nothing is looked at again after this share of the time since
-#: its last visit, at least.
+#: A page whose visit is worth next to nothing is checked again after at least this share of the
+#: time since its last visit.
 WORTHLESS_WAIT = 1 / 16
 #: How often a take may pull pages that are not due yet, twice as many each time.
 MAX_PULLS = 8
 #: Pages that may wait for a host: at least this many, and this many times what it takes at once.
 MIN_WAITING = 16
 WAITING_TAKES = 2
-#: Pages that no price postpones stand in line at their host, and so do those that are parked, this
-#: many of its visits apart: closer than they are visited, as some arrive while it is closed. As the
-#: host may have become faster, each comes up after so many of its visits, or the mean time between
-#: visits to a page, at the latest.
+#: Pages that no price postpones queue for their host, and so do those that are parked, this many of
+#: its visits apart: closer than they are visited, as some arrive while it is closed. As the host
+#: may have become faster, each comes up no later than after so many of its visits, or the mean time
+#: between visits to a page.
 LINE_STEP = 0.5
 MAX_LINE = 1_024.0
 #: A page not worth its host's price comes up again when it is, but not before its value has risen
-#: by the first of these factors; and after the second in any case.
+#: by the first of these factors, and in any case once it has risen by the second.
 MIN_GAIN = 1.2
 POSTPONE_GAIN = 1.5
 #: A host's price falls by this factor whenever a page arrives and none waits for the host.
@@ -89,23 +89,23 @@ def take_pages(
 ) -> Ints:
     """Take the most valuable pages, the best first.
 
-    Ready pages are in buckets by the value they had when it was last computed. Each take values the
-    best ones again and takes them by their current value; it revalues some of the others in turn,
-    so that none is left behind.
+    Ready pages are in buckets by the value they had when it was last computed. Each take revalues
+    the best ones and takes them by their current value; it revalues some of the others in turn, so
+    that none is left behind.
 
     Args:
         tables: The frontier's tables.
         now: The present.
         limit: How many pages to take at most.
-        must: How many to take, if there are as many, whatever they are worth; more are taken only
-            if they are worth the price for saved budget.
+        must: How many to take, if there are enough, whatever they are worth; more are taken only if
+            they are worth the price for saved budget.
         gap: Days since the previous take.
         known: Number of pages in the frontier.
         least: What a visit must be worth, per importance and day since the last one.
     """
     at_least = min(max(FEW * limit, MIN_FEW), MIN_CANDIDATES)
     candidates = max(int(CANDIDATES_PER_VISIT * limit), at_least)
-    # Days that the budget takes to pay for a visit: no host is visited more often for long.
+    # Days in which the budget pays for a visit: no host is visited more often for long.
     pace = tables.shared["slot_width"][0] * SLOTS_PER_GAP / known
     _advance_to(tables, now, gap, pace)
     revalue_some(tables, now, max(limit // 2, at_least))
@@ -133,8 +133,8 @@ def take_pages(
             make_ready(tables, ready[index], values[index])
         if size >= must:
             break
-        # No more ready pages: pull those due next, as long as that yields any. It does not where
-        # their hosts may not be visited yet.
+        # There are no more ready pages: pull those due next, as long as that yields any. It does
+        # not if their hosts may not be visited yet.
         in_vain = attempt > 0 and size == before
         if ready.size < candidates and (
             in_vain or _pull(tables, now, gap, pace, (must - size) << attempt) == 0
@@ -147,7 +147,7 @@ def take_pages(
 
 @small_bare_step
 def _prefetch_next(tables: Tables, ready: Ints, size: int) -> None:
-    """Prefetch the host of a heap's best page, and the two pages of which one is the best next."""
+    """Prefetch the host of a heap's best page, and the two pages one of which is the next best."""
     if size > 2:  # noqa: PLR2004 - a page and both below it
         prefetch_start(tables.hosts, tables.pages["host"][ready[0]])
         prefetch_start(tables.pages, ready[1])
@@ -162,7 +162,7 @@ def _postpone_worthless(tables: Tables, page: int, now: float, value: float, lea
     wanted = least * pages["importance"][page] * since
     if not 0.0 < value < wanted < math.inf:
         return False
-    # A value rises about as the square of the time.
+    # A value rises roughly with the square of the time.
     pages["due"][page] = now + since * min(max(wanted / value - 1.0, WORTHLESS_WAIT), 1.0)
     enqueue(tables, page)
     return True
@@ -227,7 +227,7 @@ def _arrive(tables: Tables, page: int, now: float, gap: float, pace: float) -> N
         if not parked:
             enqueue(tables, page)
             return
-        # One may wait, so that the host is not idle once it opens.
+        # One page may wait, so that the host is not idle once it opens.
         if hosts["waiting"][host] > 0 and not is_open(hosts, host, now, gap):
             _park(tables, page, pace)
             return
@@ -248,22 +248,22 @@ def _may_be_late(pages: Rows, page: int, now: float) -> bool:
 
 @bare_step
 def _postpone(tables: Tables, page: int, now: float, value: float) -> None:
-    """Postpone a page until it is worth its host's price, or has at least gained on it."""
+    """Postpone a page until it is worth its host's price, or at least has come closer."""
     pages, host = tables.pages, tables.pages["host"][page]
     price = min(
         max(tables.hosts["price"][host], MIN_GAIN * value),
         POSTPONE_GAIN * max(value, tables.shared["schedule_price"][0]),
     )
     pages["needed"][page], due = due_at(tables, page, now, price)
-    # Not a little earlier, as `schedule` has it, not while the host is closed, and not whenever a
-    # take finds too few pages: it would be looked at again and again in vain.
+    # Not a little earlier, as in `schedule`, not while the host is closed, and not whenever a take
+    # finds too few pages: it would be checked again and again in vain.
     pages["due"][page] = max(due, opens_at(tables.hosts, host))
     enqueue_parked(tables, page)
 
 
 @bare_step
 def _park(tables: Tables, page: int, pace: float) -> None:
-    """Let a page that is not due yet stand in line at its host until then."""
+    """Park a page that is not due yet: it queues for its host until then."""
     pages, hosts, host = tables.pages, tables.hosts, tables.pages["host"][page]
     turn = opens_at(hosts, host) + hosts["parked"][host] * _between(hosts, host, pace)
     pages["due"][page] = min(pages["due"][page], turn)
@@ -272,7 +272,7 @@ def _park(tables: Tables, page: int, pace: float) -> None:
 
 @small_bare_step
 def _between(hosts: Rows, host: int, pace: float) -> float:
-    """Return the days between two pages in line at a host."""
+    """Return the days between two pages in a host's queue."""
     return float(LINE_STEP * max(hosts["delay"][host], hosts["spacing"][host], pace))
 
 
@@ -298,14 +298,13 @@ def _take_one(
         _wait(tables, page, 0.0)
         return False
     is_better = value > hosts["price"][host] > 0.0
-    # Pages arrive in order of value, so this is the value that was too low to wait.
+    # Pages arrive in order of value, so this value was too low to wait.
     hosts["price"][host] = max(hosts["price"][host], value)
     if _may_be_late(pages, page, now):
         _postpone(tables, page, now, value)
         return False
     # No price postpones a page that is overdue or without a copy. If it stayed among the ready
-    # pages, where nothing is worth more, those of a host that is closed would keep everybody from
-    # all other hosts.
+    # pages, where nothing is worth more, the pages of a closed host would block all other hosts.
     between = _between(hosts, host, pace)
     end = max(MAX_LINE * between, tables.shared["slot_width"][0] * SLOTS_PER_GAP)
     _wait(tables, page, 0.0 if is_better else min(ahead * between, end))
@@ -314,7 +313,7 @@ def _take_one(
 
 @bare_step
 def _wait(tables: Tables, page: int, longer: float) -> None:
-    """Let a page wait until its host may be visited, and for some days longer."""
+    """Make a page wait until its host may be visited, and for some days longer."""
     host = tables.pages["host"][page]
     tables.pages["due"][page] = opens_at(tables.hosts, host) + longer
     enqueue_waiting(tables, page)
@@ -329,7 +328,7 @@ def _pull(tables: Tables, now: float, gap: float, pace: float, wanted: int) -> i
         pulled += _pull_bucket(tables, now, gap, pace, slot % FINE, wanted - pulled)
         if pulled >= wanted:
             return pulled
-    # A lap is long: enough of its pages to find the best of them, not those visited last.
+    # A lap is long: take enough of its pages to find the best, not those visited last.
     wanted = max(wanted, MIN_CANDIDATES)
     for lap in range(current // FINE + 1, current // FINE + COARSE):
         pulled += _pull_bucket(tables, now, gap, pace, FINE + lap % COARSE, wanted - pulled)
@@ -342,9 +341,9 @@ def _pull(tables: Tables, now: float, gap: float, pace: float, wanted: int) -> i
 def _pull_bucket(
     tables: Tables, now: float, gap: float, pace: float, bucket: int, wanted: int
 ) -> int:
-    """Make those pages of a bucket ready that are only waiting to become due.
+    """Make the pages of a bucket ready that are only waiting to become due.
 
-    Those of a host that is closed are parked, so that no other search comes across them.
+    Those of a closed host are parked, so that no other search finds them again.
     """
     pages, pulled = tables.pages, 0
     page = tables.heads[bucket]

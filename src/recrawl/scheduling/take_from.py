@@ -1,4 +1,4 @@
-"""Take pages of given hosts, and pages that are out already."""
+"""Take pages of given hosts, and mark pages that are already out."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from recrawl.scheduling.state import PARKED, QUEUED, READY, TAKEN, WAITING, Tabl
 
 @compiled
 def take_from(tables: Tables, page: Ints, now: float, limit: int, gap: float) -> Ints:
-    """Take those of the pages whose visit is worth the price, the best first.
+    """Take those of the given pages whose visit is worth the price, the best first.
 
-    Unlike `take_pages`, this values all the pages that it is given, and moves no price.
+    Unlike `take_pages`, this values all given pages, and moves no price.
 
     Args:
         tables: The frontier's tables.
@@ -52,7 +52,7 @@ def take_from(tables: Tables, page: Ints, now: float, limit: int, gap: float) ->
 
 @compiled
 def hold_pages(tables: Tables, page: Ints) -> None:
-    """Take pages as they are."""
+    """Mark pages as taken."""
     for row in range(page.size):
         dequeue(tables, page[row])
         tables.pages["status"][page[row]] = TAKEN

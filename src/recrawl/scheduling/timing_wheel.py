@@ -1,13 +1,13 @@
-"""Pages by the time they are due: a hierarchical timing wheel.
+"""A hierarchical timing wheel: pages by the time they are due.
 
 Each of the next 1,024 slots has a bucket on the fine wheel; each of the 1,024 laps of that wheel
-after this one has a bucket on the coarse wheel; anything later waits in the overflow list. When a
-lap begins, its coarse bucket is distributed over the fine ones. So enqueueing a page and reaching
-its slot cost the same however many pages there are.
+after this one has a bucket on the coarse wheel; anything later is in the overflow list. When a lap
+starts, its coarse bucket is distributed over the fine ones. So enqueueing a page and reaching its
+slot take constant time.
 
 Pages that wait for their host, or are parked because of it, have a second set of these lists, so
-that a search for pages that may be visited early does not come across them: a host that is down may
-have millions.
+that a search for pages that may be visited early does not find them: a host that is down may have
+millions.
 """
 
 import math
@@ -26,7 +26,7 @@ from recrawl.scheduling.state import (
     link,
 )
 
-#: Slots in the mean time between two visits of a page.
+#: Slots in the mean time between two visits to a page.
 SLOTS_PER_GAP = 16_384
 
 

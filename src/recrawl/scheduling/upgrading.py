@@ -1,7 +1,7 @@
-"""Frontier files of earlier versions, read as the present one.
+"""Upgrade frontier files of earlier versions.
 
-Version 5 had evidence as a share and knew no signals. Version 4 had Gamma beliefs: what visits have
-added to their priors becomes likelihoods of the octaves. Nothing that was learned is lost.
+Version 5 had evidence as a share, and no signals. Version 4 had Gamma beliefs: what visits added to
+their priors becomes likelihoods of the octaves. Nothing that was learned is lost.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ NEW_SETTINGS = {"pooling": True, "rhythm": True, "slack": 3.0, "spend": "worth"}
 
 
 def upgraded_settings(settings: Mapping[str, Any]) -> FrontierSettings:
-    """Return the settings of a file; those that it does not have are as by default."""
+    """Return the settings of a file; missing ones have their defaults."""
     return FrontierSettings(**{**NEW_SETTINGS, **settings})
 
 
@@ -46,16 +46,16 @@ def upgraded_counters(counters: Floats, version: int) -> Floats:
     if version >= OCTAVES_SINCE or counters.shape != (5,):
         return counters
     known, now, taken_at, credit, _ = counters
-    # As many visits since all pages were scheduled as there are pages: they will be again.
+    # As many visits since all pages were scheduled as there are pages, so they will be again.
     return np.array([known, now, taken_at, credit, now, known])
 
 
 def upgraded_tables(
     columns: Mapping[str, NDArray[Any]], version: int, settings: FrontierSettings, counters: Floats
 ) -> Tables:
-    """Return the tables of an earlier version's file as they are now, its lists unchanged.
+    """Convert the tables of an earlier version's file, with its lists unchanged.
 
-    They have to be checked before `upgrade_beliefs` makes use of them.
+    They have to be checked before `upgrade_beliefs` uses them.
     """
     tables = Tables(
         pages=_copied(columns["pages"], PAGE),
@@ -79,11 +79,11 @@ def upgraded_tables(
 def upgrade_beliefs(
     tables: Tables, old: Rows, version: int, prior: Prior | None, settings: FrontierSettings
 ) -> None:
-    """Fill in what tables of an earlier version did not have, once they are known to be sound.
+    """Fill in what tables of an earlier version did not have, once they have been checked.
 
     Args:
         tables: The tables, as `upgraded_tables` returned them.
-        old: Pages as they are in the file.
+        old: The pages in the file.
         version: Its version.
         prior: The frontier's own prior, if it has one.
         settings: Its settings.
@@ -101,13 +101,13 @@ def upgrade_beliefs(
     differs = learned.likelihood != learned.likelihood[:, :1]
     tables.pages["counts"][there] = differs.any(1)
     if prior is None:
-        # What was the prior of pages without one of their own is learned from other pages by now.
+        # The default prior of pages without their own is now learned from other pages.
         tables.pages["prior_shape"][tables.pages["prior_shape"] == USUAL_SHAPE] = 0.0
     weigh_pages(tables, there)
 
 
 def _copied(old: Rows, kind: np.dtype[np.void], usual: Rows | None = None) -> Rows:
-    """Return rows of another kind with the columns that both have."""
+    """Convert rows to another kind, keeping the columns that both have."""
     new = np.zeros(old.size, kind) if usual is None else np.resize(usual, old.shape)
     if old.ndim != 1:
         raise ValueError(old.shape)

@@ -1,4 +1,4 @@
-"""What can be asked of a frontier: answers change nothing but its time, which may pass."""
+"""Query a frontier; this changes nothing but its time, which may advance."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from recrawl.scheduling.state import ABSENT, Tables
 
 
 class FrontierView:
-    """The pages of a frontier, and what is believed about them."""
+    """The pages of a frontier, and the beliefs about them."""
 
     def __init__(self, tables: Tables, budget: Budget) -> None:
         self._tables = tables
@@ -32,12 +32,12 @@ class FrontierView:
 
     @property
     def now(self) -> float:
-        """The latest time that it was told of; it never runs backwards."""
+        """The latest time it has seen; it never runs backwards."""
         return self._budget.now
 
     @property
     def affordable_at(self) -> float:
-        """When the budget will pay for another visit; the present if it does already."""
+        """When the budget pays for another visit; the present if it does now."""
         return self._budget.affordable_at
 
     @property
@@ -78,19 +78,19 @@ class FrontierView:
         return self._tables.pages["importance"][self._present("page", page)].copy()
 
     def belief(self, page: ArrayLike) -> Prior:
-        """Return the Gammas with the mean and variance of what is believed about these pages."""
+        """Return the Gammas with the mean and variance of the beliefs about these pages."""
         weight = self._tables.pages["weight"][self._present("page", page)]
         return Prior(*gamma_of(first_octave(self._tables), weight))
 
     def octaves(self, page: ArrayLike) -> Octaves:
-        """Return what the visits to these pages said, for `add` in another frontier."""
+        """Return the evidence of visits to these pages, for `add` in another frontier."""
         rows = self._tables.pages["likelihood"][self._present("page", page)]
         return Octaves(first_octave(self._tables), rows)
 
     def calibration(self) -> tuple[float, float]:
-        """Return the changes that recent visits found, and those that were expected of them.
+        """Return the numbers of changes that recent visits found, and that were expected.
 
-        Recent ones count more, and each host starts with a few of both, as equal numbers.
+        More recent visits count more, and each host starts with a few of both, in equal numbers.
         """
         hosts = self._tables.hosts
         return float(hosts["all_found"].sum()), float(hosts["all_expected"].sum())

@@ -1,1 +1,1 @@
-"""Worlds, policies to compare, and replays that say how fresh each keeps the copy."""
+"""Simulated worlds, policies to compare, and replays that measure how fresh each keeps the copy."""

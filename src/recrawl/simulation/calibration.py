@@ -1,4 +1,4 @@
-"""Whether changes are found as often as a policy expects them."""
+"""Measure whether changes are found as often as a policy expects them."""
 
 from typing import final
 

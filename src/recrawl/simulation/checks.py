@@ -1,4 +1,4 @@
-"""The promises every policy keeps, as a suite that anyone can run on their own."""
+"""A conformance suite for policies, to run on your own."""
 
 import math
 from collections.abc import Iterator
@@ -134,7 +134,7 @@ def _check_visits(policy: Policy, pages: PageSet, chance: float, seed: int) -> N
 
 
 def _check_repeatable(policy: Policy, seed: int) -> None:
-    """Check that runs depend on nothing but their arguments, not even on one another."""
+    """Check that runs depend on nothing but their arguments, not even on each other."""
     pages = _pages(PAGES, seed)
     alone = list(_runs(policy, pages, 0.3, seed))
     # Advanced in turn, so that state shared by two runs shows.

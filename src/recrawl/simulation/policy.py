@@ -59,14 +59,14 @@ class Run(Protocol):
 
 @runtime_checkable
 class HearsSignals(Protocol):
-    """A `Run` that uses signals; others are not told of any."""
+    """A `Run` that uses signals; others do not receive any."""
 
     def signal(self, page: Ints, now: float, kind: str) -> None:
-        """Learn that pages are said to have changed, before `Run.take` at the same time.
+        """Receive signals that pages have changed, before `Run.take` at the same time.
 
         Args:
             page: The pages, once per signal.
-            now: The present; the signals are not older than the tick before.
+            now: The present; the signals are not older than the previous tick.
             kind: Where they come from, such as "sitemap".
         """
         ...
@@ -74,7 +74,7 @@ class HearsSignals(Protocol):
 
 @runtime_checkable
 class Predicts(Protocol):
-    """A `Run` that says how likely changes are, so that its calibration can be measured."""
+    """A `Run` that predicts changes, so that its calibration can be measured."""
 
     def chance(self, page: Ints, now: float) -> Floats:
         """Return the chance that each page just taken has changed, before it is reported."""

@@ -1,4 +1,4 @@
-"""Policies replayed in one world and ranked."""
+"""Replay policies in one world, and rank them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,7 +65,7 @@ def rank(
     seeds: int = 1,
     progress: Progress = no_progress,
 ) -> Ranking:
-    """Replay policies, one after another, and sort them by staleness.
+    """Replay policies, and sort them by staleness.
 
     Args:
         world: What really happens.
@@ -74,8 +74,8 @@ def rank(
         tick: Days between two decisions; see `replay`.
         seed: For policies that use randomness.
         seeds: The number of replays per policy, with this seed and the next ones. All but the first
-            have the pages in random order, so that ties are broken otherwise.
-        progress: Called from time to time with the progress of all replays.
+            have the pages in random order, so that ties are broken differently.
+        progress: Called periodically with the progress of all replays.
     """
     worlds = [world, *(shuffled(world, seed + number) for number in range(1, seeds))]
     scores, errors = [], {}

@@ -1,4 +1,4 @@
-"""The changes of a trace's pages during a window of time."""
+"""Read the changes of a trace's pages during a window of time."""
 
 import os
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def sections(names: Sequence[str], host: Ints) -> Ints:
     >>> sections(["a/x", "a/y", "b/x", "z"], np.zeros(4, np.int64))
     array([0, 0, 1, 2])
     """
-    # On its host: of an address without a path only the scheme is left, which all of them share.
+    # With the host, as only the scheme is left of URLs without a path, which would share it.
     folders = [(on, name.rpartition("/")[0]) for on, name in zip(host.tolist(), names, strict=True)]
     number = {folder: i for i, folder in enumerate(dict.fromkeys(folders))}
     return np.array([number[folder] for folder in folders], np.int64)

@@ -56,7 +56,7 @@ def replay(
         tick: Days between two decisions. By default a quarter of a day, or less, so that the
             window has 1,000 ticks and a page's mean gap, pages / budget, has 25.
         seed: For policies that use randomness.
-        progress: Called from time to time with the progress of the replay.
+        progress: Called periodically with the progress of the replay.
 
     Every page has just been visited and every copy is fresh when the window starts. At each tick
     the policy may spend what the budget allows so far minus what was spent. A visit sees the
@@ -97,7 +97,7 @@ def _replay(
     teller = None if world.signals is None else Teller(world.signals)
     ticks = math.floor(world.days / tick + ROUNDING)
     spent = 0
-    # Asked once, as it takes longer than a visit.
+    # Checked once, as it takes longer than a visit.
     hears = run if teller is not None and isinstance(run, HearsSignals) else None
     predicts = run if isinstance(run, Predicts) else None
     for number in range(1, ticks + 1):

@@ -18,13 +18,12 @@ class Score:
         visits: The number of visits.
         budget_used: Visits, as a share of budget · days.
         wasted: The share of visits that found no change; 0 without visits.
-        busiest_day: The most visits in a day, as a share of the budget. Days are counted from the
-            start of the window, whole days only; a window shorter than a day is one.
-        quietest_day: The fewest, likewise.
+        busiest_day: The most visits in a day, as a share of the budget. Only whole days since the
+            start of the window count; a window shorter than a day counts as one.
+        quietest_day: The fewest visits in a day, as a share of the budget.
         host_visits: Visits to each host.
         curve: Staleness in each of a hundred equal slices of the window.
-        calibration: How often changes were found that were expected with a chance, for policies
-            that say how likely they are.
+        calibration: Predicted and actual frequency of changes, for policies that make predictions.
     """
 
     policy: str

@@ -1,4 +1,4 @@
-"""Signals of a simulated world: when somebody says that a page has changed, rightly or not."""
+"""Signals of a simulated world that pages have changed, right or wrong."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from recrawl.kernels.jit import Floats, Ints
 from recrawl.quantities import numbers
 from recrawl.simulation.models import in_order
 
-#: What signals of a simulated world are called.
+#: The kind of signals in a simulated world.
 KIND = "sitemap"
 
 
@@ -75,7 +75,7 @@ def shares(name: str, value: ArrayLike, pages: int) -> Floats:
 
 
 class Teller:
-    """Tells of signals in the order of time."""
+    """Returns signals in order of time."""
 
     def __init__(self, signals: Signals) -> None:
         page = np.repeat(np.arange(signals.starts.size - 1), np.diff(signals.starts))

@@ -8,10 +8,11 @@ import numpy as np
 from recrawl.simulation.world import World
 
 PAGES_PER_SECTION, PAGES_PER_HOST = 10, 100
-#: With this exponent a fifth has four fifths among very many, and some 72 % among 1,000 pages.
+#: With this exponent, a fifth of very many pages has four fifths of the importance; of 1,000 pages,
+#: some 72 %.
 PARETO = 1.16
 
-#: Precision and recall of hosts, in turn, where they are mixed; the last has no signals.
+#: Precision and recall of mixed hosts, in turn; the last has no signals.
 MIXED = ((0.2, 0.5), (0.8, 0.8), (0.5, 0.9), (1.0, 0.95), (0.9, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""Worlds: when pages really change, drawn from a model or recorded."""
+"""Simulated worlds: when pages change, drawn from a model or recorded."""
 
 import os
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class World:
         change_rate: The true mean change rate: the model's, or a recorded page's changes / days.
         host: Each page's host, numbered from 0.
         section: Each page's section, numbered from 0; pages of a section may change together.
-        signals: When pages are said to have changed, if anybody does.
+        signals: When pages are signalled to have changed, if at all.
     """
 
     days: float
@@ -145,7 +145,7 @@ class World:
             start: When the window starts, an aware time or ISO 8601; by default when a quarter of
                 all changes have happened.
             end: When it ends; by default at the last change.
-            ignore_unknown: Skip unknown columns instead of refusing them.
+            ignore_unknown: Skip unknown columns instead of rejecting them.
 
         Pages without a change in the window are kept. Pages named by URLs are numbered by host; all
         others share one host.
@@ -163,7 +163,7 @@ class World:
 
         Args:
             precision: The share of a page's signals that are right, one number or one per page.
-            recall: The share of its changes that are signalled, likewise.
+            recall: The share of its changes that are signalled, one number or one per page.
             seed: The same seed gives the same signals.
 
         >>> world = World.poisson([1.0, 0.5], days=100.0).with_signals(0.5, [1.0, 0.0])
@@ -176,7 +176,7 @@ class World:
         return replace(self, signals=drawn)
 
     def reordered(self, page: Ints) -> "World":
-        """Return a world with the same pages in another order, which breaks ties otherwise."""
+        """Return a world with the same pages in another order, which breaks ties differently."""
         signals = self.signals
         if signals is not None:
             starts, time = _gathered(signals.starts, signals.time, page)

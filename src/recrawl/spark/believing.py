@@ -1,4 +1,4 @@
-"""On executors: blocks of observations become samples for a prior, and rows of beliefs."""
+"""On executors: turn blocks of observations into samples for a prior, and into rows of beliefs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from recrawl.planning.sampling import Sample, host_priors, lowest, name_hashes, 
 from recrawl.spark.blocks import unpacked
 from recrawl.spark.observing import STATE, observations_of
 
-#: How many pages are passed on at a time.
+#: Pages per batch of output.
 BATCH_PAGES = 1 << 16
 
 SAMPLE_SCHEMA = "hashes binary, rows binary, elapsed binary, changed binary, visited long"
@@ -43,7 +43,7 @@ class SamplePages:
     """Returns the sample of each partition that a prior is learned from.
 
     Attributes:
-        most: The most pages of a partition.
+        most: The maximum number of pages per partition.
     """
 
     most: int
@@ -137,7 +137,7 @@ class Believe:
 
 
 def _array(column: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return a column of NumPy or of a table as one array of Arrow."""
+    """Return a NumPy or table column as one Arrow array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column)
 
 

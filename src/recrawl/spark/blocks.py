@@ -1,6 +1,6 @@
-"""On executors: blocks, which are tables in the cells of a table.
+"""On executors: blocks, which are tables serialised into the cells of a table.
 
-Spark moves and keeps them without looking at single rows.
+Spark moves and caches them without handling single rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ _INT_BYTES = 4
 
 
 def split(rows: Any, hashes: Hashes, parts: int) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
-    """Yield the rows of each partition that gets some, after the bucket that brings them there."""
+    """Yield the rows for each partition that gets any, with the bucket that sends them there."""
     starts, order = stable_order((hashes % np.uint64(parts)).astype(np.int64), parts)
     ordered, keys = rows.take(pa.array(order)), bucket_keys(parts)
     for one in np.flatnonzero(np.diff(starts)).tolist():
@@ -32,7 +32,7 @@ def split(rows: Any, hashes: Hashes, parts: int) -> Iterator[tuple[int, Any]]:  
 
 
 def enlarged(batches: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Yield batches of at least so many rows: Spark's are so small that each costs more."""
+    """Yield batches of at least so many rows, as the overhead per batch is large."""
     waiting, count = list[Any](), 0
     for batch in batches:
         waiting.append(batch)
@@ -61,10 +61,10 @@ def unpacked(batches: Iterable[Any], column: str = "block") -> Iterator[Any]:
 
 @cache
 def bucket_keys(parts: int) -> NDArray[np.int64]:
-    """Return a number for each partition that Spark, repartitioning by it, brings there.
+    """Return a number for each partition that Spark, when repartitioning by it, sends there.
 
-    If Spark hashed otherwise, some partitions would be empty and others large; results would be the
-    same.
+    If Spark hashed differently, some partitions would be empty and others large; results would be
+    the same.
 
     >>> bucket_keys(3)
     array([ 0,  1, 11])
@@ -77,7 +77,7 @@ def bucket_keys(parts: int) -> NDArray[np.int64]:
 
 
 def _spark_hash(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return Murmur3 of whole numbers, as 32 bits with a sign."""
+    """Return Murmur3 of integers, as signed 32-bit integers."""
     word = _rotated(numbers.astype(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
     found = _rotated(word ^ np.uint32(_SEED), 13) * np.uint32(5) + np.uint32(0xE6546B64)
     found ^= np.uint32(_INT_BYTES)

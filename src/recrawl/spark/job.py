@@ -1,4 +1,4 @@
-"""``recrawl plan --engine spark``: files in, files out, by a session of its own."""
+"""``recrawl plan --engine spark``: read files, plan in a Spark session, write files."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from recrawl.errors import ArgumentError, OutputError, RecrawlError
 from recrawl.spark.planner import Wanted, make_plan
 from recrawl.spark.session import DataFrame, our_errors
 
-#: The formats that are read, by the extension of files; a folder holds Parquet unless it has one.
+#: Input formats by file extension; a folder without one holds Parquet.
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet"}
 COMPRESSED = ("gz", "zst", "bz2")
 
@@ -24,14 +24,14 @@ def run(
     master: str | None = None,
     importance: str | None = None,
 ) -> tuple[int, dict[str, float]]:
-    """Plan on Spark; return the number of pages, and what the plan brings.
+    """Plan on Spark; return the number of pages, and the totals of the plan.
 
     Args:
         log: Files, folders or patterns, as Spark reads them.
         output: The folder to write.
         kind: csv, json or parquet.
-        wanted: What the plan is asked for.
-        master: The Spark master; as Spark is configured if None.
+        wanted: The parameters of the plan.
+        master: The Spark master; None for Spark's own configuration.
         importance: A file with the columns page and importance.
 
     Raises:
@@ -46,7 +46,7 @@ def run(
 
 @contextmanager
 def opened(master: str | None) -> Iterator[Any]:
-    """Open a session of Spark, and stop it in the end.
+    """Open a Spark session, and stop it in the end.
 
     Raises:
         ArgumentError: Spark is not installed.
@@ -57,7 +57,7 @@ def opened(master: str | None) -> Iterator[Any]:
         raise ArgumentError(
             "engine: Spark is not installed; install it with: pip install 'recrawl[spark]'"
         ) from None
-    # Executors on this machine run the Python that has recrawl.
+    # Executors on this machine use the Python that has recrawl.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("recrawl plan").config("spark.log.level", "ERROR")
     session = (builder if master is None else builder.master(master)).getOrCreate()
@@ -69,7 +69,7 @@ def opened(master: str | None) -> Iterator[Any]:
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """Turn what Spark says of files into one sentence."""
+    """Turn Spark's errors about files into one sentence."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -80,7 +80,7 @@ def _sentences() -> Iterator[None]:
 
 
 def read(session: Any, paths: Sequence[str]) -> DataFrame:  # noqa: ANN401 - pyspark is not always there
-    """Read tables; their format is that of the first one's extension."""
+    """Read tables, in the format of the first one's extension."""
     names = paths[0].rstrip("/").rpartition("/")[2].lower().split(".")
     ending = next((part for part in reversed(names[1:]) if part not in COMPRESSED), "parquet")
     if ending not in FORMATS or "-" in paths:
@@ -88,13 +88,13 @@ def read(session: Any, paths: Sequence[str]) -> DataFrame:  # noqa: ANN401 - pys
             f"engine: Spark cannot read {paths[0]!r}; give files that end in "
             f".{', .'.join(FORMATS)}, or folders of Parquet"
         )
-    # Cells are read as text: they are understood as in files that are read without Spark.
+    # Cells are read as text, and parsed as in files that are read without Spark.
     options = {"header": "true", "sep": "\t" if ending == "tsv" else ","}
     return session.read.format(FORMATS[ending]).options(**options).load(list(paths))
 
 
 def write(frame: DataFrame, output: str, kind: str) -> None:
-    """Write a plan to a folder, which must not be there."""
+    """Write a plan to a folder, which must not exist."""
     from pyspark.errors import AnalysisException
 
     try:

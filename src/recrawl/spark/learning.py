@@ -1,4 +1,4 @@
-"""On the driver: from the rows of a crawl log to beliefs."""
+"""On the driver: estimate beliefs from the rows of a crawl log."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -21,12 +21,12 @@ from recrawl.spark.session import DataFrame, collected, mapped, partitions_of
 
 
 class Believed(NamedTuple):
-    """Beliefs that executors are yet to compute.
+    """Beliefs that executors have yet to compute.
 
     Attributes:
         blocks: The observations.
         believe: Turns them into rows of beliefs.
-        page_type: What Spark calls the type of pages.
+        page_type: Spark's name for the type of pages.
         release: Frees the memory that blocks take.
     """
 
@@ -37,7 +37,7 @@ class Believed(NamedTuple):
 
     @property
     def frame(self) -> DataFrame:
-        """The beliefs, a row per page."""
+        """The beliefs, one row per page."""
         types = ", ".join(f"{name} {kind}" for name, (_, kind) in COLUMNS.items())
         return mapped(self.blocks, self.believe, f"page {self.page_type}, {types}")
 
@@ -57,14 +57,14 @@ def beliefs(
     Args:
         df: A crawl log, one row per visit, in any order; columns as in the files that
             `recrawl.read_log` reads.
-        previous: What this function returned for earlier rows. The result is then what is believed
-            after these and the new rows, which must be newer. It keeps its prior.
+        previous: What this function returned for earlier rows. The result then takes both these and
+            the new rows into account, which must be newer. The prior stays the same.
         method: How to estimate change rates: a key of `METHODS`.
         prior: What to expect of a page before its first visit: nothing ("alone"), or what all pages
             of the log ("fleet") or of its host ("host") are like. By default "fleet", if the
             method has a prior.
         level: The level of the intervals.
-        columns: What the log calls its columns, by our names, such as ``{"page": "url"}``.
+        columns: The log's names of columns, by our names, such as ``{"page": "url"}``.
         ignore_unknown: Skip unknown columns instead of rejecting them.
 
     Returns:
@@ -73,7 +73,7 @@ def beliefs(
 
     Raises:
         ArgumentError: An argument is invalid.
-        CrawlLogError: The log is invalid, or teaches nothing.
+        CrawlLogError: The log is invalid, or has no observations.
     """
     naming = Naming(columns or {}, ignore_unknown)
     return believe(df, previous, method, prior, level, naming).frame
@@ -118,7 +118,7 @@ def _continued(
     level: float,
     naming: Naming,
 ) -> Believed:
-    """Return beliefs after earlier ones and new rows."""
+    """Update earlier beliefs with new rows."""
     if method not in WITH_PRIOR:
         raise ArgumentError(
             f"previous: the method {method} needs all rows; only {' and '.join(WITH_PRIOR)} "
@@ -165,12 +165,12 @@ def _quoted(name: str) -> str:
 
 
 def _earlier(previous: DataFrame) -> DataFrame:
-    """Return earlier beliefs as they travel beside the rows of a log."""
+    """Return earlier beliefs as columns to go with the rows of a log."""
     return previous.select("page", *(previous[name[1:]].alias(name) for name in EARLIER))
 
 
 def _dealt(rows: DataFrame, partitions: int, observe: Observe) -> DataFrame:
-    """Return blocks of observations, after dealing rows by page."""
+    """Return blocks of observations, after repartitioning rows by page."""
     return mapped(rows.repartition(partitions, "page"), observe, BLOCK_SCHEMA)
 
 
@@ -180,7 +180,7 @@ def page_type(frame: DataFrame) -> str:
 
 
 def _sample(blocks: DataFrame, partitions: int) -> Sample:
-    """Return the pages with the lowest hashes: few of each partition, all of them if need be."""
+    """Return the pages with the lowest hashes: a few from each partition, or all if needed."""
     share = MAX_PAGES / partitions
     fair = min(MAX_PAGES, int(share + 6.0 * np.sqrt(share)) + 16)
     for most in (fair, MAX_PAGES):
@@ -195,6 +195,6 @@ def _sample(blocks: DataFrame, partitions: int) -> Sample:
 
 
 def _is_complete(row: Any, sample: Sample, found: Sample) -> bool:  # noqa: ANN401 - pyspark's rows
-    """Return whether a partition cannot hold more of the lowest pages than it gave."""
+    """Return whether a partition cannot have more of the lowest pages than it returned."""
     gave_all: bool = sample.hashes.size == row["visited"]
     return gave_all or (found.hashes.size == MAX_PAGES and sample.hashes[-1] >= found.hashes[-1])

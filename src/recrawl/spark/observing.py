@@ -1,8 +1,8 @@
-"""On executors: the rows of some pages become blocks of observations.
+"""On executors: turn the rows of some pages into blocks of observations.
 
-A block holds what there is to know of some thousand pages, packed as one cell of a table: Spark
-moves and keeps it without looking at single rows. Pages are in order of the hashes of their names,
-so that a partition that is computed again is the same to the last bit.
+A block holds the data of some thousand pages, serialised into one cell of a table: Spark moves and
+caches it without handling single rows. Pages are in order of the hashes of their names, so that a
+partition that is recomputed is identical to the last bit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,11 +28,11 @@ from recrawl.units import quoted
 
 #: What messages call the log.
 SOURCE = "crawl log"
-#: How many rows are converted at a time, at least.
+#: The minimum number of rows converted at a time.
 BATCH_ROWS = 1 << 17
-#: About how large a block is, in bytes.
+#: The approximate size of a block, in bytes.
 BLOCK_BYTES = 1 << 23
-#: Columns of earlier beliefs, as they travel beside the rows of a log.
+#: Columns of earlier beliefs, which go with the rows of a log.
 STATE = ("observations", "elapsed", "shape", "time")
 EARLIER = ("_last_visit", "_seen", "_digest", "_importance", *(f"_{name}" for name in STATE))
 #: Columns of observations, which have one element per row.
@@ -45,7 +45,7 @@ class Observe:
 
     Attributes:
         method: The method of estimation.
-        buckets: How many buckets blocks are dealt to by host; 0 if they stay where they are.
+        buckets: The number of buckets that blocks are assigned to by host; 0 if they stay in place.
     """
 
     method: str
@@ -72,7 +72,7 @@ class _Read(NamedTuple):
 
 
 def _separated(batches: Iterable[Any]) -> tuple[Iterator[Any], Any]:
-    """Return the rows of a log as batches, and earlier beliefs as a table; None without any."""
+    """Separate the rows of a log, as batches, from earlier beliefs, as a table or None."""
     rows, earlier = [], []
     for batch in batches:
         is_row = batch.column("_seen").is_null()
@@ -89,7 +89,7 @@ def _separated(batches: Iterable[Any]) -> tuple[Iterator[Any], Any]:
 
 
 def _read(rows: Iterable[Any], before: Any) -> _Read:  # noqa: ANN401 - pyarrow has no types
-    """Read the rows of a partition; pages of earlier beliefs begin with their last visit."""
+    """Read the rows of a partition; pages with earlier beliefs start with their last visit."""
     larger = enlarged(rows, BATCH_ROWS)
     first = next(larger, None)
     if first is None:
@@ -116,12 +116,12 @@ def _last_times(before: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
 
 
 def _positions(wanted: Any, names: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
-    """Return where pages are among names; -1 where they are not."""
+    """Return the positions of pages among names; -1 for those that are missing."""
     return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=names), -1), np.int64)
 
 
 def _check_newer(visits: Visits, before: Any) -> None:  # noqa: ANN401 - pyarrow has no types
-    """Raise an error if a visit is not newer than the last one that beliefs know of."""
+    """Raise an error if a visit is not newer than the last one in the beliefs."""
     last = _last_times(before)
     names = visits.names.values()
     position = _positions(names, before["page"])
@@ -138,7 +138,7 @@ def _check_newer(visits: Visits, before: Any) -> None:  # noqa: ANN401 - pyarrow
 
 
 def _begun(visits: Visits, before: Any) -> dict[str, Any]:  # noqa: ANN401 - pyarrow has no types
-    """Return a visit per page of earlier beliefs: its last one, from which the next gap counts."""
+    """Return the last visit of each page with earlier beliefs, where its next gap starts."""
     seen = before["_seen"].to_numpy()
     outcome = np.where(seen, np.int8(Outcome.FIRST), np.int8(Outcome.FAILED))
     nothing = {"crawl_rate": np.nan, "importance": np.nan, "last_modified": NO_TIME}
@@ -156,7 +156,7 @@ def _begun(visits: Visits, before: Any) -> dict[str, Any]:  # noqa: ANN401 - pya
 
 
 def _newest_digests(visits: Visits) -> tuple[Any, Ints] | None:
-    """Return pages, and the digest of the newest version of each that a visit showed."""
+    """Return pages, and the digest of the newest version of each."""
     if "digest" not in visits.kept:
         return None
     page, time, digest, outcome = (
@@ -206,7 +206,7 @@ def _is_seen(log: CrawlLog) -> Bools:
 
 
 def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return pages with what was believed of them; null for new ones."""
+    """Return pages with the earlier beliefs about them; null for new ones."""
     known = _positions(table["page"].combine_chunks(), before["page"])
     at = pa.array(known, mask=known < 0)
     for name in STATE:
@@ -220,7 +220,7 @@ def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401 - pyarrow has n
 
 
 def _packed(table: Any, buckets: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
-    """Yield blocks; those of a host have one bucket, if there are any."""
+    """Yield blocks; with buckets, those of a host have the same bucket."""
     if not buckets:
         yield from _blocks(table, 0)
         return

@@ -1,7 +1,7 @@
 """On executors: pages as blocks in the cells of a table, from beliefs to the plan.
 
-What prices are found by has a cell of its own: a pass over the pages moves nothing else, and Spark
-looks at no single page.
+The columns that determine prices have a separate cell: a pass over the pages moves nothing else,
+and Spark handles no single page.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,22 +19,23 @@ from recrawl.spark.believing import BATCH_PAGES
 from recrawl.spark.blocks import enlarged, pack, split, unpacked
 from recrawl.units import quoted
 
-#: The columns that prices are found by,
+#: The columns that determine prices,
 DEMAND_COLUMNS = ("change_rate", "importance")
 #: and those that pages have if hosts have a budget: a number that differs from host to host, and
 #: the price at which the host is full, as in `recrawl.allocation.hosts.Hosts`.
 HOST_COLUMNS = ("host", "full_low", "full_high", "full_share")
-#: What else there is to know of a page.
+#: The other columns of a page.
 REST_COLUMNS = ("page", "low", "high", "last_visit", "observations")
 PAGES_SCHEMA = "bucket int, observations long, demand binary, rest binary"
 
 
 @dataclass(frozen=True)
 class PackPages:
-    """Turns rows of beliefs into blocks of pages; one that has no importance counts 1.
+    """Turns rows of beliefs into blocks of pages; the default importance is 1.
 
     Attributes:
-        buckets: How many buckets blocks are dealt to by host; 0 if hosts do not matter.
+        buckets: The number of buckets that blocks are assigned to by host; 0 if hosts do not
+            matter.
     """
 
     buckets: int = 0
@@ -71,7 +72,7 @@ def packed(pages: Any, bucket: int = 0) -> Any:  # noqa: ANN401 - pyarrow has no
 
 
 def joined(batches: Iterable[Any], *cells: str) -> Any:  # noqa: ANN401 - pyarrow has no types
-    """Return all pages of a partition with what some cells hold of them; None without any."""
+    """Return all pages of a partition, with the columns of some cells; None if there are none."""
     batches = list(batches)
     tables = [list(unpacked(batches, cell)) for cell in cells]
     if not tables[0]:
@@ -84,7 +85,7 @@ def joined(batches: Iterable[Any], *cells: str) -> Any:  # noqa: ANN401 - pyarro
 
 
 def column_names(schema: str) -> list[str]:
-    """Return the names of the columns in a schema of Spark.
+    """Return the names of the columns in a Spark schema.
 
     >>> column_names("bucket int, block binary")
     ['bucket', 'block']
@@ -94,7 +95,7 @@ def column_names(schema: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Check:
-    """Refuses pages that have an importance, but are not in the log, or have two."""
+    """Rejects pages that have an importance but are not in the log, or that have two."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield the pages, without the columns of the list of importances."""

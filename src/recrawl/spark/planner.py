@@ -1,4 +1,4 @@
-"""On the driver: from a crawl log or beliefs to a plan."""
+"""On the driver: make a plan from a crawl log or beliefs."""
 
 import math
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _PAGE_COLUMNS = ("page", "change_rate", "low", "high", "observations", "importan
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a plan is asked for, but for its tables; attributes as the arguments of `plan`."""
+    """The parameters of a plan, without its tables; attributes as the arguments of `plan`."""
 
     budget: float | str
     host_budget: float | str | None = None
@@ -58,8 +58,8 @@ class Planned:
         frame: The plan.
         budget: Visits per day.
         pages: The number of pages.
-        passes: How many passes over the pages the price took, one for the sample included.
-        cached: The pages, which Spark keeps,
+        passes: How many passes over the pages the price took, including one for the sample.
+        cached: The pages, which Spark caches,
         write: and what turns them into the plan.
     """
 
@@ -97,18 +97,18 @@ def plan(
     """Plan how often to visit every page in a crawl log, so that the copy is freshest.
 
     Args:
-        df: A crawl log, as for `beliefs`; or what `beliefs` returned, and then the last five
-            arguments do not matter.
+        df: A crawl log, as for `beliefs`; or what `beliefs` returned, in which case the last five
+            arguments are ignored.
         budget: Visits to all pages together: a number per day, or a text such as "1000/day".
         importance: How much the freshness of each page counts: a table with the columns page and
             importance; 1 for pages that it does not have. By default the column importance of the
-            log, and 1 where it says nothing.
-        host_budget: The most visits to any one host: a number per day, or a text.
+            log, and 1 where it is empty.
+        host_budget: The maximum visits to any one host: a number per day, or a text.
         visits: Whether visits to a page are evenly spaced ("periodic") or random ("poisson").
-        previous: As for `beliefs`, and likewise the rest.
+        previous: As for `beliefs`, like the remaining arguments.
         method: How to estimate change rates.
         prior: What to expect of a page before its first visit.
-        columns: What the log calls its columns, by our names.
+        columns: The log's names of columns, by our names.
         ignore_unknown: Skip unknown columns instead of rejecting them.
 
     Returns:
@@ -167,16 +167,16 @@ def _budget(name: str, value: float | str) -> float:
 def _pages(
     df: DataFrame, believed: Believed | None, importance: DataFrame | None, pack: PackPages
 ) -> DataFrame:
-    """Return blocks of pages, from a table of beliefs if there are none yet to be computed."""
+    """Return blocks of pages, from beliefs yet to be computed or from a table of beliefs."""
     if believed is not None and importance is None:
-        # In one go: Spark sees no row of a page before the plan.
+        # In one step: Spark handles no row of a page before the plan.
         return mapped(believed.blocks, Then(believed.believe, pack), PAGES_SCHEMA)
     rows = (df if believed is None else believed.frame).select(*_PAGE_COLUMNS)
     return mapped(rows if importance is None else _weighted(rows, importance), pack, PAGES_SCHEMA)
 
 
 def _weighted(pages: DataFrame, importance: DataFrame) -> DataFrame:
-    """Return pages with their importance in another table."""
+    """Return pages with their importance from another table."""
     from pyspark.sql.functions import max, min  # noqa: A004
 
     missing = [name for name in ("page", "importance") if name not in importance.columns]
@@ -236,7 +236,7 @@ class _Search:
         return Model(found, len(sample) / self.pages)
 
     def _demand(self, prices: tuple[float, ...]) -> tuple[Floats, Floats]:
-        """Return what all pages demand at some prices, and its fall, after a pass over them."""
+        """Compute what all pages demand at some prices, and its fall, in one pass over them."""
         self.passes += 1
         added = AddUp(self._kind, self._host_budget, prices)
         rows = collected(mapped(self._frame.select("demand"), added, SUMS_SCHEMA))

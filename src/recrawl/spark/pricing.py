@@ -1,4 +1,4 @@
-"""On executors: what pages demand at prices, and the crawl rates that they get."""
+"""On executors: compute what pages demand at prices, and the crawl rates that they get."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,13 +60,13 @@ def pages_of(table: Any, kind: int, host_budget: float | None) -> Pages:  # noqa
 
 
 def _host_starts(table: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
-    """Return where the pages of each host start, and where the last one's end."""
+    """Return where the pages of each host start, and where those of the last one end."""
     host = table["host"].to_numpy()
     return np.concatenate([[0], np.flatnonzero(host[1:] != host[:-1]) + 1, [host.size]])
 
 
 def problem_of(kind: int, change_rate: Floats, importance: Floats) -> Problem:
-    """Return a checked allocation problem without costs and limits of pages."""
+    """Return a checked allocation problem without costs and limits."""
     change = as_rates("change_rate", change_rate)
     weight = as_column("importance", importance, change.size)
     one, zero, infinite = (as_column("", value, 1, infinite=True) for value in (1.0, 0.0, np.inf))
@@ -89,7 +89,7 @@ class FindFullPrices:
         table = joined(batches, "demand", "rest")
         if table is None:
             return
-        # By name within a host: a partition that is computed again has the same order.
+        # By name within a host, so that a partition that is recomputed has the same order.
         table = table.sort_by([("host", "ascending"), ("page", "ascending")])
         starts = _host_starts(table)
         change, weight = (table[name].to_numpy() for name in ("change_rate", "importance"))
@@ -170,7 +170,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Total:
-    """Adds up how fresh a plan keeps pages, and how fresh equal rates would."""
+    """Sums up the freshness of a plan, and of equal rates."""
 
     plan: Write
     equal_rate: float

@@ -1,8 +1,8 @@
-"""On the driver: the search for the price at which all pages spend the budget, in a few passes.
+"""On the driver: search for the price at which all pages spend the budget, in a few passes.
 
 The search is that of `recrawl.allocation.price_search`. A pass over the pages costs much more than
-a price, so that each pass tries many: the next price of the search, prices close around it, and
-those at which a sample of the pages would spend its share of the budget.
+a price, so each pass tries many: the next price of the search, prices close to it, and those at
+which a sample of the pages would spend its share of the budget.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from recrawl.allocation.price_search import (
 from recrawl.kernels.jit import Floats
 from recrawl.spark.pricing import Pages
 
-#: How far from a price others are tried, as shares of it.
+#: The distances from a price at which others are tried, as shares of it.
 SPREAD = 10.0 ** -np.arange(0.5, 10.0, 1.5)
 #: Returns what all pages demand at some prices, and how it falls, after one pass over them.
 Demand = Callable[[tuple[float, ...]], tuple[Floats, Floats]]
@@ -31,7 +31,7 @@ Demand = Callable[[tuple[float, ...]], tuple[Floats, Floats]]
 
 @dataclass(frozen=True)
 class Model:
-    """A sample of the pages, from which prices are guessed.
+    """A sample of the pages, from which prices are estimated.
 
     Attributes:
         pages: The sample.
@@ -98,7 +98,7 @@ def _narrowed(
     fall: Floats,
     budget: float,
 ) -> float:
-    """Narrow the bracket by the demands of a pass; return the next price, 0 if it is over."""
+    """Narrow the bracket by the demands of a pass; return the next price, 0 once over."""
     enough = [item for item in range(len(tried)) if demand[item] >= budget]
     less = [item for item in reversed(range(len(tried))) if demand[item] < budget]
     price = 0.0
@@ -112,6 +112,6 @@ def _narrowed(
 def _ratio(model: Model, bracket: Floats) -> float:
     """Return how much more the sample would demand than all pages do, at an end of the bracket."""
     at = LOW if bracket[LOW] > 0.0 else HIGH
-    # The demand at a price comes after it.
+    # The demand at a price follows it in the bracket.
     found = model.demand(float(bracket[at])) / float(bracket[at + 1] or np.nan)
     return found if 0.0 < found < np.inf else 1.0

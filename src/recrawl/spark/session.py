@@ -1,4 +1,4 @@
-"""On the driver: what is done with a session, and errors of executors as sentences."""
+"""On the driver: helpers for a Spark session, which also raise recrawl's errors from executors."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,34 +9,34 @@ from uuid import uuid4
 
 from recrawl import errors
 
-#: A table of Spark, of a classic session or of Spark Connect.
+#: A Spark table, of a classic session or of Spark Connect.
 DataFrame = Any
-#: Makes Arrow batches of those of a partition.
+#: Maps the Arrow batches of a partition to others.
 Function = Callable[[Iterator[Any]], Iterator[Any]]
 _RAISED = re.compile(r"^recrawl\.errors\.(\w+): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Then:
-    """One function after another, without Spark in between."""
+    """The composition of two functions, without Spark in between."""
 
     first: Function
     second: Function
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield what the second makes of what the first makes of batches."""
+        """Apply the first function to batches, then the second."""
         return self.second(self.first(batches))
 
 
 def partitions_of(frame: DataFrame) -> int:
-    """Return how many partitions Spark deals rows to."""
+    """Return how many partitions Spark distributes rows to."""
     return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions"))
 
 
 def mapped(frame: DataFrame, function: Function, schema: str) -> DataFrame:
-    """Return what a function makes of the partitions of a table."""
-    # Spark takes tables that are computed alike for the same one, and would answer with what it
-    # keeps of an earlier plan though the files have changed since. So no two are alike.
+    """Apply a function to the partitions of a table."""
+    # Spark considers tables with the same computation equal, and would use the cached result of an
+    # earlier plan although the files have changed since. A unique token keeps them apart.
     token = uuid4().hex
 
     def call(batches: Iterator[Any], _token: str = token) -> Iterator[Any]:
@@ -46,7 +46,7 @@ def mapped(frame: DataFrame, function: Function, schema: str) -> DataFrame:
 
 
 def collected(frame: DataFrame) -> list[Any]:
-    """Return all rows of a small table; errors of ours are raised as they were."""
+    """Return all rows of a small table; recrawl's own errors are raised as they were."""
     with our_errors():
         rows: list[Any] = frame.collect()
     return rows
@@ -54,7 +54,7 @@ def collected(frame: DataFrame) -> list[Any]:
 
 @contextmanager
 def our_errors() -> Iterator[None]:
-    """Raise errors of ours that ended a task on an executor."""
+    """Re-raise recrawl's own errors that ended a task on an executor."""
     from pyspark.errors import PySparkException
 
     try:

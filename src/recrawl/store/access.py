@@ -1,4 +1,4 @@
-"""What a service keeps in the store: tokens of those who may use it, and leases of pages."""
+"""Access tokens and page leases of a service, in the store."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from recrawl.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Somebody who may use a service.
+    """An access token of a service.
 
     Attributes:
-        name: What people call it.
-        digest: Of the token itself, which is not kept.
+        name: Its name.
+        digest: The digest of the token itself, which is not stored.
         access: What it allows: ``read``, ``crawl`` or ``admin``.
-        created_at: When it was made, in microseconds.
+        created_at: When it was created, in microseconds.
     """
 
     name: str
@@ -47,7 +47,7 @@ class LeaseRow:
 
 
 def token_digest(token: str) -> bytes:
-    """Return what is kept of a token; it is random and long, so that one round is enough.
+    """Return the digest of a token, which is so long and random that a single round is enough.
 
     >>> token_digest("").hex()[:8]
     'e3b0c442'
@@ -88,7 +88,7 @@ class ServiceTables:
         return found
 
     def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
-        """Write leases as they are now; those with no page out are forgotten."""
+        """Write leases in their current state; those with no page out are deleted."""
         kept, dropped = [], []
         for one in leases:
             if one.pages:
@@ -101,6 +101,6 @@ class ServiceTables:
             self._database.execute_many("drop_lease", dropped)
 
     def visited_since(self, pages: Sequence[int], at: int) -> set[int]:
-        """Return those of the pages that were visited since a time."""
+        """Return which of the pages were visited since a time."""
         rows = self._database.rows("visited_since", json.dumps(list(pages)), at)
         return {page for (page,) in rows}

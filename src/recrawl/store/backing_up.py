@@ -1,4 +1,4 @@
-"""A copy of a store, written completely or not at all."""
+"""Back up a store, atomically."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""The feed of changes: what became of copies, in order, for readers that keep a cursor."""
+"""The feed of changes: new, changed, gone and removed pages, in order, read with a cursor."""
 
 import re
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from recrawl.store.database import Database, Row
 from recrawl.store.rows import Retention
 from recrawl.units import format_time, quoted
 
-#: Changes that are dropped in one go, so that no visit waits for long.
+#: Changes dropped at a time, so that no visit waits for long.
 DROPPED_PER_BATCH = 1_000
 #: A cursor as text: a serial, and within a listing of all pages, the number of the next one.
 _CURSOR = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,18}))?", re.ASCII)
 
 
 class FeedState(IntEnum):
-    """What readers of the feed know of a page, as stored in the column ``feed_state``."""
+    """What the feed has said about a page, as stored in the column ``feed_state``."""
 
     UNKNOWN = 0
     THERE = 1
     GONE = 2
 
 
-#: As plain numbers, which are compared in a fraction of the time, at every visit.
+#: As plain integers, which are faster to compare, at every visit.
 _THERE, _GONE = FeedState.THERE.value, FeedState.GONE.value
 
 
 class FeedKind(IntEnum):
-    """What became of a page, as stored in the table ``changes``."""
+    """The kind of a change, as stored in the table ``changes``."""
 
     NEW = 0
     CHANGED = 1
@@ -40,11 +40,11 @@ class FeedKind(IntEnum):
 
 
 class Cursor(NamedTuple):
-    """How far a reader has read; as text, it is the reader's to keep.
+    """A reader's position in the feed, which the reader keeps as text.
 
     Attributes:
-        serial: Changes up to this one are read.
-        page: While the pages that are there are listed, the number of the next one; else None.
+        serial: The last change that has been read.
+        page: During the initial listing of all pages, the number of the next one; else None.
     """
 
     serial: int
@@ -59,7 +59,7 @@ class Cursor(NamedTuple):
         """Parse a cursor.
 
         Raises:
-            ArgumentError: This is no cursor.
+            ArgumentError: This is not a cursor.
 
         >>> Cursor.parse("17"), str(Cursor.parse("17.3"))
         (Cursor(serial=17, page=None), '17.3')
@@ -72,18 +72,18 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageChange:
-    """What became of a page.
+    """A change of a page.
 
     Attributes:
-        cursor: Where to read on after this change.
+        cursor: Where to continue reading after this change.
         page: The page's number.
         url: Its URL.
-        kind: What became of it.
-        at: When that was found, in microseconds.
+        kind: What happened.
+        at: When it was found, in microseconds.
         previous: When the page was last found before; it changed in between. None if never.
         before: The digest of the copy before; None if there was none.
         after: The digest of the copy since; None if the page is gone or removed.
-        share: The share of the page's own text that differs; None where nothing was compared.
+        share: The share of the page's own text that differs; None if nothing was compared.
     """
 
     cursor: Cursor
@@ -98,7 +98,7 @@ class PageChange:
 
 
 def change_object(change: PageChange) -> dict[str, Any]:
-    """Return a change as an object for JSON."""
+    """Return a change as a JSON object."""
     return {
         "cursor": str(change.cursor),
         "url": change.url,
@@ -112,7 +112,7 @@ def change_object(change: PageChange) -> dict[str, Any]:
 
 
 def feed_state_after(visit: Visit, known: int) -> int:
-    """Return what readers of the feed know of a page after a visit."""
+    """Return the `FeedState` of a page after a visit."""
     page = visit.page
     if page.state is State.ALIVE:
         is_found = visit.outcome is not Outcome.FAILED and visit.outcome is not Outcome.GONE
@@ -121,7 +121,7 @@ def feed_state_after(visit: Visit, known: int) -> int:
 
 
 def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedKind | None:
-    """Return what became of a page at a visit; None if nothing that readers need to know.
+    """Return the kind of change that a visit found; None if none that belongs in the feed.
 
     Args:
         visit: The visit.
@@ -133,10 +133,10 @@ def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedK
         if after == FeedState.GONE:
             return FeedKind.GONE
         return FeedKind.NEW if known == FeedState.UNKNOWN else FeedKind.BACK
-    # A page that was missing for a while is a change too, even if it is what it was.
+    # A page that was missing for a while counts as changed too, even if it is as it was.
     is_change = visit.outcome is Outcome.CHANGED or visit.outcome is Outcome.FIRST
     if visit.page.body is None:
-        # Whoever visited it kept the copy, and says only whether it changed.
+        # Another crawler has the copy, and reports only whether it changed.
         is_new_copy = visit.outcome is Outcome.CHANGED and after == _THERE
     else:
         is_new_copy = is_change and after == _THERE and visit.page.body != before
@@ -144,7 +144,7 @@ def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedK
 
 
 def change_values(visit: Visit, before: bytes | None, kind: FeedKind) -> Row:
-    """Return the row of the feed for what became of a page at a visit."""
+    """Return the row of the feed for the change that a visit found."""
     page = visit.page
     return (
         page.number,
@@ -159,7 +159,7 @@ def change_values(visit: Visit, before: bytes | None, kind: FeedKind) -> Row:
 
 
 def add_removals(database: Database, numbers: str, at: int) -> None:
-    """Add to the feed that pages are removed, in the transaction that removes them.
+    """Add removals of pages to the feed, in the transaction that removes them.
 
     Args:
         database: The store's database.
@@ -185,11 +185,11 @@ def drop_old_changes(database: Database, retention: Retention, now: int) -> None
 
 @final
 class ChangeFeed:
-    """What became of copies, in the order in which it was found.
+    """Changes of pages, in the order in which they were found.
 
-    A reader keeps a cursor, reads what follows it, and keeps the cursor of the last change that it
-    has dealt with; killed in between, it reads some changes again. What it reads of a page is in
-    order, and ends with the page as it is.
+    A reader keeps a cursor, reads what follows it, and saves the cursor of the last change that it
+    has processed; if it is killed in between, it reads some changes again. The changes of a page
+    are in order, and end with its current state.
 
     Args:
         database: The store's database.
@@ -199,23 +199,23 @@ class ChangeFeed:
         self._database = database
 
     def start(self) -> Cursor:
-        """Return the cursor of a reader that knows nothing: all pages that are there, then changes.
+        """Return the cursor of a new reader, which reads all existing pages, then changes.
 
-        The pages are listed as `FeedKind.NEW`, in order of number.
+        The existing pages are listed as `FeedKind.NEW`, in order of number.
         """
         return Cursor(self.end().serial, 0)
 
     @staticmethod
     def cursor(text: str) -> Cursor:
-        """Return the cursor that a text means.
+        """Parse a cursor.
 
         Raises:
-            ArgumentError: This is no cursor.
+            ArgumentError: This is not a cursor.
         """
         return Cursor.parse(text)
 
     def oldest(self) -> Cursor:
-        """Return the cursor before the first change that is kept."""
+        """Return the cursor before the oldest change that is kept."""
         first, _ = _bounds(self._database)
         return Cursor(first - 1)
 
@@ -233,7 +233,7 @@ class ChangeFeed:
         """Return what follows a cursor; nothing if there is nothing new.
 
         Raises:
-            StoreError: Changes after the cursor have been dropped, or it is of another store.
+            StoreError: Changes after the cursor have been dropped, or it is from another store.
         """
         with self._database.transaction("begin_read"):
             first, last = _bounds(self._database)
@@ -247,7 +247,7 @@ class ChangeFeed:
         return [*pages, *changes]
 
     def _pages(self, cursor: Cursor, limit: int) -> list[PageChange]:
-        """Return pages that are there, for a cursor within their listing."""
+        """Return existing pages, for a cursor within the initial listing."""
         if cursor.page is None:
             return []
         rows = self._database.rows("feed_pages", cursor.page, FeedState.THERE, limit)
@@ -258,7 +258,7 @@ class ChangeFeed:
 
 
 def _bounds(database: Database) -> tuple[int, int]:
-    """Return the first serial that is kept and the last that there was; none if first > last."""
+    """Return the first and the last serial that are kept; none are if first > last."""
     first, last = database.rows("feed_bounds")[0]
     return last + 1 if first is None else first, last
 

@@ -1,4 +1,4 @@
-"""Integrity checks: what SQLite can verify, and what only recrawl knows."""
+"""Check the integrity of a store: SQLite's own checks, and recrawl's."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def check(database: Database) -> list[str]:
         # SQLite could not even finish reading.
         return [str(error)]
     if structure:
-        # In a broken file, further findings would mean nothing.
+        # In a corrupt file, further findings would be meaningless.
         return [f"the file is damaged: {text}" for text in structure]
     return [*_references(database), *_bodies(database), *_counters(database)]
 

@@ -68,7 +68,7 @@ class Database:
                 _recognise(connection, path, create=create)
                 for pragma in PRAGMAS:
                     connection.execute(statement(pragma))
-                # A migration may write a table anew that others refer to.
+                # A migration may recreate a table that others refer to.
                 connection.execute(statement("ignore_references"))
                 _migrate(connection)
                 connection.execute(statement("enforce_references"))
@@ -80,12 +80,12 @@ class Database:
         return cls(path, connection)
 
     def close(self) -> None:
-        """Move the write-ahead log into the file and close both; closing twice does no harm."""
+        """Checkpoint the write-ahead log and close the file; closing twice is harmless."""
         with store_errors(self.path):
             try:
                 self._connection.execute(statement("checkpoint"))
             except sqlite3.Error:
-                # What is in the log is safe there and is read when the store is next opened.
+                # The log is safe, and is read when the store is opened next.
                 pass
             finally:
                 self._connection.close()
@@ -113,7 +113,7 @@ class Database:
                 yield rows
 
     def execute(self, name: str, *values: Any, **named: Any) -> int:  # noqa: ANN401
-        """Run a statement that changes something; return the number of rows it touched."""
+        """Run a statement that changes something; return the number of rows affected."""
         # No context manager here: this runs several times per visit.
         try:
             return self._connection.execute(statement(name), named or values).rowcount
@@ -128,11 +128,11 @@ class Database:
             raise store_error(self.path, error) from error
 
     def back_up(self, target: Path) -> None:
-        """Write a copy of the store as it is at one moment, while others go on writing."""
+        """Write a consistent copy of the store, while others go on writing."""
         with store_errors(str(target)):
             copy = sqlite3.connect(target)
             try:
-                # All in one step: between steps, what others write would have it begin anew.
+                # All in one step: between steps, a write by another process would restart it.
                 self._connection.backup(copy)
             finally:
                 copy.close()
@@ -144,7 +144,7 @@ class Database:
 
     @contextmanager
     def transaction(self, begin: str = "begin_write") -> Iterator[None]:
-        """Run the block in one transaction: all of it takes effect, or none."""
+        """Run the block in one transaction."""
         self.execute(begin)
         try:
             yield
@@ -203,7 +203,7 @@ def _is_frozen(path: str) -> bool:
 
 
 def _check_path(path: Path, *, create: bool) -> None:
-    """Refuse paths for which SQLite's own error would be less clear, or that it would create."""
+    """Reject paths for which SQLite's own error would be less clear, or that it would create."""
     try:
         if path.is_dir():
             raise StoreError(f"{path}: this is a folder, not a store")
@@ -221,7 +221,7 @@ def _missing(path: str) -> StoreError:
 
 
 def _recognise(connection: sqlite3.Connection, path: str, *, create: bool) -> None:
-    """Refuse a file that is not a store, unless it is empty and is to become one."""
+    """Reject a file that is not a store, unless it is empty and should become one."""
     (application,) = connection.execute(statement("application")).fetchone()
     version = _version(connection)
     if application == APPLICATION:
@@ -240,7 +240,7 @@ def _recognise(connection: sqlite3.Connection, path: str, *, create: bool) -> No
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Apply the migrations that a store lacks, one transaction each; write nothing if none."""
+    """Apply pending migrations, one transaction each; write nothing if there are none."""
     for version, script in enumerate(migrations(), 1):
         if _version(connection) >= version:
             continue

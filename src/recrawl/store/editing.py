@@ -1,4 +1,4 @@
-"""Adding, finding and removing pages, and the feed of edits that a run follows."""
+"""Add, find and remove pages, and read the edits that a run follows."""
 
 import json
 import math
@@ -18,24 +18,24 @@ from recrawl.store.rows import Added, Edits, NewPage
 from recrawl.store.versions import drop_versions_of
 from recrawl.urls import matches
 
-#: Edits read in one go, so that a million new pages do not stall a run.
+#: Edits read at a time, so that a million new pages do not stall a run.
 EDITS_PER_BATCH = 10_000
-#: URLs looked up in one go.
+#: URLs looked up at a time.
 TEXTS_PER_BATCH = 10_000
-#: So many new pages, if they are at least as many as the old ones, have the index of URLs built
-#: anew, which takes less time than to find the place of each.
+#: From this many new pages on, if they are at least as many as the existing ones, the index of URLs
+#: is rebuilt, which is faster than inserting each.
 MANY = 100_000
 #: The source of pages that users add.
 USER = "user"
 
-#: How many columns a new page has. Each is taken from a million records without a step of Python.
+#: How many columns a new page has. They are taken from a million records without a Python loop.
 _COLUMNS = 7
 #: How many pages `add_ten_pages` adds.
 _TEN = 10
 _URL, _HOST, _DEPTH, _SOURCE = map(attrgetter, ("url", "host", "depth", "source"))
 
 
-#: Which states become which when a page is visited again: one that was gone was not found at its
+#: The new state of a page that is to be visited again: a page that was gone was not found at its
 #: last visit, which is what MISSING means.
 _WOKEN = {
     "gone": State.GONE,
@@ -46,7 +46,7 @@ _WOKEN = {
 
 
 class Edit(IntEnum):
-    """What was done to a page, as stored in the table ``edits``."""
+    """The kind of an edit to a page, as stored in the table ``edits``."""
 
     ADDED = 0
     REMOVED = 1
@@ -71,7 +71,7 @@ def add(database: Database, pages: Iterable[NewPage], at: int) -> Added:
 
 
 def _merged(pages: Iterable[NewPage]) -> tuple[int, dict[str, NewPage]]:
-    """Return how many pages there are, and each once: the last importance, the smallest depth."""
+    """Count the pages, and merge duplicates: the last importance, the smallest depth."""
     given = list(pages)
     for page in given:
         if page.importance is not None or page.initial_importance is not None:
@@ -99,7 +99,7 @@ def _merge(first: NewPage, again: NewPage) -> NewPage:
 
 
 def _leave_out_removed(database: Database, wanted: dict[str, NewPage]) -> int:
-    """Let removed pages come back that a user adds; leave out the others, and count them."""
+    """Leave out removed pages, unless a user adds them again; return how many were left out."""
     if not database.rows("any_removed")[0][0]:
         return 0
     named = [url for url, page in wanted.items() if page.source == USER]
@@ -124,7 +124,7 @@ class _KnownPage(NamedTuple):
 
 
 def _known(database: Database, wanted: dict[str, NewPage]) -> dict[str, _KnownPage]:
-    """Find the pages that are there already."""
+    """Find the pages that exist already."""
     if not database.rows("any_pages")[0][0]:
         return {}
     return {
@@ -137,7 +137,7 @@ def _known(database: Database, wanted: dict[str, NewPage]) -> dict[str, _KnownPa
 def _edit_known(
     database: Database, wanted: dict[str, NewPage], known: dict[str, _KnownPage]
 ) -> tuple[int, int]:
-    """Revive known pages, and change them; return how many got another state or importance."""
+    """Revive and update known pages; return how many got a new state, and a new importance."""
     both = [(page, known[url]) for url, page in wanted.items() if url in known]
     revived = [
         (State.MISSING if old.state == State.GONE else State.ALIVE, old.number)
@@ -159,11 +159,11 @@ def _edit_known(
 
 
 def _add_new(database: Database, new: list[NewPage], at: int) -> None:
-    """Number and add pages in the order in which they are listed."""
+    """Number and add pages in the order given."""
     counts = Counter(map(_HOST, new))
     hosts = _host_numbers(database, list(counts))
     (first,) = database.rows("next_page")[0]
-    # They are known to be new, so that the index is not needed to find that out.
+    # They are known to be new, so the index is not needed to check that.
     rebuild = len(new) >= MANY and len(new) >= first
     if rebuild:
         database.execute("drop_url_index")
@@ -210,7 +210,7 @@ def _hosts_among(database: Database, names: list[str]) -> dict[str, int]:
 
 
 def _in_batches(texts: list[str]) -> Iterator[str]:
-    """Yield texts as JSON, some at a time."""
+    """Yield batches of texts as JSON."""
     for start in range(0, len(texts), TEXTS_PER_BATCH):
         yield json.dumps(texts[start : start + TEXTS_PER_BATCH])
 
@@ -235,13 +235,13 @@ def remove(database: Database, urls: Iterable[str], at: int) -> list[int]:
 def matching(database: Database, pattern: str) -> list[str]:
     """Find the URLs that match a pattern; see `SqliteStore.matching`."""
     start = pattern.partition("*")[0]
-    # The highest character ends every URL that begins like this: canonical URLs are ASCII.
+    # The highest character follows every URL with this prefix: canonical URLs are ASCII.
     rows = database.rows("urls_from", start, start + chr(0x10FFFF))
     return [url for (url,) in rows if matches(pattern, url)]
 
 
 def wake(database: Database, now: int, again: int, limit: int) -> list[Page]:
-    """Return pages that are to be looked at again; see `SqliteStore.wake`."""
+    """Return pages to check again; see `SqliteStore.wake`."""
     with database.transaction():
         numbers = [number for (number,) in database.rows("resting_until", now, limit)]
         database.execute("wake", pages=json.dumps(numbers), again=again, **_WOKEN)
@@ -249,7 +249,7 @@ def wake(database: Database, now: int, again: int, limit: int) -> list[Page]:
 
 
 def allow(database: Database, origin: str) -> None:
-    """Let pages of an origin be visited again that its last robots.txt refused."""
+    """Allow visits to pages of an origin that its previous robots.txt forbade."""
     # A slash follows the origin in every URL, and a 0 follows the slash in ASCII.
     named: dict[str, Any] = {"first": f"{origin}/", "end": f"{origin}0"}
     named |= {"reason": DISALLOWED, "refused": State.REFUSED}
@@ -258,7 +258,7 @@ def allow(database: Database, origin: str) -> None:
 
 
 def allow_private(database: Database) -> int:
-    """Let pages be visited again whose address was private; see `SqliteStore.allow_private`."""
+    """Allow visits to pages with a private address; see `SqliteStore.allow_private`."""
     named = {"alive": State.ALIVE, "refused": State.REFUSED, "reason": PRIVATE}
     return database.execute("allow_private", **named)
 

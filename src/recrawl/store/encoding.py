@@ -1,4 +1,4 @@
-"""How records are encoded in columns, and decoded."""
+"""Encode records as columns, and decode them."""
 
 import json
 from collections.abc import Sequence
@@ -12,15 +12,16 @@ from recrawl.records import MARKUP_BYTES, Fingerprint, Page, State, Validators
 #: What `inflate` raises.
 InflateError: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a slip of its stub
 
-#: A third of the time of zlib's fastest level, and real HTML takes a little less space.
+#: isal's level 1 takes a third of the time of zlib's fastest, and compresses real HTML a bit
+#: better.
 _LEVEL = 1
-#: Bytes of a body up to which it is not worth the buffers of that level, which the system has to
-#: clear each time; level 0 does without them, and a body of 5 kB takes a fifth more space.
+#: Bodies of up to this many bytes are not worth the buffers of that level, which the system has to
+#: clear each time; level 0 does without them, but a body of 5 kB takes a fifth more space.
 _SHORT_BODY, _LEVEL_OF_SHORT = 20_000, 0
 #: Bytes of headers that are not worth compressing.
 SHORT = 1_024
 _LENGTH_BYTES = 2
-#: Of the digest of a fingerprint, where that of the markup follows.
+#: Bytes of the digest of a fingerprint, which the digest of the markup may follow.
 _DIGEST_BYTES = 24
 
 
@@ -61,7 +62,7 @@ def read_keys(written: bytes | None) -> frozenset[bytes]:
 
 
 def write_verbatim(text: str | None) -> str | bytes | None:
-    r"""Encode text from a server unaltered: as bytes where it was not UTF-8.
+    r"""Encode text from a server unaltered: as bytes if it was not UTF-8.
 
     >>> write_verbatim("a"), write_verbatim("\udcff")
     ('a', b'\xff')
@@ -93,7 +94,7 @@ def write_legible(text: str | None) -> str | None:
 
 def write_headers(headers: Sequence[tuple[str, str]]) -> bytes:
     """Encode headers as JSON, which keeps their order and odd characters; compressed if long."""
-    # As `json.dumps` would, in half the time: it is done for every copy.
+    # Like `json.dumps`, in half the time, as it is done for every copy.
     pairs = [f"[{_quoted(name)},{_quoted(value)}]" for name, value in headers]
     written = f"[{','.join(pairs)}]".encode("ascii")
     return deflate(written) if len(written) > SHORT else written
@@ -111,7 +112,7 @@ def write_fingerprint(known: Fingerprint) -> bytes:
 
 
 def read_fingerprint(kind: str, written: bytes) -> Fingerprint:
-    """Decode what `write_fingerprint` encoded; not all have a digest of the markup."""
+    """Decode what `write_fingerprint` encoded; the digest of the markup may be missing."""
     if len(written) == _DIGEST_BYTES + MARKUP_BYTES:
         return Fingerprint(kind, written[:_DIGEST_BYTES], written[_DIGEST_BYTES:])
     return Fingerprint(kind, written)

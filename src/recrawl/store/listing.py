@@ -1,4 +1,4 @@
-"""Pages to list: their numbers as columns, and the texts of those that are shown."""
+"""Read pages to list: numeric columns to filter and sort by, and the texts of those shown."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -13,24 +13,24 @@ from recrawl.store.database import Database
 from recrawl.store.reading import nan_for_0, numbers
 from recrawl.store.rows import LastVisit
 
-#: What finds the first pages, by whether that is in order of URL, and whether it is turned round.
+#: The query for the first pages, by whether they are in order of URL, and whether reversed.
 _FIRST = {
     (False, False): "first_added",
     (False, True): "last_added",
     (True, False): "first_by_url",
     (True, True): "last_by_url",
 }
-#: What is close to a bound is read: the exact times are computed in another way.
+#: Pages close to a bound are read too, as the exact times are computed differently.
 ROUNDING = 1.0 - 1e-5
-#: More than the closed form loses to rounding, for a shape of 1, and in proportion to a + 1.
+#: More than the rounding error of the closed form, for a shape of 1; it is proportional to a + 1.
 SLACK = 1e-14
-#: Rows read in one go.
+#: Rows read at a time.
 ROWS_PER_BATCH = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class PageColumns:
-    """Pages as columns of numbers, in the order in which they were added unless it says otherwise.
+    """Pages as columns of numbers, by default in the order in which they were added.
 
     Attributes:
         number: The page's number.
@@ -38,13 +38,13 @@ class PageColumns:
         state: A `State`.
         last_visit: When it was last found, in microseconds; ``NO_TIME`` if never.
         failures: How many of its latest visits failed in a row.
-        visits: How many visits taught something.
+        visits: How many visits could be compared.
         changes: How many of them found a change.
-        retry_at: When a page that is gone or refused is looked at again, in microseconds;
+        retry_at: When a page that is gone or refused is checked again, in microseconds;
             ``NO_TIME`` for others.
         importance: How much its freshness counts.
-        shape: The shape of the belief about its change rate; NaN where there is none.
-        time: The time of that belief, in days; likewise.
+        shape: The shape of the belief about its change rate; NaN if there is none.
+        time: The time of that belief, in days; NaN if there is none.
         hosts: The names of hosts.
     """
 
@@ -62,13 +62,13 @@ class PageColumns:
     hosts: dict[int, str]
 
 
-#: How the last visit ended: its HTTP status, 0 for no response and None without a visit, and why it
-#: failed, or why the page is refused.
+#: How the last visit ended: its HTTP status (0 without a response, None without a visit), and why
+#: it failed, or why the page is refused.
 Answer = tuple[int | None, str | None]
 
 
 class DueBy(NamedTuple):
-    """When pages are to be due, and what is known about that before their beliefs are looked at.
+    """A bound on when pages are due, to rule out pages without computing when exactly.
 
     A visit t days after the last one is worth w·∫₀ᵗ s·f(s) ds, where f(s) = (a/b)(1 + s/b)^(−a−1),
     the density of the time of the next change, is at most (a/b)/(1 + (a+1)s/b). As ln(1 + x) is at
@@ -87,15 +87,15 @@ class DueBy(NamedTuple):
 
 
 class PageFilter(NamedTuple):
-    """Which pages to read; None for all. Others may be read too, where that is faster.
+    """Which pages to read; None for all. Others may be read too, if that is faster.
 
     Attributes:
         hosts: Only pages of these hosts.
         states: Only pages in these states.
         failing: Whether to read only pages whose last visit failed.
-        min_rate: Only pages that are believed to change at least so often, per day.
-        max_rate: Only pages that are believed to change at most so often, per day.
-        due: Only pages that can be due so early.
+        min_rate: Only pages that are believed to change at least this often, per day.
+        max_rate: Only pages that are believed to change at most this often, per day.
+        due: Only pages that can be due this early.
     """
 
     hosts: Collection[str] | None = None
@@ -179,12 +179,12 @@ def numbers_by_url(database: Database) -> Ints:
 
 
 def urls_after(database: Database, number: int) -> Iterator[list[tuple[int, str]]]:
-    """Yield number and URL of the pages after a number, in order, some at a time."""
+    """Yield batches of number and URL of the pages after a number, in order."""
     yield from database.batches("urls_after", {"number": number}, ROWS_PER_BATCH)
 
 
 def beliefs(database: Database, numbers: Ints) -> dict[int, tuple[float, float]]:
-    """Return shape and time of the beliefs about some pages, as far as there are any."""
+    """Return shape and time of the beliefs about some pages, without those that have none."""
     rows = database.rows("beliefs", json.dumps(numbers.tolist()))
     return {number: (shape, days) for number, shape, days in rows}
 
@@ -198,8 +198,8 @@ class HostCounts(NamedTuple):
         missing: Those that were not found at the last visit.
         gone: Those that are gone.
         refused: Those that are refused.
-        failing: The others whose last visit failed.
-        unvisited: Those that are to be visited and never were.
+        failing: Others whose last visit failed.
+        unvisited: Those that are to be visited but never have been.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The lock that allows one run at a time, released when its process ends."""
+"""The lock that allows one run at a time, released when its process exits."""
 
 import fcntl
 import os
@@ -13,8 +13,8 @@ from recrawl.errors import StoreError
 def only_run(store: Path) -> Iterator[None]:
     """Hold the lock of a store's only run: a file next to it, ``recrawl.db-run``.
 
-    The system releases the lock when the process ends, however it ends. The file stays: removing it
-    would let two processes hold locks on two files of the same name.
+    The system releases the lock when the process exits, for whatever reason. The file stays:
+    removing it would let two processes hold locks on two files of the same name.
 
     Raises:
         StoreError: Another run holds the lock, or the file cannot be written.

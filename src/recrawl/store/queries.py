@@ -11,14 +11,14 @@ _COMMENT = "-- "
 
 
 class Query(NamedTuple):
-    """A statement, and why it is there."""
+    """A statement and its purpose."""
 
     why: str
     sql: str
 
 
 def read_queries(text: str) -> dict[str, Query]:
-    r"""Parse named statements: a line with the name, lines that say why, then SQL.
+    r"""Parse named statements: a line with the name, lines with the purpose, then SQL.
 
     >>> read_queries("-- name: one\n-- Shows how.\nSELECT 1;\n")
     {'one': Query(why='Shows how.', sql='SELECT 1;')}

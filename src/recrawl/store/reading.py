@@ -1,4 +1,4 @@
-"""Large reads: all pages as columns, and the log and the copies in batches."""
+"""Read much at once: all pages as columns, and the log and the copies in batches."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -25,10 +25,10 @@ from recrawl.store.editing import find_pages, last_serial
 from recrawl.store.encoding import InflateError, inflate, read_headers
 from recrawl.store.rows import Copy, LoggedVisit, Observed, Outlook, PageTable
 
-#: Rows turned into columns in one go.
+#: Rows turned into columns at a time.
 ROWS_PER_BATCH = 20_000
 GOLDEN_RATIO = (5.0**0.5 - 1.0) / 2.0
-#: Copies listed in one go; their bodies are read one by one.
+#: Copies listed at a time; their bodies are read one by one.
 COPIES_PER_BATCH = 500
 
 
@@ -98,9 +98,9 @@ def outlook(database: Database, sample: int | None) -> Outlook:
 
 
 def _spread(count: int, below: int) -> list[int]:
-    """Return page numbers, one from each of as many ranges of equal length.
+    """Return evenly spread page numbers, one from each of as many ranges of equal length.
 
-    Where in its range each is follows the golden ratio: a list of pages may repeat itself.
+    The positions within the ranges follow the golden ratio, as a list of pages may be periodic.
 
     >>> _spread(4, 40)
     [0, 16, 22, 38]
@@ -113,7 +113,7 @@ def _spread(count: int, below: int) -> list[int]:
 def numbers(database: Database, name: str, values: dict[str, Any], columns: int) -> Floats:
     """Return the rows of a query as columns of numbers, all of them floats.
 
-    Page numbers, times and the like are whole numbers below 2^53, or ``NO_TIME``, and so exact.
+    Page numbers, times and the like are integers below 2^53, or ``NO_TIME``, and therefore exact.
     """
     batches = [
         np.fromiter(chain.from_iterable(rows), np.float64, columns * len(rows)).reshape(-1, columns)
@@ -123,7 +123,7 @@ def numbers(database: Database, name: str, values: dict[str, Any], columns: int)
 
 
 def nan_for_0(column: Floats) -> Floats:
-    """Return a column with NaN for 0, which a query returns where there is nothing."""
+    """Return a column with NaN for 0, which stands for a missing value in queries."""
     column[column == 0.0] = np.nan
     return column
 
@@ -185,7 +185,7 @@ def history(database: Database, number: int, limit: int) -> list[LoggedVisit]:
 
 def visits(database: Database, batch: int) -> Iterator[Any]:
     """Yield the log in batches; see `SqliteStore.visits`."""
-    # Much memory, which a crawl does not need.
+    # It takes much memory, and a crawl does not need it.
     import pyarrow as pa
 
     from recrawl.formats.common_crawl import LOG
@@ -241,7 +241,7 @@ def inflated(deflated: bytes, digest: bytes) -> bytes | None:
 
 
 def current_copy(database: Database, number: int) -> Copy | None:
-    """Return the copy that a page has now, whatever a crawl writes meanwhile; None if none."""
+    """Return the current copy of a page, consistently even while a crawl writes; None if none."""
     with database.transaction("begin_read"):
         page = find_pages(database, [number]).get(number)
         return None if page is None else _copy_of(database, page)
@@ -263,7 +263,7 @@ def response_of(database: Database, page: str, row: Row, content: bytes) -> Resp
     Args:
         database: The store's database.
         page: The page's URL.
-        row: Final URL, status, time, headers and whether the body was cut off.
+        row: Final URL, status, time, headers and whether the body was truncated.
         content: The body.
     """
     url, status, at, written, truncated = row

@@ -1,4 +1,4 @@
-"""Writing a batch of visits and everything they change, in one transaction."""
+"""Write a batch of visits and everything they change, in one transaction."""
 
 import json
 from collections import defaultdict
@@ -34,11 +34,11 @@ _NO_BELIEF = None, None
 
 @dataclass(slots=True)
 class _Spending:
-    """What an hour was spent on.
+    """Requests and visits in an hour.
 
     Attributes:
         pages: Requests for pages.
-        lost: Requests for pages that became no visit.
+        lost: Requests for pages that did not result in a visit.
         robots: Requests for robots.txt.
         sitemaps: Requests for sitemaps and feeds.
         outcomes: Visits, by outcome.
@@ -51,7 +51,7 @@ class _Spending:
     outcomes: list[int] = field(default_factory=lambda: [0] * len(Outcome))
 
     def values(self) -> tuple[int, ...]:
-        """Return all of them, as they are stored."""
+        """Return the values in the order of the columns."""
         return (self.pages, self.lost, self.robots, self.sitemaps, *self.outcomes)
 
 
@@ -59,7 +59,7 @@ _ByHour = defaultdict[int, _Spending]
 
 
 class _Prepared(NamedTuple):
-    """A visit whose slow work is done beforehand, so that the write lock is held only briefly."""
+    """A visit whose slow work has been done, so that the write lock is held only briefly."""
 
     visit: Visit
     logged: Row
@@ -67,12 +67,12 @@ class _Prepared(NamedTuple):
 
 
 class _Before(NamedTuple):
-    """What the store knows of a page before a visit is written.
+    """What the store knows about a page before a visit is written.
 
     Attributes:
         body: The digest of its copy.
-        feed_state: What the feed says of it.
-        is_well: Whether it is alive, did not fail, and waits for nothing.
+        feed_state: Its `FeedState`.
+        is_well: Whether it is alive, did not fail, and has no retry pending.
         is_logged: Whether the visit is in the log already.
     """
 
@@ -107,7 +107,7 @@ def record(
 
 
 def _distinct(prepared: Sequence[_Prepared]) -> Iterator[list[_Prepared]]:
-    """Yield visits in order, as many at a time as are to different pages."""
+    """Yield visits in order, in groups of visits to different pages."""
     part, seen = list[_Prepared](), set[int]()
     for each in prepared:
         number = each.visit.page.number
@@ -132,10 +132,10 @@ def _record_part(
         spending = hours[visit.response.at // HOUR]
         before = found.get(visit.page.number)
         if before is None:
-            # The page was removed while it was visited: its requests count all the same.
+            # The page was removed while it was visited; its requests still count.
             spending.lost += visit.response.requests
         elif visit.is_refusal:
-            # What is refused is no visit; what was asked for in vain counts all the same.
+            # A refused page is not a visit; its requests still count.
             spending.lost += visit.response.requests
             writes.add(each, before)
         elif not before.is_logged:
@@ -147,7 +147,7 @@ def _record_part(
 
 
 class _Writes:
-    """Rows to write, by statement: many rows at a time take less than one after another."""
+    """Rows to write, by statement, as writing many rows at once is faster."""
 
     def __init__(self, database: Database, versions: int) -> None:
         self._database = database
@@ -176,7 +176,7 @@ class _Writes:
             and page.body == old
             and feed_state == before.feed_state
         ):
-            # Nothing that is indexed differs; most visits are such.
+            # No indexed column changes, as at most visits.
             self._steady_pages.append(_steady_values(visit))
             return
         if visit.content is not None:
@@ -201,7 +201,7 @@ class _Writes:
         database.execute_many("update_page", self._pages)
         database.execute_many("update_steady_page", self._steady_pages)
         database.execute_many("add_change", self._changes)
-        # Versions are made from copies, before these are replaced.
+        # Versions are made from copies before these are replaced.
         dropped = [
             (old,)
             for visit, old, kind in self._replaced
@@ -239,7 +239,7 @@ def _prepare(visit: Visit) -> _Prepared:
 
 
 def _signal(visit: Visit) -> int | None:
-    """Return how the outcome was determined; None where nothing was compared."""
+    """Return how the outcome was determined; None if nothing was compared."""
     if visit.outcome is not Outcome.CHANGED and visit.outcome is not Outcome.UNCHANGED:
         return None
     if not visit.response.is_not_modified:

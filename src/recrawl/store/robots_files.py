@@ -1,4 +1,4 @@
-"""robots.txt files in the store: what was found, from one run to the next."""
+"""Save robots.txt files in the store, from one run to the next."""
 
 from collections.abc import Sequence
 
@@ -40,6 +40,6 @@ def recall(database: Database, origin: str) -> RobotsText | None:
     try:
         text = inflate(deflated).decode("utf-8", "surrogatepass")
     except (InflateError, UnicodeDecodeError):
-        # It is requested again; a row that cannot be read must not keep its host from a crawl.
+        # The file is requested again; an unreadable row must not exclude its host from a crawl.
         return None
     return RobotsText(origin, status, text, fetched_at, failing_since, problem, bool(permanent))

@@ -30,7 +30,7 @@ class NewPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of the pages to add.
+    """The result of adding pages.
 
     Attributes:
         new: Pages that were not known.
@@ -47,7 +47,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """A summary of what was done to pages, for a run to follow.
+    """A summary of edits to pages, for a run to follow.
 
     Attributes:
         serial: The serial to pass to `changes_since` next time.
@@ -75,9 +75,9 @@ class PageTable:
         hosts: Host names.
         url: Its URL.
         importance: How much its freshness counts.
-        shape: The shape of the belief about its change rate; NaN where there is none.
-        time: The time of that belief, in days; likewise.
-        octaves: What its visits said about that rate, packed; None where they said nothing yet.
+        shape: The shape of the belief about its change rate; NaN if there is none.
+        time: The time of that belief, in days; NaN if there is none.
+        octaves: The evidence of its visits about that rate, packed; None if there is none yet.
         last_visit: When it was last found, in microseconds; ``NO_TIME`` if never.
         failures: How many of its latest visits failed in a row.
     """
@@ -97,7 +97,7 @@ class PageTable:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """How fresh every page to visit is, as columns; see `PageTable`, which has more of them."""
+    """The freshness of every page to visit, as columns: a subset of `PageTable`."""
 
     number: Ints
     host: Ints
@@ -166,10 +166,10 @@ class Totals:
         pages: Number of pages.
         alive: Pages that were found at the last visit, or were never visited.
         missing: Pages that were not found at the last visit.
-        gone: Pages that were not found for so long that they are looked at only now and then.
+        gone: Pages that were not found for so long that they are checked only now and then.
         refused: Pages that may not be visited.
         with_copy: Pages with a current copy.
-        unvisited: Pages that are to be visited and never were found.
+        unvisited: Pages that are to be visited but were never found.
         visits: Rows in the log.
         bodies: Distinct bodies.
         content_bytes: Their total size.
@@ -191,13 +191,13 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Pages that are not well.
+    """Pages in trouble.
 
     Attributes:
         missing: Not found at the last visit.
-        gone: Not found for so long that they are looked at only now and then.
-        refused: Refused by robots.txt, the server or a rule of ours.
-        failing: The others whose last visit failed.
+        gone: Not found for so long that they are checked only now and then.
+        refused: Refused by robots.txt, the server or one of our own rules.
+        failing: Others whose last visit failed.
     """
 
     missing: int = 0
@@ -215,7 +215,7 @@ class LoggedVisit:
         outcome: What the visit found.
         previous: When the page was last visited successfully before.
         status: The HTTP status, or 0 if there was no response.
-        signal: How the outcome was determined: ``etag``, ``lastmod`` or ``digest``; None where
+        signal: How the outcome was determined: ``etag``, ``lastmod`` or ``digest``; None if
             nothing was compared.
         last_modified: When the page last changed, according to the server.
         bytes: Bytes received.
@@ -225,7 +225,7 @@ class LoggedVisit:
         mime: The content type, without parameters.
         redirect: The final URL, if the page was redirected.
         error: Why the visit failed.
-        change: How the page differed from its copy; None where it did not or nobody knows.
+        change: How the page differed from its copy; None if it did not, or if that is unknown.
     """
 
     at: int
@@ -245,7 +245,7 @@ class LoggedVisit:
 
 
 class LastVisit(NamedTuple):
-    """How the last visit to a page ended; see `LoggedVisit`, which has more of it."""
+    """How the last visit to a page ended: a subset of `LoggedVisit`."""
 
     at: int
     outcome: Outcome
@@ -268,9 +268,9 @@ class SitemapFile:
         url: Its URL.
         read_at: When it was last read, in microseconds; None if never.
         validators: Validators for the next conditional request.
-        pages: Number of entries when it was last read, pages or, of an index, sitemaps.
+        pages: Number of entries when it was last read: pages or, for an index, sitemaps.
         tried_at: When it was last requested; None if never.
-        next_at: When it is to be read next; None for at once.
+        next_at: When to read it next; None for at once.
         failures: How many of the latest attempts failed in a row.
         error: Why it could not be read, or not completely; None if all is well.
         kind: ``sitemap``, ``index``, ``feed`` or ``list``; None if it was never read.

@@ -1,4 +1,4 @@
-"""How a crawl went over the years: by minute, by hour and by day, a fixed number of each."""
+"""Time series of a crawl, for charts: a fixed number of samples by minute, by hour and by day."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -8,7 +8,7 @@ from recrawl.store.database import Database
 
 
 class Span(IntEnum):
-    """What a kept sample stands for, in seconds."""
+    """The time span of a sample, in seconds."""
 
     MINUTE = 60
     HOUR = 3_600
@@ -16,24 +16,24 @@ class Span(IntEnum):
 
     @property
     def kept(self) -> int:
-        """How many are kept: of a day, of a month, of ten years."""
+        """How many are kept: a day, a month, ten years of them."""
         return {Span.MINUTE: 1_440, Span.HOUR: 744, Span.DAY: 3_660}[self]
 
     @property
     def microseconds(self) -> int:
-        """How long it is."""
+        """Its length in microseconds."""
         return self.value * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSample:
-    """How a crawl went in a span of time.
+    """The state of a crawl in a span of time.
 
     Attributes:
         at: When its last sample was taken, in microseconds.
         freshness: The share of importance whose copies were believed to be current, on average;
             None without pages.
-        due: Pages whose visit was due at the end of it.
+        due: Pages that were due at the end of it.
         changed: Visits in it that found a change, first visits included.
         unchanged: Visits in it that found none.
         failed: Visits in it that failed, or found the page gone.
@@ -49,7 +49,7 @@ class KeptSample:
 
 @final
 class KeptSamples:
-    """Samples that outlive the process.
+    """Samples in the store.
 
     Args:
         database: The store's database.
@@ -59,7 +59,7 @@ class KeptSamples:
         self._database = database
 
     def add(self, sample: KeptSample) -> None:
-        """Add what happened since the sample before to its minute, its hour and its day."""
+        """Add what happened since the previous sample to its minute, its hour and its day."""
         with self._database.transaction():
             for span in Span:
                 number = sample.at // span.microseconds

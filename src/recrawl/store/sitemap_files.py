@@ -1,4 +1,4 @@
-"""The sitemaps and feeds of a store: which are due, what reading them found, and who named them."""
+"""Sitemaps and feeds in the store: which are due, when they were read, and who lists them."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from recrawl.store.rows import SitemapFile
 
 #: The kind of the "index" that a robots.txt is.
 ROBOTS = "robots"
-#: What sitemaps were last read for: the patterns of pages that are taken in.
+#: The key of the URL patterns with which sitemaps were last read.
 SCOPE = "sitemap_scope"
 
 
@@ -23,7 +23,7 @@ class SitemapFiles:
     """The sitemaps and feeds of a store.
 
     Args:
-        database: The store's.
+        database: The store's database.
     """
 
     def __init__(self, database: Database) -> None:
@@ -34,7 +34,7 @@ class SitemapFiles:
         self._database.execute("add_sitemap", url, host_of(url))
 
     def has(self, url: str) -> bool:
-        """Whether a sitemap or feed is read, and not removed."""
+        """Whether a sitemap or feed is known, and not removed."""
         return self._database.row("has_sitemap", url) is not None
 
     def name(
@@ -45,8 +45,8 @@ class SitemapFiles:
         Args:
             by: The index, or a robots.txt, whose kind is `ROBOTS`.
             urls: Their URLs.
-            limit: The most sitemaps of one index, and of one host, that are kept.
-            is_all: Whether the index names no others, so that others that it named are dropped.
+            limit: The maximum number of sitemaps per index, and per host.
+            is_all: Whether the index names no others, so that those it used to name are dropped.
 
         Returns:
             How many were left out because of the limit.
@@ -85,7 +85,7 @@ class SitemapFiles:
         return [_read_row(row) for row in self._database.rows("sitemaps")]
 
     def due(self, now: int, limit: int) -> list[SitemapFile]:
-        """Return sitemaps that are to be read now, those that a user named first."""
+        """Return the sitemaps to read now, those that a user added first."""
         return [_read_row(row) for row in self._database.rows("sitemaps_due", now, limit)]
 
     def note(self, found: SitemapFile) -> None:
@@ -106,11 +106,11 @@ class SitemapFiles:
         )
 
     def retry(self, scope: str) -> None:
-        """Have sitemaps that could not be read tried again at once.
+        """Schedule sitemaps that could not be read to be retried at once.
 
         Args:
-            scope: What is wanted of sitemaps, in any words. If it is not what it was the last
-                time, all of them are read anew.
+            scope: The URL patterns to include and exclude, as text. If they have changed since
+                the last time, all sitemaps are read again.
         """
         database = self._database
         with database.transaction():
@@ -122,9 +122,9 @@ class SitemapFiles:
                 database.execute("set_meta", SCOPE, scope)
 
     def remove(self, urls: Iterable[str]) -> int:
-        """Remove sitemaps, with those that they brought in; return how many of them were there.
+        """Remove sitemaps, with those that they list; return how many of the given ones existed.
 
-        No index and no robots.txt brings them back; `add` does. Pages stay.
+        An index or a robots.txt does not bring them back; `add` does. Pages stay.
         """
         removed = 0
         with self._database.transaction():

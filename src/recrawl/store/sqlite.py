@@ -51,16 +51,16 @@ class SqliteStore:
     same time; a method that has to wait more than five seconds for another writer fails. Methods
     may be called from any thread, but from only one at a time. Times are microseconds since 1970.
 
-    Each method raises `StoreError` if the store cannot be read or written, and then has changed
-    nothing.
+    Each method raises `StoreError` if the store cannot be read or written; then nothing has
+    changed.
 
     Attributes:
-        feed: What became of copies, in order.
-        samples: How the crawl went, for charts.
-        service: What a service keeps: tokens, and leases of pages.
-        sitemaps: Sitemaps and feeds: which are due, and what reading them found.
-        subscriptions: Feeds whose hub says when they change.
-        webhooks: Who is sent what the feed has.
+        feed: The feed of changes.
+        samples: Time series of the crawl, for charts.
+        service: Access tokens and page leases of a service.
+        sitemaps: Sitemaps and feeds.
+        subscriptions: WebSub subscriptions to feeds.
+        webhooks: Webhooks, which are sent every change.
 
     >>> with SqliteStore.open(":memory:") as store:
     ...     store.add([NewPage("https://example.org/", "example.org")], at=0)
@@ -88,7 +88,7 @@ class SqliteStore:
         create: bool = False,
         retention: Retention = Retention(),  # noqa: B008 - frozen
     ) -> Self:
-        """Open a store, migrating it if it is of an older version.
+        """Open a store, migrating it if it is from an older version.
 
         Args:
             path: The file, or ``":memory:"`` for a store that lives as long as the process.
@@ -101,7 +101,7 @@ class SqliteStore:
         return cls(Database.open(os.fspath(path), create=create), retention)
 
     def close(self) -> None:
-        """Move the write-ahead log into the file, and close it."""
+        """Checkpoint the write-ahead log, and close the file."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -148,9 +148,9 @@ class SqliteStore:
         return editing.add(self._database, pages, at)
 
     def remove(self, urls: Iterable[str], at: int | None = None) -> list[int]:
-        """Remove pages with their visits and copies; return their numbers, never to be reused.
+        """Remove pages with their visits and copies; return their numbers, which are never reused.
 
-        Sitemaps and links do not bring them back; only a user does.
+        Sitemaps and links do not bring them back; only a user can.
 
         Args:
             urls: Their canonical URLs.
@@ -159,33 +159,33 @@ class SqliteStore:
         return editing.remove(self._database, urls, time.time_ns() // 1_000 if at is None else at)
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the URLs of the pages that match a pattern, as `recrawl.urls.matches` has it."""
+        """Return the URLs of the pages that match a pattern, as in `recrawl.urls.matches`."""
         return editing.matching(self._database, pattern)
 
     def wake(self, now: int, again: int, limit: int) -> list[Page]:
-        """Return pages that are gone or refused and are to be looked at again now.
+        """Return gone and refused pages that should be checked again now.
 
-        Gone pages become `State.MISSING`, refused ones `State.ALIVE`. A visit decides further.
+        Gone pages become `State.MISSING`, refused ones `State.ALIVE`, until a visit says otherwise.
 
         Args:
             now: The present, in microseconds.
-            again: When they are returned again if no visit is recorded before.
+            again: When they are returned again if no visit is recorded before that.
             limit: How many to return at most, the longest overdue first.
         """
         return editing.wake(self._database, now, again, limit)
 
     def allow_private(self) -> int:
-        """Let pages be visited again that were refused for their private address; count them.
+        """Allow visits to pages that were refused for their private address; return how many.
 
-        For the start of a run that allows such addresses: a run under way does not notice.
+        Call it at the start of a run that allows such addresses: an active run does not notice.
         """
         return editing.allow_private(self._database)
 
     def changes_since(self, serial: int) -> Edits:
-        """Summarise what was done to pages since a `PageTable` or `Edits` with this serial.
+        """Summarise the edits to pages since a `PageTable` or `Edits` with this serial.
 
         At most 10,000 edits are read at a time: call again until the serial stays the same. Pages
-        are as they are now. ``removed`` may have numbers of pages that were never reported.
+        are in their current state. ``removed`` may contain pages that were never reported.
         """
         return editing.changes_since(self._database, serial)
 
@@ -204,7 +204,7 @@ class SqliteStore:
         return None if row is None or row[0] is None else (row[0], row[1])
 
     def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:
-        """Return shape and time of the beliefs about some pages, as far as there are any."""
+        """Return shape and time of the beliefs about some pages, without those that have none."""
         return listing.beliefs(self._database, numbers)
 
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
@@ -220,7 +220,7 @@ class SqliteStore:
         return [name for (name,) in self._database.rows("seed_hosts")]
 
     def seed_pages(self, limit: int) -> list[str]:
-        """Return one page per host that pages were added of, up to a number of hosts."""
+        """Return one added page per host, up to a number of hosts."""
         return [url for (url,) in self._database.rows("seed_pages", limit)]
 
     def newest_visit(self) -> int | None:
@@ -237,10 +237,10 @@ class SqliteStore:
         return reading.fleet(self._database)
 
     def outlook(self, sample: int | None = None) -> Outlook:
-        """Return how fresh every page is that `fleet` returns, and no more of it.
+        """Return the freshness of every page that `fleet` returns, without its other columns.
 
         Args:
-            sample: Return about so many pages instead, evenly spread.
+            sample: Return about this many pages instead, evenly spread.
         """
         return reading.outlook(self._database, sample)
 
@@ -248,7 +248,7 @@ class SqliteStore:
         self,
         wanted: listing.PageFilter = listing.PageFilter(),  # noqa: B008 - never changed
     ) -> listing.PageColumns:
-        """Return the numbers of pages, those that are gone included, to filter and sort.
+        """Return numeric columns of pages, including those that are gone, to filter and sort.
 
         Args:
             wanted: Which pages; by default all.
@@ -258,12 +258,12 @@ class SqliteStore:
     def first_pages(
         self, limit: int, *, by_url: bool = False, reverse: bool = False
     ) -> tuple[int, listing.PageColumns]:
-        """Return how many pages there are, and the numbers of the first, in order.
+        """Return how many pages there are, and the first of them, in order.
 
         Args:
             limit: How many.
-            by_url: Whether in order of URL, and not as they were added.
-            reverse: Whether to turn the order round.
+            by_url: Whether to order by URL, rather than as they were added.
+            reverse: Whether to reverse the order.
         """
         return listing.first_pages(self._database, limit, by_url=by_url, reverse=reverse)
 
@@ -272,7 +272,7 @@ class SqliteStore:
         return listing.numbers_by_url(self._database)
 
     def urls_after(self, number: int) -> Iterator[list[tuple[int, str]]]:
-        """Yield number and URL of the pages after a number, in order, some at a time."""
+        """Yield batches of number and URL of the pages after a number, in order."""
         return listing.urls_after(self._database, number)
 
     def host_counts(self) -> list[listing.HostCounts]:
@@ -280,7 +280,7 @@ class SqliteStore:
         return listing.host_counts(self._database)
 
     def largest_hosts(self, limit: int) -> list[listing.HostCounts]:
-        """Return how many pages the hosts have that have the most to visit, these first.
+        """Return the page counts of the hosts with the most pages to visit, in that order.
 
         Args:
             limit: The number of hosts.
@@ -301,7 +301,7 @@ class SqliteStore:
         return listing.page_texts(self._database, numbers)
 
     def narrow_cache(self) -> None:
-        """Keep less of the file in memory from now on."""
+        """Use a smaller page cache from now on."""
         self._database.execute("narrow_cache")
 
     def record(
@@ -314,19 +314,19 @@ class SqliteStore:
 
         A visit that is already in the log, by page and time, changes nothing. A visit to a page
         that has been removed is not logged, but its requests are counted. A body that no page uses
-        any more is deleted. Importance and depth, which others may edit, are not written. What
-        became of the page is added to the feed, and changes that are too old are dropped from it.
+        any more is deleted. Importance and depth, which others may edit, are not written. Changes
+        are added to the feed, and those that are too old are dropped from it.
 
         Args:
-            visits: The visits; their responses count the requests they took. That a content has the
-                digest of its page is up to whoever made the visit; it is checked when it is read.
+            visits: The visits; their responses count the requests they took. The caller makes sure
+                that each body matches its digest, which is checked only when it is read.
             spent: Requests in addition to those.
-            templates: The templates of sites that the visits taught something, by host.
+            templates: The templates of sites that the visits have updated, by host.
         """
         record(self._database, visits, spent, templates or {}, self._retention)
 
     def template(self, host: str) -> bytes | None:
-        """Return what the pages of a host have in common, as it was recorded; None if nothing."""
+        """Return the template of a host's pages, as recorded, or None."""
         row = self._database.row("template", host)
         return None if row is None else bytes(row[0])
 
@@ -347,28 +347,28 @@ class SqliteStore:
     def versions(self, page: Page) -> list[Copy]:
         """Return the copies of a page: the current one, then those that changes replaced.
 
-        A copy that was replaced though nothing in it counted as a change is not kept.
+        A copy that was replaced without a change that counts is not kept.
         """
         return reading.versions_of(self._database, page)
 
     def back_up(self, target: str | os.PathLike[str], *, replace: bool = False) -> int:
-        """Write a copy of the store as it is at one moment; return its size in bytes.
+        """Write a consistent copy of the store; return its size in bytes.
 
         Others may go on writing meanwhile.
 
         Args:
-            target: The file to write, which is there once the copy is complete.
-            replace: Whether to replace a file that is there.
+            target: The file to write, which appears once the copy is complete.
+            replace: Whether to replace an existing file.
 
         Raises:
-            StoreError: It cannot be written, or is there already, or is a store in use.
+            StoreError: It cannot be written, or exists already, or is a store in use.
         """
         return back_up(self._database, target, replace=replace)
 
     def compact(self) -> tuple[int, int]:
-        """Write the file anew without unused space; return its bytes before and after.
+        """Rewrite the file without unused space; return its bytes before and after.
 
-        It takes as much space again while it is done, and no other process can write.
+        Meanwhile it takes as much space again, and no other process can write.
         """
         database = self._database
         before = database.size()
@@ -377,7 +377,7 @@ class SqliteStore:
         return before, database.size()
 
     def unused(self) -> int:
-        """Return how many bytes of the file are not used."""
+        """Return how many bytes of the file are unused."""
         (pages,), (size,) = (self._database.rows(name)[0] for name in ("free_pages", "page_bytes"))
         return int(pages * size)
 
@@ -385,7 +385,7 @@ class SqliteStore:
         """Yield all current copies in order of page number.
 
         Args:
-            skipped: Called for a damaged copy, which is left out; without it, that is an error.
+            skipped: Called for each damaged copy, which is left out; without it, that is an error.
 
         Raises:
             StoreError: A copy is damaged.
@@ -424,7 +424,7 @@ class SqliteStore:
         return Totals(pages, *states, with_copy, unvisited, visits, *bodies)
 
     def trouble(self) -> Trouble:
-        """Return how many pages are not well, without reading the others."""
+        """Return how many pages are in trouble, without reading the others."""
         return Trouble(*self._database.rows("count_trouble")[0])
 
     def reasons(self, limit: int) -> list[tuple[str, int]]:
@@ -434,12 +434,12 @@ class SqliteStore:
     def remember_robots(self, *files: RobotsText) -> None:
         """Save robots.txt files, replacing older ones.
 
-        If one says something else, the pages that the older one refused are visited again.
+        If one has changed, the pages that the older one refused are visited again.
         """
         robots_files.remember(self._database, files)
 
     def robots(self, origin: str) -> RobotsText | None:
-        """Return the saved robots.txt of an origin, however old; None without a legible one."""
+        """Return the saved robots.txt of an origin, however old; None without a readable one."""
         return robots_files.recall(self._database, origin)
 
     def meta(self, key: str) -> str | None:
@@ -452,7 +452,7 @@ class SqliteStore:
         self._database.execute("set_meta", key, value)
 
     def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
-        """Keep what was learned about hosts or folders, by name."""
+        """Save what was learned about hosts or folders, by name."""
         if learned:
             with self._database.transaction():
                 rows = [(what, name, value) for name, value in learned.items()]

@@ -1,4 +1,4 @@
-"""Feeds whose hub was asked to say when they change, as WebSub has it."""
+"""WebSub subscriptions to feeds, in the store."""
 
 from dataclasses import dataclass
 from typing import final
@@ -10,19 +10,19 @@ from recrawl.store.encoding import write_legible
 @final
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A feed, and the hub that says when it changes.
+    """A feed, and the hub that notifies us of its changes.
 
     Attributes:
-        feed: The URL that the feed is read at.
+        feed: The URL that the feed is read from.
         hub: The hub's URL.
-        topic: What the feed calls itself: what the hub knows it by.
-        callback: The end of the URL at which the hub reaches us; random.
+        topic: The feed's own URL, by which the hub knows it.
+        callback: The end of the callback URL; random.
         secret: What the hub signs messages with; random, never printed.
-        next_at: When to ask the hub next, in microseconds.
+        next_at: When to contact the hub next, in microseconds.
         lease_until: Until when the hub has promised to send messages, in microseconds; None if it
             has not confirmed that.
-        received_at: When the last message came; None if there was none.
-        failures: How often in a row the hub could not be asked, or did not confirm.
+        received_at: When the last message arrived; None if there was none.
+        failures: How often in a row the hub could not be reached, or did not confirm.
         error: Why; None if all is well.
     """
 
@@ -40,7 +40,7 @@ class Subscription:
 
 @final
 class Subscriptions:
-    """The subscriptions of a store; one to a feed that is no longer read is none.
+    """The subscriptions of a store; those to feeds that are no longer read do not count.
 
     Args:
         database: The store's database.
@@ -54,7 +54,7 @@ class Subscriptions:
         return [Subscription(*row) for row in self._database.rows("subscriptions")]
 
     def keep(self, subscription: Subscription) -> None:
-        """Write a subscription as it is now."""
+        """Write a subscription in its current state."""
         self._database.execute(
             "keep_subscription",
             subscription.feed,

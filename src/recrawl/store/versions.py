@@ -1,4 +1,4 @@
-"""Copies that were replaced by a change: as many of each page as are kept."""
+"""Keep old versions of pages: copies that were replaced by a change."""
 
 from collections.abc import Sequence
 
@@ -7,22 +7,22 @@ from recrawl.store.changes import FeedKind
 from recrawl.store.database import Database, Row
 from recrawl.store.rows import Retention
 
-#: Versions that are dropped in one go for their age, so that no visit waits for long.
+#: Versions dropped at a time for their age, so that no visit waits for long.
 DROPPED_PER_BATCH = 100
-#: What makes a copy a version of the past.
+#: Changes that make the copy before them an old version.
 REPLACING = frozenset({FeedKind.CHANGED, FeedKind.BACK})
 
 
 def keep_version(
     database: Database, visit: Visit, old: bytes | None, kind: FeedKind | None, versions: int
 ) -> bool:
-    """Keep the copy that a visit replaces, if what changed counts, and drop those above a number.
+    """Keep the copy that a visit replaces, if the change counts, and drop excess versions.
 
     Args:
         database: The store's database, in the transaction of the visit.
         visit: The visit.
         old: The digest of the copy that is replaced.
-        kind: What became of the page; None if nothing that counts.
+        kind: The kind of change; None if none that counts.
         versions: How many versions of a page are kept.
 
     Returns:
@@ -44,7 +44,7 @@ def drop_old_versions(database: Database, retention: Retention, now: int) -> Non
 
 
 def drop_versions_of(database: Database, numbers: str) -> None:
-    """Drop the versions of pages that are removed; their numbers are passed as JSON."""
+    """Drop the versions of removed pages, whose numbers are given as JSON."""
     _drop(database, database.rows("version_bodies_of", numbers))
 
 

@@ -1,7 +1,7 @@
-"""Webhooks: who is sent every change, how far that has got, and what could not be delivered.
+"""Webhooks in the store: their URLs, their positions in the feed, and undelivered messages.
 
-What waits to be sent is the feed itself, which is written with each visit: a webhook has only a
-cursor in it. Messages are stored one by one only if they could not be delivered.
+The queue of messages is the feed itself, which is written with each visit: a webhook has only a
+cursor in it. Individual messages are stored only if they could not be delivered.
 """
 
 import json
@@ -17,7 +17,7 @@ from recrawl.store.database import Database, Row
 from recrawl.store.encoding import write_legible
 from recrawl.store.rows import Retention
 
-#: Messages of a webhook that are kept although they failed for good, and dropped in one go.
+#: Messages of a webhook that are kept after they failed for good, and that are dropped at a time.
 MAX_FAILED = 10_000
 DROPPED_PER_BATCH = 1_000
 #: Messages of a webhook that may wait; above that, changes stay in the feed.
@@ -25,7 +25,7 @@ MAX_WAITING = 10_000
 
 
 class MessageState(IntEnum):
-    """What is to become of a message, as stored in the table ``webhook_messages``."""
+    """The state of an undelivered message, as stored in the table ``webhook_messages``."""
 
     WAITING = 0
     FAILED = 1
@@ -37,20 +37,20 @@ class Webhook:
     """A URL that is sent every change.
 
     Attributes:
-        number: Names it on the command line; never reused.
+        number: Its id on the command line; never reused.
         url: Where messages are sent.
         key: Makes the ids of its messages unique.
         secret: What they are signed with; never printed.
         allow_private: Whether the URL may lead to a private address.
         added_at: When it was added, in microseconds.
         cursor: How far the feed has been sent, or stored as messages.
-        missed: Changes that were dropped before they could be sent, not told to the receiver yet.
+        missed: Changes that were dropped before they could be sent, and not yet reported.
         received: Messages that the receiver accepted.
         received_at: When it accepted the last one; None if never.
-        failing_since: When the first of its latest failures in a row was; None if it is well.
-        error: What was wrong at the last failure; None if it is well.
+        failing_since: When its present series of failures began; None if it is not failing.
+        error: What went wrong at the last failure; None if it is not failing.
         disabled: Why nothing is sent; None if it is enabled.
-        waiting: Messages that are to be tried again, and those behind them.
+        waiting: Messages to be retried, and those behind them.
         failed: Messages that failed for good, and those behind them.
     """
 
@@ -74,7 +74,7 @@ class Webhook:
 @final
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is sent about one change.
+    """A message about one change.
 
     Attributes:
         cursor: The change.
@@ -103,9 +103,9 @@ class Undelivered:
     """A message that was not delivered.
 
     Attributes:
-        message: The message, with what came of it.
-        next_at: When to try again, in microseconds.
-        state: Whether to try again.
+        message: The message, with its latest result.
+        next_at: When to retry, in microseconds.
+        state: Whether to retry.
     """
 
     message: Message
@@ -116,10 +116,10 @@ class Undelivered:
 @final
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What came of sending messages to a webhook.
+    """The results of sending messages to a webhook.
 
     Attributes:
-        cursor: How far the feed has been dealt with.
+        cursor: How far the feed has been processed.
         received: Messages that the receiver accepted.
         received_at: When it accepted the last one; None if it accepted none.
         undelivered: Messages to store.
@@ -154,7 +154,7 @@ class Webhooks:
         Args:
             url: Where to send messages.
             secret: What to sign them with.
-            cursor: Where to begin in the feed.
+            cursor: Where to start in the feed.
             at: When, in microseconds.
             allow_private: Whether the URL may lead to a private address.
 
@@ -182,15 +182,15 @@ class Webhooks:
             self._database.execute("drop_webhook", number)
 
     def disable(self, number: int, reason: str) -> None:
-        """Send nothing to a webhook from now on; its place in the feed is kept."""
+        """Stop sending to a webhook; its position in the feed is kept."""
         self._database.execute("set_webhook_disabled", write_legible(reason), number)
 
     def enable(self, number: int) -> None:
-        """Send to a webhook again, at once, beginning where it was."""
+        """Resume sending to a webhook, at once, where it stopped."""
         self._database.execute("set_webhook_disabled", None, number)
 
     def pass_over_dropped(self, hook: Webhook) -> Webhook:
-        """Count changes that were dropped before they were sent; return the webhook after them."""
+        """Skip and count changes that were dropped before they were sent; return the new state."""
         oldest = self._feed.oldest()
         dropped = oldest.serial - hook.cursor.serial
         if dropped <= 0:
@@ -199,23 +199,23 @@ class Webhooks:
         return self.find(hook.number) or hook
 
     def clear_missed(self, hook: Webhook) -> None:
-        """Forget how many changes were missed, now that the receiver knows."""
+        """Reset the count of missed changes, now that it has been reported."""
         self._database.execute("clear_missed", hook.missed, hook.number)
 
     def due(self, number: int, now: int, limit: int) -> list[Message]:
-        """Return messages to try again now, at most one per page, the longest overdue first."""
+        """Return messages to retry now, at most one per page, the longest overdue first."""
         return [_message(row) for row in self._database.rows("due_messages", number, now, limit)]
 
     def waiting(self, number: int, urls: Iterable[str]) -> Mapping[str, MessageState]:
-        """Return which pages have messages that were not delivered, and what becomes of those.
+        """Return which pages have undelivered messages, and the state of those.
 
-        Further messages about these pages have to wait, so that none overtakes another.
+        Later messages about these pages have to wait, to stay in order.
         """
         rows = self._database.rows("waiting_urls", number, json.dumps(list(urls)))
         return {url: MessageState(state) for url, state in rows}
 
     def note(self, number: int, progress: Progress) -> None:
-        """Write what came of sending messages, in one transaction."""
+        """Write the results of sending messages, in one transaction."""
         database = self._database
         with database.transaction():
             for message in progress.received:
@@ -239,7 +239,7 @@ class Webhooks:
         return [_message(row) for row in self._database.rows("failed_messages", number, limit)]
 
     def resend(self, number: int, url: str | None = None) -> int:
-        """Have messages that failed for good sent again, in order; return how many.
+        """Schedule messages that failed for good to be sent again, in order; return how many.
 
         Args:
             number: The webhook.

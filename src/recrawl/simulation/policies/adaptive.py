@@ -129,7 +129,7 @@ class _StormCrawlerRun:
 
 
 class _Queue:
-    """When each page is due. At most ticks none is, and these must cost next to nothing."""
+    """When each page is due. At most ticks no page is due, and these must cost next to nothing."""
 
     def __init__(self, due: Floats) -> None:
         self._due = due

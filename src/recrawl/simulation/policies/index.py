@@ -28,7 +28,7 @@ class Index:
         neighbours: Whether a change found on one page is evidence about its neighbours.
         host_delay: Minimum days between two visits to a host.
         host_budget: Maximum visits per day to a host.
-        hears: Whether it is told of signals.
+        hears: Whether it receives signals.
     """
 
     name: str = "index"
@@ -94,7 +94,7 @@ class FrontierRun:
 
 
 class _Deaf:
-    """A run that is not told of signals."""
+    """A run that does not receive signals."""
 
     def __init__(self, run: FrontierRun) -> None:
         self._run = run

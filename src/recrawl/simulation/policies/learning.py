@@ -1,4 +1,4 @@
-"""What a policy has learned: an estimator that is fed at every tick and read from time to time.
+"""Estimators in policies: they are fed at every tick, and their rates are read periodically.
 
 An estimator is a fold over whole columns, but a policy learns of a few visits at every tick. So
 rows are buffered until the rates are needed.

@@ -1,4 +1,4 @@
-"""Policies with signals and one number, or a Gamma belief, for each page's change rate."""
+"""Policies that use signals, with a number or a Gamma belief for each page's change rate."""
 
 import math
 from dataclasses import dataclass
@@ -143,14 +143,14 @@ class Columns(NamedTuple):
 
     Attributes:
         host: Each page's host.
-        shape: Of each page's Gamma belief about changes without a signal.
-        time: Likewise.
+        shape: The shape of each page's Gamma belief about changes without a signal.
+        time: The time of that belief.
         last: The last visit.
         signals: The number of signals since.
         counted: The number of all signals.
         keep: What signals have left of the chance of being fresh.
-        right: Signals of each host that were right, and how many there were.
-        seen: Likewise.
+        right: Signals of each host that were right.
+        seen: Signals of each host.
     """
 
     host: Ints
@@ -188,9 +188,9 @@ class NcisLearned:
 class SignalsKeep:
     """The freshness index at the effective time that a host's first signal leads to.
 
-    A signal leaves of the chance of being fresh the share of the host's signals that were wrong,
-    and a visit is worth what it would be after the time in which the chance falls as far by itself.
-    Further signals before the next visit do not count.
+    A signal multiplies the chance of being fresh by the share of the host's signals that were
+    wrong, and a visit is worth as much as after the time in which the chance would fall as far
+    without it. Further signals before the next visit do not count.
     """
 
     name: ClassVar[str] = "signals-keep"
@@ -218,7 +218,7 @@ class _Learning:
         )  # fmt: skip
 
     def signal(self, page: Ints, now: float, kind: str) -> None:
-        """Count signals, and what the first of them leaves."""
+        """Count signals, and apply the first of them."""
         del now, kind
         columns = self._columns
         first = page[columns.signals[page] == 0.0]

@@ -1,6 +1,6 @@
 """Policies that compute crawl rates and let every page's clock run at its rate.
 
-They keep the budget only on average, as the clocks run independently of one another.
+They keep the budget only on average, as the clocks run independently.
 """
 
 import math

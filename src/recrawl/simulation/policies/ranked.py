@@ -103,8 +103,8 @@ class IndexKnown:
 
     Attributes:
         name: Its name in tables.
-        least_changes: Pages are taken to change so often at least while the policy runs. With 0, no
-            visit is made to pages that will not change, which only a look into the future tells.
+        least_changes: Pages are assumed to change at least this often while the policy runs. With
+            0, pages that will not change are never visited, which takes knowledge of the future.
     """
 
     name: str = "index-known"
