@@ -32,10 +32,12 @@ def value_of(weight: Weights, per_day: float, share: float, fresh: float) -> flo
     return signals.value_with_signals(CURVES, weight, LOWEST, per_day, share, fresh)
 
 
-def plain_value(weight: Weights, per_day: float, share: float, fresh: float) -> float:
+def plain_value(
+    weight: Weights, per_day: float, share: float, fresh: float, max_signals: int = 150
+) -> float:
     """Sum the area between the chance after a visit and the present one on a fine grid."""
     times = np.concatenate([[0.0], np.geomspace(1e-4, 40.0 / LOWEST, 4_000)])
-    count = np.arange(150)
+    count = np.arange(max_signals)
     same = np.exp(-np.outer(times, RATES)) @ (weight / ONE)
     above = np.maximum(np.outer(same, (1.0 - share) ** count) - fresh, 0.0)
     chance = stats.poisson.pmf(count, per_day * times[:, None])
@@ -63,6 +65,16 @@ def test_the_value_is_the_area_above_the_present_chance(seed: int) -> None:
     fresh = signals.chance_fresh(same_after(weight, elapsed), share, float(rng.integers(0, 3)))
     value = value_of(weight, per_day, share, fresh)
     assert value == pytest.approx(plain_value(weight, per_day, share, fresh), rel=0.02)
+
+
+@pytest.mark.parametrize("fresh", [0.0, 0.001, 0.01])
+@pytest.mark.parametrize(("per_day", "share"), [(0.03125, 0.015625), (0.5, 0.02), (0.2, 0.05)])
+def test_the_value_counts_the_many_signals_of_a_low_precision(
+    per_day: float, share: float, fresh: float
+) -> None:
+    weight = random_weights(140)
+    expected = plain_value(weight, per_day, share, fresh, max_signals=1_500)
+    assert value_of(weight, per_day, share, fresh) == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize(

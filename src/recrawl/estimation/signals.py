@@ -67,7 +67,8 @@ SHARES = (
 )  # fmt: skip
 #: The integrals end where what is left is negligible: after this many mean times between signals.
 NEGLIGIBLE = 7.0
-MAX_SIGNALS = 60
+#: Terms of a sum over the number of signals, and the expected number from which it is not needed.
+MAX_SIGNALS, MANY_SIGNALS = 60, 30.0
 #: Fewer right signals than this since a visit make no difference to the value of the next one.
 FEW = 1e-3
 #: A chance of being fresh that is as good as none.
@@ -258,6 +259,9 @@ def value_with_signals(
 @small_bare_step
 def _mean_above(same: float, expected: float, keep: float, fresh: float) -> float:
     """Return E[max(S·keepⁿ − F, 0)] for n ~ Poisson(expected)."""
+    if expected > MANY_SIGNALS:
+        # Close to their expected number, or so many that hardly any chance is left.
+        return max(same * math.exp(-expected * (1.0 - keep)) - fresh, 0.0)
     chance = math.exp(-expected)
     mean = 0.0
     for signals in range(MAX_SIGNALS):
