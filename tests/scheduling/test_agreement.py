@@ -49,8 +49,10 @@ SMALL = [(30, 10.0, 365.0), (150, 40.0, 365.0), (100, 30.0, 20.0), (100, 30.0, N
 LARGE = [(1_000, 200.0, 365.0), (3_000, 1_000.0, None)]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize(("pages", "budget", "half_life"), SMALL + LARGE)
+@pytest.mark.parametrize(
+    ("pages", "budget", "half_life", "seed"),
+    [(*fleet, seed) for seed in (1, 2) for fleet in SMALL] + [(*fleet, 1) for fleet in LARGE],
+)
 def test_after_the_same_past_nearly_all_pages_taken_are_the_most_valuable(
     pages: int, budget: float, half_life: float | None, seed: int
 ) -> None:
