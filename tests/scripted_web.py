@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from recrawl.http.access import NO_ACCESS, Access
 from recrawl.http.address_guard import is_public
 from recrawl.http.connector import AddressInfo, Connector
 from recrawl.http.fetch import Fetcher
@@ -173,6 +174,7 @@ def fetcher(
     gate: Gate | None = None,
     names: Names | None = None,
     allowed: Callable[[str], bool] = only_loopback_is_public,
+    access: Callable[[str], Access] = lambda _url: NO_ACCESS,
 ) -> Fetcher:
     """Return a fetcher for which every unknown name is that of the test server."""
 
@@ -180,4 +182,4 @@ def fetcher(
         return Connector(resolver=names or Names(), allowed=allowed)
 
     gate = Gate(HostPacing(0.0, 8)) if gate is None else gate
-    return Fetcher(AGENT, gate, limits=limits, connect=connect)
+    return Fetcher(AGENT, gate, limits=limits, connect=connect, access=access)

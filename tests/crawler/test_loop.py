@@ -94,6 +94,22 @@ def test_the_budget_is_spent_and_kept(budget: float) -> None:
     assert stats.budget_used == pytest.approx(1.0, abs=0.12)
 
 
+def test_a_budget_that_is_changed_is_spent_and_kept_from_then_on() -> None:
+    web = FakeWeb(dict.fromkeys(urls(A, 30), TEXT))
+
+    def change(running: Running) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(20.0, running.crawl.set_budget, 4 * PER_SECOND)
+
+    settings = settings_of(budget=PER_SECOND)
+    stats = crawl(web, MemoryStore(*urls(A, 30)), settings, seconds=40.0, during=change)
+    before = sum(fetch.at < 20.0 for fetch in web.fetched)
+    assert 18 <= before <= 21
+    assert 76 <= len(web.fetched) - before <= 82
+    assert stats.budget == 4 * PER_SECOND
+    assert stats.budget_used == pytest.approx(1.0, abs=0.05)
+
+
 @pytest.mark.parametrize("by", [3_600.0, 365 * 86_400.0])
 def test_the_budget_is_spent_and_kept_when_the_clock_is_put_back(by: float) -> None:
     web = FakeWeb(lambda _url: TEXT)

@@ -1,5 +1,6 @@
 """A crawl that runs for months: outages, refusals, failing pages, and pages that come back."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -182,6 +183,25 @@ def test_looking_at_gone_pages_takes_a_small_share_of_the_budget() -> None:
     looks = sum(fetch.url in set(gone) for fetch in web.fetched)
     assert 0.8 * WAKING_SHARE * 1_000 <= looks <= WAKING_SHARE * 1_000
     assert stats.outcomes[Outcome.UNCHANGED] > 800
+
+
+def test_a_larger_budget_has_more_gone_pages_looked_at() -> None:
+    gone = folder("old", 100)
+    store = MemoryStore(*gone)
+    for page in list(store.known.values()):
+        store.known[page.number] = replace(
+            page, state=State.GONE, failures=3, missing_since=0, retry_at=0, last_visit=0
+        )
+    web = FakeWeb({})
+
+    def change(running: Running) -> None:
+        budget = 4 * settings().budget
+        asyncio.get_running_loop().call_later(500.0, running.crawl.set_budget, budget)
+
+    crawl(web, store, settings(), seconds=1_000.0, begin=20 * DAY, during=change)
+    before = sum(fetch.at < 500.0 for fetch in web.fetched)
+    assert 0.7 * WAKING_SHARE * 500 <= before <= WAKING_SHARE * 500
+    assert len(web.fetched) - before > 3 * before
 
 
 def _lose(outages: Outages, *folders: str, number: int = 4) -> None:

@@ -45,6 +45,17 @@ def test_the_share_of_the_budget_waits_until_it_allows_a_request(
     assert as_object(stats)["budget_used"] == used
 
 
+def test_the_share_of_a_budget_that_changes_counts_what_each_allowed() -> None:
+    stats = Stats(began=HOUR, budget=24.0, now=HOUR, budget_since=HOUR)
+    stats.set_budget(48.0, 3 * HOUR)
+    stats.set_budget(12.0, 4 * HOUR)
+    stats.now = 6 * HOUR
+    stats.requests = 4
+    # Two hours at 1 per hour, one at 2, two at a half.
+    assert stats.budget_used == pytest.approx(4 / (2 + 2 + 1))
+    assert stats.budget == 12.0
+
+
 def test_no_more_pages_are_not_modified_than_unchanged() -> None:
     """A page that was not found and is back is a change, whatever its server answers."""
     stats = Stats(began=0, budget=1.0)

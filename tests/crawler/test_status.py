@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill, miss
+from store.made_up import found as found_visit
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.host_memory import HOST_PAUSE, PAUSE, pack_rows
 from recrawl.crawler.page_list import Wanted, list_pages
 from recrawl.crawler.status import Status, read_status
 from recrawl.records import Outcome
+from recrawl.scheduling.value import days_until_due
 from recrawl.store.locking import runner_of
 from recrawl.store.rows import NewPage, Trouble
 from recrawl.store.sqlite import SqliteStore
@@ -64,6 +66,26 @@ def test_pages_without_a_copy_are_next_then_those_that_are_due(tmp_path: Path) -
     late = [due for due in found.due if due.at is not None and due.at <= NOW]
     assert [due.value for due in late] == sorted((due.value for due in late), reverse=True)
     assert all(due.value >= PRICE for due in late)
+
+
+def test_pages_that_are_due_come_by_value_and_the_others_by_time(tmp_path: Path) -> None:
+    """By the days until they are due; what is worth most may not have waited longest."""
+    ahead = {"late": (-3.0, 1.0), "worth": (-1.0, 9.0), "soon": (0.5, 1.0), "later": (2.0, 9.0)}
+    with SqliteStore.open(tmp_path / "s.db", create=True) as store:
+        store.add([NewPage(f"https://a/{name}", "a", ahead[name][1]) for name in ahead], 0)
+        visits = []
+        for page, (days, importance) in zip(
+            store.pages(range(4)).values(), ahead.values(), strict=True
+        ):
+            due = days_until_due(importance, 1.0, 1.0, 0.1)
+            last = NOW - round((due - days) * DAY)
+            visits.append(replace(found_visit(page, b"one", last), belief=(1.0, 1.0)))
+        store.record(visits)
+        store.set_meta("price", "0.1")
+        listed = read_status(store, tmp_path / "s.db", 10.0, NOW).due
+    assert [due.url.rpartition("/")[2] for due in listed] == ["worth", "late", "soon", "later"]
+    times = [(due.at - NOW) / DAY for due in listed if due.at is not None]
+    assert times == pytest.approx([-1.0, -3.0, 0.5, 2.0])
 
 
 def test_without_a_price_only_pages_without_a_copy_are_told(tmp_path: Path) -> None:

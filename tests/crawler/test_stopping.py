@@ -128,3 +128,20 @@ def test_a_process_that_does_not_stop_in_time_is_ended(
     stopping._end_at_once()  # noqa: SLF001
     assert codes == [0, 1]
     assert "stopping took more than 5.5 s" in caplog.text
+
+
+def test_a_hangup_that_is_ignored_stays_so() -> None:
+    """As under nohup, where a terminal that is closed is not to end a crawl."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    async def main() -> None:
+        running = asyncio.create_task(Endless().run())
+        await asyncio.sleep(0)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        running.cancel()
+
+    try:
+        asyncio.run(main())
+    finally:
+        signal.signal(signal.SIGHUP, before)

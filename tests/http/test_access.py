@@ -6,16 +6,14 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from scripted_web import AGENT, PATIENT, Names, Web, answer, only_loopback_is_public, redirect
+import scripted_web
+from scripted_web import Web, answer, only_loopback_is_public, redirect
 
 from recrawl.errors import ArgumentError, InputError
 from recrawl.http.access import NO_ACCESS, Access, Proxy, basic_auth, is_private_name, parse_proxy
 from recrawl.http.address_guard import is_public
-from recrawl.http.connector import Connector
 from recrawl.http.cookies import cookie_header, read_cookies
 from recrawl.http.fetch import Fetcher
-from recrawl.http.gate import Gate
-from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Page, Response
 
 SECRETS = {"Authorization": basic_auth("me:sesame"), "X-Key": "1234", "Accept-Language": "de"}
@@ -29,13 +27,7 @@ def of_host(name: str, access: Access) -> Callable[[str], Access]:
 def fetcher(
     access: Callable[[str], Access], allowed: Callable[[str], bool] = only_loopback_is_public
 ) -> Fetcher:
-    return Fetcher(
-        AGENT,
-        Gate(HostPacing(0.0, 8)),
-        limits=PATIENT,
-        access=access,
-        connect=lambda: Connector(resolver=Names(), allowed=allowed),
-    )
+    return scripted_web.fetcher(access=access, allowed=allowed)
 
 
 class ScriptedClient:
