@@ -96,6 +96,21 @@ def test_a_list_says_how_webhooks_are() -> None:
     assert "https://example.org/a" not in run("webhook", "list").stdout
 
 
+def test_pages_that_are_listed_first_are_to_be_sent_too() -> None:
+    run("webhook", "add", "https://example.org/", "--since", "start")
+    with SqliteStore.open("recrawl.db") as store:
+        pages = store.feed.read(store.feed.start(), 1_000)
+        assert pages
+        (first,) = json.loads(run("webhook", "list", "--format", "json").stdout)
+        assert first["to_send"] == len(pages) == store.feed.count_after(store.feed.start())
+        assert store.feed.count_after(pages[0].cursor) == len(pages) - 1
+        assert (
+            store.feed.count_after(pages[-1].cursor)
+            == store.feed.count_after(store.feed.end())
+            == 0
+        )
+
+
 def test_messages_that_were_given_up_are_listed_and_sent_again() -> None:
     assert run("webhook", "failed").stdout == "No message was given up.\n"
     run("webhook", "add", "https://example.org/a")

@@ -2,11 +2,15 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.errors import StoreError
 from recrawl.store.sqlite import SqliteStore
 
 LEARNED = {"hosts": {"a.example": b"1"}, "folders": {"a.example/b": b"2"}, "nothing": {}}
@@ -31,3 +35,14 @@ def test_what_was_learned_is_written_although_the_crawl_stops_before_its_turn() 
     with SqliteStore.open(":memory:") as store:
         asyncio.run(run(StoreThread(store)))
         assert {what: store.kept(what) for what in LEARNED} == LEARNED
+
+
+def test_a_crawl_does_not_write_on_to_a_file_that_was_removed(tmp_path: Path) -> None:
+    frontier: Any = SimpleNamespace(take_learned=lambda: LEARNED)
+    with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
+        thread = StoreThread(store)
+        asyncio.run(FrontierMemory(frontier, thread).keep(0))
+        (tmp_path / "recrawl.db").unlink()
+        with pytest.raises(StoreError, match="removed or replaced"):
+            asyncio.run(FrontierMemory(frontier, thread).keep(0))
+        thread.close()

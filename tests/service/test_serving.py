@@ -2,6 +2,9 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -103,3 +106,58 @@ def test_a_crawl_answers_while_it_runs(tmp_path: Path) -> None:
             process.communicate(timeout=program.HANGS)
     assert process.returncode == 0
     program.check(store)
+
+
+def started(folder: Path, before: str = "") -> "subprocess.Popen[str]":
+    """Start a service as a supervisor does, without a terminal."""
+    script = f"{before}from recrawl.cli.app import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", script, "serve"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=program.environ({}),
+        start_new_session=True,
+    )
+
+
+def test_a_hangup_reads_the_settings_again(tmp_path: Path) -> None:
+    file = tmp_path / "recrawl.toml"
+    file.write_text('listen = "127.0.0.1:0"\n')
+    with started(tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("Answering at http://127.0.0.1:")
+        assert "rcrl_" in process.stdout.readline()
+        assert "/login?code=" in process.stdout.readline()
+        file.write_text('listen = "127.0.0.1:99999"\n')
+        process.send_signal(signal.SIGHUP)
+        assert "the settings stay as they are: recrawl.toml, listen" in process.stderr.readline()
+        file.write_text('listen = "localhost:0"\n')
+        process.send_signal(signal.SIGHUP)
+        assert process.stdout.readline().startswith("Answering at http://localhost:")
+        process.send_signal(signal.SIGTERM)
+        _, complaints = process.communicate(timeout=program.HANGS)
+    assert (process.returncode, complaints) == (0, "")
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    (tmp_path / "recrawl.toml").write_text('listen = "127.0.0.1:0"\n')
+    # It is told to stop, and does not.
+    before = (
+        "from recrawl.service.scheduler import Scheduler\n"
+        "told = []\n"
+        "Scheduler.stopping = property(lambda self: bool(told))\n"
+        "Scheduler.stop = lambda self: (told.append(1), print('stopping', flush=True))\n"
+    )
+    with started(tmp_path, before) as process:
+        assert process.stdout is not None
+        while "/login?code=" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        while process.stdout.readline() != "stopping\n":
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, complaints = process.communicate(timeout=program.HANGS)
+    assert (process.returncode, complaints) == (130, "")

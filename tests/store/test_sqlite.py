@@ -395,6 +395,25 @@ def test_a_read_only_store_is_reported(path: Path) -> None:
         assert store.totals().visits == 10
 
 
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_in_use_is_noticed(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, is_replaced: bool
+) -> None:
+    monkeypatch.chdir(path.parent)
+    with SqliteStore.open(path.name) as store:
+        monkeypatch.chdir("/")
+        store.check_not_moved()
+        path.rename(path.with_name("elsewhere.db"))
+        if is_replaced:
+            path.write_bytes(b"")
+        with pytest.raises(StoreError, match="removed or replaced while it was in use"):
+            store.check_not_moved()
+        path.with_name("elsewhere.db").replace(path)
+        store.check_not_moved()
+    with SqliteStore.open(":memory:") as memory:
+        memory.check_not_moved()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
 def test_missing_permissions_are_reported(path: Path) -> None:
     path.chmod(stat.S_IRUSR)

@@ -1,10 +1,23 @@
-"""SIGTERM before a command that runs until it is stopped handles it by itself."""
+"""Signals to a command that runs until it is stopped: what they mean, and how it ends by them."""
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+#: The exit status after a second Ctrl-C.
+INTERRUPTED = 130
+
+
+def has_terminal() -> bool:
+    """Whether there is a terminal that could be closed, even if the output goes elsewhere."""
+    try:
+        os.close(os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY))
+    except (AttributeError, OSError):
+        return False
+    return True
 
 
 @contextmanager

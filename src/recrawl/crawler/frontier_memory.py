@@ -31,6 +31,7 @@ class FrontierMemory:
 
     def _keep(self, learned: Mapping[str, Mapping[str, bytes]]) -> None:
         # Runs in the store's thread.
+        self._store.check_not_moved()
         for what, by_name in learned.items():
             if by_name:
                 self._store.keep(what, by_name)

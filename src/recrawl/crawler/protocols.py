@@ -97,6 +97,9 @@ class Storing(Protocol):
     def wake(self, now: int, again: int, limit: int) -> list[Page]:
         """Return gone and refused pages to check again."""
 
+    def check_not_moved(self) -> None:
+        """Raise `StoreError` if the file was removed or replaced since it was opened."""
+
     def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
         """Store what was learned about hosts or folders."""
 

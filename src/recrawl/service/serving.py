@@ -22,6 +22,7 @@ from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import FileFetching
+from recrawl.crawler.reloading import Reload
 from recrawl.crawler.running import Beside, RunningCrawl
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
@@ -90,13 +91,23 @@ def first_token(settings: Settings, now: int) -> str | None:
         return add_token(store.service, FIRST_TOKEN, Access.ADMIN, now)
 
 
-def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) -> None:
+def serve(
+    settings: Settings,
+    *,
+    on_start: OnStart,
+    clock: Clock | None = None,
+    reload: Reload | None = None,
+) -> None:
     """Serve until a signal: lease pages to other crawlers, and fetch none.
+
+    With ``reload``, SIGHUP reads the settings again, and if they can be used ends this so that it
+    can start anew with them.
 
     Args:
         settings: The crawler's settings.
         on_start: Called when requests are answered.
         clock: What budget and delays go by; by default the system's time.
+        reload: Reads the settings again.
 
     Raises:
         StoreError: The store cannot be used, or another run uses it.
@@ -124,7 +135,7 @@ def serve(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) 
                 ) as service,
                 answering(service, listener, _names(settings)),
             ):
-                stop_on_signals(scheduler)
+                stop_on_signals(scheduler, reload)
                 service.index.warm_up()
                 on_start(_started(service, listener.getsockname()[1], address, token))
                 await scheduler.run()

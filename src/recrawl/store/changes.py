@@ -246,6 +246,18 @@ class ChangeFeed:
         ]
         return [*pages, *changes]
 
+    def count_after(self, cursor: Cursor) -> int:
+        """Return how much follows a cursor, as far as it is kept: pages to be listed, and changes.
+
+        A page that changes before it is listed counts twice, as it is read twice.
+        """
+        first, last = _bounds(self._database)
+        changes = max(last - max(cursor.serial, first - 1), 0)
+        if cursor.page is None:
+            return changes
+        (pages,) = self._database.rows("count_feed_pages", cursor.page, FeedState.THERE)[0]
+        return changes + int(pages)
+
     def _pages(self, cursor: Cursor, limit: int) -> list[PageChange]:
         """Return existing pages, for a cursor within the initial listing."""
         if cursor.page is None:

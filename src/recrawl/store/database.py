@@ -54,6 +54,8 @@ class Database:
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._absolute = Path(path).absolute()
+        self._file = _file_number(self._absolute)
 
     @classmethod
     def open(cls, path: str, *, create: bool) -> "Database":
@@ -78,6 +80,20 @@ class Database:
                 connection.close()
                 raise
         return cls(path, connection)
+
+    def check_not_moved(self) -> None:
+        """Refuse to go on if somebody removed the file, or put another in its place.
+
+        SQLite would write on, to a file that nobody can open any more.
+
+        Raises:
+            StoreError: That is so.
+        """
+        if _file_number(self._absolute) != self._file:
+            raise StoreError(
+                f"{self.path}: the file was removed or replaced while it was in use; "
+                "what is written to it now would be lost"
+            )
 
     def close(self) -> None:
         """Checkpoint the write-ahead log and close the file; closing twice is harmless."""
@@ -200,6 +216,14 @@ def _is_frozen(path: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _file_number(path: Path) -> int | None:
+    """Return the number that tells a file from others of its name; None if there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
 
 
 def _check_path(path: Path, *, create: bool) -> None:

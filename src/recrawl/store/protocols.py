@@ -351,6 +351,9 @@ class Store(Protocol):
     def set_meta(self, key: str, value: str) -> None:
         """Keep a small value."""
 
+    def check_not_moved(self) -> None:
+        """Raise `StoreError` if the file was removed or replaced since it was opened."""
+
     def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
         """Keep what was learned about hosts or folders."""
 

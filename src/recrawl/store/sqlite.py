@@ -451,6 +451,10 @@ class SqliteStore:
         """Save a small value under a key."""
         self._database.execute("set_meta", key, value)
 
+    def check_not_moved(self) -> None:
+        """Raise `StoreError` if the file was removed or replaced since it was opened."""
+        self._database.check_not_moved()
+
     def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
         """Save what was learned about hosts or folders, by name."""
         if learned:

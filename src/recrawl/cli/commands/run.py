@@ -1,6 +1,5 @@
 """``recrawl run``: crawl until stopped."""
 
-import os
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.logs import LogFormat, LogLevel, check_logs, logging_to_stderr, remark
 from recrawl.cli.options import check_choice, parse_days
 from recrawl.cli.output import Lasting
-from recrawl.cli.terminating import ending_when_terminated
+from recrawl.cli.terminating import INTERRUPTED, ending_when_terminated, has_terminal
 from recrawl.errors import StoreError
 from recrawl.units import SECONDS_A_DAY
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 #: With both of the latter a line is an object: ``jsonl`` is what other commands call that.
 LOGGED_AS = ("text", "json", "jsonl")
-#: The exit status after a second Ctrl-C.
-INTERRUPTED = 130
 
 
 def run(
@@ -171,7 +168,7 @@ def run(
         seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
         _check_pages(known.store)
         reload = None
-        if not _has_terminal():
+        if not has_terminal():
             reload = Reload(lambda: settings_of(store, settings, options), known.store)
         try:
             with logging_to_stderr(log_format, log_level):
@@ -198,15 +195,6 @@ def _check_pages(path: str) -> None:
         if totals.pages or opened.sitemaps.all():
             return
     raise StoreError(f"{path}: it has no pages; `recrawl add URL` adds one")
-
-
-def _has_terminal() -> bool:
-    """Whether there is a terminal that could be closed, even if the output goes elsewhere."""
-    try:
-        os.close(os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY))
-    except (AttributeError, OSError):
-        return False
-    return True
 
 
 def _crawl(

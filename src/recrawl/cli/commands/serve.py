@@ -8,10 +8,12 @@ import typer
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.logs import LogFormat, LogLevel, check_logs, logging_to_stderr
 from recrawl.cli.output import Lasting, say
-from recrawl.cli.terminating import ending_when_terminated
+from recrawl.cli.terminating import INTERRUPTED, ending_when_terminated, has_terminal
 from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
+    from recrawl.crawler.reloading import Reload
+    from recrawl.crawler.settings import Settings
     from recrawl.service.serving import Started
 
 Listen = Annotated[
@@ -41,7 +43,8 @@ def serve(
     """Answer requests, and lease pages to other crawlers until stopped; none is fetched here.
 
     Every request needs a token. The first start makes one and shows it, and each start shows a link
-    that logs a browser in, once.
+    that logs a browser in, once. Started by a supervisor, without a terminal, SIGHUP reads the
+    settings again.
 
     Examples:
         recrawl serve
@@ -50,15 +53,35 @@ def serve(
     """
     check_logs(log_format, log_level)
     with ending_when_terminated():
-        known = settings_of(store, settings, {"budget": budget, "listen": listen})
+        options = {"budget": budget, "listen": listen}
+        known = settings_of(store, settings, options)
         check_extra()
-        from recrawl.service.serving import serve as serve_until_stopped
+        import asyncio
+
+        from recrawl.crawler.reloading import Reload
         from recrawl.store.sqlite import SqliteStore
 
         with SqliteStore.open(known.store, create=True):
             pass
-        with logging_to_stderr(log_format, log_level):
-            serve_until_stopped(known, on_start=announce)
+        reload = None
+        if not has_terminal():
+            reload = Reload(lambda: settings_of(store, settings, options), known.store)
+        try:
+            with logging_to_stderr(log_format, log_level):
+                _serve(known, reload)
+        except asyncio.CancelledError:
+            # The second Ctrl-C: whoever waits for an answer gets none, what was written is safe.
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _serve(settings: "Settings", reload: "Reload | None") -> None:
+    """Serve, and start anew when the settings have been read again."""
+    from recrawl.service.serving import serve as serve_until_stopped
+
+    going_on: Settings | None = settings
+    while going_on is not None:
+        serve_until_stopped(going_on, on_start=announce, reload=reload)
+        going_on = None if reload is None else reload.take()
 
 
 def check_extra() -> None:

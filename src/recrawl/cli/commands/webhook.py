@@ -115,8 +115,9 @@ def list_(
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(path) as opened:
-        hooks, last = opened.webhooks.all(), opened.feed.end().serial
-    LISTS[format_](hooks, last)
+        hooks = opened.webhooks.all()
+        unread = {hook.number: opened.feed.count_after(hook.cursor) for hook in hooks}
+    LISTS[format_](hooks, unread)
 
 
 @webhook.command(cls=Command)

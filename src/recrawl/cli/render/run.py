@@ -125,15 +125,23 @@ def spending(stats: Stats) -> str:
 def unspent(stats: Stats, min_interval: float | None) -> list[str]:
     """Return a line that says why there is budget left, if it is more than pages may be visited.
 
-    >>> unspent(Stats(0, 2_880.0, now=10**9, pages=2), 1 / 144)
+    >>> unspent(Stats(0, 2_880.0, now=5 * 10**8, pages=2), 1 / 144)
     ['Budget is left: 2 pages, each visited at most every 10 min (setting min_interval)']
-    >>> unspent(Stats(0, 2_880.0, now=10**9, pages=2), None)
+    >>> unspent(Stats(0, 2_880.0, now=5 * 10**8, pages=2), None)
+    []
+
+    Where pages were not visited half as often as that, it is left for another reason:
+
+    >>> unspent(Stats(0, 2_880.0, now=5 * 10**9, pages=2), 1 / 144)
     []
     """
     is_spent = stats.budget_used is None or stats.budget_used >= SPENT
     if is_spent or not stats.pages or min_interval is None:
         return []
     if min_interval * stats.budget <= stats.pages:
+        return []
+    rounds = (stats.now - stats.began) / MICROSECONDS_A_DAY // min_interval
+    if 2 * stats.visits < stats.pages * rounds:
         return []
     every = f"visited at most every {format_duration(min_interval)} (setting min_interval)"
     return [f"Budget is left: {count(stats.pages, 'page')}, each {every}"]

@@ -1,7 +1,7 @@
 """Webhooks and their messages as tables and JSON; their secrets are in neither."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from recrawl.cli.output import say, say_json
@@ -13,8 +13,13 @@ from recrawl.store.webhooks import Message, Webhook
 Failed = Sequence[tuple[Webhook, Sequence[Message]]]
 
 
-def print_webhooks(hooks: Sequence[Webhook], last: int) -> None:
-    """Print webhooks as a table."""
+def print_webhooks(hooks: Sequence[Webhook], unread: Mapping[int, int]) -> None:
+    """Print webhooks as a table.
+
+    Args:
+        hooks: The webhooks.
+        unread: What follows in the feed, by the number of the webhook.
+    """
     if not hooks:
         say("There are no webhooks; `recrawl webhook add URL` adds one.")
         return
@@ -24,15 +29,15 @@ def print_webhooks(hooks: Sequence[Webhook], last: int) -> None:
     table.add_column("state")
     table.add_column("URL", overflow="fold")
     for hook in hooks:
-        numbers = (hook.number, hook.received, to_send(hook, last), hook.failed)
+        numbers = (hook.number, hook.received, to_send(hook, unread), hook.failed)
         cells = [f"{number:,}" for number in numbers]
         table.add_row(*cells, state_of(hook), hook.url)
     show(table)
 
 
-def to_send(hook: Webhook, last: int) -> int:
-    """Return how many changes are to be sent, but for pages that are listed first."""
-    return max(last - hook.cursor.serial, 0) + hook.waiting
+def to_send(hook: Webhook, unread: Mapping[int, int]) -> int:
+    """Return how many messages are to be sent: those that wait, and what follows in the feed."""
+    return unread[hook.number] + hook.waiting
 
 
 def state_of(hook: Webhook) -> str:
@@ -47,12 +52,12 @@ def state_of(hook: Webhook) -> str:
     return f"last received {second(hook.received_at)}{missed}"
 
 
-def print_webhooks_as_json(hooks: Sequence[Webhook], last: int) -> None:
+def print_webhooks_as_json(hooks: Sequence[Webhook], unread: Mapping[int, int]) -> None:
     """Print webhooks as JSON."""
-    say_json([webhook_object(hook, last) for hook in hooks])
+    say_json([webhook_object(hook, unread) for hook in hooks])
 
 
-def webhook_object(hook: Webhook, last: int) -> dict[str, Any]:
+def webhook_object(hook: Webhook, unread: Mapping[int, int]) -> dict[str, Any]:
     """Return a webhook as an object for JSON."""
     return {
         "webhook": hook.number,
@@ -64,7 +69,7 @@ def webhook_object(hook: Webhook, last: int) -> dict[str, Any]:
         "cursor": str(hook.cursor),
         "received": hook.received,
         "last_received": iso(hook.received_at),
-        "to_send": to_send(hook, last),
+        "to_send": to_send(hook, unread),
         "failed": hook.failed,
         "missed": hook.missed,
         "failing_since": iso(hook.failing_since),
@@ -118,7 +123,7 @@ def kind_of(message: Message) -> str:
     return str(json.loads(message.body)["type"])
 
 
-LISTS: dict[str, Callable[[Sequence[Webhook], int], None]] = {
+LISTS: dict[str, Callable[[Sequence[Webhook], Mapping[int, int]], None]] = {
     "table": print_webhooks,
     "json": print_webhooks_as_json,
 }

@@ -324,6 +324,10 @@ SELECT number, pages.url, coalesce(copies.at, last_visit, added_at), body
 FROM pages LEFT JOIN copies ON copies.page = pages.number
 WHERE number >= ? AND feed_state = ? ORDER BY number LIMIT ?;
 
+-- name: count_feed_pages
+-- Count the pages that a reader who knows nothing has yet to be told of.
+SELECT count(*) FROM pages WHERE number >= ? AND feed_state = ?;
+
 -- name: feed_before
 -- Find the serial before the first change that was found at a time or later.
 SELECT serial - 1 FROM changes WHERE at >= ? ORDER BY serial LIMIT 1;
