@@ -40,7 +40,6 @@ class ParseProcess:
     Args:
         max_memory: Bytes of memory that it may use beyond what it has after starting.
         niceness: Its niceness, as in ``nice``.
-        modules: What it imports before the first call.
 
     Attributes:
         deadline: When it is to be killed, in seconds of the monotonic clock.
@@ -49,9 +48,7 @@ class ParseProcess:
         RecrawlError: It does not start.
     """
 
-    def __init__(
-        self, max_memory: int, niceness: int = 0, modules: Sequence[str] = MODULES
-    ) -> None:
+    def __init__(self, max_memory: int, niceness: int = 0) -> None:
         self.deadline = time.monotonic() + MAX_WAIT
         self._closing = threading.Lock()
         try:
@@ -74,7 +71,7 @@ class ParseProcess:
             raise _no_start(error) from None
         finally:
             os.close(life)
-        about = list(sys.path), tuple(modules), max_memory, niceness
+        about = list(sys.path), MODULES, max_memory, niceness
         frame = pickle.dumps(about)
         self._send([parse_worker.LENGTH.pack(len(frame)), frame])
         if self._receive() is None:
