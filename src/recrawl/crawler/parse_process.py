@@ -60,7 +60,7 @@ class ParseProcess:
                 [sys.executable, "-I", str(Path(parse_worker.__file__)), str(life)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # Whoever reads our log until it is closed must not have to wait for these
+                # A reader of our log, until it is closed, must not have to wait for these
                 # processes.
                 stderr=subprocess.DEVNULL,
                 pass_fds=() if sys.platform == "win32" else (life,),
@@ -153,7 +153,7 @@ def _unpickled(answer: bytes) -> tuple[bool, Any]:
     """Unpickle an answer; an exception that cannot be unpickled is replaced by another."""
     try:
         found: tuple[bool, Any] = pickle.loads(answer)  # noqa: S301 - from a process of our own
-    except Exception as error:  # noqa: BLE001 - whatever it is, whoever called is to know
+    except Exception as error:  # noqa: BLE001 - the caller should know
         return False, RuntimeError(f"a call failed, and its answer cannot be read: {error}")
     return found
 
