@@ -64,7 +64,7 @@ def _access(site: Site, environ: Mapping[str, str] | None) -> Access:
 
 
 def _without(headers: Mapping[str, str], unwanted: str) -> dict[str, str]:
-    """Return headers without one, which a more specific table sets by other means."""
+    """Return headers without one that another setting replaces."""
     return {name: value for name, value in headers.items() if name.lower() != unwanted}
 
 
