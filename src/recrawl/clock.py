@@ -55,8 +55,7 @@ class Clock:
         self.speed = speed
         self._wall = wall
         self._steady = steady
-        # Real time is passed through, as an offset would be off by the time between the two
-        # readings.
+        # Real time is passed through unchanged.
         is_real = speed == 1.0 and start is None
         self._began = 0 if is_real else wall()
         self._start = self._began if start is None else _microseconds(start)

@@ -16,7 +16,7 @@ from recrawl.simulation.policies.ranked import Uniform
 from recrawl.simulation.policy import PageSet, Run
 from recrawl.simulation.ranking import mean_score, rank, shuffled
 from recrawl.simulation.replay import replay
-from recrawl.simulation.signals import Signals, Teller
+from recrawl.simulation.signals import SignalQueue, Signals
 from recrawl.simulation.synthetic import MIXED, add_signals
 from recrawl.simulation.world import World
 
@@ -97,12 +97,12 @@ def test_every_signal_is_told_once_and_in_time(
     pages = [sorted(time for page, time in told if page == number) for number in range(4)]
     starts = np.cumsum([0, *map(len, pages)])
     time = np.array([moment for page in pages for moment in page])
-    teller = Teller(Signals(starts, time, np.ones(4), np.ones(4)))
+    queue = SignalQueue(Signals(starts, time, np.ones(4), np.ones(4)))
     moments = [*sorted(data.draw(st.lists(st.floats(0.0, 10.0), max_size=5))), 10.0]
     before = 0.0
     for now in moments:
         expected = sorted(page for page, moment in told if before < moment <= now)
-        assert sorted(teller.until(now).tolist()) == expected
+        assert sorted(queue.until(now).tolist()) == expected
         before = now
 
 

@@ -139,7 +139,7 @@ class Channel(asyncio.Protocol):
     async def _answer(self, number: int, message: tuple[Any, ...]) -> None:
         try:
             found = True, await self._asked(*message)
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever asked is to know
+        except Exception as error:  # noqa: BLE001 - the other end should know
             self._send((_ANSWER, number, (False, error)))
         else:
             self._send((_ANSWER, number, found))

@@ -89,7 +89,7 @@ class Outages:
         return away
 
     def _missing(self, name: str, now: int) -> int:
-        """Return how many pages of a group are missing; 0 if that is no outage."""
+        """Return how many pages of a group are missing; 0 if that is not an outage."""
         lately = self._lately(name, now)
         missing = sum(lately)
         return missing if missing >= max(MIN_PAGES, MIN_SHARE * len(lately)) else 0

@@ -40,7 +40,6 @@ class ParseProcess:
     Args:
         max_memory: Bytes of memory that it may use beyond what it has after starting.
         niceness: Its niceness, as in ``nice``.
-        modules: What it imports before the first call.
 
     Attributes:
         deadline: When it is to be killed, in seconds of the monotonic clock.
@@ -49,9 +48,7 @@ class ParseProcess:
         RecrawlError: It does not start.
     """
 
-    def __init__(
-        self, max_memory: int, niceness: int = 0, modules: Sequence[str] = MODULES
-    ) -> None:
+    def __init__(self, max_memory: int, niceness: int = 0) -> None:
         self.deadline = time.monotonic() + MAX_WAIT
         self._closing = threading.Lock()
         try:
@@ -63,7 +60,7 @@ class ParseProcess:
                 [sys.executable, "-I", str(Path(parse_worker.__file__)), str(life)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # Whoever reads our log until it is closed must not have to wait for these
+                # A reader of our log, until it is closed, must not have to wait for these
                 # processes.
                 stderr=subprocess.DEVNULL,
                 pass_fds=() if sys.platform == "win32" else (life,),
@@ -74,7 +71,7 @@ class ParseProcess:
             raise _no_start(error) from None
         finally:
             os.close(life)
-        about = list(sys.path), tuple(modules), max_memory, niceness
+        about = list(sys.path), MODULES, max_memory, niceness
         frame = pickle.dumps(about)
         self._send([parse_worker.LENGTH.pack(len(frame)), frame])
         if self._receive() is None:
@@ -156,7 +153,7 @@ def _unpickled(answer: bytes) -> tuple[bool, Any]:
     """Unpickle an answer; an exception that cannot be unpickled is replaced by another."""
     try:
         found: tuple[bool, Any] = pickle.loads(answer)  # noqa: S301 - from a process of our own
-    except Exception as error:  # noqa: BLE001 - whatever it is, whoever called is to know
+    except Exception as error:  # noqa: BLE001 - the caller should know
         return False, RuntimeError(f"a call failed, and its answer cannot be read: {error}")
     return found
 

@@ -82,7 +82,7 @@ def read_seeds(path: str | os.PathLike[str], progress: Progress | None = None) -
 
     Args:
         path: A file, or ``"-"`` for standard input.
-        progress: Called from time to time.
+        progress: Called periodically.
 
     Raises:
         InputError: A row cannot be used; the message says which, and why.

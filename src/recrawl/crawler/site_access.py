@@ -92,7 +92,7 @@ def _access(site: Site, vault: _Vault) -> Access:
 
 
 def _without(headers: Mapping[str, str], unwanted: str) -> dict[str, str]:
-    """Return headers without one, which a more specific table sets by other means."""
+    """Return headers without one that another setting replaces."""
     return {name: value for name, value in headers.items() if name.lower() != unwanted}
 
 

@@ -56,7 +56,7 @@ class Stats:
         failing_sitemaps: Sitemaps and feeds that could not be read, or not completely, and why.
         times: Responses by how long they took, in the buckets of `TIMES`.
         seconds: How long all of them took together.
-        reports: Reports from other crawlers, by what became of them.
+        reports: Reports from other crawlers, by result.
         ended_leases: Leases whose deadline passed before all their pages were reported.
         allowed_before: Requests that budgets allowed before the present one.
         budget_since: When the present budget started to accrue, in microseconds.

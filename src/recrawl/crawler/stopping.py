@@ -29,7 +29,7 @@ class Stopping(Protocol):
 
 
 def stop_on_signals(crawl: Stopping, reload: Reload | None = None) -> None:
-    """Stop on the first signal, within `STOP_SECONDS`; a second one exits at once."""
+    """Stop on the first signal, within `STOP_SECONDS`; a second one cancels the crawl."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
 

@@ -22,7 +22,6 @@ from recrawl.formats.inputs import Input
 from recrawl.formats.naming import Naming, choose_columns
 from recrawl.formats.source import Source, opened
 from recrawl.kernels.jit import Ints
-from recrawl.progress import Progress, no_progress
 
 T = TypeVar("T")
 
@@ -109,11 +108,7 @@ class Rows:
 
 
 def read_rows(
-    path: str | os.PathLike[str],
-    layout: Layout,
-    *,
-    ignore_unknown: bool = False,
-    progress: Progress | None = None,
+    path: str | os.PathLike[str], layout: Layout, *, ignore_unknown: bool = False
 ) -> Rows:
     """Read a table from a file, or from standard input if the path is ``"-"``.
 
@@ -122,13 +117,11 @@ def read_rows(
     Raises:
         InputError: Of the layout's type; the message says where and why.
     """
-    report = progress or no_progress
     rows = Rows(layout.error_type)
     naming = Naming(ignore_unknown=ignore_unknown)
     for columns in stream_rows([Input(os.fspath(path))], layout, rows, naming):
         for name, values in columns.items():
             rows.columns.setdefault(name, []).append(values)
-        report(rows.done, rows.size)
     return rows
 
 

@@ -118,11 +118,11 @@ class Spill:
         starts, order = stable_order(self._numbers(page), len(self._files))
         arrays = [pa.array(order.astype(np.uint32)), page.take(pa.array(order))]
         arrays += [pa.array(column[order]) for column in columns.values()]
-        dealt = pa.record_batch(arrays, ["offset", "page", *columns])
+        rows = pa.record_batch(arrays, ["offset", "page", *columns])
         for number, file in enumerate(self._files):
             low, high = int(starts[number]), int(starts[number + 1])
             if low < high:
-                file.write(dealt.slice(low, high - low), _COMPRESSED)
+                file.write(rows.slice(low, high - low), _COMPRESSED)
                 self._bases[number].append(self.rows)
         self.rows += len(page)
 

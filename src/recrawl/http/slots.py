@@ -39,7 +39,7 @@ class Slots:
             raise
 
     def give_back(self) -> None:
-        """Hand a slot to whoever waits longest for one."""
+        """Return a slot, or hand it to the request that has waited longest."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -93,7 +93,7 @@ class Beliefs:
         return f"Beliefs({self.facts.pages:,} pages, changes per day: {spreads})"
 
 
-class Question(NamedTuple):
+class Options(NamedTuple):
     """How to estimate: the method, the prior, and the level of intervals."""
 
     method: str
@@ -120,7 +120,7 @@ def learn(
     """
     check_method(method, prior)
     reading = reading or Reading()
-    question = Question(method, prior, level)
+    options = Options(method, prior, level)
     if not isinstance(log, CrawlLog):
         memory = Memory.of(reading.memory)
         visits = Visits.open(log, Naming(reading.columns, reading.ignore_unknown))
@@ -128,12 +128,12 @@ def learn(
             with reading.progress("Reading rows") as advance:
                 spill = spill_rest(visits, memory, files, advance, by_host=prior == "host")
             if spill is not None:
-                found = believe_spilled(visits, spill, files, question, reading.progress)
+                found = believe_spilled(visits, spill, files, options, reading.progress)
                 return Beliefs(**found)
         log = visits.log()
         del visits
     with reading.progress("Estimating"):
-        return _estimate(log, question)
+        return _estimate(log, options)
 
 
 def learn_weighted(
@@ -151,16 +151,16 @@ def learn_weighted(
     return beliefs, _importance(beliefs, importance, ignore_unknown=reading.ignore_unknown)
 
 
-def _estimate(log: CrawlLog, question: Question) -> Beliefs:
+def _estimate(log: CrawlLog, options: Options) -> Beliefs:
     facts = log.facts
     if facts.first == facts.last:
         raise CrawlLogError(log.source, NOTHING_LEARNED)
     # Done first, as it needs memory that observations need later.
     pages = page_facts(log, facts.last - facts.first)
-    observations = observed(log, question.method)
+    observations = observed(log, options.method)
     if not observations.rows:
         raise CrawlLogError(log.source, nothing_learned(facts.visits, facts.pages))
-    estimator = estimator_of(question.method, _prior(question.prior, log, observations))
+    estimator = estimator_of(options.method, _prior(options.prior, log, observations))
     state = estimator.update(estimator.start(log.pages), observations)
     return Beliefs(
         facts,

@@ -53,7 +53,7 @@ from recrawl.planning.sampling import (
 from recrawl.records import LogFacts
 
 if TYPE_CHECKING:
-    from recrawl.planning.beliefs import Progress, Question
+    from recrawl.planning.beliefs import Options, Progress
 
 Advance = Callable[[int, int | None], object]
 
@@ -126,7 +126,11 @@ class _Folded:
 
 
 def believe_spilled(
-    visits: Visits, spill: Spill, files: ExitStack, question: "Question", progress: "Progress"
+    visits: Visits,
+    spill: Spill,
+    files: ExitStack,
+    options: "Options",
+    progress: "Progress",
 ) -> dict[str, Any]:
     """Return the attributes of `Beliefs` about the pages of a log in temporary files.
 
@@ -142,7 +146,7 @@ def believe_spilled(
     with progress("Folding") as advance:
         for part in spill.parts():
             names_of.put(len(parts), {"page": part.log.names})
-            parts.append(_folded(len(parts), part, spill.last - spill.first, question, stash))
+            parts.append(_folded(len(parts), part, spill.last - spill.first, options, stash))
             sample = _joined([sample, parts[-1].sample])
             parts[-1].sample = None
             duplicates += part.log.duplicates
@@ -157,7 +161,7 @@ def believe_spilled(
     names, facts = _names_in_order(parts, names_of), _facts_in_order(parts)
     release_unused()
     with progress("Estimating") as advance:
-        found = _believed(parts, stash, question, fleet, advance)
+        found = _believed(parts, stash, options, fleet, advance)
     release_unused()
     known = LogFacts(
         visits.source,
@@ -174,7 +178,7 @@ def believe_spilled(
         "change_rate": found.change_rate,
         "observations": found.observations,
         "pages": facts,
-        "interval": _kept_interval(found, question.level),
+        "interval": _kept_interval(found, options.level),
     }
 
 
@@ -189,15 +193,15 @@ def _kept_interval(
     return interval
 
 
-def _folded(number: int, part: Part, covered: int, question: "Question", stash: Stash) -> _Folded:
+def _folded(number: int, part: Part, covered: int, options: "Options", stash: Stash) -> _Folded:
     """Process the visits of a file, and write their observations to another."""
     log = part.log
-    seen = observed(log, question.method)
+    seen = observed(log, options.method)
     columns = {name: getattr(seen, name) for name in _COLUMNS}
     stash.put(number, {name: values for name, values in columns.items() if values is not None})
     rows = np.bincount(seen.page, minlength=log.pages)
-    hashes = None if question.prior == "alone" else name_hashes(log.names)
-    by_host, nowhere = question.prior == "host", np.empty(0, np.int64)
+    hashes = None if options.prior == "alone" else name_hashes(log.names)
+    by_host, nowhere = options.prior == "host", np.empty(0, np.int64)
     is_text = not pa.types.is_integer(log.names.type)
     return _Folded(
         pc.binary_length(log.names).to_numpy() if is_text else nowhere,
@@ -288,13 +292,13 @@ def _prior(one: _Folded, seen: Observations, fleet: Prior | None) -> Prior | Non
 def _believed(
     parts: Sequence[_Folded],
     stash: Stash,
-    question: "Question",
+    options: "Options",
     fleet: Prior | None,
     advance: Advance,
 ) -> Believed:
     """Estimate part by part; return columns of all pages."""
     pages = sum(one.position.size for one in parts)
-    asked = question.level is not None
+    asked = options.level is not None
     found = Believed(
         np.empty(pages),
         np.empty(pages, np.int64),
@@ -304,8 +308,8 @@ def _believed(
     total, done = sum(int(one.rows.sum()) for one in parts), 0
     for number, one in enumerate(parts):
         seen = _observations(one, number, stash)
-        estimator = estimator_of(question.method, _prior(one, seen, fleet))
-        here = believed(seen, estimator, question.level)
+        estimator = estimator_of(options.method, _prior(one, seen, fleet))
+        here = believed(seen, estimator, options.level)
         for column, values in zip(found, here, strict=True):
             if column is not None and values is not None:
                 column[one.position] = values

@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.errors import ConformanceError
 from recrawl.kernels.jit import Bools, Floats, Ints, read_only
-from recrawl.simulation.policy import HearsSignals, PageSet, Policy, Predicts, Run, TrueSignals
+from recrawl.simulation.policy import PageSet, Policy, Predicts, Run, TrueSignals, UsesSignals
 from recrawl.simulation.signals import KIND
 
 PAGES = 12
@@ -94,7 +94,7 @@ def _runs(policy: Policy, pages: PageSet, chance: float, seed: int) -> Iterator[
 
 def _signal(policy: Policy, run: Run, signalled: Bools, now: float) -> None:
     """Signal some pages, the first of them twice, to a policy that uses signals."""
-    if isinstance(run, HearsSignals):
+    if isinstance(run, UsesSignals):
         page = np.flatnonzero(signalled)
         news = np.concatenate([page[:1], page])
         run.signal(news, now, KIND)

@@ -58,7 +58,7 @@ class Run(Protocol):
 
 
 @runtime_checkable
-class HearsSignals(Protocol):
+class UsesSignals(Protocol):
     """A `Run` that uses signals; others do not receive any."""
 
     def signal(self, page: Ints, now: float, kind: str) -> None:

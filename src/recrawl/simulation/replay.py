@@ -12,15 +12,15 @@ from recrawl.quantities import duration, rate
 from recrawl.simulation.calibration import Calibration
 from recrawl.simulation.ledger import Ledger
 from recrawl.simulation.policy import (
-    HearsSignals,
     PageSet,
     Policy,
     Predicts,
     Scaled,
     TrueSignals,
+    UsesSignals,
 )
 from recrawl.simulation.score import Score
-from recrawl.simulation.signals import KIND, Teller
+from recrawl.simulation.signals import KIND, SignalQueue
 from recrawl.simulation.world import World
 
 QUARTER_DAY = 0.25
@@ -94,17 +94,17 @@ def _replay(
 ) -> Score:
     run = policy.start(_known(world, policy), budget, tick=tick, seed=seed)
     ledger, calibration = Ledger(world), Calibration()
-    teller = None if world.signals is None else Teller(world.signals)
+    queue = None if world.signals is None else SignalQueue(world.signals)
     ticks = math.floor(world.days / tick + ROUNDING)
     spent = 0
     # Checked once, as it takes longer than a visit.
-    hears = run if teller is not None and isinstance(run, HearsSignals) else None
+    receiver = run if queue is not None and isinstance(run, UsesSignals) else None
     predicts = run if isinstance(run, Predicts) else None
     for number in range(1, ticks + 1):
         now = min(number * tick, world.days)
         allowed = max(math.floor(budget * now - spent + ROUNDING), 0)
-        if teller is not None and hears is not None:
-            hears.signal(teller.until(now), now, KIND)
+        if queue is not None and receiver is not None:
+            receiver.signal(queue.until(now), now, KIND)
         page = read_only(np.ascontiguousarray(run.take(now, allowed), np.int64))
         if policy.keeps_budget:
             _check_promise(policy, page, allowed, now)

@@ -74,7 +74,7 @@ def shares(name: str, value: ArrayLike, pages: int) -> Floats:
     return np.array(np.broadcast_to(given, pages), np.float64)
 
 
-class Teller:
+class SignalQueue:
     """Returns signals in order of time."""
 
     def __init__(self, signals: Signals) -> None:

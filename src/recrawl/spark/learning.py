@@ -95,7 +95,7 @@ def believe(
     by_host = prior == "host"
     count = partitions_of(df)
     rows = _log_rows(df, naming)
-    blocks = _dealt(rows, count, Observe(method, count if by_host else 0))
+    blocks = _repartitioned(rows, count, Observe(method, count if by_host else 0))
     if by_host:
         blocks = blocks.repartition(count, "bucket")
     if prior == "alone":
@@ -140,7 +140,7 @@ def _continued(
     kept = None if shape is None else Prior(shape, time)
     rows = _log_rows(df, naming)
     both = rows.unionByName(_earlier(previous), allowMissingColumns=True)
-    blocks = _dealt(both, partitions_of(df), Observe(method))
+    blocks = _repartitioned(both, partitions_of(df), Observe(method))
     how = Believe(method, level, kept, by_host=False)
     return Believed(blocks, how, page_type(rows), _nothing)
 
@@ -169,7 +169,7 @@ def _earlier(previous: DataFrame) -> DataFrame:
     return previous.select("page", *(previous[name[1:]].alias(name) for name in EARLIER))
 
 
-def _dealt(rows: DataFrame, partitions: int, observe: Observe) -> DataFrame:
+def _repartitioned(rows: DataFrame, partitions: int, observe: Observe) -> DataFrame:
     """Return blocks of observations, after repartitioning rows by page."""
     return mapped(rows.repartition(partitions, "page"), observe, BLOCK_SCHEMA)
 

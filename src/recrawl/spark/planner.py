@@ -141,8 +141,8 @@ def make_plan(
     buckets = 0 if per_host is None else partitions_of(df)
     pages = _pages(df, believed, importance, PackPages(buckets))
     if per_host is not None:
-        dealt = pages.repartition(buckets, "bucket")
-        pages = mapped(dealt, FindFullPrices(kind, per_host), PAGES_SCHEMA)
+        by_host = pages.repartition(buckets, "bucket")
+        pages = mapped(by_host, FindFullPrices(kind, per_host), PAGES_SCHEMA)
     pages = pages.persist()
     search = _Search(pages, kind, per_host)
     write = Write(kind, per_host, search.prices(total))

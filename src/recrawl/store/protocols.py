@@ -1,7 +1,7 @@
-"""What a service needs of a store, whatever database is behind it.
+"""The protocol of a store, whatever database is behind it.
 
-`recrawl.store.sqlite.SqliteStore` documents the methods, and `tests/store/test_contract.py` is what
-every store has to pass: a new one is added to `tests/store/stores.py`.
+`recrawl.store.sqlite.SqliteStore` documents the methods, and every store has to pass
+`tests/store/test_contract.py`: add a new one to `tests/store/stores.py`.
 """
 
 import os
@@ -37,13 +37,13 @@ from recrawl.store.webhooks import Message, MessageState, Progress, Webhook
 
 
 class Feed(Protocol):
-    """What became of copies, in order; `recrawl.store.changes.ChangeFeed` documents it."""
+    """The feed of changes; `recrawl.store.changes.ChangeFeed` documents it."""
 
     def start(self) -> Cursor:
-        """Return the cursor of a reader that knows nothing."""
+        """Return the cursor of a new reader."""
 
     def oldest(self) -> Cursor:
-        """Return the cursor before the first change that is kept."""
+        """Return the cursor before the oldest change that is kept."""
 
     def end(self) -> Cursor:
         """Return the cursor after all changes so far."""
@@ -56,7 +56,7 @@ class Feed(Protocol):
 
 
 class Outgoing(Protocol):
-    """Who is sent what the feed has; `recrawl.store.webhooks.Webhooks` documents it."""
+    """Webhooks, which are sent the feed; `recrawl.store.webhooks.Webhooks` documents it."""
 
     def add(self, url: str, secret: str, cursor: Cursor, at: int, *, allow_private: bool) -> int:
         """Add a webhook; return its number."""
@@ -71,41 +71,41 @@ class Outgoing(Protocol):
         """Remove a webhook with its messages."""
 
     def disable(self, number: int, reason: str) -> None:
-        """Send nothing to a webhook."""
+        """Stop sending to a webhook."""
 
     def enable(self, number: int) -> None:
-        """Send to a webhook again."""
+        """Resume sending to a webhook."""
 
     def pass_over_dropped(self, hook: Webhook) -> Webhook:
-        """Count changes that were dropped before they were sent."""
+        """Skip and count changes that were dropped before they were sent."""
 
     def clear_missed(self, hook: Webhook) -> None:
-        """Forget how many changes were missed."""
+        """Reset the count of missed changes."""
 
     def due(self, number: int, now: int, limit: int) -> list[Message]:
-        """Return messages to try again, at most one per page."""
+        """Return messages to retry, at most one per page."""
 
     def waiting(self, number: int, urls: Iterable[str]) -> Mapping[str, MessageState]:
-        """Return which pages have messages that were not delivered."""
+        """Return which pages have undelivered messages."""
 
     def note(self, number: int, progress: Progress) -> None:
-        """Write what came of sending messages."""
+        """Write the results of sending messages."""
 
     def failed(self, number: int, limit: int) -> list[Message]:
         """Return messages that failed for good."""
 
     def resend(self, number: int, url: str | None = None) -> int:
-        """Have messages that failed for good sent again."""
+        """Schedule messages that failed for good to be sent again."""
 
     def drop_failed(self, hook: Webhook, retention: Retention, now: int) -> None:
         """Drop messages that failed for good and are too old or too many."""
 
 
 class Samples(Protocol):
-    """How the crawl went; `recrawl.store.samples.KeptSamples` documents it."""
+    """Time series of the crawl; `recrawl.store.samples.KeptSamples` documents it."""
 
     def add(self, sample: KeptSample) -> None:
-        """Add what happened since the sample before."""
+        """Add what happened since the previous sample."""
 
     def since(self, at: int, span: Span) -> list[KeptSample]:
         """Return the samples of spans that ended at a time or later."""
@@ -118,10 +118,10 @@ class Subscribed(Protocol):
         """Return all subscriptions."""
 
     def keep(self, subscription: Subscription) -> None:
-        """Write a subscription as it is now."""
+        """Write a subscription in its current state."""
 
     def drop_unread(self) -> None:
-        """Forget subscriptions to feeds that are no longer read."""
+        """Delete subscriptions to feeds that are no longer read."""
 
 
 class Access(Protocol):
@@ -137,13 +137,13 @@ class Access(Protocol):
         """Remove a token; return whether there was one."""
 
     def leases(self) -> list[LeaseRow]:
-        """Return the leases of which pages are out."""
+        """Return the leases with pages still out."""
 
     def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
-        """Write leases as they are now."""
+        """Write leases in their current state."""
 
     def visited_since(self, pages: Sequence[int], at: int) -> set[int]:
-        """Return those of the pages that were visited since a time."""
+        """Return which of the pages were visited since a time."""
 
 
 class Sitemaps(Protocol):
@@ -164,10 +164,10 @@ class Sitemaps(Protocol):
         """Return the sitemaps to read now."""
 
     def note(self, found: SitemapFile) -> None:
-        """Note what reading a sitemap found."""
+        """Save what reading a sitemap found."""
 
     def retry(self, scope: str) -> None:
-        """Have sitemaps tried again."""
+        """Schedule sitemaps that could not be read to be retried."""
 
     def remove(self, urls: Iterable[str]) -> int:
         """Remove sitemaps."""
@@ -177,11 +177,11 @@ class Sitemaps(Protocol):
 
 
 class Store(Protocol):
-    """Pages, copies, visits, the feed, webhooks, and what a service keeps."""
+    """Pages, copies, visits, the feed, webhooks, and the tables of a service."""
 
     @property
     def feed(self) -> Feed:
-        """What became of copies."""
+        """The feed of changes."""
 
     @property
     def sitemaps(self) -> Sitemaps:
@@ -189,11 +189,11 @@ class Store(Protocol):
 
     @property
     def webhooks(self) -> Outgoing:
-        """Who is sent what the feed has."""
+        """Webhooks, which are sent the feed."""
 
     @property
     def samples(self) -> Samples:
-        """How the crawl went."""
+        """Time series of the crawl."""
 
     @property
     def service(self) -> Access:
@@ -201,7 +201,7 @@ class Store(Protocol):
 
     @property
     def subscriptions(self) -> Subscribed:
-        """Feeds whose hub says when they change."""
+        """WebSub subscriptions to feeds."""
 
     def close(self) -> None:
         """Release the store."""
@@ -219,13 +219,13 @@ class Store(Protocol):
         """Return the URLs that match a pattern."""
 
     def wake(self, now: int, again: int, limit: int) -> list[Page]:
-        """Return gone and refused pages to look at again."""
+        """Return gone and refused pages to check again."""
 
     def allow_private(self) -> int:
-        """Let pages be visited again that were refused for their private address."""
+        """Allow visits to pages that were refused for their private address."""
 
     def changes_since(self, serial: int) -> Edits:
-        """Return what was edited since."""
+        """Return the edits since a serial."""
 
     def page(self, url: str) -> Page | None:
         """Return a page by URL."""
@@ -246,7 +246,7 @@ class Store(Protocol):
         """Whether there is a page of a host."""
 
     def seed_hosts(self) -> list[str]:
-        """Return the hosts of pages that somebody named."""
+        """Return the hosts of pages that a user added."""
 
     def seed_pages(self, limit: int) -> list[str]:
         """Return a page of each of these hosts."""
@@ -255,30 +255,30 @@ class Store(Protocol):
         """Return when any page was last found."""
 
     def observations(self, about: int) -> Observed:
-        """Return about that many observations."""
+        """Return about so many observations."""
 
     def fleet(self) -> PageTable:
         """Return all pages that are visited."""
 
     def page_columns(self, wanted: PageFilter = ...) -> PageColumns:
-        """Return the numbers of pages, to filter and sort."""
+        """Return numeric columns of pages, to filter and sort."""
 
     def first_pages(
         self, limit: int, *, by_url: bool = ..., reverse: bool = ...
     ) -> tuple[int, PageColumns]:
-        """Return how many pages there are, and the numbers of the first, in order."""
+        """Return how many pages there are, and the first of them, in order."""
 
     def numbers_by_url(self) -> Ints:
         """Return the numbers of all pages in order of URL."""
 
     def urls_after(self, number: int) -> Iterator[list[tuple[int, str]]]:
-        """Yield number and URL of the pages after a number."""
+        """Yield batches of number and URL of the pages after a number."""
 
     def host_counts(self) -> list[HostCounts]:
         """Return how many pages each host has."""
 
     def largest_hosts(self, limit: int) -> list[HostCounts]:
-        """Return how many pages the hosts have that have the most to visit."""
+        """Return the page counts of the hosts with the most pages to visit."""
 
     def count_hosts(self) -> int:
         """Return how many hosts have pages to visit."""
@@ -298,7 +298,7 @@ class Store(Protocol):
         """Write visits and everything they change, in one transaction."""
 
     def template(self, host: str) -> bytes | None:
-        """Return what the pages of a host have in common."""
+        """Return the template of a host's pages."""
 
     def body(self, digest: bytes) -> bytes:
         """Return a body, verified."""
@@ -334,13 +334,13 @@ class Store(Protocol):
         """Return how much the store holds."""
 
     def trouble(self) -> Trouble:
-        """Return how many pages are not well."""
+        """Return how many pages are in trouble."""
 
     def reasons(self, limit: int) -> list[tuple[str, int]]:
         """Return why pages are refused."""
 
     def remember_robots(self, *files: RobotsText) -> None:
-        """Keep robots.txt files."""
+        """Save robots.txt files."""
 
     def robots(self, origin: str) -> RobotsText | None:
         """Return the robots.txt of an origin."""
@@ -349,13 +349,13 @@ class Store(Protocol):
         """Return a small value."""
 
     def set_meta(self, key: str, value: str) -> None:
-        """Keep a small value."""
+        """Save a small value."""
 
     def check_not_moved(self) -> None:
         """Raise `StoreError` if the file was removed or replaced since it was opened."""
 
     def keep(self, what: str, learned: Mapping[str, bytes]) -> None:
-        """Keep what was learned about hosts or folders."""
+        """Save what was learned about hosts or folders."""
 
     def kept(self, what: str) -> dict[str, bytes]:
         """Return what was learned about hosts or folders."""
@@ -364,10 +364,10 @@ class Store(Protocol):
         """Write a copy of the store."""
 
     def compact(self) -> tuple[int, int]:
-        """Write the store anew without unused space."""
+        """Rewrite the store without unused space."""
 
     def unused(self) -> int:
-        """Return how much space is not used."""
+        """Return how much space is unused."""
 
     def check(self) -> list[str]:
         """Return a sentence for each problem."""

@@ -35,7 +35,7 @@ class Added:
     Attributes:
         new: Pages that were not known.
         known: Pages that were known already.
-        revived: Pages that were gone and are to be visited again.
+        revived: Pages that were gone and will be visited again.
         importance: Pages, known or revived, whose importance changed.
     """
 
@@ -52,7 +52,7 @@ class Edits:
     Attributes:
         serial: The serial to pass to `changes_since` next time.
         added: New pages, including those that the run itself added.
-        revived: Pages that were gone and are to be visited again.
+        revived: Pages that were gone and will be visited again.
         removed: Numbers of removed pages.
         importance: Page numbers and new importances.
     """

@@ -49,7 +49,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "regular-known": RegularKnown,
     "index-known": IndexKnown,
     "index-known-half": lambda: IndexKnown("index-known-half", least_changes=0.5),
-    "signals-ignored": lambda: Index("signals-ignored", hears=False),
+    "signals-ignored": lambda: Index("signals-ignored", uses_signals=False),
     "signals-keep": SignalsKeep,
     "ncis-learned": NcisLearned,
     "ncis": Ncis,

@@ -28,7 +28,7 @@ class Index:
         neighbours: Whether a change found on one page is evidence about its neighbours.
         host_delay: Minimum days between two visits to a host.
         host_budget: Maximum visits per day to a host.
-        hears: Whether it receives signals.
+        uses_signals: Whether it receives signals.
     """
 
     name: str = "index"
@@ -39,7 +39,7 @@ class Index:
     half_life: float | None = HALF_LIFE
     host_delay: float = 0.0
     host_budget: float | None = None
-    hears: bool = True
+    uses_signals: bool = True
     keeps_budget = True
     knows_rates = False
 
@@ -66,7 +66,7 @@ class Index:
             last_visit=0.0,
         )
         run = FrontierRun(frontier)
-        return run if self.hears else _Deaf(run)
+        return run if self.uses_signals else _WithoutSignals(run)
 
 
 @final
@@ -93,7 +93,7 @@ class FrontierRun:
         return 1.0 - self.frontier.chance_fresh(page, now)
 
 
-class _Deaf:
+class _WithoutSignals:
     """A run that does not receive signals."""
 
     def __init__(self, run: FrontierRun) -> None:

@@ -1,7 +1,7 @@
--- Every statement the store runs, each with a name and the reason why it is there.
+-- Every statement the store runs, each with a name and its purpose.
 
 -- name: begin_write
--- Take the write lock at once, so that a transaction never fails half way for want of it.
+-- Take the write lock at once, so that a transaction never fails halfway for lack of it.
 BEGIN IMMEDIATE;
 
 -- name: begin_read
@@ -25,7 +25,7 @@ PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 
 -- name: has_power
--- Find out whether this SQLite was built with mathematics.
+-- Check whether this SQLite was built with mathematical functions.
 SELECT 1 FROM pragma_function_list WHERE name = 'pow';
 
 -- name: widen_cache
@@ -37,7 +37,7 @@ PRAGMA cache_size = -65536;
 PRAGMA cache_size = -8192;
 
 -- name: checkpoint_rarely
--- Let 32 MB gather before they are moved into the file, so that visits share the moves.
+-- Let the write-ahead log grow to 32 MB before a checkpoint, so that many visits share one.
 PRAGMA wal_autocheckpoint = 8000;
 
 -- name: ignore_references
@@ -49,11 +49,11 @@ PRAGMA foreign_keys = OFF;
 PRAGMA foreign_keys = ON;
 
 -- name: wait_longer
--- Let a run wait a minute, rather than fail, while someone adds a million pages.
+-- Let a run wait a minute, rather than fail, while another process adds a million pages.
 PRAGMA busy_timeout = 60000;
 
 -- name: checkpoint
--- Move the write-ahead log into the file without waiting for readers, who may be slow.
+-- Checkpoint the write-ahead log without waiting for readers, which may be slow.
 PRAGMA wal_checkpoint(PASSIVE);
 
 -- name: application
@@ -61,11 +61,11 @@ PRAGMA wal_checkpoint(PASSIVE);
 PRAGMA application_id;
 
 -- name: version
--- Read how many migrations a store has had.
+-- Read the version of a store: the number of migrations applied.
 PRAGMA user_version;
 
 -- name: tables
--- Distinguish an empty file, which may become a store, from another program's.
+-- Distinguish an empty file, which may become a store, from another program's database.
 SELECT count(*) FROM sqlite_schema;
 
 -- name: page_of
@@ -78,19 +78,19 @@ SELECT * FROM known_pages
 WHERE number IN (SELECT value FROM json_each(?));
 
 -- name: any_removed
--- Find whether any page was removed, before a million are looked for.
+-- Check whether any page was removed, before looking up a million.
 SELECT EXISTS (SELECT 1 FROM removed);
 
 -- name: any_pages
--- Find whether there are pages, before a million are looked for.
+-- Check whether there are pages, before looking up a million.
 SELECT EXISTS (SELECT 1 FROM pages);
 
 -- name: forget_removed
--- Let pages come back that a user adds again; their URLs are passed as JSON.
+-- Forget that pages were removed, when a user adds them again; their URLs are passed as JSON.
 DELETE FROM removed WHERE url IN (SELECT value FROM json_each(?));
 
 -- name: removed_among
--- Find removed pages that only a sitemap or a link brings back; the URLs are passed as JSON.
+-- Find removed pages, which a sitemap or a link must not bring back; the URLs are passed as JSON.
 SELECT url FROM removed WHERE url IN (SELECT value FROM json_each(?));
 
 -- name: known_among
@@ -107,7 +107,7 @@ SELECT name, number FROM hosts WHERE name IN (SELECT value FROM json_each(?));
 INSERT INTO hosts (name) VALUES (?);
 
 -- name: revive
--- Let a page that was gone or refused be visited again; its copy is kept.
+-- Schedule a page that was gone or refused to be visited again; its copy is kept.
 UPDATE pages SET
     state = ?, failures = 0, missing_since = NULL, retry_at = NULL, reason = NULL
 WHERE number = ?;
@@ -130,7 +130,7 @@ INSERT INTO pages (number, url, host, importance, depth, source, added_at)
 VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_ten_pages
--- Add ten new pages, which takes little more than half the time of one after another.
+-- Add ten new pages, in little more than half the time of ten single ones.
 INSERT INTO pages (number, url, host, importance, depth, source, added_at)
 VALUES
     (?, ?, ?, ?, ?, ?, ?),
@@ -151,15 +151,15 @@ ON CONFLICT (host) DO UPDATE SET
     pages = pages + excluded.pages, unvisited = unvisited + excluded.unvisited;
 
 -- name: drop_url_index
--- Add very many pages without looking for a place for each URL.
+-- Drop the index of URLs to add very many pages without updating it for each.
 DROP INDEX pages_url;
 
 -- name: build_url_index
--- Sort their URLs in one go.
+-- Rebuild the index of URLs, in one sort.
 CREATE UNIQUE INDEX pages_url ON pages (url);
 
 -- name: log_added
--- Let a run know of the pages just added, whose numbers are not yet used up.
+-- Tell a run about the pages just added.
 INSERT INTO edits (page, kind)
 SELECT number, :added FROM pages
 WHERE number >= (SELECT value FROM counters WHERE name = 'next_page') ORDER BY number;
@@ -177,7 +177,7 @@ SELECT number, body FROM pages WHERE url IN (SELECT value FROM json_each(?)) ORD
 SELECT url FROM pages WHERE url >= ?1 AND url < ?2 ORDER BY url;
 
 -- name: note_removed
--- Note the pages to remove, so that sitemaps and links do not bring them back.
+-- Remember removed pages, so that sitemaps and links do not bring them back.
 INSERT INTO removed (url)
 SELECT url FROM pages WHERE number IN (SELECT value FROM json_each(?))
 ON CONFLICT (url) DO NOTHING;
@@ -204,11 +204,11 @@ DELETE FROM copies WHERE page IN (SELECT value FROM json_each(?));
 DELETE FROM pages WHERE number IN (SELECT value FROM json_each(?));
 
 -- name: log_edit
--- Let a run know what was done to a page.
+-- Tell a run about an edit to a page.
 INSERT INTO edits (page, kind) VALUES (?, ?);
 
 -- name: edits_since
--- Let a run read what others did, a batch at a time.
+-- Read the edits of others, a batch at a time.
 SELECT serial, page, kind FROM edits WHERE serial > ? ORDER BY serial LIMIT ?;
 
 -- name: last_serial
@@ -220,8 +220,8 @@ SELECT seq FROM sqlite_sequence WHERE name = 'edits';
 DELETE FROM edits;
 
 -- name: pages_before
--- Find what is known of visited pages that still exist; page numbers and times of visits are passed
--- as JSON.
+-- Find what is known about visited pages that still exist; page numbers and times of visits are
+-- passed as JSON.
 SELECT
     number, body, feed_state, state = 0 AND failures = 0 AND retry_at IS NULL,
     visits.at IS NOT NULL
@@ -247,7 +247,7 @@ UPDATE pages SET
 WHERE number = ?;
 
 -- name: update_steady_page
--- Write what a visit changes where state and body stay as they are, and with them all indexes.
+-- Write what a visit changes if state and body stay the same, and therefore all indexes.
 UPDATE pages SET
     last_visit = ?, etag = ?, last_modified = ?, fingerprint_kind = ?, fingerprint = ?,
     ignored = ?, suspects = ?, visits = ?, changes = ?, streak = ?, not_modified = ?,
@@ -281,7 +281,7 @@ SELECT url, status, at, headers, truncated, body FROM versions
 WHERE page = ? ORDER BY until DESC;
 
 -- name: versions_above
--- Find the versions of a page that are too many.
+-- Find excess versions of a page.
 SELECT page, until, body FROM versions WHERE page = ? ORDER BY until DESC LIMIT -1 OFFSET ?;
 
 -- name: versions_before
@@ -289,7 +289,7 @@ SELECT page, until, body FROM versions WHERE page = ? ORDER BY until DESC LIMIT 
 SELECT page, until, body FROM versions WHERE until < ? ORDER BY until LIMIT ?;
 
 -- name: drop_version
--- Forget a version; its body is dropped by itself.
+-- Delete a version; its body is dropped separately.
 DELETE FROM versions WHERE page = ? AND until = ?;
 
 -- name: version_bodies_of
@@ -297,18 +297,18 @@ DELETE FROM versions WHERE page = ? AND until = ?;
 SELECT page, until, body FROM versions WHERE page IN (SELECT value FROM json_each(?));
 
 -- name: add_change
--- Tell readers of the feed what became of a page.
+-- Add a change of a page to the feed.
 INSERT INTO changes (page, url, kind, at, previous, before, after, share)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_removals
--- Tell readers of the feed of pages that are removed, if they know them; passed as JSON.
+-- Add removals of pages to the feed, if it has the pages; their numbers are passed as JSON.
 INSERT INTO changes (page, url, kind, at, previous, before)
 SELECT number, url, :removed, :at, last_visit, body FROM pages
 WHERE number IN (SELECT value FROM json_each(:pages)) AND feed_state <> 0 ORDER BY number;
 
 -- name: feed_bounds
--- Find the first change that is kept, and the last one that there was.
+-- Find the first and the last change that are kept.
 SELECT
     (SELECT min(serial) FROM changes),
     coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0);
@@ -319,7 +319,7 @@ SELECT serial, page, url, kind, at, previous, before, after, share
 FROM changes WHERE serial > ? ORDER BY serial LIMIT ?;
 
 -- name: feed_pages
--- Read the pages that are there, for readers that know nothing yet.
+-- Read the existing pages, for new readers.
 SELECT number, pages.url, coalesce(copies.at, last_visit, added_at), body
 FROM pages LEFT JOIN copies ON copies.page = pages.number
 WHERE number >= ? AND feed_state = ? ORDER BY number LIMIT ?;
@@ -404,20 +404,20 @@ WHERE (page, at) > (?, ?) ORDER BY page, at LIMIT ?;
 SELECT count(*) FROM pages WHERE state NOT IN (?, ?);
 
 -- name: fleet
--- Read what a run needs to know of every page to visit.
+-- Read what a run needs to know about every page to visit.
 SELECT
     number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures, octaves
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: outlook
--- Read of every page to visit what tells how fresh it is and when it is due.
+-- Read what determines the freshness and the next visit of every page to visit.
 SELECT
     number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
     coalesce(last_visit, :no_time), failures
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: outlook_of
--- Read the same of some pages only; their numbers are passed as JSON.
+-- Read the same for some pages only; their numbers are passed as JSON.
 SELECT
     number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
     coalesce(last_visit, :no_time), failures
@@ -429,8 +429,8 @@ WHERE state NOT IN (:gone, :refused);
 SELECT number, name FROM hosts ORDER BY number;
 
 -- name: count_pages
--- Count pages and those to visit that never were found, both counted all along, and those with a
--- copy, from an index alone.
+-- Count pages, and those to visit that were never found, from running totals, and those with a copy,
+-- from an index alone.
 SELECT
     (SELECT coalesce(sum(pages), 0) FROM host_pages),
     (SELECT count(*) FROM pages WHERE body IS NOT NULL),
@@ -444,44 +444,44 @@ SELECT
 FROM pages WHERE state <> 0 OR failures > 0;
 
 -- name: count_reasons
--- Count refused pages by the reason; the index of pages in trouble leads to them.
+-- Count refused pages by reason, using the index of pages in trouble.
 SELECT coalesce(reason, ''), count(*) FROM pages
 WHERE (state <> 0 OR failures > 0) AND state = 3
 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?;
 
 -- name: resting_until
--- Find pages that are to be looked at again, the longest overdue first.
+-- Find pages to check again, the longest overdue first.
 SELECT number FROM pages WHERE retry_at <= ? ORDER BY retry_at, number LIMIT ?;
 
 -- name: wake
--- Let pages be visited again. Should the run end before, they are looked at again later.
+-- Schedule pages to be visited again. If the run ends before that, they are checked again later.
 UPDATE pages SET
     state = CASE state WHEN :gone THEN :missing WHEN :refused THEN :alive ELSE state END,
     retry_at = :again, reason = NULL
 WHERE number IN (SELECT value FROM json_each(:pages));
 
 -- name: log_allowed
--- Let a run know of pages that robots.txt refused, now that it is another one.
+-- Tell a run about pages that robots.txt refused, now that it has changed.
 INSERT INTO edits (page, kind)
 SELECT number, :revived FROM pages
 WHERE state = :refused AND reason = :reason AND url >= :first AND url < :end ORDER BY number;
 
 -- name: allow
--- Let pages be visited again that the last robots.txt refused.
+-- Schedule pages that the previous robots.txt refused to be visited again.
 UPDATE pages SET state = :alive, retry_at = NULL, reason = NULL
 WHERE state = :refused AND reason = :reason AND url >= :first AND url < :end;
 
 -- name: allow_private
--- Let pages be visited again that were refused for their private address.
+-- Schedule pages that were refused for their private address to be visited again.
 UPDATE pages SET state = :alive, retry_at = NULL, reason = NULL
 WHERE state = :refused AND instr(reason, :reason) > 0;
 
 -- name: refused_after
--- Read why pages are refused a batch at a time, for exports.
+-- Read why pages are refused, a batch at a time, for exports.
 SELECT number, url, reason FROM pages WHERE state = ? AND number > ? ORDER BY number LIMIT ?;
 
 -- name: count_visits
--- Count the log without reading it.
+-- Count the rows of the log without reading it.
 SELECT coalesce(sum(first + changed + unchanged + failed + gone - forgotten_visits), 0)
 FROM spending;
 
@@ -504,22 +504,22 @@ SELECT status, deflated, fetched_at, failing_since, problem, permanent
 FROM robots WHERE origin = ?;
 
 -- name: add_sitemap
--- Add a sitemap that a user names, or have a known or removed one read at once.
+-- Add a sitemap for a user, or schedule a known or removed one to be read at once.
 INSERT INTO sitemaps (url, host) VALUES (?, ?)
 ON CONFLICT (url) DO UPDATE SET
     next_at = NULL, removed = 0, parent = NULL, root = NULL, depth = 0, host = excluded.host;
 
 -- name: name_sitemap
--- Add a sitemap that an index or a robots.txt names; a known or removed one stays as it is.
+-- Add a sitemap that an index or a robots.txt names; a known or removed one is left alone.
 INSERT INTO sitemaps (url, host, parent, root, depth) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (url) DO NOTHING;
 
 -- name: sitemap_counts
--- Count sitemaps by host and by the index they came in through, to limit both.
+-- Count sitemaps by host and by index, to limit both.
 SELECT host, root, count(*) FROM sitemaps WHERE removed = 0 GROUP BY host, root;
 
 -- name: has_sitemap
--- Check that nobody removed a sitemap while it was read.
+-- Check that a sitemap was not removed while it was read.
 SELECT 1 FROM sitemaps WHERE url = ? AND removed = 0;
 
 -- name: drop_unnamed_sitemaps
@@ -535,7 +535,7 @@ WITH RECURSIVE unnamed (url) AS (
 DELETE FROM sitemaps WHERE url IN (SELECT url FROM unnamed);
 
 -- name: sitemaps_due
--- Find sitemaps to read: those that users named first, and then the longest due. One that was tried
+-- Find sitemaps to read: those that users added first, then the longest overdue. One that was tried
 -- in the future is due: the clock was ahead then.
 SELECT
     url, read_at, etag, last_modified, pages, tried_at, next_at, failures, error, kind, skipped,
@@ -559,11 +559,11 @@ UPDATE sitemaps SET
 WHERE url = ? AND removed = 0;
 
 -- name: retry_sitemaps
--- Have sitemaps that cannot be read tried again when a run starts.
+-- Schedule sitemaps that cannot be read to be retried when a run starts.
 UPDATE sitemaps SET next_at = NULL WHERE error IS NOT NULL;
 
 -- name: reread_sitemaps
--- Have all sitemaps read anew, and in full, when other pages are wanted of them.
+-- Schedule all sitemaps to be read again in full, when the URL patterns have changed.
 UPDATE sitemaps SET next_at = NULL, etag = NULL, last_modified = NULL;
 
 -- name: remove_sitemap
@@ -571,7 +571,7 @@ UPDATE sitemaps SET next_at = NULL, etag = NULL, last_modified = NULL;
 UPDATE sitemaps SET removed = 1 WHERE url = ? AND removed = 0;
 
 -- name: remove_sitemaps_of
--- Delete the sitemaps that came in through a removed one.
+-- Delete the sitemaps that a removed one listed.
 DELETE FROM sitemaps WHERE root = ?1 OR parent = ?1;
 
 -- name: sitemap_requests
@@ -588,7 +588,7 @@ INSERT INTO meta (key, value) VALUES (?, ?)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
 -- name: vacuum
--- Write the file anew, without the space that was given up.
+-- Rewrite the file without unused space.
 VACUUM;
 
 -- name: file_pages
@@ -596,7 +596,7 @@ VACUUM;
 PRAGMA page_count;
 
 -- name: free_pages
--- Find how much of the file is given up.
+-- Find how much of the file is unused.
 PRAGMA freelist_count;
 
 -- name: page_bytes
@@ -604,7 +604,7 @@ PRAGMA freelist_count;
 PRAGMA page_size;
 
 -- name: truncate_wal
--- Move the write-ahead log into the file and empty it.
+-- Checkpoint the write-ahead log, and truncate it.
 PRAGMA wal_checkpoint(TRUNCATE);
 
 -- name: integrity
@@ -689,11 +689,11 @@ SELECT DISTINCT hosts.name FROM pages JOIN hosts ON hosts.number = pages.host
 WHERE pages.depth = 0 ORDER BY hosts.name;
 
 -- name: seed_pages
--- Find a page of each host that a user added pages of.
+-- Find a page of each host for which a user added pages.
 SELECT min(url) FROM pages WHERE depth = 0 GROUP BY host ORDER BY host LIMIT ?;
 
 -- name: newest_visit
--- Find when a page was last found, so that a restarted crawl does not begin with a burst.
+-- Find when a page was last found, so that a restarted crawl does not start with a burst.
 SELECT max(last_visit) FROM pages;
 
 -- name: observations
@@ -703,7 +703,7 @@ WHERE page % :stride = 0 AND outcome IN (:changed, :unchanged) AND previous < at
 ORDER BY page, at;
 
 -- name: page_columns
--- Read the numbers of pages, to filter and sort them without their texts; NULL is for all pages.
+-- Read numeric columns of pages, to filter and sort them without their texts; NULL for all pages.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
     coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
@@ -717,7 +717,7 @@ WHERE (:hosts IS NULL OR host IN (
 ORDER BY number;
 
 -- name: page_columns_in_trouble
--- Read the same of pages that are failing or not alive, to which their index leads.
+-- Read the same for pages that are failing or not alive, using their index.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
     coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
@@ -728,8 +728,8 @@ WHERE (state <> 0 OR failures > 0)
 ORDER BY number;
 
 -- name: page_columns_due
--- Read the same of pages that can be due by a time. The bound on what a visit is worth is quickly
--- computed and spares most pages the power; see `DueBy`.
+-- Read the same for pages that can be due by a time. The bound on the value of a visit is cheap, and
+-- avoids computing the power for most pages; see `DueBy`.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
     coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
@@ -747,7 +747,7 @@ WHERE last_visit IS NULL OR retry_at <= :at OR last_visit <= :at - :max_interval
 ORDER BY number;
 
 -- name: page_columns_of
--- Read the same of some pages; their numbers are passed as JSON.
+-- Read the same for some pages; their numbers are passed as JSON.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
     coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
@@ -771,7 +771,7 @@ SELECT number FROM pages ORDER BY url LIMIT ?;
 SELECT number FROM pages ORDER BY url DESC LIMIT ?;
 
 -- name: count_all_pages
--- Count pages, which are counted all along.
+-- Count pages, from running totals.
 SELECT coalesce(sum(pages), 0) FROM host_pages;
 
 -- name: numbers_by_url
@@ -802,16 +802,16 @@ FROM json_each(?) AS wanted CROSS JOIN visits ON page = wanted.value AND at = (
 );
 
 -- name: set_template
--- Keep what the pages of a host have in common.
+-- Save the template of a host's pages.
 INSERT INTO templates (host, template) VALUES (?, ?)
 ON CONFLICT (host) DO UPDATE SET template = excluded.template;
 
 -- name: template
--- Find what the pages of a host have in common.
+-- Find the template of a host's pages.
 SELECT template FROM templates WHERE host = ?;
 
 -- name: keep_learned
--- Keep what was learned about a host or folder.
+-- Save what was learned about a host or folder.
 INSERT INTO learned (what, name, value) VALUES (?, ?, ?)
 ON CONFLICT (what, name) DO UPDATE SET value = excluded.value;
 
@@ -820,25 +820,25 @@ ON CONFLICT (what, name) DO UPDATE SET value = excluded.value;
 SELECT name, value FROM learned WHERE what = ?;
 
 -- name: add_token
--- Let somebody use the service; a name that is taken changes nothing.
+-- Add an access token; a name that is taken changes nothing.
 INSERT INTO tokens (name, digest, access, created_at) VALUES (?, ?, ?, ?)
 ON CONFLICT DO NOTHING;
 
 -- name: tokens
--- List who may use the service.
+-- List the access tokens.
 SELECT name, digest, access, created_at FROM tokens ORDER BY name;
 
 -- name: revoke_token
--- Let somebody use the service no longer.
+-- Revoke an access token.
 DELETE FROM tokens WHERE name = ?;
 
 -- name: keep_lease
--- Note which pages of a lease are out, or that there is one.
+-- Save a lease, with its pages that are out.
 INSERT INTO leases (id, request_key, granted_at, deadline, pages) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET pages = excluded.pages;
 
 -- name: drop_lease
--- Forget a lease of which no page is out.
+-- Delete a lease with no page out.
 DELETE FROM leases WHERE id = ?;
 
 -- name: leases
@@ -851,11 +851,11 @@ SELECT DISTINCT visits.page FROM json_each(?) AS wanted
 JOIN visits ON visits.page = wanted.value AND visits.at >= ?;
 
 -- name: urls_after
--- Read the URLs of pages that are newer than those that are known.
+-- Read the URLs of pages added since.
 SELECT number, url FROM pages WHERE number > :number ORDER BY number;
 
 -- name: host_rows
--- List how many pages each host has: counted all along, and from the index of pages in trouble.
+-- Count the pages of each host, from running totals and the index of pages in trouble.
 SELECT
     hosts.name, host_pages.pages, coalesce(missing, 0), coalesce(gone, 0), coalesce(refused, 0),
     coalesce(failing, 0), host_pages.unvisited
@@ -868,7 +868,7 @@ FROM host_pages JOIN hosts ON hosts.number = host_pages.host LEFT JOIN (
 WHERE host_pages.pages > 0 ORDER BY 2 DESC, 1;
 
 -- name: largest_hosts
--- List the same of the hosts with the most pages to visit.
+-- Count the same for the hosts with the most pages to visit.
 SELECT
     hosts.name, host_pages.pages, coalesce(missing, 0), coalesce(gone, 0), coalesce(refused, 0),
     coalesce(failing, 0), host_pages.unvisited
@@ -890,12 +890,12 @@ SELECT count(*) FROM host_pages LEFT JOIN (
 WHERE host_pages.pages > coalesce(resting, 0);
 
 -- name: add_webhook
--- Add a webhook, unless its URL is one already.
+-- Add a webhook, unless its URL has one already.
 INSERT INTO webhooks (url, key, secret, allow_private, added_at, cursor) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (url) DO NOTHING;
 
 -- name: webhooks
--- List webhooks, with how many messages wait and how many failed for good.
+-- List webhooks, with how many messages are waiting and how many failed for good.
 SELECT
     number, url, key, secret, allow_private, added_at, cursor, missed, received, received_at,
     failing_since, error, disabled,
@@ -904,7 +904,7 @@ SELECT
 FROM webhooks ORDER BY number;
 
 -- name: drop_webhook_messages_of
--- Forget the messages of a webhook that is removed.
+-- Delete the messages of a removed webhook.
 DELETE FROM webhook_messages WHERE webhook = ?;
 
 -- name: drop_webhook
@@ -912,27 +912,27 @@ DELETE FROM webhook_messages WHERE webhook = ?;
 DELETE FROM webhooks WHERE number = ?;
 
 -- name: set_webhook_disabled
--- Disable a webhook, or enable it, which lets it be tried at once.
+-- Disable a webhook, or enable it, so that it is tried at once.
 UPDATE webhooks SET disabled = ?1, error = ?1, failing_since = NULL WHERE number = ?2;
 
 -- name: note_webhook
--- Keep how far the changes have been sent to a webhook, and how that went.
+-- Save a webhook's position in the feed, and the results of sending.
 UPDATE webhooks SET
     cursor = ?, received = received + ?, received_at = coalesce(?, received_at),
     failing_since = ?, error = ?
 WHERE number = ?;
 
 -- name: move_webhook
--- Pass over changes that were dropped before they were sent.
+-- Skip changes that were dropped before they were sent.
 UPDATE webhooks SET cursor = ?, missed = missed + ? WHERE number = ?;
 
 -- name: clear_missed
--- Forget how many changes were missed, as the receiver knows now.
+-- Reset the count of missed changes, once it has been reported.
 UPDATE webhooks SET missed = missed - ? WHERE number = ?;
 
 -- name: due_messages
--- Find messages to try again, for each page only the first: those behind it wait. One that was tried
--- in the future is due: the clock was ahead then.
+-- Find messages to retry, for each page only the first: those behind it wait. One that was tried in
+-- the future is due: the clock was ahead then.
 SELECT serial, page, url, id, body, attempts, tried_at, error FROM webhook_messages AS due
 WHERE webhook = ?1 AND state = 0 AND (next_at <= ?2 OR tried_at > ?2) AND NOT EXISTS (
     SELECT 1 FROM webhook_messages AS earlier
@@ -946,7 +946,7 @@ SELECT url, max(state) FROM webhook_messages
 WHERE webhook = ? AND url IN (SELECT value FROM json_each(?)) GROUP BY url;
 
 -- name: keep_message
--- Keep a message that was not delivered, or what came of trying it again.
+-- Save a message that was not delivered, or the result of retrying it.
 INSERT INTO webhook_messages
     (webhook, serial, page, url, id, body, state, attempts, tried_at, next_at, error)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -955,11 +955,11 @@ ON CONFLICT (webhook, serial, page) DO UPDATE SET
     next_at = excluded.next_at, error = excluded.error;
 
 -- name: drop_message
--- Forget a message that was received.
+-- Delete a message that was received.
 DELETE FROM webhook_messages WHERE webhook = ? AND serial = ? AND page = ?;
 
 -- name: give_up_page
--- Give up all messages about a page, so that none overtakes another.
+-- Give up all messages about a page, to keep them in order.
 UPDATE webhook_messages SET state = 1 WHERE webhook = ? AND url = ?;
 
 -- name: failed_messages
@@ -968,7 +968,7 @@ SELECT serial, page, url, id, body, attempts, tried_at, error FROM webhook_messa
 WHERE webhook = ? AND state = 1 ORDER BY serial, page LIMIT ?;
 
 -- name: resend_messages
--- Have messages that failed for good sent again: those about one page, or all.
+-- Schedule messages that failed for good to be sent again: those about one page, or all.
 UPDATE webhook_messages SET state = 0, attempts = 0, tried_at = NULL, next_at = 0
 WHERE webhook = ?1 AND state = 1 AND (?2 IS NULL OR url = ?2);
 
@@ -982,7 +982,7 @@ SELECT serial, page FROM webhook_messages WHERE webhook = ?1 AND state = 1 AND (
 ) LIMIT ?4;
 
 -- name: add_sample
--- Add to the row of a span of time, or begin it anew if its slot last stood for another.
+-- Add to the row of a time span, or restart it if its slot last held another one.
 INSERT INTO samples (span, slot, at, samples, freshness, due, changed, unchanged, failed)
 VALUES (:span, :slot, :at, 1, :freshness, :due, :changed, :unchanged, :failed)
 ON CONFLICT (span, slot) DO UPDATE SET
@@ -998,17 +998,17 @@ ON CONFLICT (span, slot) DO UPDATE SET
     failed = CASE WHEN at / :size = :number THEN failed ELSE 0 END + excluded.failed;
 
 -- name: samples_since
--- Read how a crawl went, the oldest first.
+-- Read the samples of a crawl, the oldest first.
 SELECT at, freshness, due, changed, unchanged, failed FROM samples
 WHERE span = ? AND at >= ? ORDER BY at;
 
 -- name: has_host
--- See whether there is a page of a host.
+-- Check whether there is a page of a host.
 SELECT 1 FROM hosts
 WHERE name = ? AND EXISTS (SELECT 1 FROM pages WHERE pages.host = hosts.number);
 
 -- name: keep_subscription
--- Note what became of a subscription, or that there is one.
+-- Save a subscription.
 INSERT INTO subscriptions (
     feed, hub, topic, callback, secret, next_at, lease_until, received_at, failures, error
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -1024,5 +1024,5 @@ SELECT
 FROM subscriptions WHERE feed IN (SELECT url FROM sitemaps WHERE removed = 0) ORDER BY feed;
 
 -- name: drop_subscriptions
--- Forget the subscriptions to feeds that are not read any more.
+-- Delete the subscriptions to feeds that are no longer read.
 DELETE FROM subscriptions WHERE feed NOT IN (SELECT url FROM sitemaps WHERE removed = 0);
