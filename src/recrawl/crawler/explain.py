@@ -56,9 +56,9 @@ class Explanation:
         stale: The chance that the copy is stale.
         value: What a visit now is worth, importance times days.
         visit_after: Days after which a visit is worth its price, infinity for never.
-        limits: The minimum and maximum interval between two visits, in days.
-        retry_at: The earliest retry of a page whose last visit failed, in microseconds; None for
-            others.
+        limits: Days after a visit before which, and from which, the settings want the next one.
+        retry_at: When a page whose last visit failed is retried at the earliest, in microseconds;
+            None for others.
     """
 
     page: Page
@@ -244,7 +244,7 @@ def explain(
         price: What a visit must be worth, if known.
         now: The present, in microseconds.
         limits: The minimum and maximum interval between two visits, in days.
-        retry_at: The earliest retry, in microseconds, if its last visit failed.
+        retry_at: When it is retried at the earliest, in microseconds, if its last visit failed.
     """
     if belief is None or page.last_visit is None:
         return Explanation(page, now, price, retry_at=retry_at)

@@ -30,7 +30,7 @@ class FrontierMemory:
         await asyncio.shield(self._thread.call(self._keep, learned))
 
     def _keep(self, learned: Mapping[str, Mapping[str, bytes]]) -> None:
-        # Runs in the store's thread.
+        # In the store's thread.
         for what, by_name in learned.items():
             if by_name:
                 self._store.keep(what, by_name)

@@ -51,7 +51,7 @@ class Intervals:
         return np.where(days > NEVER, math.inf, days)
 
     def at(self, rows: Ints) -> "Intervals":
-        """Return the limits for some of the pages."""
+        """Return the limits of some of the pages."""
         if isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray):
             return Intervals(self.low[rows], self.high[rows])
         return self

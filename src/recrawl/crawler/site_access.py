@@ -31,7 +31,7 @@ def site_access(
             made[key] = _access(site, environ)
         return made[key]
 
-    # Missing secrets are reported before the first request.
+    # Whatever is missing is found out before the first request.
     _access(settings.sites.merged((), settings), environ)
     for number in range(len(settings.sites.sections)):
         _access(settings.sites.merged((number,), settings), environ)
