@@ -159,13 +159,13 @@ def outline(html: str) -> list[Block]:
 def _raw_lines(  # noqa: C901, PLR0912 - one pass; calls cost
     parts: list[str], tag_of: Remembered[_Tag]
 ) -> "Iterator[_RawLine]":
-    """Iterate over the lines of a page, given its texts and tags alternating."""
+    """Iterate over the lines of a page, given its texts and tags by turns."""
     page: _Node = (Element(), {})
     node, stack = page, list[_Node]()
     element, inside = page
     line, hrefs, linked, in_link = list[str](), list[str](), 0, False
     raw = parts[1::2]
-    # Most tags are repeated on the page: a separate dictionary is small, and therefore fast.
+    # Most tags are on the page several times: its own dictionary is small, and so it is fast.
     tags = {one: tag_of[one] for one in set(raw)}
     for part, (does, tag, named) in zip(parts[::2], map(tags.__getitem__, raw), strict=False):
         if part and (line or not part.isspace()):
@@ -199,7 +199,7 @@ def _raw_lines(  # noqa: C901, PLR0912 - one pass; calls cost
 
 
 def _texts_and_tags(html: str) -> list[str]:
-    """Return the texts of what the parser wrote, and the tags between them, alternating."""
+    """Return the texts of what the parser wrote, and the tags between them, by turns."""
     if "<!--" in html:
         html = _COMMENT.sub("", html)
     if _RAW.search(html):

@@ -70,7 +70,7 @@ class Content:
 
     @cached_property
     def sketches(self) -> Sketches:
-        """Sketches of the page's elements, for the template of its site."""
+        """What the page has in its elements, for the template of its site."""
         whose = zip(self.blocks, self.whose, strict=True)
         boxes = link_boxes([block for block, kind in whose if kind is not Kind.FURNITURE])
         return {**sketches_of(self.blocks), **dict.fromkeys(map(box_path, boxes), STEADY)}

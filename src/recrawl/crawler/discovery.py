@@ -32,13 +32,13 @@ from recrawl.records import (
     Validators,
     Visit,
 )
+from recrawl.store.recording import HOUR
 from recrawl.store.rows import NewPage, SitemapFile
 from recrawl.store.sitemap_files import ROBOTS
 from recrawl.urls import origin_of
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
-HOUR = 3_600_000_000
 #: Sitemaps considered per round, read per host and round, and read concurrently.
 MAX_DUE, PER_ROUND, SIDE_BY_SIDE = 10_000, 5, 4
 #: Entries of a sitemap processed at a time, so that a long one does not block the event loop.

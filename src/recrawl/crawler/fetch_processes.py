@@ -268,6 +268,6 @@ class LearnedElsewhere:
 
 
 def _ended(url: str, now: int) -> Response:
-    """Return the response for a fetch whose process has exited."""
+    """Return that nothing was fetched, as the process that would have fetched it has ended."""
     problem = "the process that fetches from this host has ended"
     return Response(url, 0, now, requests=0, error=problem, postponed=True)

@@ -19,12 +19,12 @@ from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import due_after, value_of_belief
 from recrawl.store.listing import HostCounts
 from recrawl.store.locking import runner_of
+from recrawl.store.recording import HOUR
 from recrawl.store.rows import Outlook, SitemapFile, Spending, Totals, Trouble
 from recrawl.store.sqlite import SqliteStore
 
 #: Pages and hosts that are listed.
 SHOWN = 10
-HOUR = 3_600_000_000
 DAY = 24 * HOUR
 #: With more pages than the first of these, a sample of the second size is read, as reading all
 #: takes more than a second. Its freshness is within 0.7 % of that of all pages in 19 of 20 cases,

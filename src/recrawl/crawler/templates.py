@@ -8,8 +8,9 @@ from typing import final
 from recrawl.content.template import SiteTemplate
 from recrawl.records import Outcome, Visit
 
-#: Hosts whose templates are in memory, at most 20 kB each. A crawl visits few hosts at a time; the
-#: template of a host that comes up again is read from the store faster than its page arrives.
+#: Hosts whose templates are in memory, at most 20 kB each. A crawl visits few hosts at a time,
+#: their pages in turn; a host that comes up again later is read from the store in less time than
+#: its page takes to arrive.
 MAX_HOSTS = 1_000
 
 
@@ -33,7 +34,7 @@ class Templates:
     ) -> None:
         self._load = load
         self._max_hosts = max_hosts
-        # As bytes, which are small, and cannot change while another thread sends them to a process.
+        # As bytes: that is small, and cannot change while another thread sends it to a process.
         self._packed = OrderedDict[str, bytes]()
         self._changed: set[str] = set()
         # Visits that taught nothing, since the last one that did.
@@ -81,7 +82,7 @@ class Templates:
         return learned
 
     def _remember(self, host: str, packed: bytes) -> None:
-        """Cache the template of a host, and evict others that have been saved."""
+        """Keep what is known of a host, and forget others that have been saved."""
         self._packed[host] = packed
         self._packed.move_to_end(host)
         excess = len(self._packed) - self._max_hosts

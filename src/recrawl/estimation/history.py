@@ -1,12 +1,13 @@
 """The state of the estimators that need every gap: the observations themselves."""
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from recrawl.estimation.estimator import checked_pages
 from recrawl.estimation.observations import Grouped, Observations
-from recrawl.kernels.jit import Bools, Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints, cut, in_parallel
 
 #: Newton's method converges from one side, to the precision of floats in some ten steps.
 MAX_STEPS = 200
@@ -55,6 +56,15 @@ class History(NamedTuple):
     def grouped(self) -> Grouped:
         """The observations page by page."""
         return Observations(self.visits.size, self.page, self.elapsed, self.changed).grouped
+
+    def for_all_pages(self, kernel: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
+        """Call a kernel for all pages, in parallel, with the observations and further arguments."""
+        rows = self.grouped
+        grouped = rows.starts, rows.elapsed, rows.changed
+        in_parallel(
+            lambda first, last: kernel(*grouped, first, last, *arguments),
+            cut(self.visits.size, self.page.size, rows.starts),
+        )
 
 
 class HistoryEstimator:

@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
 from recrawl.estimation.history import MAX_STEPS, PRECISION, History, HistoryEstimator
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, cut, in_parallel, step
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, compiled_sum, step
 from recrawl.kernels.simd_math import exp_minus
 
 #: The longest step in ln Δ in the search for the ends of an interval.
@@ -45,13 +45,7 @@ class MLE(HistoryEstimator):
     def rate(self, state: History) -> Floats:
         """Solve the likelihood equation of every page."""
         rate = np.zeros(state.visits.size)
-        rows = state.grouped
-        in_parallel(
-            lambda first, last: _solve_pages(
-                rows.starts, rows.elapsed, rows.changed, first, last, rate
-            ),
-            cut(rate.size, state.page.size, rows.starts),
-        )
+        state.for_all_pages(_solve_pages, rate)
         return rate
 
     def interval(self, state: History, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -59,13 +53,7 @@ class MLE(HistoryEstimator):
         drop = 0.5 * normal_quantile(level) ** 2
         rate = self.rate(state)
         low, high = np.zeros(rate.size), np.full(rate.size, ANYTHING)
-        rows = state.grouped
-        in_parallel(
-            lambda first, last: _find_intervals(
-                rows.starts, rows.elapsed, rows.changed, first, last, rate, drop, low, high
-            ),
-            cut(rate.size, state.page.size, rows.starts),
-        )
+        state.for_all_pages(_find_intervals, rate, drop, low, high)
         return low, high
 
 

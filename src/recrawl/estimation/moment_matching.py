@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.estimation.estimator import ANYTHING, normal_quantile
 from recrawl.estimation.history import MAX_STEPS, PRECISION, History, HistoryEstimator
-from recrawl.kernels.jit import Bools, Floats, Ints, compiled, cut, in_parallel, step
+from recrawl.kernels.jit import Bools, Floats, Ints, compiled, step
 
 #: Above this, a term e^(−Δτ) is summed by its difference from 1.
 NEAR_ONE = 0.5
@@ -56,13 +56,7 @@ class MomentMatching(HistoryEstimator):
     @staticmethod
     def _solve(state: History) -> tuple[Floats, Floats]:
         rate, deviation = np.zeros(state.visits.size), np.zeros(state.visits.size)
-        rows = state.grouped
-        in_parallel(
-            lambda first, last: _solve_pages(
-                rows.starts, rows.elapsed, rows.changed, first, last, rate, deviation
-            ),
-            cut(rate.size, state.page.size, rows.starts),
-        )
+        state.for_all_pages(_solve_pages, rate, deviation)
         return rate, deviation
 
 

@@ -109,7 +109,7 @@ class Connector:
             OSError: It cannot be opened.
         """
         infos = await self._addresses(host, port)
-        # Nothing else may reach the network: a socket is created only for a checked address.
+        # Nothing else may reach the network: the socket is made for a checked address only.
         opened = await start_connection(
             infos,
             happy_eyeballs_delay=NEXT_ADDRESS,
