@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli.crawling_site import move_to, run
+from cli.on_a_terminal import in_a_terminal
 from cli.refusing import refused
 
 from recrawl.cli.commands.pages import LISTED_AS
@@ -239,3 +241,17 @@ def test_pages_status_and_show_agree_on_the_next_visit(settings: str) -> None:
 def _next_visits() -> dict[str, str | None]:
     rows = json.loads(run("pages", "--format", "json").stdout)
     return {row["page"]: row["next_visit"] for row in rows}
+
+
+@pytest.mark.parametrize(("columns", "is_table"), [(60, False), (140, True)])
+def test_a_narrow_terminal_shows_every_page_whole(columns: int, *, is_table: bool) -> None:
+    code, shown = in_a_terminal("pages", columns=columns)
+    assert code == 0
+    assert ("──" in shown) == is_table
+    for path, host, *_ in PAGES:
+        assert f"https://{host}{path}" in shown
+    assert "Timed out after 30 s" in shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    if not is_table:
+        assert re.search(r"page +https://c.example/down *\r\nstate +alive", plain)
+        assert max(map(len, plain.partition("\npage")[2].splitlines())) <= columns
