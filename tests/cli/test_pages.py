@@ -15,6 +15,7 @@ from cli.refusing import refused
 from recrawl.cli.commands.pages import LISTED_AS
 from recrawl.cli.crawl_options import present
 from recrawl.crawler.explain import PRICE
+from recrawl.crawler.intervals import OF_RUN
 from recrawl.crawler.page_list import ORDERS
 from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, Outcome, Response, State, Visit
 from recrawl.store.rows import NewPage
@@ -255,3 +256,26 @@ def test_a_narrow_terminal_shows_every_page_whole(columns: int, *, is_table: boo
     if not is_table:
         assert re.search(r"page +https://c.example/down *\r\nstate +alive", plain)
         assert max(map(len, plain.partition("\npage")[2].splitlines())) <= columns
+
+
+def test_a_run_with_other_limits_is_shown_as_it_goes() -> None:
+    """Options of a run are not in the settings that others read."""
+    url = "https://b.example/slow"
+
+    def shown() -> list[str]:
+        due = json.loads(run("status", "--format", "json").stdout)["due"]
+        listed = json.loads(run("pages", "--format", "json").stdout)
+        return [
+            json.loads(run("show", url, "--format", "json").stdout)["next_visit"],
+            *(page["next_visit"] for page in listed if page["page"] == url),
+            *(page["time"] for page in due if page["page"] == url),
+        ]
+
+    with SqliteStore.open("recrawl.db") as store:
+        store.set_meta(OF_RUN, "20.0 0.0")
+        before = shown()
+        with store.lock():
+            during = shown()
+    assert len(set(before)) == 1
+    assert set(during) == {format_time(20_020 * DAY)}
+    assert before[0] < during[0]
