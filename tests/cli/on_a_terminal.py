@@ -23,15 +23,18 @@ PATIENT = [sys.executable, "-c", _SCRIPT]
 HANGS = 600.0
 
 
-def in_a_terminal(*arguments: str, until: Sequence[str] = ()) -> tuple[int, str]:
+def in_a_terminal(
+    *arguments: str, until: Sequence[str] = (), columns: int = 100
+) -> tuple[int, str]:
     """Run the program on a terminal of its own, and give its exit code and all it showed.
 
     Args:
         arguments: Its arguments.
         until: Press Ctrl-C once it has shown all of these.
+        columns: How wide the terminal is.
     """
     terminal, end = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": "40"}
     with subprocess.Popen(
         [*(PATIENT if until else PROGRAM), *arguments],
         stdin=end,

@@ -89,6 +89,14 @@ def test_a_program_for_changes_that_is_not_there_is_a_problem() -> None:
     assert found.stderr == "recrawl: on_change: there is no program nosuchprogram\n"
 
 
+def test_a_variable_that_is_misspelled_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECRAWL_BUDGTE", "5/min")
+    monkeypatch.setenv("RECRAWL_BUDGET", "5/min")
+    told = run("check").stdout
+    assert "The environment variable RECRAWL_BUDGTE is no setting, and is not used." in told
+    assert "RECRAWL_BUDGET " not in told
+
+
 def test_hosts_are_asked_on_request() -> None:
     with serving(Site({"/": "<p>Here.", "/robots.txt": "User-agent: *\nDisallow: /no"})) as site:
         run("add", f"{site.url}/", "--store", "other.db")

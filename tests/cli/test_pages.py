@@ -3,16 +3,19 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli.crawling_site import move_to, run
+from cli.on_a_terminal import in_a_terminal
 from cli.refusing import refused
 
 from recrawl.cli.commands.pages import LISTED_AS
 from recrawl.cli.crawl_options import present
 from recrawl.crawler.explain import PRICE
+from recrawl.crawler.intervals import OF_RUN
 from recrawl.crawler.page_list import ORDERS
 from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, Outcome, Response, State, Visit
 from recrawl.store.rows import NewPage
@@ -239,3 +242,40 @@ def test_pages_status_and_show_agree_on_the_next_visit(settings: str) -> None:
 def _next_visits() -> dict[str, str | None]:
     rows = json.loads(run("pages", "--format", "json").stdout)
     return {row["page"]: row["next_visit"] for row in rows}
+
+
+@pytest.mark.parametrize(("columns", "is_table"), [(60, False), (140, True)])
+def test_a_narrow_terminal_shows_every_page_whole(columns: int, *, is_table: bool) -> None:
+    code, shown = in_a_terminal("pages", columns=columns)
+    assert code == 0
+    assert ("──" in shown) == is_table
+    for path, host, *_ in PAGES:
+        assert f"https://{host}{path}" in shown
+    assert "Timed out after 30 s" in shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    if not is_table:
+        assert re.search(r"page +https://c.example/down *\r\nstate +alive", plain)
+        assert max(map(len, plain.partition("\npage")[2].splitlines())) <= columns
+
+
+def test_a_run_with_other_limits_is_shown_as_it_goes() -> None:
+    """Options of a run are not in the settings that others read."""
+    url = "https://b.example/slow"
+
+    def shown() -> list[str]:
+        due = json.loads(run("status", "--format", "json").stdout)["due"]
+        listed = json.loads(run("pages", "--format", "json").stdout)
+        return [
+            json.loads(run("show", url, "--format", "json").stdout)["next_visit"],
+            *(page["next_visit"] for page in listed if page["page"] == url),
+            *(page["time"] for page in due if page["page"] == url),
+        ]
+
+    with SqliteStore.open("recrawl.db") as store:
+        store.set_meta(OF_RUN, "20.0 0.0")
+        before = shown()
+        with store.lock():
+            during = shown()
+    assert len(set(before)) == 1
+    assert set(during) == {format_time(20_020 * DAY)}
+    assert before[0] < during[0]

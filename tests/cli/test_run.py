@@ -7,18 +7,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from cli.crawling_site import has_copies, move_to, run, run_until
 from cli.on_a_terminal import HANGS, PATIENT, in_a_terminal
 from cli.refusing import left_alone, refused
+from rich.console import Console
 from site_server import Site, page_about, serving
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
+from recrawl.cli.render.run import dashboard
+from recrawl.crawler.stats import Stats
 from recrawl.hosts import host_of
-from recrawl.records import State
+from recrawl.records import Outcome, State
 from recrawl.store.sqlite import SqliteStore
 
 QUICKLY = ["--budget", "50/s", "--allow-private", "--host-delay", "0s"]
@@ -404,3 +408,16 @@ def test_a_closed_terminal_is_ignored_under_nohup() -> None:
 def test_what_is_missing_for_a_selector_is_named(options: list[str], missing: str) -> None:
     run("add", "https://a.example/")
     assert missing in refused("run", *options)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_number_of_the_live_view_is_cut_off(width: int) -> None:
+    found = Counter({Outcome.UNCHANGED: 1_234_567, Outcome.FAILED: 7_654_321})
+    stats = Stats(0, 480.0, now=86_400_000_000, pages=2_345_678, outcomes=found, requests=3_456_789)
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as captured:
+        console.print(dashboard(stats, "recrawl.db", console.width))
+    shown = captured.get()
+    assert "…" not in shown.partition("\n\n")[2]
+    for number in ("1,234,567", "7,654,321", "2,345,678", "3,456,789", "20 per hour"):
+        assert number in shown

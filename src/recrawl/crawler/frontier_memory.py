@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import final
 
 from recrawl.crawler.explain import BUDGET, PRICE
+from recrawl.crawler.intervals import OF_RUN
 from recrawl.crawler.load import CrawlFrontier
+from recrawl.crawler.settings import Settings
 from recrawl.crawler.store_thread import StoreThread
 
 
@@ -42,6 +44,8 @@ class FrontierMemory:
         if price > 0.0:
             await self._thread.call(self._store.set_meta, PRICE, repr(price))
 
-    async def publish_budget(self, budget: float) -> None:
-        """Publish the requests per day to other processes."""
+    async def publish_settings(self, budget: float, settings: Settings) -> None:
+        """Publish the requests per day, and how often a page may be visited, to other processes."""
+        limits = f"{settings.min_interval!r} {settings.max_interval!r}"
         await self._thread.call(self._store.set_meta, BUDGET, repr(budget))
+        await self._thread.call(self._store.set_meta, OF_RUN, limits)

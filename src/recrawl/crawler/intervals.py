@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -11,6 +11,8 @@ from recrawl.crawler.settings import Settings
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.store.sqlite import SqliteStore
 
+#: The store's name for the limits of the present or the last run, in days.
+OF_RUN = "intervals"
 #: A visit further away than this many days is never made: no calendar has a date for it.
 NEVER = 2_500_000.0
 
@@ -75,6 +77,21 @@ def stored_intervals(settings: Settings, store: SqliteStore, numbers: Ints) -> I
     urls = {number: url for number, url, _ in store.page_texts(numbers)}
     # A page that was removed in the meantime gets the general limits; it is not visited anyway.
     return Intervals.of(settings, [urls.get(number, "") for number in numbers.tolist()])
+
+
+def with_intervals_of_run(settings: Settings, store: SqliteStore, *, is_now: bool) -> Settings:
+    """Return settings with the limits of the present run, which may have options of its own.
+
+    Args:
+        settings: The settings; those of sites stay.
+        store: Where the run says what it goes by.
+        is_now: Whether a run is going on.
+    """
+    found = store.meta(OF_RUN) if is_now else None
+    if found is None:
+        return settings
+    low, high = map(float, found.split())
+    return replace(settings, min_interval=low, max_interval=high)
 
 
 def _by_site(settings: Settings) -> bool:

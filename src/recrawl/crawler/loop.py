@@ -144,7 +144,7 @@ class Crawl:
 
     async def run(self, seconds: float | None = None) -> Stats:
         """Crawl until stopped, or for some seconds by the crawl's clock."""
-        await self._memory.publish_budget(self.stats.budget)
+        await self._memory.publish_settings(self.stats.budget, self._settings)
         pages, budget = len(self._frontier), self.stats.budget
         fields = {"event": "started", "pages": pages, "budget": budget}
         LOGGER.info(

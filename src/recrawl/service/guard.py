@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 PUBLIC, PUBLIC_FOLDERS = frozenset({"/health", "/login"}), ("/static/",)
 #: Where sites and hubs say what has changed; in the folder, to those who know its secret names.
 INDEXNOW, WEBSUB_FOLDER = "/indexnow", "/websub/"
-#: Where nobody gets the headers alone: streams do not end, and the code of a link works once.
-NO_HEAD = frozenset({"/api/v1/changes/stream", "/live", "/login"})
+#: Where nobody gets the headers alone: streams do not end, and there GET changes something.
+NO_HEAD = ("/api/v1/changes/stream", "/live", "/login", INDEXNOW, WEBSUB_FOLDER)
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Bytes of a request's body: reports carry the bodies of pages...
 REPORTS, MAX_REPORTS_BYTES = "/api/v1/reports", 64_000_000
@@ -95,7 +95,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["method"] == "HEAD" and scope["path"] not in NO_HEAD:
+        if scope["method"] == "HEAD" and not scope["path"].startswith(NO_HEAD):
             # Whoever asks for the headers alone gets those of GET; the server sends no body.
             scope = {**scope, "method": "GET"}
         headers = Headers(scope=scope)

@@ -354,7 +354,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Do what is to be done from time to time, until stopped."""
-        await self._memory.publish_budget(self.stats.budget)
+        await self._memory.publish_settings(self.stats.budget, self._settings)
         upkeep, discovery = Upkeep(self._clock, self._stopping), self._discovery
         between = self._clock.passing(LEASES_EVERY)
         try:

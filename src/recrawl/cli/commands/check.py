@@ -60,7 +60,7 @@ def check(
         problems = opened.check()
         totals, unused = opened.totals(), opened.unused()
         asked = opened.seed_pages(MAX_HOSTS) if network else []
-        notes = _webhook_notes(opened)
+        notes = [*_variable_notes(), *_webhook_notes(opened)]
     problems = [*_setting_problems(known), *(f"{path}: {problem}" for problem in problems)]
     for problem in problems:
         complain(problem)
@@ -92,6 +92,18 @@ def _setting_problems(settings: "Settings") -> list[str]:
 
     program = missing_program(settings.on_change)
     return [] if program is None else [f"on_change: there is no program {program}"]
+
+
+def _variable_notes() -> list[str]:
+    """Return a sentence for each environment variable that looks like a setting, and is none."""
+    import os
+
+    from recrawl.crawler.setting_sources import variable
+    from recrawl.crawler.settings import FIELDS
+
+    known, prefix = set(map(variable, FIELDS)), variable("")
+    unknown = sorted(name for name in os.environ if name.startswith(prefix) and name not in known)
+    return [f"The environment variable {name} is no setting, and is not used." for name in unknown]
 
 
 def _webhook_notes(store: "SqliteStore") -> list[str]:

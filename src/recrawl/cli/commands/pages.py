@@ -91,7 +91,7 @@ def pages(
     path = known.store
     from recrawl.cli.render.pages import WRITERS, print_pages
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.crawler.intervals import stored_intervals
+    from recrawl.crawler.intervals import stored_intervals, with_intervals_of_run
     from recrawl.crawler.page_list import ORDERS, STATES, Wanted, list_pages
     from recrawl.crawler.status import price_of
     from recrawl.store.locking import runner_of
@@ -114,9 +114,11 @@ def pages(
     )
     with SqliteStore.open(path) as opened:
         with progress_bar("Reading"):
-            price = price_of(opened, is_now=runner_of(path) is not None)
+            is_now = runner_of(path) is not None
+            price = price_of(opened, is_now=is_now)
             now = present()
-            limits = partial(stored_intervals, known)
+            running = with_intervals_of_run(known, opened, is_now=is_now)
+            limits = partial(stored_intervals, running)
             found = list_pages(opened, wanted, price, now, limits)
         if format_ == "table":
             print_pages(found, now)

@@ -64,6 +64,7 @@ def show(
     from recrawl.cli.render.show import as_json, print_page
     from recrawl.crawler.explain import explain
     from recrawl.crawler.host_memory import closed_hosts
+    from recrawl.crawler.intervals import with_intervals_of_run
     from recrawl.crawler.retries import earliest_retry
     from recrawl.crawler.status import price_of
     from recrawl.store.locking import runner_of
@@ -72,8 +73,10 @@ def show(
     with SqliteStore.open(path) as opened, progress_bar("Reading"):
         page = known_page(opened, path, url)
         visits = opened.history(page.number, ALL_VISITS)
-        price = price_of(opened, is_now=runner_of(path) is not None)
-        limits = known.site_of(page.url).limits
+        is_now = runner_of(path) is not None
+        price = price_of(opened, is_now=is_now)
+        running = with_intervals_of_run(known, opened, is_now=is_now)
+        limits = running.site_of(page.url).limits
         retry_at = earliest_retry(page, next(iter(visits), None), known)
         belief = opened.belief(page.number)
         now = present()

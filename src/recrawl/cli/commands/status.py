@@ -33,12 +33,14 @@ def status(
     known = settings_of(store, settings)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.status import as_json, print_status
-    from recrawl.crawler.intervals import stored_intervals
+    from recrawl.crawler.intervals import stored_intervals, with_intervals_of_run
     from recrawl.crawler.status import read_status
+    from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(known.store) as opened, progress_bar("Reading"):
-        limits = partial(stored_intervals, known)
+        is_now = runner_of(known.store) is not None
+        limits = partial(stored_intervals, with_intervals_of_run(known, opened, is_now=is_now))
         found = read_status(opened, known.store, known.budget, present(), limits)
     if format_ == "json":
         say_as_is(as_json(found))

@@ -30,6 +30,8 @@ MAX_CLOSED = MAX_FAILING = 5
 NO_COPIES = "no copies yet"
 
 Watch = Callable[[Stats], object]
+#: What is shown, by name.
+Numbers = list[tuple[str, str]]
 
 
 @contextmanager
@@ -40,8 +42,12 @@ def screen_watch(console: Console, path: str) -> Iterator[Watch]:
     live = Live(waiting, console=console, auto_refresh=False, transient=True)
     with lasting.guard():
         live.start(refresh=True)
+
+    def update(stats: Stats) -> None:
+        live.update(dashboard(stats, path, console.width), refresh=True)
+
     try:
-        yield lambda stats: lasting.write(lambda: live.update(dashboard(stats, path), refresh=True))
+        yield lambda stats: lasting.write(update, stats)
     finally:
         # The terminal may be gone by now.
         with lasting.guard():
@@ -268,11 +274,11 @@ def as_object(stats: Stats) -> dict[str, Any]:
     }
 
 
-def dashboard(stats: Stats, path: str) -> RenderableType:
-    """Return the live stats of a run."""
+def dashboard(stats: Stats, path: str, width: int = 80) -> RenderableType:
+    """Return the live stats of a run, for a terminal that is so wide."""
     ran = format_duration((stats.now - stats.began) / MICROSECONDS_A_DAY)
     title = f"{printable(path)}: {count(stats.pages, 'page')}, running for {ran}; Ctrl-C to stop"
-    parts: list[RenderableType] = [Text(title, style="bold"), Text(), _numbers(stats)]
+    parts: list[RenderableType] = [Text(title, style="bold"), Text(), _numbers(stats, width)]
     if stats.hosts:
         parts += [Text(), _slowest(stats)]
     if stats.closed:
@@ -285,15 +291,12 @@ def dashboard(stats: Stats, path: str) -> RenderableType:
     return Group(*parts)
 
 
-def _numbers(stats: Stats) -> RenderableType:
+def _numbers(stats: Stats, width: int) -> RenderableType:
     found = stats.outcomes
-    table = Table.grid(padding=(0, 3))
-    for _ in range(3):
-        table.add_column(no_wrap=True)
-        table.add_column(justify="right", no_wrap=True)
-    left = [("fetched", stats.visits), ("first", found[Outcome.FIRST])]
-    left += [("changed", found[Outcome.CHANGED]), ("unchanged", found[Outcome.UNCHANGED])]
-    left += [("not modified", stats.not_modified), ("in flight", stats.under_way)]
+    left = [("fetched", f"{stats.visits:,}"), ("first", f"{found[Outcome.FIRST]:,}")]
+    left += [("changed", f"{found[Outcome.CHANGED]:,}")]
+    left += [("unchanged", f"{found[Outcome.UNCHANGED]:,}")]
+    left += [("not modified", f"{stats.not_modified:,}"), ("in flight", f"{stats.under_way:,}")]
     middle = [("failed", f"{found[Outcome.FAILED]:,}"), ("gone", f"{found[Outcome.GONE]:,}")]
     middle += [("received", size(stats.transferred)), ("price of a visit", number(stats.price))]
     middle += [("expected fresh", fresh(stats))]
@@ -302,8 +305,32 @@ def _numbers(stats: Stats) -> RenderableType:
     right += [("sitemaps", f"{stats.files:,}"), ("budget", format_rate(stats.budget))]
     used = "–" if stats.budget_used is None else percent(stats.budget_used)
     right += [("budget used", used), ("pages", f"{stats.pages:,}")]
-    for one, two, three in zip(left, middle, right, strict=True):
-        table.add_row(one[0], f"{one[1]:,}", *two, *three)
+    return Group(*map(_side_by_side, _rows_of([left, middle, right], width)))
+
+
+def _rows_of(lists: list[Numbers], width: int) -> list[list[Numbers]]:
+    """Return which lists of names and values fit next to each other, row by row."""
+    rows: list[list[Numbers]] = []
+    left = 0
+    for one in lists:
+        # There are three spaces between names and values, and between lists.
+        needed = sum(max(map(len, column)) for column in zip(*one, strict=True)) + 6
+        if not rows or needed > left:
+            rows.append([])
+            left = width + 3
+        rows[-1].append(one)
+        left -= needed
+    return rows
+
+
+def _side_by_side(lists: list[Numbers]) -> RenderableType:
+    """Return lists of names and values next to each other."""
+    table = Table.grid(padding=(0, 3))
+    for _ in lists:
+        table.add_column(no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+    for row in zip(*lists, strict=True):
+        table.add_row(*(cell for pair in row for cell in pair))
     return table
 
 

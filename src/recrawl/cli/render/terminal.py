@@ -1,10 +1,11 @@
 """Tables for terminals, and for files that output is redirected to."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich import box, table
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -15,6 +16,8 @@ from recrawl.records import LogFacts
 
 #: Maximum number of pages in a table.
 SHOWN = 20
+#: How narrow a column gets in which lines may break.
+MIN_FOLDED = 20
 #: Wide enough for any URL where no terminal limits the width.
 ANY_WIDTH = 10_000
 
@@ -34,11 +37,44 @@ def _cell(cell: RenderableType | None) -> RenderableType | None:
 
 
 def show(table: Table, *, err: bool = False) -> None:
-    """Print a table; without a terminal, plain and without line breaks in cells."""
+    """Print a table; without a terminal, plain and without line breaks in cells.
+
+    A terminal that is too narrow gets the rows one below the other, each as a list.
+    """
     terminal = (sys.stderr if err else sys.stdout).isatty()
     table.box = box.SIMPLE_HEAD if terminal else None
     table.pad_edge = terminal
-    Console(width=None if terminal else ANY_WIDTH, stderr=err).print(table)
+    console = Console(width=None if terminal else ANY_WIDTH, stderr=err)
+    if _least_width(table) <= console.width:
+        console.print(table)
+        return
+    for record in _records(table):
+        console.print(record)
+        console.print()
+
+
+def _least_width(table: Table) -> int:
+    """Return how wide a terminal has to be for a table to be read."""
+    widths = [
+        natural if column.no_wrap else min(natural, MIN_FOLDED)
+        for column in table.columns
+        for natural in [max(cell_len(str(cell)) for cell in (column.header, *column.cells))]
+    ]
+    # Each column has a space on both sides, and one between it and the next or the edge.
+    return sum(widths) + 3 * len(widths) + 1
+
+
+def _records(table: Table) -> Iterator[RenderableType]:
+    """Yield each row of a table as a list of what is in its columns, but for what is empty."""
+    headings = [str(column.header) for column in table.columns]
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        record = Table.grid(padding=(0, 2))
+        record.add_column(no_wrap=True)
+        record.add_column(overflow="fold")
+        for heading, cell in zip(headings, row, strict=True):
+            if str(cell).strip():
+                record.add_row(Text(heading, style="bold"), cell)
+        yield record
 
 
 def page_table(*headings: str) -> Table:
