@@ -75,9 +75,10 @@ def test_pages_are_listed_as_they_were_added_or_by_url() -> None:
         store.add([NewPage(url, "a.example") for url in urls], at=0)
         listed = {
             order: [page.url for page in list_pages(store, Wanted(order=order), None, DAY).rows]
-            for order in ("added", "url")
+            for order in ("added", "url", "error")
         }
-    assert listed == {"added": urls, "url": sorted(urls)}
+    # No page has an error.
+    assert listed == {"added": urls, "url": sorted(urls), "error": urls}
 
 
 @pytest.fixture(scope="module")
