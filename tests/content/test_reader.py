@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.content import html, masking
-from recrawl.content.html import MAX_BYTES, in_utf8, is_parsable
+from recrawl.content.html import MAX_BYTES, beginning, in_utf8, is_parsable
 from recrawl.content.masking import is_random, masked, steady_link, steady_text
 from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
@@ -431,3 +431,11 @@ def test_a_character_is_the_same_however_it_is_escaped() -> None:
 @given(st.text(alphabet="abcdefgmptuy0. JulyMon-", max_size=60))
 def test_a_text_without_digits_is_masked_like_any_other(text: str) -> None:
     assert masked(text) == masking._VARYING.sub("#", text)  # noqa: SLF001
+
+
+@pytest.mark.parametrize("before", range(5))
+def test_the_beginning_of_a_page_ends_with_a_whole_character(before: int) -> None:
+    body = b"a" * (MAX_BYTES - before) + "\u20ac".encode() * 10
+    found = beginning(body)
+    assert body.startswith(found)
+    assert found.decode().strip("a") == "\u20ac" * (-(-before // 3))

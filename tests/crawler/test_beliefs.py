@@ -91,6 +91,18 @@ def test_gamma_beliefs_of_older_stores_are_converted_and_not_forgotten() -> None
     assert octaves.likelihood[0].tolist() == NOTHING
 
 
+def test_visits_at_the_same_time_teach_no_prior() -> None:
+    store = ObservedStore(800)
+    store.beliefs = {0: (5.0, 5.0)}
+    fleet, observed = store.fleet(), store.observations(200_000)
+    usual = stored_octaves(fleet, lambda _about: observed, fleet.host, 1.0)
+    elapsed = np.append(observed.elapsed, [0, -DAY])
+    page, changed = np.append(observed.page, [79, 79]), np.append(observed.changed, [True, True])
+    some = Observed(page, elapsed, changed)
+    found = stored_octaves(fleet, lambda _about: some, fleet.host, 1.0)
+    assert found.likelihood.tolist() == usual.likelihood.tolist()
+
+
 def test_a_restarted_run_believes_what_it_did_before() -> None:
     urls = [f"{host}/{page}" for host in (BUSY, QUIET) for page in range(20)]
     store = MemoryStore(*urls)

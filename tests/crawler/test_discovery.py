@@ -234,6 +234,7 @@ def test_a_sitemap_whose_host_cannot_be_asked_yet_is_asked_for_when_it_can(
     stats = crawl(FakeWeb(answer), store, settings_of(), seconds=60.0)
     assert pause <= asked[1] - asked[0] <= pause + SITEMAPS_EVERY + 0.1
     assert stats.failing_sitemaps == {}
+    assert (store.sitemaps.files[MAP].failures, store.sitemaps.files[MAP].error) == (0, None)
     assert "/new" in importance(store)
 
 

@@ -128,7 +128,9 @@ def test_an_interval_too_wide_to_say_anything_is_called_not_known_yet() -> None:
     assert vague.is_vague
     assert "How often the page changes is not known yet; " in vague.why()
     assert "sure: between" not in vague.why()
-    assert not explained(belief=(1.0, 0.01)).is_vague
+    # A thousandfold and no more can be said.
+    assert explained(belief=(0.6, 0.01)).is_vague
+    assert not explained(belief=(0.65, 0.01)).is_vague
 
 
 def test_words_for_pages_that_are_refused_or_away() -> None:

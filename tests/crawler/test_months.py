@@ -12,21 +12,25 @@ from crawler.fakes import (
     FakeWeb,
     MemoryStore,
     Running,
+    VirtualExecutor,
     crawl,
     failure,
     later,
     settings_of,
 )
 from site_server import page_about
+from virtual_time import run as run_virtual
 
 from recrawl.content.absence import MAX_REST, MIN_REST
 from recrawl.content.compare import compare
 from recrawl.content.comparison import Comparison
 from recrawl.content.reader import Reader
+from recrawl.crawler.load import load_frontier
 from recrawl.crawler.outages import MAX_GROUPS, RECENT, Outages
 from recrawl.crawler.retries import MAX_PAUSE, pause_after
 from recrawl.crawler.settings import Settings
-from recrawl.crawler.waking import WAKING_SHARE
+from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.waking import WAKING_SHARE, Waking
 from recrawl.hosts import host_of
 from recrawl.records import DISALLOWED, Outcome, Page, Response, State, Visit
 
@@ -183,6 +187,23 @@ def test_looking_at_gone_pages_takes_a_small_share_of_the_budget() -> None:
     looks = sum(fetch.url in set(gone) for fetch in web.fetched)
     assert 0.8 * WAKING_SHARE * 1_000 <= looks <= WAKING_SHARE * 1_000
     assert stats.outcomes[Outcome.UNCHANGED] > 800
+
+
+def test_no_more_than_a_hundred_are_looked_at_together_however_long_it_was_dark() -> None:
+    store = MemoryStore(*folder("old", 300))
+    for page in list(store.known.values()):
+        store.known[page.number] = replace(page, state=State.GONE, retry_at=0, last_visit=0)
+
+    async def main() -> list[int]:
+        frontier = load_frontier(store, settings(), 0)
+        waking = Waking(frontier, StoreThread(store, VirtualExecutor({})), 10_000.0)
+        await waking.wake(30 * DAY)
+        first = len(frontier)
+        # Two hours pay for 41 more.
+        await waking.wake(30 * DAY + DAY // 12)
+        return [first, len(frontier) - first]
+
+    assert run_virtual(main()) == [100, 41]
 
 
 def test_a_larger_budget_has_more_gone_pages_looked_at() -> None:

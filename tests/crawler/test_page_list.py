@@ -75,9 +75,10 @@ def test_pages_are_listed_as_they_were_added_or_by_url() -> None:
         store.add([NewPage(url, "a.example") for url in urls], at=0)
         listed = {
             order: [page.url for page in list_pages(store, Wanted(order=order), None, DAY).rows]
-            for order in ("added", "url")
+            for order in ("added", "url", "error")
         }
-    assert listed == {"added": urls, "url": sorted(urls)}
+    # No page has an error.
+    assert listed == {"added": urls, "url": sorted(urls), "error": urls}
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +124,8 @@ def test_every_order_puts_what_is_unknown_last_and_can_be_turned_round(
     assert names(several, Wanted(order=order, reverse=True)) == expected[::-1]
     for limit in range(6):
         assert names(several, Wanted(order=order, limit=limit)) == expected[:limit]
+        turned = Wanted(order=order, limit=limit, reverse=True)
+        assert names(several, turned) == expected[::-1][:limit]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +151,23 @@ def test_every_filter_lists_what_matches(
 ) -> None:
     assert names(several, wanted) == expected
     assert names(several, replace(wanted, limit=1)) == expected[:1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "read"),
+    [
+        (PageFilter(failing=True), [3]),
+        (PageFilter(states=[State.GONE]), [2]),
+        (PageFilter(states=[State.GONE], failing=True), []),
+        (PageFilter(hosts=["b"]), [0, 3]),
+        (PageFilter(min_rate=0.2), [1]),
+        (PageFilter(), [0, 1, 2, 3, 4]),
+    ],
+)
+def test_few_pages_are_read_where_few_are_wanted(
+    several: SqliteStore, wanted: PageFilter, read: list[int]
+) -> None:
+    assert several.page_columns(wanted).number.tolist() == read
 
 
 #: Importance, shape and time of the belief, and the days since the last visit as a share of those

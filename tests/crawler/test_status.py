@@ -56,6 +56,16 @@ def test_expected_freshness_weighs_by_importance(tmp_path: Path) -> None:
     assert status_of(tmp_path / "s.db").expected_freshness == pytest.approx(expected)
 
 
+def test_a_little_freshness_is_some_and_none_is_not_known(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with SqliteStore.open(path, create=True) as store:
+        store.add([NewPage("https://a/", "a", 0.25)], 0)
+        assert read_status(store, path, 10.0, NOW).expected_freshness is None
+        visit = found_visit(store.pages([0])[0], b"one", NOW - DAY)
+        store.record([replace(visit, belief=(1.0, 3.0))])
+        assert read_status(store, path, 10.0, NOW).expected_freshness == pytest.approx(0.75)
+
+
 def test_pages_without_a_copy_are_next_then_those_that_are_due(tmp_path: Path) -> None:
     fill(tmp_path / "s.db", NOW)
     found = status_of(tmp_path / "s.db")

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 import scripted_web
-from scripted_web import Web, answer, only_loopback_is_public, redirect
+from scripted_web import Names, Web, answer, only_loopback_is_public, redirect
 
 from recrawl.errors import ArgumentError, InputError
 from recrawl.http.access import NO_ACCESS, Access, Proxy, basic_auth, is_private_name, parse_proxy
@@ -217,6 +217,18 @@ def test_a_proxy_is_not_asked_for_a_private_address(host: str) -> None:
 def test_a_proxy_that_does_not_answer_is_named_without_its_login() -> None:
     error = error_by("http://me:sesame@127.0.0.1:1", allowed=only_loopback_is_public)
     assert error == "robots.txt of far.example cannot be read: no connection to the proxy: refused"
+
+
+def test_a_proxy_whose_name_is_unknown_is_said_to_be_the_proxy() -> None:
+    names = Names({"proxy.test": []})
+    by = Access(proxy=Proxy("http://proxy.test:1"))
+
+    async def main() -> Response:
+        async with scripted_web.fetcher(access=lambda _: by, names=names) as made:
+            return await made.fetch_file("http://far.example/a", 100)
+
+    error = asyncio.run(main()).error or ""
+    assert error.endswith("no connection to the proxy: unknown host")
 
 
 def test_a_redirect_by_a_proxy_keeps_the_proxy_of_its_own_url() -> None:

@@ -17,7 +17,7 @@ from virtual_time import run as run_virtual
 
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
-from recrawl.http.headers import retry_after, sendable
+from recrawl.http.headers import location, retry_after, sendable
 from recrawl.http.host_pacing import TOO_MANY_PAUSE, HostPacing
 from recrawl.http.limits import Limits
 from recrawl.http.request import MAX_DRAINED
@@ -533,6 +533,13 @@ def test_no_more_requests_are_under_way_than_allowed() -> None:
 
     run_virtual(main(), grace=0.05)
     assert highest == 3
+
+
+@pytest.mark.parametrize("where", ["/plain", "/caf\xe9", "/\u20ac"])
+def test_a_location_may_be_in_utf_8_or_in_latin_1(where: str) -> None:
+    assert location(where.encode().decode("latin-1")) == where
+    if where.isascii() or "\xe9" in where:
+        assert location(where) == where
 
 
 def test_failures_to_connect_are_told_in_plain_words() -> None:

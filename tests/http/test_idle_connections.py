@@ -1,8 +1,12 @@
 """Connections that are kept open are closed when nobody can use them any more."""
 
 import asyncio
+import math
 
-from recrawl.http.connection import Connection
+import pytest
+from scripted_web import Web, answer
+
+from recrawl.http.connection import Connection, InvalidResponseError
 from recrawl.http.idle_connections import KEEP_ALIVE, IdleConnections
 
 ROUTE = (False, "a.test", None)
@@ -28,5 +32,24 @@ def test_a_connection_that_is_too_old_is_not_taken_but_closed() -> None:
             async with asyncio.timeout(60.0):
                 await closed.wait()
             idle.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_what_comes_without_a_request_is_no_response(answered: int) -> None:
+    """Nobody could tell it from the response to the next request."""
+
+    async def main() -> None:
+        async with Web({"/": answer()}) as web:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(100, 1000), "127.0.0.1", web.port
+            )
+            for _ in range(answered):
+                await connection.request(b"GET / HTTP/1.1\r\n\r\n", 60.0, math.inf)
+                assert connection.take_whole() == b"hello"
+            connection.data_received(answer("not asked for"))
+            with pytest.raises(InvalidResponseError):
+                await connection.request(b"GET / HTTP/1.1\r\n\r\n", 60.0, math.inf)
 
     asyncio.run(main())

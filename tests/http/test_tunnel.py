@@ -12,6 +12,8 @@ import pytest
 from scripted_web import answer, fetcher
 
 from recrawl.http.access import Access, Proxy, basic_auth
+from recrawl.http.connection import Connection
+from recrawl.http.connector import Connector
 from recrawl.records import Page, Response
 
 pytestmark = pytest.mark.skipif(
@@ -141,6 +143,22 @@ def test_a_tunnel_that_cannot_be_used_is_told(
     assert got.error is not None
     assert got.error.endswith(problem)
     assert got.body is None
+
+
+def test_a_tunnel_that_ends_before_there_is_tls_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> None:
+        async def ended(*_: object, **__: object) -> None:
+            """Return nothing, as asyncio does when the connection is closed meanwhile."""
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "start_tls", ended)
+        through = Connection(100, 1000)
+        through.connection_made(asyncio.Transport())
+        with pytest.raises(ConnectionResetError):
+            await Connector().secure(through, "far.example", lambda: Connection(100, 1000))
+
+    asyncio.run(main())
 
 
 def test_the_certificate_is_that_of_the_server_and_not_of_whoever_answers(

@@ -71,10 +71,6 @@ class FrontierIds:
         """The ids of all sections so far, by folder."""
         return self._sections
 
-    def __len__(self) -> int:
-        """How many hosts there are."""
-        return len(self._hosts)
-
     def host(self, name: str) -> int:
         """Return a host's id."""
         return self._hosts.setdefault(name, len(self._hosts))
