@@ -95,7 +95,7 @@ def test_selectors_are_a_list_and_may_have_commas() -> None:
         ({"RECRAWL_FINGERPRINT": "selector"}, "selector is missing"),
         (
             {"RECRAWL_FOLLOW_HOSTS": "https://a.example/"},
-            "RECRAWL_FOLLOW_HOSTS: 'https://a.example/': write the host alone",
+            "RECRAWL_FOLLOW_HOSTS: 'https://a.example/': write only the host",
         ),
         ({"RECRAWL_SERVER_NAMES": "a b"}, "RECRAWL_SERVER_NAMES: 'a b' is not a list of hosts"),
         ({"RECRAWL_USER_AGENT": "a\nb"}, "user_agent: a User-Agent is like"),

@@ -1,4 +1,4 @@
-"""SIGTERM before a command that runs until it is stopped handles it by itself."""
+"""SIGTERM for a command that runs until stopped, until the command handles it by itself."""
 
 import signal
 import sys
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def ending_when_terminated() -> Iterator[None]:
-    """Have SIGTERM end a command cleanly, also while it is still loading.
+    """Let SIGTERM end a command cleanly, even while it is still loading.
 
-    A crawl, and a service, replace this by what stops them; whoever sent the signal sees the same.
+    A crawl and a service install their own handlers later, with the same visible effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

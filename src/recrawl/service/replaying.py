@@ -47,7 +47,7 @@ class Replaying:
             await self._app(scope, receive, send)
             return
         if len(key) > MAX_KEY:
-            problem = f"an Idempotency-Key may have {MAX_KEY} characters"
+            problem = f"an Idempotency-Key may have at most {MAX_KEY} characters"
             await problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, problem)(scope, receive, send)
             return
         body = await _body(receive)

@@ -1,4 +1,4 @@
-"""``recrawl serve``: lease pages to other crawlers, and answer requests."""
+"""``recrawl serve``: serve the API and lease pages to other crawlers."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ Listen = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Address and port to answer at. Default: as set, or 127.0.0.1:8321.",
+        help="Address and port to listen at. Default: as set, or 127.0.0.1:8321.",
     ),
 ]
 
@@ -38,10 +38,10 @@ def serve(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Answer requests, and lease pages to other crawlers until stopped; none is fetched here.
+    """Serve the HTTP API and lease pages to other crawlers until stopped, without fetching any.
 
-    Every request needs a token. The first start makes one and shows it, and each start shows a link
-    that logs a browser in, once.
+    Every request needs a token. The first start creates one and shows it, and every start shows a
+    link that logs a browser in, once.
 
     Examples:
         recrawl serve
@@ -62,7 +62,7 @@ def serve(
 
 
 def check_extra() -> None:
-    """Refuse to serve without what that needs."""
+    """Refuse to serve without the packages that it needs."""
     from importlib.util import find_spec
 
     if any(

@@ -31,12 +31,12 @@ def print_webhooks(hooks: Sequence[Webhook], last: int) -> None:
 
 
 def to_send(hook: Webhook, last: int) -> int:
-    """Return how many changes are to be sent, but for pages that are listed first."""
+    """Return how many changes are to be sent, not counting the pages that are listed first."""
     return max(last - hook.cursor.serial, 0) + hook.waiting
 
 
 def state_of(hook: Webhook) -> str:
-    """Return how a webhook is."""
+    """Return the state of a webhook in words."""
     if hook.disabled is not None:
         return f"disabled: {hook.disabled}"
     if hook.failing_since is not None:

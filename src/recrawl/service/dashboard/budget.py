@@ -30,7 +30,7 @@ MULTIPLES = ((0.5, "Half the budget"), (2.0, "Twice the budget"), (10.0, "Ten ti
 QUESTION = "Your question"
 #: The curve spans a hundredth to thirty times the budget.
 BELOW, ABOVE, PER_DECADE = -2.0, 1.5, 4
-DONE = "The budget is changed, until the process ends; the settings are as they were."
+DONE = "The budget is changed for as long as the process runs; the settings stay the same."
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ def check_form(
     expected = form_token(request)
     if not expected or not hmac.compare_digest(expected.encode(), sent.encode()):
         raise ProblemError(
-            HTTPStatus.FORBIDDEN, "the form is not of this session; load the page again, and retry"
+            HTTPStatus.FORBIDDEN,
+            "the form does not belong to this session; reload the page and try again",
         )
 
 

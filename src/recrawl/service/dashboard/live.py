@@ -230,12 +230,12 @@ def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
     if up.without_copy:
         return "busy", "Catching up", "Pages without a copy are fetched first."
     if stats.trouble.failing > pages / 2:
-        return "bad", "Visits fail", "More than half of the pages could not be visited."
+        return "bad", "Visits fail", "The last visit failed for more than half of the pages."
     gap = pages / stats.budget * SECONDS_A_DAY
     if up.due * up.lateness / pages > LATE_SHARE * gap:
-        why = "Due pages wait too long: for the delays of their hosts, or for crawlers."
+        why = "Due pages wait too long for the delays of their hosts, or for crawlers."
         return "bad", "Falling behind", why
-    return "good", "Yes", "Visits come when they are worth their price."
+    return "good", "Yes", "Visits happen when they are worth their price."
 
 
 #: Units of time by name, in seconds.

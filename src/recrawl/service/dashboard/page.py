@@ -44,8 +44,8 @@ TheUrl = Annotated[str, Query(min_length=1, max_length=MAX_URL)]
 Digest = Annotated[str, Query(max_length=64, pattern="^[0-9a-f]*$")]
 #: What was done, by the word in the URL that a form leads to.
 DONE = {
-    "recheck": "The page is visited as soon as its host may be asked.",
-    "importance": "The importance is changed.",
+    "recheck": "The page will be visited as soon as its host allows.",
+    "importance": "The importance has been changed.",
 }
 
 
@@ -191,7 +191,7 @@ def compare(
     """Return what changed in a page's own text between two copies, by their digests."""
     if before not in copies or after not in copies:
         return Diff(
-            problem="The copies of this change are no longer kept; keep_versions keeps more."
+            problem="The copies of this change are no longer kept; keep_versions can keep more."
         )
     old, new = copies[before], copies[after]
     times = old.response.at, new.response.at

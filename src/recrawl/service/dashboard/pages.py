@@ -78,9 +78,9 @@ async def pages(
 ) -> Response:
     """Show pages, filtered and sorted."""
     if order not in ORDERS:
-        raise ArgumentError(f"order: there is {', '.join(ORDERS)}")
+        raise ArgumentError(f"order: choose one of {', '.join(ORDERS)}")
     if state and state not in STATES:
-        raise ArgumentError(f"state: there is {', '.join(STATES)}")
+        raise ArgumentError(f"state: choose one of {', '.join(STATES)}")
     wanted = Wanted(
         states=(STATES[state],) if state else (),
         hosts=(host.strip(),) if host.strip() else (),
@@ -158,8 +158,8 @@ def _trouble(page: Page) -> str:
     """Return what keeps a page from being visited in its turn; empty if nothing does."""
     often = f" {page.failures} times" if page.failures > 1 else ""
     reasons = (
-        (page.state is State.REFUSED, "refused; looked at now and then"),
-        (page.state is State.GONE, "gone; looked at now and then"),
+        (page.state is State.REFUSED, "refused; checked now and then"),
+        (page.state is State.GONE, "gone; checked now and then"),
         (page.state is State.MISSING, "not found; being confirmed"),
         (page.failures > 0, f"failed{often}; retried"),
         (page.last_visit is None, "no copy yet"),
