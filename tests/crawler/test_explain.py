@@ -102,6 +102,13 @@ def test_words_say_that_it_is_due() -> None:
     assert paused.endswith("in the last run was 0.1: it is due as soon as `recrawl run` starts.")
 
 
+def test_a_page_that_waits_for_its_retry_is_not_called_due() -> None:
+    failing, price = page(failures=1), Price(0.1, is_now=True)
+    waiting = explain(failing, (6.0, 30.0), price, NOW, retry_at=NOW + DAY)
+    assert waiting.why().endswith("is 0.1: it is already worth that.")
+    assert explain(failing, (6.0, 30.0), price, NOW, retry_at=NOW).why().endswith("it is due now.")
+
+
 def test_words_for_a_page_that_is_known_too_well() -> None:
     sure = explained(belief=(9.0, 8.0), price=Price(5.0, is_now=True))
     assert sure.due is None
@@ -141,7 +148,7 @@ def test_words_for_pages_that_are_refused_or_away() -> None:
 
 
 def test_words_without_a_price_or_importance() -> None:
-    assert explained(price=None).why().endswith("is not known yet; `recrawl run` finds out.")
+    assert explained(price=None).why().endswith("is not known yet; `recrawl run` determines it.")
     nothing = explain(page(importance=0.0), (1.0, 5.0), PRICE, NOW)
     assert nothing.why().endswith("Its importance is 0, so no visit is worth anything.")
 
@@ -158,7 +165,7 @@ def test_words_for_pages_that_are_not_well() -> None:
         assert failing.why().startswith(start)
     missing = explain(page(state=State.MISSING), (1.0, 5.0), PRICE, NOW)
     found_out = explain(page(state=State.MISSING, failures=1), None, PRICE, NOW, retry_at=NOW + DAY)
-    assert "further visits, the next of them in 1 day at the earliest, confirm" in found_out.why()
+    assert "further visits, the next of them in 1 day at the earliest, will" in found_out.why()
     assert missing.why().startswith("It was not found at the last visit")
     once = explain(page(visits=1), (1.0, 5.0), PRICE, NOW)
     assert "It was visited only once; going by pages like it" in once.why()
@@ -181,7 +188,7 @@ def test_the_limits_of_the_settings_move_the_next_visit_and_are_named() -> None:
     sooner = explain(page(), (1.0, 4000.0), PRICE, NOW, (0.0, 4.0))
     assert sooner.due == NOW + DAY
     assert sooner.crawl_rate == pytest.approx(0.25)
-    assert "it is visited 4 days after the last visit at the latest." in sooner.why()
+    assert "it is visited no later than 4 days after the last visit." in sooner.why()
     unimportant = explain(page(importance=0.0), belief, PRICE, NOW, (0.0, 4.0))
     assert unimportant.due is None
     assert "_interval" not in usual.why() + unimportant.why()

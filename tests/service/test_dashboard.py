@@ -132,7 +132,7 @@ def test_the_list_says_why_a_page_is_refused_beside_its_url(tmp_path: Path) -> N
             page = await browser.show("/pages?state=refused")
             url, _, rest = page.partition('<td data-label="Changes">')
             assert 'class="badge kind-failed">refused' in url
-            assert "looked at now and then" in rest
+            assert "checked now and then" in rest
             assert "alert(1)" not in rest
 
     run(main())
@@ -255,7 +255,7 @@ def test_a_long_list_has_pages(tmp_path: Path) -> None:
 #: Paths, and what is answered.
 WRONG = (
     ("/pages?order=colour", 422, "order: choose one of added"),
-    ("/pages?state=tired", 422, "state: there is alive"),
+    ("/pages?state=tired", 422, "state: choose one of alive"),
     ("/pages?min_rate=often", 422, "often"),
     ("/pages?offset=-1", 422, "offset"),
     ("/page?url=https://a.example/unknown", 404, "this page is not in the store"),

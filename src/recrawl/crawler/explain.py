@@ -118,7 +118,7 @@ class Explanation:
         limit = format_duration(self._within(needed))
         if needed < self.limits[0]:
             return f"Because of min_interval, it is not visited within {limit} of the last visit."
-        return f"Because of max_interval, it is visited at most {limit} after the last visit."
+        return f"Because of max_interval, it is visited no later than {limit} after the last visit."
 
     def why(self) -> str:
         """Return in words when the page is visited next, and why.
@@ -179,8 +179,13 @@ class Explanation:
             return f"{times}; it is retried {self._retry()}, and each retry waits longer."
         return ""
 
+    @property
+    def _is_paused(self) -> bool:
+        """Whether a failed visit is not retried yet."""
+        return self.retry_at is not None and self.retry_at > self.now
+
     def _retry(self) -> str:
-        if self.retry_at is None or self.retry_at <= self.now:
+        if self.retry_at is None or not self._is_paused:
             return "soon"
         ahead = (self.retry_at - self.now) / MICROSECONDS_A_DAY
         return f"in {format_duration(ahead)} at the earliest"
@@ -215,7 +220,7 @@ class Explanation:
         if self.value is None:
             return ""
         if self.price is None or self.visit_after is None:
-            return "The price of a visit is not known yet; `recrawl run` finds it out."
+            return "The price of a visit is not known yet; `recrawl run` determines it."
         worth = f"A visit is worth {self.value:.2g} now (importance × days)"
         verb = "is" if self.price.is_now else "in the last run was"
         price = f"the price of a visit {verb} {self.price.value:.2g}"
@@ -228,7 +233,7 @@ class Explanation:
         if ahead > 0.0:
             return f"{worth}, and {price}; it will be worth that in {format_duration(ahead)}."
         when = "due now" if self.price.is_now else "due as soon as `recrawl run` starts"
-        is_held_back = self._within(self.visit_after) > (self.elapsed or 0.0)
+        is_held_back = self._within(self.visit_after) > (self.elapsed or 0.0) or self._is_paused
         return f"{worth}, and {price}: it is {'already worth that' if is_held_back else when}."
 
 
