@@ -1,6 +1,6 @@
 """WebSub subscriber: hubs announce when the feeds that we read have changed.
 
-https://www.w3.org/TR/websub/. A feed that is read names its hub. The hub is asked to send messages
+https://www.w3.org/TR/websub/. A feed that is read names its hub. We ask the hub to send messages
 to a URL of ours that nobody can guess, confirms that with a challenge, and signs each message with
 a secret of the subscription. A message is the feed itself, or its new entries: what it says of the
 pages of the feed's own site is passed on, and nothing else.

@@ -27,7 +27,7 @@ PAGE_SIZE = 50
 MAX_TEXT, MAX_OFFSET = 1_000, 10**9
 #: Change rates that are drawn as an empty and as a full bar, per day.
 SLOWEST, FASTEST = 1 / 365, 86_400.0
-#: What pages can be sorted by, as people read it.
+#: What pages can be sorted by, in words.
 TITLES = {
     "added": "when it was added",
     "url": "URL",
@@ -40,7 +40,7 @@ TITLES = {
     "failures": "failures in a row",
     "error": "error",
 }
-#: Orders that begin with the largest.
+#: Orders that start with the largest.
 DOWNWARDS = ("importance", "rate", "failures")
 
 
@@ -51,7 +51,7 @@ class Row:
     Attributes:
         page: As listed.
         changed_at: When it was last found to have changed, or first found; None if never.
-        why: Why it is visited next when it is, in a few words.
+        why: Why it is visited at that time, in a few words.
         pace: Where its change rate is between the slowest and the fastest, from 0 to 100.
     """
 
@@ -150,7 +150,7 @@ def pace_of(rate: float | None) -> float:
 
 
 def short_why(details: Explanation) -> str:
-    """Return in a few words why a page is visited next when it is."""
+    """Return in a few words why a page is visited at its next time."""
     return _trouble(details.page) or _worth(details)
 
 
