@@ -93,7 +93,7 @@ def started(store: Path, command: str, **settings: str) -> Iterator[Server]:
         assert process.stdout is not None
         port = token = None
         for line in process.stdout:
-            port = port or re.search(r"Answering at http://127.0.0.1:(\d+)", line)
+            port = port or re.search(r"Listening at http://127.0.0.1:(\d+)", line)
             token = token or re.search(r"rcrl_\S+", line)
             if "Log in" in line:
                 break

@@ -121,7 +121,7 @@ def _served(listen: str) -> "Serve":
 
 def _announce(started: "Started") -> None:
     """Say where the crawl can be watched."""
-    say(f"Watch it in a browser, with this link, once: {started.link}")
+    say(f"Watch it in a browser with this link, which works once: {started.link}")
     say("Ctrl-C ends the demo.")
     sys.stdout.flush()
 

@@ -78,10 +78,10 @@ def announce(started: "Started") -> None:
     lasting = Lasting()
 
     def write() -> None:
-        say(f"Answering at {started.url}")
+        say(f"Listening at {started.url}")
         if started.token is not None:
-            say(f"First token, shown only now: {started.token}")
-        say(f"Log in with a browser, once within 15 minutes: {started.link}")
+            say(f"First token, shown only once: {started.token}")
+        say(f"Log in with a browser (works once, within 15 minutes): {started.link}")
         sys.stdout.flush()
 
     lasting.write(write)

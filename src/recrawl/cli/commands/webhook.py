@@ -93,8 +93,8 @@ def add(
             raise ArgumentError(f"--since: the last change of {path} is {end}, before {cursor}")
         number = opened.webhooks.add(target, secret, cursor, present(), allow_private=allow_private)
     say(f"Webhook {number} added: {target}")
-    say(f"Its secret, which is shown only now: {secret}")
-    say(f"Changes are sent while a run goes on; `recrawl webhook test {number}` sends a test now.")
+    say(f"Its secret, shown only once: {secret}")
+    say(f"Changes are sent during a run; `recrawl webhook test {number}` sends a test now.")
 
 
 @webhook.command("list", cls=Command)
