@@ -95,9 +95,11 @@ def budget_figures(fleet: Fleet) -> list[Figure]:
             at_least=True,
         ),
         Figure(f"regular visits: time / one pass{on}", regular / one_pass, 80.0),
-        Figure("random visits: time a page, 10 million / 100,000 pages", random / few_random, 2.0),
         Figure(
-            "regular visits: time a page, 10 million / 100,000 pages", regular / few_regular, 2.0
+            "random visits: time per page, 10 million / 100,000 pages", random / few_random, 2.0
+        ),
+        Figure(
+            "regular visits: time per page, 10 million / 100,000 pages", regular / few_regular, 2.0
         ),
     ]
 

@@ -29,12 +29,12 @@ WAYS = {
     "scrapy": "Scrapy, bare fetches",
     "recrawl": "recrawl, first visits",
     "recrawl-hosts": f"recrawl, first visits, {len(ADDRESSES)} hosts",
-    "recrawl-processes": f"recrawl, first visits, {len(ADDRESSES)} hosts, 2 processes that fetch",
+    "recrawl-processes": f"recrawl, first visits, {len(ADDRESSES)} hosts, 2 fetch processes",
     "bare-304": "aiohttp alone, answered 304",
     "recrawl-304": "recrawl, answered 304",
     "recrawl-changed": f"recrawl, {LONG_BYTES // 1_000} kB, changed",
     "reading": "reading those on one core, no fetching",
-    "reading-on-all": "reading those on all cores side by side",
+    "reading-on-all": "reading those on all cores at once",
 }
 
 
@@ -60,29 +60,29 @@ def _figures(best: dict[str, Timing]) -> list[Figure]:
     changed = best["recrawl-changed"].pages_per_second
     return [
         Figure(
-            "recrawl's pages a second / Scrapy's",
+            "recrawl's pages per second / Scrapy's",
             best["recrawl"].pages_per_second / best["scrapy"].pages_per_second,
             8.0,
             at_least=True,
         ),
         Figure(
-            "recrawl's CPU a first visit / bare aiohttp's a page",
+            "recrawl's CPU per first visit / bare aiohttp's per page",
             best["recrawl"].cpu_per_page / best["bare"].cpu_per_page,
             2.2,
         ),
         Figure(
-            "recrawl's CPU a visit answered 304 / bare aiohttp's",
+            "recrawl's CPU per visit answered 304 / bare aiohttp's",
             best["recrawl-304"].cpu_per_page / best["bare-304"].cpu_per_page,
             1.8,
         ),
         Figure(
-            "long pages that changed a second / cores x what one core alone reads",
+            "changed long pages per second / cores x what one core alone reads",
             changed / (_cores() * best["reading"].pages_per_second),
             0.8,
             at_least=True,
         ),
         Figure(
-            "long pages that changed a second / what all cores read side by side",
+            "changed long pages per second / what all cores read at once",
             changed / best["reading-on-all"].pages_per_second,
             0.8,
             at_least=True,
@@ -146,18 +146,25 @@ def _write(
         [WAYS[way], f"{one.pages_per_second:,.0f}", f"{one.cpu_per_page:.3g}", *_parts(one)]
         for way, one in best.items()
     ]
-    headings = ["", "pages a second", "CPU, ms a page", "event loop", "store", "other processes"]
+    headings = [
+        "",
+        "pages per second",
+        "CPU, ms per page",
+        "event loop",
+        "store",
+        "other processes",
+    ]
     note = (
         f"{PAGES:,} pages of 5 kB and {LONG_PAGES} of {LONG_BYTES // 1_000} kB, {CONNECTIONS} "
         f"connections, {_cores()} cores, served by "
         f"{'nginx' if server == 'nginx' else 'a server of our own'} on the same machine. recrawl "
-        "also asks robots.txt, checks addresses, keeps log and copies durably, and plans the next "
-        "visits. A first copy is not read, except for the first pages of a host, and for links if "
-        "they are followed: it is read when a body comes that is not the same byte by byte. "
-        "Rates of several processes, and of changed pages, count from the first visits on. "
+        "also reads robots.txt, checks addresses, stores log and copies durably, and plans the "
+        "next visits. A first copy is not parsed until a body differs from it byte for byte, "
+        "except for the first pages of a host, and for links if they are followed. "
+        "Rates of several processes, and of changed pages, are counted from the first visits on. "
         f"The server itself takes {serving:.2f} ms for a long page, on the same cores. "
         f"{_full(best)} With a "
-        f"million pages in the store it starts in {start[0]:.1f} s and {start[1]:,.0f} MB."
+        f"million pages in the store, recrawl starts in {start[0]:.1f} s and {start[1]:,.0f} MB."
     )
     write_section(PAGE, "crawling", f"{markdown(headings, rows)}\n\n{note}")
 
@@ -169,9 +176,9 @@ def _full(best: dict[str, Timing]) -> str:
         for way in ("recrawl", "recrawl-304", "recrawl-changed")
     )
     return (
-        f"The event loop and the store share a process, which is full at {first:,.0f} first visits "
-        f"a second, {same:,.0f} that are answered 304, or {changed:,.0f} to long pages that have "
-        "changed."
+        f"The event loop and the store share a process, which saturates at {first:,.0f} first "
+        f"visits per second, {same:,.0f} answered with 304, or {changed:,.0f} to long pages that "
+        "have changed."
     )
 
 

@@ -40,7 +40,7 @@ METHODS: dict[str, Estimator[Any]] = {
     "`SAM()`": SAM(),
     "`BiasReduced()`": BiasReduced(),
     "`Naive()`": Naive(),
-    "`LastModified()`, dates told": LastModified(),
+    "`LastModified()`, dates known": LastModified(),
 }
 
 

@@ -111,7 +111,7 @@ def fold_figures(log: Columns, mixed: Columns) -> list[Figure]:
             best_time(lambda: fold(LLN(), mixed)) / counted_mixed,
             3.0,
         ),
-        Figure("`estimate`: time a visit, 20 million / 2 million visits", whole / small, 2.0),
+        Figure("`estimate`: time per visit, 20 million / 2 million visits", whole / small, 2.0),
     ]
 
 
@@ -121,13 +121,13 @@ def page_figures(log: Columns) -> list[Figure]:
     solved = best_time(lambda: estimate(*log, method=MLE()))
     return [
         Figure(
-            "`GammaFilter`'s intervals, a page",
+            "`GammaFilter`'s intervals, per page",
             best_time(found.interval, repeat=2) / found.rate.size * 1e6,
             1.5,
             unit=" µs",
         ),
         Figure(
-            "`MLE`: pages a second / scipy's brentq page by page",
+            "`MLE`: pages per second / scipy's brentq page by page",
             found.rate.size / solved / brentq_rate(log, 2_000),
             200.0,
             at_least=True,

@@ -74,9 +74,9 @@ def run() -> list[Figure]:
     note = (
         f"{len(histories)} pages, {window(histories).days:.0f} days. *Visits* and the two columns "
         "after it count visits after the first of each page. *Stale* is the share of the time, "
-        "from the end of the first round of all pages, in which a copy was not of the version in "
-        "force. Round-robin makes as many requests, with a copy at each; mean of "
-        f"{ORDERS} orders of the pages. Less than all of the budget is used where a machine is too "
+        "from the end of the first round of all pages, in which a copy was not of the current "
+        "version. Round-robin makes as many requests, with a copy at each; this is the mean of "
+        f"{ORDERS} orders of the pages. Less than the whole budget is used if a machine is too "
         "slow for the clock."
     )
     write_section(PAGE, "fast-forward", f"{markdown(HEADINGS, rows)}\n\n{note}")

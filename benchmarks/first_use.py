@@ -57,7 +57,7 @@ def run() -> list[Figure]:
         size = _megabytes(folder / "environment")
     rows = [[title, f"{wall:.2f} s", f"{used:.2f} s"] for title, (wall, used) in times.items()]
     note = f"The environment takes {size:.0f} MB on disk. {load_note()}"
-    table = markdown(["first use", "seconds", "of a processor"], rows)
+    table = markdown(["first use", "seconds", "CPU seconds"], rows)
     write_section(PAGE, "first-use", f"{table}\n\n{note}")
     bars = dict.fromkeys(COMMANDS, 2.0) | {first: 3.0}
     return [Figure(title, times[title][0], bar, unit=" s") for title, bar in bars.items()]

@@ -143,9 +143,9 @@ def run() -> list[Figure]:
     ]
     table = markdown(HEADINGS, [figure.cells() for figure in figures])
     note = (
-        f"At 10 million pages, bringing in the rows of a page, its section and its host, and "
-        f"nothing else, takes {1e6 * limit:.2f} µs a visit, so that no frontier with such rows "
-        f"makes more than {1e-3 / limit:,.0f},000 visits per second; this one takes "
+        f"At 10 million pages, loading only the rows of a page, its section and its host takes "
+        f"{1e6 * limit:.2f} µs per visit, so no frontier with such rows can make more than "
+        f"{1e-3 / limit:,.0f},000 visits per second; this one takes "
         f"{1e6 / many:.2f} µs."
     )
     write_section(PAGE, "frontier", f"{table}\n\n{note}")

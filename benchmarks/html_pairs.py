@@ -93,7 +93,7 @@ def run() -> list[Figure]:
     rows = [[name, *one.cells()] for name, one in scores.items()]
     rows += [[name, *Score(*peer).cells()] for name, peer in PEERS.items()]
     write_section(
-        PAGE, "html-pairs", markdown(["comparison", "recall", "false alarms", "ms a page"], rows)
+        PAGE, "html-pairs", markdown(["comparison", "recall", "false alarms", "ms per page"], rows)
     )
     ours = scores[DEFAULT]
     return [

@@ -37,22 +37,25 @@ def run() -> list[Figure]:
     rows = [
         ["requests that the server saw", f"{served:,}"],
         ["visits in the log", f"{sum(run.logged for run in runs):,}"],
-        ["visits that the crawl had told of and that are not in the log", f"{missing:,}"],
-        ["damage found: in the file, contents, the log beside what was served", "none"],
-        ["requests lost in a kill, mean", f"{sum(run.lost for run in runs) / KILLS:.1f}"],
-        ["requests lost in a kill, most", f"{max_lost:,}"],
+        ["visits that the crawl reported but that are not in the log", f"{missing:,}"],
+        [
+            "damage found in the file, the contents, or the log compared with what was served",
+            "none",
+        ],
+        ["requests lost per kill, mean", f"{sum(run.lost for run in runs) / KILLS:.1f}"],
+        ["requests lost per kill, maximum", f"{max_lost:,}"],
         ["requests, as a share of the budget", f"{served / allowed:.0%}"],
     ]
     if crawled.problems:
         rows[3][1] = f"{len(crawled.problems):,}"
     intro = (
-        f"A crawl at {BUDGET} requests a second on {CONNECTIONS} connections, killed (`kill -9`) "
+        f"A crawl at {BUDGET} requests per second on {CONNECTIONS} connections, killed (`kill -9`) "
         f"at {KILLS} random moments and started again each time:"
     )
     write_section(PAGE, "killing", f"{intro}\n\n{markdown(['', 'measured'], rows)}")
     return [
         Figure("killing: damage found", len(crawled.problems), 0),
-        Figure("killing: visits told of and not in the log", missing, 0),
-        Figure("killing: requests lost in a kill", max_lost, MAX_LOST),
+        Figure("killing: visits reported and not in the log", missing, 0),
+        Figure("killing: requests lost per kill", max_lost, MAX_LOST),
         Figure("killing: requests over a run's budget", over, 1 + CONNECTIONS),
     ]

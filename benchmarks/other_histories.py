@@ -59,7 +59,7 @@ def run() -> list[Figure]:
             print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
             figures.append(_never_staler_than_round_robin(f"{trace.name}, {every} d", ranking))
     if len(rows) == sum(len(trace.every) for trace in OTHERS):
-        headings = ["trace, a page every", *(f"`{name}`" for name in SHOWN)]
+        headings = ["trace, each page every", *(f"`{name}`" for name in SHOWN)]
         write_section(PAGE, "other-histories", markdown(headings, rows))
     return figures
 

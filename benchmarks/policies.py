@@ -115,7 +115,7 @@ def is_fair(score: Score) -> bool:
 
 def short_table(scores: Scores) -> str:
     """Return the table of the index, the best known policies and its best rival."""
-    headings = ["trace, a page every", OURS, "uniform", "next best", BOUND, f"{OURS} / {BOUND}"]
+    headings = ["trace, each page every", OURS, "uniform", "next best", BOUND, f"{OURS} / {BOUND}"]
     rows = []
     for where, found in scores.items():
         ours, bound, rival = found[OURS].staleness, found[BOUND].staleness, best_rival(found)

@@ -70,7 +70,7 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def load_note() -> str:
     """Say what ran beside a measurement; that costs CPU time too, as caches are shared."""
     return (
-        "Other programs ran beside these: "
+        "Other programs were running: "
         f"a load of {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores."
     )
 

@@ -65,7 +65,7 @@ def cell(text: object) -> str:
 
 def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type to itself
     """Return the table that the reference must have for a command."""
-    rows = ["| | what it is | unless given |", "| --- | --- | --- |"]
+    rows = ["| option | meaning | default |", "| --- | --- | --- |"]
     for option in command.params:
         if option.name == "help":
             continue
@@ -73,14 +73,14 @@ def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type t
         names = option.metavar if is_argument else ", ".join(option.opts + option.secondary_opts)
         value = "" if is_argument or getattr(option, "is_flag", False) else f" {option.metavar}"
         default = "" if option.default in (None, False) else f"`{option.default}`"
-        default = "must be given" if option.required else default
+        default = "required" if option.required else default
         rows.append(f"| `{names}{value}` | {cell(option.help)} | {cell(default)} |")
     return "\n".join(rows)
 
 
 def settings_table() -> str:
     """Return the table that the reference must have for the crawler's settings."""
-    rows = ["| setting | unless given | what may be given | what it means |"]
+    rows = ["| setting | default | value | meaning |"]
     rows.append("| --- | --- | --- | --- |")
     for name, described in FIELDS.items():
         typed, kind = described.metadata["typed"], described.metadata["kind"]
@@ -188,10 +188,10 @@ def test_every_setting_is_in_the_reference() -> None:
     reference = TEXTS["docs/reference/settings.md"]
     (table,) = SETTINGS.finditer(reference)
     assert re.findall(r"^\| `(\w+)` \|", table[0], re.MULTILINE) == list(FIELDS)
-    # Beside its row, each is spoken of once: what to think of when it is changed.
+    # Besides its row, each is mentioned once: what to consider before changing it.
     prose = SETTINGS.sub("", reference)
     missing = [name for name in FIELDS if f"`{name}`" not in prose]
-    assert not missing, f"settings without a word beside the table: {missing}"
+    assert not missing, f"settings without a note besides the table: {missing}"
 
 
 def test_every_setting_that_is_called_dangerous_is_one() -> None:

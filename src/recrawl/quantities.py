@@ -44,7 +44,7 @@ _RATE = _Kind("a number per day, or a text such as '4/day'", parse=parse_rate)
 _DURATION = _Kind(
     "a number of days, a duration, or a text such as '6h'", durations=True, parse=parse_duration
 )
-_TIME = _Kind("a number of days since a moment of your choice, or such a duration", durations=True)
+_TIME = _Kind("a number of days since an origin of your choice, or a duration", durations=True)
 
 #: How many of NumPy's units make a day. Months and years are missing, as their length varies.
 _UNITS_A_DAY = {

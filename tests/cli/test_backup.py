@@ -59,7 +59,7 @@ def test_a_file_is_replaced_only_on_request(tmp_path: Path) -> None:
 
 def test_a_store_in_order_is_said_to_be() -> None:
     assert run("check").stdout.splitlines()[:2] == [
-        "recrawl.db: settings and store are in order: 3 pages, 3 visits, 1 body.",
+        "recrawl.db: no problems in the settings and the store: 3 pages, 3 visits, 1 body.",
         "No run is using it.",
     ]
     with SqliteStore.open("recrawl.db") as store, store.lock():
@@ -106,7 +106,7 @@ def test_hosts_are_asked_on_request() -> None:
         assert "127.0.0.1" in result.stderr
         assert site.requests == []
         Path("recrawl.toml").write_text("allow_private = true")
-        assert "1 host asked, and all of them answer." in run(*asked).stdout
+        assert "1 host asked; all of them responded." in run(*asked).stdout
         assert [request.path for request in site.requests] == ["/robots.txt"]
         site.pages["/robots.txt"] = "User-agent: *\nDisallow: /"
         assert "robots.txt does not allow" in CliRunner().invoke(app, asked).stderr

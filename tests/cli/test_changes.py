@@ -128,19 +128,19 @@ def test_a_cursor_that_is_too_old_is_refused_in_a_sentence() -> None:
         page = store.pages([0])[0]
         store.record([found(page, b"third", NOON + 3 * HOUR)])
     assert refused("changes", "--since", "2") == (
-        "recrawl.db: the cursor 2 is older than the changes that are kept, which begin after 3; "
-        "build the index anew, from `recrawl changes --since start`"
+        "recrawl.db: the cursor 2 is older than the changes that are kept, which start after 3; "
+        "rebuild the index from `recrawl changes --since start`"
     )
     assert [line["cursor"] for line in lines()] == ["4", "5"]
-    assert "not of this store" in refused("changes", "--since", "6")
+    assert "not from this store" in refused("changes", "--since", "6")
     late = run("changes", "--since", "2026-01-01", "--format", "json")
-    assert "changes may have been dropped" in late.stderr
+    assert "changes since then may have been dropped" in late.stderr
 
 
 def test_refusals() -> None:
     fill()
     assert refused("changes", "--since", "yesterday") == (
-        "--since: 'yesterday' is no time and no cursor; write for example 2026-01-31, 1042, start "
+        "--since: 'yesterday' is not a time or a cursor; write for example 2026-01-31, 1042, start "
         "or 2h"
     )
     assert "--limit: 0 is not above 0" in refused("changes", "--limit", "0")

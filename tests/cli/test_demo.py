@@ -96,7 +96,7 @@ def test_what_is_kept_can_be_used(tmp_path: Path) -> None:
         assert shown.exit_code == 0, shown.output
         assert "40 pages" in shown.output or "127.0.0." in shown.output
     before = (kept / "recrawl.db").read_bytes()
-    assert "there is already a store in" in refused("demo", "--keep", str(kept))
+    assert "already has a store" in refused("demo", "--keep", str(kept))
     assert (kept / "recrawl.db").read_bytes() == before
 
 

@@ -35,7 +35,7 @@ def test_the_lines_that_differ_are_shown() -> None:
     older = run("diff", URL, "--from", "2", "--to", "1").stdout.splitlines()
     assert [line for line in older if line[0] in "-+"][2:] == ["-Pea", "+Carrot"]
     assert run("diff", URL, "--from", "0").stdout == (
-        "The page's own text is the same in both; only what is around it may differ.\n"
+        "The page's own text is the same in both copies; only what is around it may differ.\n"
     )
 
 
@@ -104,7 +104,7 @@ def test_older_copies_and_texts() -> None:
     markdown = "# Soup\n\n- Leek\n- Kale\n\nOf [the](https://host0.example/x) day"
     assert run("get", URL, "--markdown").stdout.startswith(markdown)
     assert run("get", URL, "--main").stdout.startswith("Soup\nLeek\nKale\nOf the day")
-    assert "--headers: a text has none" in refused("get", URL, "--headers", "--text")
+    assert "--headers: text has no headers" in refused("get", URL, "--headers", "--text")
     assert "choose either --text or --markdown" in refused("get", URL, "--text", "--markdown")
     assert "there is no version 9" in refused("get", URL, "--version", "9")
 
@@ -114,7 +114,7 @@ def test_compacting_says_how_much_space_it_gave_back() -> None:
         page = store.pages([1])[1]
         store.record([found(page, bytes(range(256)) * 8_000, NOON)])
         store.remove([page.url])
-    assert "given back." in run("compact").stdout
-    assert run("compact").stdout.endswith("there was no space to give back.\n")
+    assert "freed." in run("compact").stdout
+    assert run("compact").stdout.endswith("there was no space to free.\n")
     with SqliteStore.open("recrawl.db") as store, store.lock():
         assert "another recrawl" in refused("compact")

@@ -39,7 +39,7 @@ NO_UTF8 = "this is not UTF-8"
 EMPTY = "the cell is empty"
 OUTSIDE = "is outside the years 1 to 9999"
 SEEN_ONCE = "no page was seen twice, so nothing can be learned"
-NOTHING_SAID = "no visit says whether its page had changed since the one before"
+NOTHING_SAID = "no visit says whether its page had changed since the previous one"
 CUT_SHORT = "the compressed file is truncated or damaged"
 ALL_COLUMNS = (
     "known columns are page, time, changed, outcome, digest, status, crawl_rate, last_modified, "
@@ -55,14 +55,14 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
     "no page": (
         "site,time,changed\na,1,\n",
         "",
-        "there is no column 'page'; the columns are 'site', 'time', 'changed'; say which it is: ",
+        "there is no column 'page'; the columns are 'site', 'time', 'changed'; name it with ",
     ),
     "no time": ("page,changed\na,1\n", "", "there is no column 'time'; the columns are 'page', "),
     "no changed": ("page,time\na,1\n", "", f"{NO_CHANGED}; the columns are 'page', 'time'"),
     "misspelt": (
         "page,time,chnaged\na,1,\n",
         "",
-        f"{NO_CHANGED} (did you mean 'changed' by 'chnaged'?)",
+        f"{NO_CHANGED} (is 'chnaged' a misspelt 'changed'?)",
     ),
     "spaces": (
         "page time changed\na 1 0\n",
@@ -90,10 +90,18 @@ BAD_CSV: dict[str, tuple[str | bytes, str, str]] = {
         ", column 'time'",
         "the column appears more than once",
     ),
-    "too few fields": (GOOD + "a,3\n", ", row 4", "the row has 2 fields, the header has 3"),
-    "too many fields": (GOOD + "a,3,1,1\n", ", row 4", "the row has 4 fields, the header has 3"),
-    "one field": (HEAD + "\n\na\n", ", row 4", "the row has 1 field, the header has 3"),
-    "open quotes": (GOOD + '"a,3,1\na,4,1\n', ", row 4", "the row has 1 field, the header has 3"),
+    "too few fields": (GOOD + "a,3\n", ", row 4", "the row has 2 fields, but the header has 3"),
+    "too many fields": (
+        GOOD + "a,3,1,1\n",
+        ", row 4",
+        "the row has 4 fields, but the header has 3",
+    ),
+    "one field": (HEAD + "\n\na\n", ", row 4", "the row has 1 field, but the header has 3"),
+    "open quotes": (
+        GOOD + '"a,3,1\na,4,1\n',
+        ", row 4",
+        "the row has 1 field, but the header has 3",
+    ),
     "open quotes in the header": (
         '"page,time,changed\n' + "a,1,\n" * 50_000,
         ", row 1",
@@ -348,7 +356,7 @@ def test_a_bad_cell_is_found_far_down(tmp_path: Path) -> None:
     path.write_text(HEAD + "\n" + good + good + "\na,1\n", encoding="utf-8")
     sentence = refused_log(path)
     lines = path.read_text(encoding="utf-8").count("\n")
-    assert sentence == f", row {lines}: the row has 2 fields, the header has 3"
+    assert sentence == f", row {lines}: the row has 2 fields, but the header has 3"
 
 
 @pytest.mark.parametrize("before", ["", HEAD, GOOD, GOOD + "\n"])

@@ -192,9 +192,9 @@ def test_a_damaged_copy_is_left_out_and_the_others_are_written(damage: str, what
     ("arguments", "sentence"),
     [
         (["log", "log.txt"], "FILE: 'log.txt' does not end in .parquet, .csv or .jsonl"),
-        (["log", "log.csv", "--format", "jsonl"], "--format: 'log.csv' would hold jsonl, but"),
+        (["log", "log.csv", "--format", "jsonl"], "--format: 'log.csv' would contain jsonl but"),
         (["log", "-"], "--format: choose one of parquet, csv, jsonl"),
-        (["copies", "c.jsonl", "--format", "warc"], "--format: 'c.jsonl' would hold warc, but"),
+        (["copies", "c.jsonl", "--format", "warc"], "--format: 'c.jsonl' would contain warc but"),
         (["copies", "c.warc"], "FILE: 'c.warc' does not end in .warc.gz"),
         (["log", "no/log.csv"], "no/log.csv: there is no directory no"),
         (["log", "log.csv", "--store", "no.db"], "no.db: there is no store here"),
@@ -252,4 +252,4 @@ def test_the_format_of_copies_is_chosen_or_told_by_the_name(tmp_path: Path) -> N
     sentence = left_alone(tmp_path, "export", "copies", "copies.zip")
     assert sentence == "FILE: 'copies.zip' does not end in .warc.gz, .jsonl or .parquet"
     sentence = left_alone(tmp_path, "export", "copies", "a.jsonl", "--since", "soon")
-    assert sentence == "--since: 'soon' is no time; write for example 2026-01-31 or 2h"
+    assert sentence == "--since: 'soon' is not a time; write for example 2026-01-31 or 2h"

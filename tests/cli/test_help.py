@@ -149,7 +149,7 @@ def test_every_format_has_a_default_and_usage_has_no_marks_twice(command: list[s
     [
         (["estimate"], "Missing argument 'LOG'; `recrawl estimate --help`"),
         (["rnu"], "Did you mean 'run'? `recrawl --help`"),
-        (["token", "add", "x", "--access", "foo"], "--access: 'foo' is not an access"),
+        (["token", "add", "x", "--access", "foo"], "--access: 'foo' is not an access level"),
         (["serve", "--log-format", "xml"], "--log-format: 'xml' is none of text, json"),
         (["run", "--settings", "none.toml"], "none.toml: there is no such file"),
         (["budget", "x.csv", "--freshness", "most"], "--freshness: 'most' is not a share"),

@@ -239,8 +239,8 @@ def test_pages_not_worth_a_visit_are_counted_with_the_reason() -> None:
     log = f"page,time,changed,importance\n{fast}{slow}{still}{unloved}"
     result = run("-", "--budget", "0.2/day", "--method", "mle", given=log)
     assert (
-        "3 pages not worth a visit: 1 of too little importance for how fast they change, "
-        "1 never seen to change, 1 of importance 0\n"
+        "3 pages not worth a visit: 1 not important enough for how fast they change, "
+        "1 never seen to change, 1 with importance 0\n"
     ) in result.stdout
     found = run("-", "--budget", "0.2/day", "--method", "mle", "--format", "json", given=log)
     assert [row["crawl_rate"] > 0 for row in json.loads(found.stdout)] == [

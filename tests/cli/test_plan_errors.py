@@ -57,7 +57,7 @@ OPTIONS = [
     (["--prior", "x"], "--prior: 'x' is none of alone, fleet, host"),
     (["--prior", "fleet", "--method", "mle"], "--prior: the method mle has no prior; only gamma"),
     (["--format", "xml"], "--format: 'xml' is none of table, csv, json, jsonl, parquet"),
-    (["--format", "csv", "-o", "x.json"], "--format: 'x.json' would hold csv, but is named like"),
+    (["--format", "csv", "-o", "x.json"], "--format: 'x.json' would contain csv but has"),
     (["--format", "table", "-o", "x.csv"], "--format: a file holds csv, json, jsonl, parquet, not"),
     (["-o", "plan.txt"], f"--output: 'plan.txt' {NO_ENDING}"),
     (["-o", "nowhere/plan.csv"], "nowhere/plan.csv: there is no directory nowhere"),
@@ -133,7 +133,7 @@ BAD_IMPORTANCES = {
     ),
     "two minds": (
         "page,importance\nhttps://a.org/,1\nhttps://a.org/,2\n",
-        ", row 3, column 'importance': the page 'https://a.org/' has another importance in row 2",
+        ", row 3, column 'importance': the page 'https://a.org/' has a different importance",
     ),
     "nothing important": (
         "page,importance\nhttps://a.org/,0\n",

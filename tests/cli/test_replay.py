@@ -120,7 +120,7 @@ def test_the_table_says_what_was_replayed_and_marks_what_is_not_equal() -> None:
     ]
     assert lines[16:18] == [
         "",
-        "Share of visits that found a change, by the chance that was expected (visits):",
+        "Share of visits that found a change, by predicted probability (visits):",
     ]
     assert max(map(len, lines[1:])) <= 80
 

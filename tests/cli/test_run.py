@@ -101,7 +101,7 @@ def test_an_index_does_not_make_us_attack_others() -> None:
         ended = run_until(has_sitemap_problem, *QUICKLY, "--contact", "x").stdout
         victim = [request.path for request in site.requests if request.host in other]
     assert victim == ["/robots.txt"]
-    assert "30 of its URLs are of other hosts, which do not name it" in ended
+    assert "30 of its URLs are on other hosts, which do not name it" in ended
 
 
 def test_links_are_followed_if_wanted() -> None:
@@ -312,7 +312,7 @@ def test_a_page_that_was_never_found_is_told_at_the_end_and_is_no_freshness() ->
     assert page is not None
     assert page.state is State.MISSING
     assert "Expected freshness at the end: no copies yet" in ended
-    assert "not well: 1 page not found" in ended
+    assert "problems: 1 page not found" in ended
 
 
 def test_a_second_signal_ends_it_at_once() -> None:
@@ -363,7 +363,7 @@ def test_a_run_goes_on_when_nobody_reads_its_log() -> None:
         code, complaints = logged_to(writing)
         os.close(writing)
     assert code == 0, complaints
-    gone = "recrawl: standard output: nobody reads it any more; the run goes on without it\n"
+    gone = "recrawl: standard output: nobody is reading it any more; the run continues without it\n"
     assert complaints == LOADING + gone
     with SqliteStore.open("recrawl.db") as store:
         assert store.totals().with_copy == 3
@@ -377,7 +377,7 @@ def test_a_run_goes_on_when_the_disk_of_its_log_is_full(kind: str) -> None:
     assert "Traceback" not in complaints
     said = complaints.removeprefix(LOADING)
     assert said.startswith(
-        "recrawl: standard output: No space left on device; the run goes on without it\n"
+        "recrawl: standard output: No space left on device; the run continues without it\n"
     )
     with SqliteStore.open("recrawl.db") as store:
         assert store.totals().with_copy == 3

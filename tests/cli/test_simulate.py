@@ -36,7 +36,7 @@ def test_nothing_must_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         " changes in 365 days; 33.3 visits per day, each page every 30 days on average"
     )
     assert lines[1] == (
-        "Made up: poisson; change rates log-normal around every 30 days, spread 5; "
+        "Simulated: poisson; change rates log-normal around every 30 days, spread 5; "
         "importance pareto; seed 0"
     )
     assert list(tmp_path.iterdir()) == []

@@ -53,10 +53,10 @@ def test_a_revoked_token_is_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("add", "x", "--access", "root"), "'root' is not an access; there is read, crawl, admin"),
+        (("add", "x", "--access", "root"), "'root' is not an access level; choose one of read"),
         (("add", " "), "is not a name"),
         (("add", "a\x1b[31m"), "is not a name"),
-        (("add", "taken"), "there is a token 'taken' already"),
+        (("add", "taken"), "a token 'taken' already exists"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(

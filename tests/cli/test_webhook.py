@@ -153,4 +153,4 @@ def test_refusals() -> None:
     beyond = refused("webhook", "add", "https://example.org/", "--since", "9999")
     assert "the last change of recrawl.db is" in beyond
     run("webhook", "add", "https://example.org/")
-    assert "is a webhook already" in refused("webhook", "add", "https://example.org")
+    assert "is already a webhook" in refused("webhook", "add", "https://example.org")

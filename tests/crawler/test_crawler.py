@@ -225,7 +225,7 @@ def test_a_url_that_cannot_be_crawled_adds_nothing(tmp_path: Path) -> None:
     with crawler_of(tmp_path) as crawler:
         with pytest.raises(AddressError):
             crawler.add(["https://a.example/", "ftp://a.example/"])
-        with pytest.raises(ArgumentError, match="is not a number from 0 up"):
+        with pytest.raises(ArgumentError, match="is not a number, 0 or above"):
             crawler.add(["https://a.example/"], importance=-1.0)
         assert crawler.status().totals.pages == 0
 

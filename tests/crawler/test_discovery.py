@@ -255,7 +255,7 @@ def test_an_index_does_not_have_other_hosts_asked_for_sitemaps() -> None:
     assert set(web.file_urls) == {MAP, f"{A}/own.xml"}
     # The robots.txt of a few is asked for, whether it names the sitemap.
     assert web.robots == MAX_OTHER_HOSTS
-    assert "33 of its URLs are of other hosts" in stats.failing_sitemaps[MAP]
+    assert "33 of its URLs are on other hosts" in stats.failing_sitemaps[MAP]
 
 
 def test_hosts_that_name_an_index_in_robots_txt_may_be_in_it() -> None:

@@ -99,7 +99,14 @@ def test_words_say_when_it_will_be_worth_it() -> None:
 def test_words_say_that_it_is_due() -> None:
     assert explained(price=Price(0.1, is_now=True)).why().endswith("is 0.1: it is due now.")
     paused = explained(price=Price(0.1, is_now=False)).why()
-    assert paused.endswith("was, in the last run, 0.1: it is due as soon as `recrawl run` runs.")
+    assert paused.endswith("in the last run was 0.1: it is due as soon as `recrawl run` starts.")
+
+
+def test_a_page_that_waits_for_its_retry_is_not_called_due() -> None:
+    failing, price = page(failures=1), Price(0.1, is_now=True)
+    waiting = explain(failing, (6.0, 30.0), price, NOW, retry_at=NOW + DAY)
+    assert waiting.why().endswith("is 0.1: it is already worth that.")
+    assert explain(failing, (6.0, 30.0), price, NOW, retry_at=NOW).why().endswith("it is due now.")
 
 
 def test_words_for_a_page_that_is_known_too_well() -> None:
@@ -142,13 +149,13 @@ def test_words_for_pages_that_are_refused_or_away() -> None:
     overdue = explain(replace(no, retry_at=NOW - DAY), (1.0, 5.0), PRICE, NOW)
     assert "or later, next as soon as it fits." in overdue.why()
     away = explain(replace(page(failures=3), missing_since=NOW - DAY), (1.0, 5.0), PRICE, NOW)
-    assert away.why().startswith("It is not found, like most pages around it")
+    assert away.why().startswith("It was not found, like most pages around it")
 
 
 def test_words_without_a_price_or_importance() -> None:
-    assert explained(price=None).why().endswith("is not known yet; `recrawl run` finds out.")
+    assert explained(price=None).why().endswith("is not known yet; `recrawl run` determines it.")
     nothing = explain(page(importance=0.0), (1.0, 5.0), PRICE, NOW)
-    assert nothing.why().endswith("Its importance is 0, so that no visit is worth anything.")
+    assert nothing.why().endswith("Its importance is 0, so no visit is worth anything.")
 
 
 def test_words_for_pages_that_are_not_well() -> None:
@@ -163,7 +170,7 @@ def test_words_for_pages_that_are_not_well() -> None:
         assert failing.why().startswith(start)
     missing = explain(page(state=State.MISSING), (1.0, 5.0), PRICE, NOW)
     found_out = explain(page(state=State.MISSING, failures=1), None, PRICE, NOW, retry_at=NOW + DAY)
-    assert "further visits, the next of them in 1 day at the earliest, confirm" in found_out.why()
+    assert "further visits, the next of them in 1 day at the earliest, will" in found_out.why()
     assert missing.why().startswith("It was not found at the last visit")
     once = explain(page(visits=1), (1.0, 5.0), PRICE, NOW)
     assert "It was visited only once; going by pages like it" in once.why()
@@ -176,14 +183,17 @@ def test_the_limits_of_the_settings_move_the_next_visit_and_are_named() -> None:
     assert usual.due == NOW - 3 * DAY + round(usual.visit_after * DAY)
     later = explain(page(), belief, PRICE, NOW, (50.0, math.inf))
     assert later.due == NOW + 47 * DAY
-    assert "By min_interval, there is no visit within 50 days of the last one." in later.why()
+    assert (
+        "Because of min_interval, it is not visited within 50 days of the last visit."
+        in later.why()
+    )
     held_back = explain(page(), belief, Price(1e-6, is_now=True), NOW, (50.0, math.inf))
-    assert "it is worth that already. By min_interval" in held_back.why()
+    assert "it is already worth that. Because of min_interval" in held_back.why()
     assert "due now" in explain(page(), belief, Price(1e-6, is_now=True), NOW).why()
     sooner = explain(page(), (1.0, 4000.0), PRICE, NOW, (0.0, 4.0))
     assert sooner.due == NOW + DAY
     assert sooner.crawl_rate == pytest.approx(0.25)
-    assert "it is visited 4 days after the last visit at the latest." in sooner.why()
+    assert "it is visited no later than 4 days after the last visit." in sooner.why()
     unimportant = explain(page(importance=0.0), belief, PRICE, NOW, (0.0, 4.0))
     assert unimportant.due is None
     assert "_interval" not in usual.why() + unimportant.why()

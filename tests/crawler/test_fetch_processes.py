@@ -310,7 +310,7 @@ def test_who_waits_for_a_file_when_a_process_ends_learns_that(
         assert named is None
         for one in (file, hop):
             assert (one.url, one.status, one.requests, one.postponed) == (url, 0, 0, True)
-            assert "has ended" in str(one.error)
+            assert "died" in str(one.error)
 
     crawl.run(use)
 
@@ -334,7 +334,7 @@ def test_pages_of_a_process_that_ended_are_released_and_its_requests_kept(
         await settle()
         assert crawl.wakes == wakes + 1
         assert sorted(crawl.released) == list(range(1, 16))
-        assert "its 15 pages wait" in caplog.text
+        assert "its 15 pages are visited later" in caplog.text
         assert (processes.in_flight, processes.wanted()) == (0, 64)
         assert processes.failed is None
         await asyncio.sleep(1.1 * FIRST_PAUSE)
@@ -397,7 +397,7 @@ def test_a_crawl_fails_when_processes_end_before_they_are_ready(
         await asyncio.sleep(MAX_PAUSE)
         assert len(crawl.started) == MAX_STARTS
         assert crawl.wakes == wakes + 1
-        with pytest.raises(RecrawlError, match="end as soon as they start"):
+        with pytest.raises(RecrawlError, match="die as soon as they start"):
             await processes.end()
 
     crawl.run(use)
@@ -490,7 +490,7 @@ def test_a_crawl_ends_if_its_processes_cannot_run(
     monkeypatch.setattr(restarting_process, "FIRST_PAUSE", 0.0)
     with Crawler(tmp_path / "recrawl.db", processes=2) as crawler:
         crawler.add(["http://127.0.0.1:9/"])
-        with pytest.raises(RecrawlError, match="end as soon as they start"):
+        with pytest.raises(RecrawlError, match="die as soon as they start"):
             crawler.run(300.0)
     # One of the two is given up, the other may have been started as often.
     tries = len(starts.read_text("ascii"))

@@ -542,7 +542,7 @@ def test_start_stop_and_backoff_are_logged(caplog: pytest.LogCaptureFixture) -> 
         crawl(FakeWeb(lambda _: failure(retry_after=60.0)), store, settings_of())
     assert [line.getMessage() for line in caplog.records] == [
         "started: 1 pages, 864000 requests per day",
-        "back off from a.example for 60 s: no connection",
+        "backing off from a.example for 60 s: no connection",
         "stopped: 1 visits, 1 requests",
     ]
     assert {line.name for line in caplog.records} == {"recrawl.crawler"}

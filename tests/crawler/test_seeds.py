@@ -82,9 +82,9 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
         ("u.txt", b"https://a.example/\xff\n", ", row 1: "),
         ("u.txt", "x" * 1_200_000, ", row 1: the row is longer than 1 MB"),
         ("u.txt", "", ": the file is empty"),
-        ("u.csv", "https://a.example/,2\n", ", row 1: there is a column "),
+        ("u.csv", "https://a.example/,2\n", ", row 1: the column "),
         ("u.csv", "importance\n2\n", ", row 1: there is no column 'url'"),
-        ("u.csv", "url,url\n", ", row 1, column 'url': is there twice"),
+        ("u.csv", "url,url\n", ", row 1, column 'url': appears twice"),
         ("u.csv", "url,importance\nhttps://a.example/\n", ", row 2: has 1 cells, the header 2"),
         ("u.csv", "url,importance\n,2\n", ", row 2, column 'url': is empty"),
         ("u.csv", "url\nftp://a.example/\n", ", row 2, column 'url': ftp://a.example/: ftp is not"),
@@ -125,5 +125,5 @@ def test_an_importance_of_its_own_is_kept() -> None:
 
 @pytest.mark.parametrize("importance", [-1.0, float("nan"), float("inf")])
 def test_an_importance_is_a_number_from_0_up(importance: float) -> None:
-    with pytest.raises(ArgumentError, match="is not a number from 0 up"):
+    with pytest.raises(ArgumentError, match="is not a number, 0 or above"):
         checked_importance(importance)

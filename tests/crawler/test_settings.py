@@ -122,7 +122,7 @@ def test_selectors_are_a_list_and_may_have_commas() -> None:
         ({"RECRAWL_FINGERPRINT": "selector"}, "selector is missing"),
         (
             {"RECRAWL_FOLLOW_HOSTS": "https://a.example/"},
-            "RECRAWL_FOLLOW_HOSTS: 'https://a.example/': write the host alone",
+            "RECRAWL_FOLLOW_HOSTS: 'https://a.example/': write only the host",
         ),
         ({"RECRAWL_SERVER_NAMES": "a b"}, "RECRAWL_SERVER_NAMES: 'a b' is not a list of hosts"),
         ({"RECRAWL_LISTEN": "127.0.0.1:99999"}, "RECRAWL_LISTEN: '127.0.0.1:99999' is not an addr"),

@@ -170,11 +170,11 @@ def test_paths_are_relative_to_the_settings_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "sentence"),
     [
-        ('auth = "sesame"', "auth: write user:password, or env:NAME or file:PATH, which hold it"),
+        ('auth = "sesame"', "auth: write user:password, or env:NAME or file:PATH to read it"),
         ("auth = 5", "auth: write text in quotes"),
         ('auth = "env:NOT_SET"', "auth: the environment variable NOT_SET is not set"),
         ('auth = "file:absent"', "auth: absent: No such file or directory"),
-        ('auth = "env:WORD"', "auth: what it holds is not user:password"),
+        ('auth = "env:WORD"', "auth: its value is not user:password"),
         ("cookies = 5", "cookies: name a file, such as"),
         ('cookies = " "', "cookies: name a file, such as"),
         ('cookies = "absent.txt"', "cookies: absent.txt: No such file or directory"),
@@ -184,9 +184,9 @@ def test_paths_are_relative_to_the_settings_file(tmp_path: Path) -> None:
         ('headers = "sesame"', "headers: write names and values"),
         ('headers = { User-Agent = "sesame" }', "headers: User-Agent: set user_agent"),
         ('headers = { host = "sesame" }', "headers: host: it follows from the URL"),
-        ('proxy = "socks5://me:sesame@p:1"', "proxy: this is not a URL of a proxy"),
-        ('headers = { Authorization = "sesame" }\nauth = "me:sesame"', "exclude each other"),
-        ('headers = { cookie = "sesame" }\ncookies = "c"', "exclude each other"),
+        ('proxy = "socks5://me:sesame@p:1"', "proxy: this is not a proxy URL"),
+        ('headers = { Authorization = "sesame" }\nauth = "me:sesame"', "cannot be combined"),
+        ('headers = { cookie = "sesame" }\ncookies = "c"', "cannot be combined"),
         ('fingerprint = "selector"', "selector: give it with fingerprint = selector"),
         ('fingerprint = "magic"', "fingerprint: 'magic' is not one of bytes, text"),
         ('delay = "soon"', "delay: 'soon' is not a duration"),
@@ -195,7 +195,7 @@ def test_paths_are_relative_to_the_settings_file(tmp_path: Path) -> None:
         ("importance = nan", "importance: 'nan' is too small"),
         ("importance = -1", "importance: '-1' is too small; the minimum is 0"),
         ('min_interval = "2h"\nmax_interval = "1h"', "max_interval: it is shorter than"),
-        ('pace = "1s"', "there is no setting 'pace' for a site; there are delay, budget"),
+        ('pace = "1s"', "there is no setting 'pace' for a site; choose one of delay, budget"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_named_and_no_secret_repeated(
@@ -210,7 +210,7 @@ def test_a_table_that_cannot_be_used_is_named_and_no_secret_repeated(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('[host."https://a.example/"]', "write the host alone, as example.org"),
+        ('[host."https://a.example/"]', "write only the host, such as example.org"),
         ('[host."a b"]', "this is not a valid host"),
         ('[host."a.*.example"]', "this is not a valid host"),
         ('[host.example.org]\ndelay = "1s"', "put the name in quotes"),

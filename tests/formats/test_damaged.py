@@ -67,7 +67,7 @@ def test_a_csv_row_that_is_too_long_and_not_utf8_has_a_number(
 ) -> None:
     path = tmp_path / "log.csv"
     path.write_bytes(b"page,time,changed\na,1,1\nb,2,1,\xff\xfe\n")
-    with pytest.raises(InputError, match=r"row 3: the row has 4 fields, the header has 3"):
+    with pytest.raises(InputError, match=r"row 3: the row has 4 fields, but the header has 3"):
         read_log(path)
     assert capfd.readouterr().err == ""
 

@@ -55,7 +55,7 @@ BAD = {
     "misspelt": (
         "page,importence\na,1\n",
         "",
-        "there is no column 'importance' (did you mean 'importance' by 'importence'?)",
+        "there is no column 'importance' (is 'importence' a misspelt 'importance'?)",
     ),
     "another column": (
         "page,importance,time\na,1,1\n",
@@ -71,12 +71,12 @@ BAD = {
     "two minds": (
         "page,importance\nb,1\na,1\na,1\na,2\n",
         ", row 5, column 'importance'",
-        "the page 'a' has another importance in row 3",
+        "the page 'a' has a different importance in row 3",
     ),
     "filled and empty": (
         "page,importance\na,1\na,\n",
         ", row 3, column 'importance'",
-        "the page 'a' has another importance in row 2",
+        "the page 'a' has a different importance in row 2",
     ),
     "negative": (
         "page,importance\na,-1\n",

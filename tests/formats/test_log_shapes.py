@@ -336,7 +336,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a WARC file": (data(b"WARC/1.1\r\nWARC-Type: warcinfo\r\n"), "use its index"),
     "names of its own": (
         text("site,seen,new\na,2026-03-01,1\n"),
-        r"the columns are 'site', 'seen', 'new'; say which it is: --columns page=NAME",
+        r"the columns are 'site', 'seen', 'new'; name it with --columns page=NAME",
     ),
     "a CDXJ index": (text(f'a)/ 20260301080000 {{"url": "{A}"}}\n'), "as JSON lines: awk"),
     "a CDX index": (text(" CDX N b a m s k r M S V g\na)/ 20260301080000 x"), "a table: awk"),
@@ -442,7 +442,7 @@ def test_a_column_that_only_later_lines_have_is_not_passed_over(tmp_path: Path) 
     row = {"page": A, "time": ISO[0], "changed": None, "title": "x" * 1_000}
     late = {"page": B, "time": ISO[1], "outcome": "failed"}
     path = json_lines(*[row] * 5_000, late)(tmp_path)
-    with pytest.raises(CrawlLogError, match=r"'outcome': it is not in the first lines; name it"):
+    with pytest.raises(CrawlLogError, match=r"'outcome': it is missing from the first lines"):
         read_log(path, ignore_unknown=True)
     log = read_log(
         json_lines(row | {"outcome": None}, *[row] * 5_000, late)(tmp_path), ignore_unknown=True

@@ -260,7 +260,7 @@ def test_proxies_are_parsed(typed: str, url: str, user: str, password: str) -> N
 
 @pytest.mark.parametrize("typed", ["socks5://me:sesame@p:1", "sesame", "http://", "http://p:x", ""])
 def test_what_is_no_proxy_is_refused_and_not_repeated(typed: str) -> None:
-    with pytest.raises(ArgumentError, match=r"this is not a URL of a proxy") as caught:
+    with pytest.raises(ArgumentError, match=r"this is not a proxy URL") as caught:
         parse_proxy(typed)
     assert "sesame" not in str(caught.value)
 

@@ -72,7 +72,7 @@ def test_it_is_said_once_that_kernels_are_not_of_these_sources(tmp_path: Path) -
     package_in(tmp_path)
     calls = "from recrawl.caller import total\ntotal(1.0)\ntotal(2.0)\n"
     (line,) = run_in(tmp_path, calls).stderr.splitlines()
-    assert "compiled kernels are not of these sources" in line
+    assert "compiled kernels are out of date" in line
     assert "`make kernels`" in line
     own = "from recrawl.kernels.jit import compiled\nprint(compiled(lambda one: one)(1.0))\n"
     ended = run_in(tmp_path, own)

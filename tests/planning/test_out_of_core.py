@@ -217,7 +217,7 @@ def test_a_disk_that_fills_up_is_one_sentence(
     assert result.exit_code == 2
     assert result.output.count("\n") == 1
     assert "it is full, and" in result.output
-    assert "let TMPDIR name a folder on a larger disk" in result.output
+    assert "set TMPDIR to a folder on a larger disk" in result.output
     assert not out.exists()
 
 

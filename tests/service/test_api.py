@@ -178,7 +178,7 @@ def test_changes_are_read_waited_for_and_streamed(tmp_path: Path) -> None:
             cursor = (await on.api("GET", "/changes", since="0"))["cursor"]
             assert (await on.api("GET", "/changes", since=cursor, wait=2))["changes"] == []
             far = await on.ask("GET", "/api/v1/changes", since="999")
-            assert (far.status, "not of this store" in far.json["detail"]) == (409, True)
+            assert (far.status, "not from this store" in far.json["detail"]) == (409, True)
             on.service.stopping.set()
             headers = {"last-event-id": "0"}
             stream = await on.ask("GET", "/api/v1/changes/stream", headers=headers)

@@ -132,7 +132,7 @@ def test_the_list_says_why_a_page_is_refused_beside_its_url(tmp_path: Path) -> N
             page = await browser.show("/pages?state=refused")
             url, _, rest = page.partition('<td data-label="Changes">')
             assert 'class="badge kind-failed">refused' in url
-            assert "looked at now and then" in rest
+            assert "checked now and then" in rest
             assert "alert(1)" not in rest
 
     run(main())
@@ -181,7 +181,7 @@ def test_importance_recheck_and_budget_are_changed_by_forms(tmp_path: Path) -> N
             assert answered.status == 303
             assert (await browser.on.service.known(NEWS)).importance == 7.0
             page = await browser.show(answered.headers["location"])
-            assert "The importance is changed." in page
+            assert "The importance has been changed." in page
             answered = await browser.send(f"/page/recheck?url={NEWS}", form_token=token)
             assert "as soon as its host" in await browser.show(answered.headers["location"])
             wrong = await browser.send(path, importance="-1", form_token=token)
@@ -254,15 +254,15 @@ def test_a_long_list_has_pages(tmp_path: Path) -> None:
 
 #: Paths, and what is answered.
 WRONG = (
-    ("/pages?order=colour", 422, "order: there is added"),
-    ("/pages?state=tired", 422, "state: there is alive"),
+    ("/pages?order=colour", 422, "order: choose one of added"),
+    ("/pages?state=tired", 422, "state: choose one of alive"),
     ("/pages?min_rate=often", 422, "often"),
     ("/pages?offset=-1", 422, "offset"),
-    ("/page?url=https://a.example/unknown", 404, "this page is not here"),
+    ("/page?url=https://a.example/unknown", 404, "this page is not in the store"),
     ("/page?url=ftp://a.example/", 404, "ftp"),
     ("/budget?budget=lots", 422, "lots"),
     ("/budget?budget=0/day", 422, "budget"),
-    (f"/page?url={quote('https://a.example/' + EVIL)}", 404, "this page is not here"),
+    (f"/page?url={quote('https://a.example/' + EVIL)}", 404, "this page is not in the store"),
 )
 
 

@@ -69,9 +69,9 @@ def test_without_a_token_nothing_but_health_and_login_answers(tmp_path: Path) ->
             on.service.tokens._until = 0.0  # noqa: SLF001 - a second later
             refused = await on.ask("GET", "/api/v1/status", token=revoked)
             assert refused.status == 401
-            assert "this token is not known here, or was revoked" in refused.json["detail"]
+            assert "this token is unknown or was revoked" in refused.json["detail"]
             nobody = await on.ask("GET", "/api/v1/status", token=None)
-            assert "a token is needed" in nobody.json["detail"]
+            assert "a token is required" in nobody.json["detail"]
 
     run(main())
 
@@ -320,10 +320,10 @@ def test_what_is_not_there_is_said_in_a_sentence(tmp_path: Path) -> None:
         async with served(settings_in(tmp_path)) as on:
             nowhere = await on.ask("GET", "/api/v1/nope")
             assert nowhere.json["detail"] == (
-                "there is nothing at /api/v1/nope; /docs says what there is"
+                "there is nothing at /api/v1/nope; /docs describes the API"
             )
             wrong = await on.ask("PUT", "/api/v1/leases")
-            assert wrong.json["detail"] == "PUT is not for this path, which takes GET, POST"
+            assert wrong.json["detail"] == "this path does not accept PUT, only GET, POST"
             assert wrong.headers["allow"] == "GET, POST"
             empty = await on.ask("POST", "/api/v1/reports")
             assert empty.json["detail"] == (

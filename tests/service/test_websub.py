@@ -136,7 +136,7 @@ def test_a_feed_that_was_removed_is_not_listened_to_any_more(tmp_path: Path) -> 
             store.sitemaps.remove([url])
             await listening.receive(known.callback, signature, body)
             assert said == ["https://a.example/new"]
-            with pytest.raises(ProblemError, match="no such subscription"):
+            with pytest.raises(ProblemError, match="no longer exists"):
                 listening.admit(known.callback)
 
     run(main())
@@ -177,7 +177,7 @@ def test_a_hub_says_what_has_changed(tmp_path: Path) -> None:
             (listed,) = json.loads(crawl.read("/api/v1/sitemaps"))["sitemaps"]
             assert listed["hub"]["url"] == f"{hub.url}old"
             assert listed["hub"]["until"] is not None
-            assert b"a hub says when it changes" in crawl.read("/hosts")
+            assert b"a hub announces changes" in crawl.read("/hosts")
         (known,) = crawl.subscriptions()
         assert known.received_at is not None
         assert known.error is None
@@ -219,7 +219,7 @@ def test_a_hub_is_told_nothing_that_was_not_asked_for(tmp_path: Path) -> None:
             assert asked(other["hub.callback"], b"news")[0] == 410
             assert crawl.subscriptions()[0].lease_until is None
             assert hub.confirm(form, mode="denied")[0] == 200
-            waited_for(lambda: "denies" in (crawl.subscriptions()[0].error or ""))
+            waited_for(lambda: "denied" in (crawl.subscriptions()[0].error or ""))
             markup = "<script>alert(1)</script>"
             status, body = hub.confirm(form, challenge=markup)
             assert (status, body.decode()) == (200, markup)

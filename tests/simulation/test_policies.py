@@ -127,7 +127,7 @@ def test_proportional_visits_in_proportion_to_change() -> None:
 
 def test_names_are_those_that_policies_go_by() -> None:
     assert [make().name for make in POLICIES.values()] == list(POLICIES)
-    with pytest.raises(ArgumentError, match="policy: 'nutsch' is not known; there are "):
+    with pytest.raises(ArgumentError, match="policy: 'nutsch' is unknown; choose one of "):
         policy_named("nutsch")
 
 

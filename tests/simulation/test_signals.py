@@ -61,7 +61,7 @@ def test_without_recall_there_are_no_signals_and_seeds_draw_others() -> None:
 @pytest.mark.parametrize(
     ("precision", "recall", "message"),
     [
-        (0.0, 0.5, "precision: signals that tell of changes are right sometimes"),
+        (0.0, 0.5, "precision: 0 is impossible where changes are signalled"),
         (1.5, 0.5, "precision: expected numbers from 0 to 1"),
         (0.5, -0.1, "recall: expected numbers from 0 to 1"),
         ([0.5, 0.5], 0.5, r"precision: has shape \(2,\)"),

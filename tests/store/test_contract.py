@@ -706,7 +706,7 @@ def test_old_changes_are_dropped(make: Make, retention: Retention) -> None:
 
 
 def test_a_cursor_of_another_store_is_refused(store: Store) -> None:
-    with pytest.raises(StoreError, match="is not of this store"):
+    with pytest.raises(StoreError, match="is not from this store"):
         store.feed.read(Cursor(1), 1)
 
 
@@ -758,7 +758,7 @@ def a_webhook(store: Store) -> int:
 
 def test_a_webhook_has_a_place_in_the_feed(store: Store) -> None:
     number = a_webhook(store)
-    with pytest.raises(StoreError, match="is a webhook already"):
+    with pytest.raises(StoreError, match="is already a webhook"):
         a_webhook(store)
     store.webhooks.note(number, Progress(Cursor(7), [a_message(7)], NOON, (), None, None))
     (hook,) = store.webhooks.all()

@@ -1,7 +1,7 @@
 """The command-line program: its commands, and how errors are reported.
 
-Only the command that was asked for is imported, and it imports what it needs when it runs, so that
-a command that has little to do answers at once.
+Only the requested command is imported, and it imports what it needs when it runs, so that a command
+with little to do responds at once.
 """
 
 import io
@@ -20,12 +20,12 @@ from recrawl.cli.help import Command, Group
 from recrawl.cli.output import complain, discard_output, output_problem, say_as_is
 from recrawl.errors import RecrawlError
 
-#: The exit status if something given to the program cannot be used.
+#: The exit status for invalid arguments or input.
 USAGE_ERROR = 2
 #: The exit status if the reader of the output is gone.
 FAILED = 1
-#: The commands in the order of the help. Each is the function, or the group of commands, that has
-#: its module's name.
+#: The commands in the order of the help. Each is the function or the group of commands with the
+#: name of its module.
 NAMES = (
     "add",
     "run",
@@ -55,7 +55,7 @@ NAMES = (
 )
 
 
-#: What typer raises for a wrong command line; it has no public name.
+#: What typer raises for an invalid command line; it has no public name.
 UsageError: type[Any] = BadParameter.__mro__[1]
 
 
@@ -88,7 +88,7 @@ class Commands(Group):
         self.commands = LazyCommands()  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002
-        """Return the names, for which no command is imported."""
+        """Return the names, without importing any command."""
         return list(self.commands)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
@@ -106,13 +106,13 @@ class Commands(Group):
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Turn errors into one sentence on standard error, and end the program."""
+    """Turn errors into one sentence on standard error and end the program."""
     try:
         yield
     except RecrawlError as error:
         complain(str(error))
     except BrokenPipeError:
-        # The reader of our output has closed the pipe, which is no news to whoever closed it.
+        # The reader of our output has closed the pipe and knows it.
         discard_output()
         raise typer.Exit(FAILED) from None
     except OSError as error:
@@ -126,7 +126,7 @@ def one_sentence() -> Iterator[None]:
 
 @contextmanager
 def usage_errors(ctx: Any) -> Iterator[None]:  # noqa: ANN401
-    """Say in one sentence what is wrong with a command line, and end the program."""
+    """Say in one sentence what is wrong with a command line and end the program."""
     try:
         yield
     except UsageError as error:
@@ -187,12 +187,12 @@ def recrawl(
     """Keep a copy of the web fresh on a budget.
 
     recrawl visits pages, learns how often each one changes just from whether it had changed at each
-    visit, and spends every visit where it gains the most freshness:
+    visit, and spends every visit where it buys the most freshness:
 
         recrawl add https://example.org/
         recrawl run --budget 1000/day
 
-    With a crawler of your own, start with its log:
+    If you have your own crawler, start with its log:
 
         recrawl estimate crawl.csv
         recrawl plan crawl.csv --budget 1000/day
@@ -214,7 +214,7 @@ def main() -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
     try:
-        # What help or a version left in the buffer; Python would end in a traceback.
+        # Help or a version may still be in the buffer; Python would end in a traceback.
         sys.stdout.flush()
     except OSError as error:
         discard_output()

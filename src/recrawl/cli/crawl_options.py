@@ -87,7 +87,7 @@ def no_copy(page: "Page") -> StoreError:
 
 
 def check_text(copy: "Copy") -> None:
-    """Refuse a copy that is no text, as a picture."""
+    """Refuse a copy that is not text, such as a picture."""
     from recrawl.content.media_type import is_binary
 
     kind = copy.response.header("content-type")
@@ -110,7 +110,7 @@ def version_of(store: "SqliteStore", page: "Page", number: int, option: str) -> 
 
 
 def time_since(option: str, text: str, others: str = "") -> int:
-    """Return the time in microseconds that an option means: a time, or a time ago.
+    """Return the time in microseconds that an option gives: a time, or a duration ago.
 
     Args:
         option: The option, for errors.
@@ -131,6 +131,6 @@ def time_since(option: str, text: str, others: str = "") -> int:
         return round(parse_time(text).timestamp() * 1e6)
     except ArgumentError:
         raise ArgumentError(
-            f"{option}: {quoted(text)} is no time{others and ' and no cursor'}; write for example "
+            f"{option}: {quoted(text)} is not a time{others and ' or a cursor'}; write for example "
             f"2026-01-31{others and f', {others}'} or 2h"
         ) from None

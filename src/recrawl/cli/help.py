@@ -1,4 +1,4 @@
-"""What ``--help`` shows: two columns, the second of them wide enough for sentences."""
+"""What ``--help`` shows: two columns, the second wide enough for sentences."""
 
 import inspect
 import shutil
@@ -91,7 +91,7 @@ def section(title: str, rows: list[tuple[str, str]], width: int) -> str:
 
 
 def _names(param: Any, ctx: Any) -> str:  # noqa: ANN401
-    """Return how a parameter is written; a flag takes no value, so none is shown."""
+    """Return how to write a parameter; for a flag, without a value."""
     if param.param_type_name == "argument":
         return str(param.metavar or param.make_metavar(ctx))
     if param.is_flag or param.count:

@@ -27,7 +27,7 @@ LogLevel = Annotated[
     typer.Option(
         "--log-level",
         metavar="NAME",
-        help=f"Least important messages to log: {', '.join(LEVELS)}. Default: warning; with "
+        help=f"Lowest level of messages to log: {', '.join(LEVELS)}. Default: warning; with "
         "--log-format json, info.",
     ),
 ]
@@ -35,11 +35,11 @@ LogLevel = Annotated[
 
 @final
 class Logs(logging.Handler):
-    """Writes what is logged to standard error.
+    """Writes log records to standard error.
 
     Args:
         as_json: Whether a line is an object.
-        is_dated: Whether a line of text begins with time and level.
+        is_dated: Whether a line of text starts with time and level.
     """
 
     def __init__(self, *, as_json: bool, is_dated: bool) -> None:
@@ -102,7 +102,7 @@ def logging_to_stderr(format_: str, level: str | None) -> Iterator[None]:
 
 
 def remark(text: str, level: int = logging.WARNING) -> None:
-    """Say something on standard error as a message of the program's; with JSON, log it."""
+    """Print a message of the program on standard error; with JSON, log it."""
     logger = logging.getLogger("recrawl")
     if any(isinstance(handler, Logs) and handler.as_json for handler in logger.handlers):
         logger.log(level, "%s", text)

@@ -19,8 +19,8 @@ FORMATS = ("table", *FILE_FORMATS)
 PICTURES = ("png", "svg")
 
 _PRIOR = (
-    "What to expect of a page before its first visit: nothing (alone), or what all pages of the "
-    "log (fleet) or of its host (host) are like"
+    "Where the prior for a page comes from: the page alone (alone), all pages of the log (fleet), "
+    "or the pages of its host (host)"
 )
 
 Log = Annotated[
@@ -35,15 +35,15 @@ Columns = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="What the log calls its columns: page=url,time=fetch_time. Usual names are known.",
+        help="Names of the log's columns: page=url,time=fetch_time. Usual names are recognised.",
     ),
 ]
 Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that visits may take, such as 2GB; a larger log is split into temporary "
-        "files. Default: half of what is free.",
+        help="Memory for visits, such as 2GB; a larger log is split into temporary files. "
+        "Default: half of the free memory.",
     ),
 ]
 Method = Annotated[
@@ -59,7 +59,7 @@ Importance = Annotated[
     typer.Option(
         metavar="FILE",
         help="The importance of pages: CSV or Parquet with the columns page and importance. "
-        "Default: the column importance of the log.",
+        "Default: the log's own column importance.",
     ),
 ]
 Visits = Annotated[
@@ -75,7 +75,7 @@ OutputFormat = Annotated[
         "--format",
         metavar="NAME",
         help=f"Output format: {', '.join(FORMATS)}; json is one array, jsonl an object per line. "
-        "Default: what the output file ends in, or table.",
+        "Default: by the name of the output file, or table.",
     ),
 ]
 Output = Annotated[
@@ -98,7 +98,7 @@ def errors_name_options() -> Iterator[None]:
 
 
 def named_columns(text: str | None) -> dict[str, str]:
-    """Return what a log calls its columns, by our names; errors name the option."""
+    """Return the names of a log's columns, by our names; errors name the option."""
     from recrawl.formats.naming import parse_columns
 
     return {} if text is None else parse_columns(text)
@@ -140,7 +140,7 @@ def share_of(option: str, text: str) -> float:
 
 
 def output_format(asked: str | None, output: str | None) -> "Format | Literal['table']":
-    """Return the format that was chosen, or else the one that a file's extension means.
+    """Return the chosen format, or else the one that a file's extension implies.
 
     >>> output_format(None, "rates.parquet"), output_format("csv", "rates.txt")
     ('parquet', 'csv')
@@ -163,17 +163,17 @@ def output_format(asked: str | None, output: str | None) -> "Format | Literal['t
 
 
 def check_ending(asked: str, file: str, endings: Iterable[tuple[str, str]]) -> None:
-    """Refuse to write a format to a file whose name means another one.
+    """Refuse to write a format to a file whose name implies another one.
 
     Args:
         asked: The format.
         file: The file.
-        endings: Formats, and how the names of their files end.
+        endings: Formats and the endings of their file names.
     """
     for name, ending in endings:
         if name != asked and file.lower().endswith(ending):
             raise ArgumentError(
-                f"--format: '{file}' would hold {asked}, but is named like {name}; "
+                f"--format: '{file}' would contain {asked} but has the ending of {name}; "
                 "change one of the two"
             )
 

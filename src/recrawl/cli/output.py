@@ -1,12 +1,12 @@
 """Everything the program says, on standard output and standard error.
 
-Here alone is decided what becomes of characters that could act on a terminal, and of output that
+Only this module decides what happens to characters that could act on a terminal, and to output that
 cannot be written:
 
 - On standard output a failure ends the command: quietly if the reader closed the pipe, otherwise
   with one sentence.
-- A long run goes on without a reader, and says so once on standard error: see `Lasting`.
-- A failure of standard error is ignored: there is nobody to tell.
+- A long run continues without a reader and says so once on standard error: see `Lasting`.
+- A failure of standard error is ignored: nobody could be told.
 """
 
 import errno
@@ -27,12 +27,12 @@ GONE = (errno.EPIPE, errno.EIO, errno.EBADF)
 
 
 def say(text: str = "", *, err: bool = False, indent: int = 0) -> None:
-    """Print lines, with what could act on a terminal escaped; a terminal's wrap between words.
+    """Print lines, escaping what could act on a terminal; on a terminal, wrap between words.
 
     Args:
         text: One or more lines.
         err: Whether to print to standard error, whose failures are ignored.
-        indent: The indent of what a line wraps into.
+        indent: The indent of continuation lines.
     """
     written = printable(text, lines=True)
     stream = sys.stderr if err else sys.stdout
@@ -43,7 +43,7 @@ def say(text: str = "", *, err: bool = False, indent: int = 0) -> None:
 
 
 def say_as_is(written: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print what is escaped already, or our own, and keeps its lines."""
+    """Print text that is already escaped, or our own, without wrapping it."""
     if not err:
         typer.echo(written, nl=nl)
         return
@@ -96,10 +96,10 @@ def output_problem(error: OSError) -> str:
 
 @final
 class Lasting:
-    """Output of a run that goes on when nobody reads it any more.
+    """Output of a run that continues when nobody reads it any more.
 
-    A full disk may get space again, so later lines are tried again; a closed pipe is given up.
-    Either is said once on standard error.
+    A full disk may have space again later, so later lines are tried; a closed pipe is given up.
+    Either is reported once on standard error.
     """
 
     def __init__(self) -> None:
@@ -127,8 +127,8 @@ class Lasting:
     def _note(self, error: OSError) -> None:
         closed = error.errno in GONE
         if not (self._failing or self._silent):
-            what = "nobody reads it any more" if closed else error.strerror or str(error)
-            complain(f"standard output: {what}; the run goes on without it")
+            what = "nobody is reading it any more" if closed else error.strerror or str(error)
+            complain(f"standard output: {what}; the run continues without it")
         self._failing = True
         if closed:
             self._silent = True
@@ -136,7 +136,7 @@ class Lasting:
 
 
 def wait_while_read(seconds: float) -> None:
-    """Wait, but not on if nobody reads standard output any more, as after ``| head -1``.
+    """Wait, unless nobody reads standard output any more, for example after ``| head -1``.
 
     Raises:
         BrokenPipeError: The reader has closed the pipe.
@@ -144,8 +144,8 @@ def wait_while_read(seconds: float) -> None:
     import select
     import time
 
-    # A pipe whose reader is gone has an error, which is reported unasked; whatever cannot be
-    # polled, such as the output of a test, is waited for.
+    # A pipe without a reader polls as an error even if no event is requested; if the output cannot
+    # be polled, as in a test, just wait.
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -157,7 +157,7 @@ def wait_while_read(seconds: float) -> None:
 
 
 def discard_output() -> None:
-    """Let what is still buffered for standard output go nowhere, rather than fail again."""
+    """Discard what is still buffered for standard output, so that it does not fail again."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -46,13 +46,11 @@ Tick = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Time between two decisions of a policy, such as 1h. Default: 6h, or less if pages "
-        "are visited within days.",
+        help="Time between two decisions of a policy, such as 1h. Default: 6h, or less if the "
+        "window is short or visits are frequent.",
     ),
 ]
-Seed = Annotated[
-    int, typer.Option(min=0, metavar="NUMBER", help="Seed of the random numbers. Default: 0.")
-]
+Seed = Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Random seed. Default: 0.")]
 Seeds = Annotated[
     int,
     typer.Option(

@@ -1,4 +1,4 @@
-"""Signals to a command that runs until it is stopped: what they mean, and how it ends by them."""
+"""Signals to a command that runs until it is stopped, and how it ends when it gets one."""
 
 import os
 import signal
@@ -22,9 +22,9 @@ def has_terminal() -> bool:
 
 @contextmanager
 def ending_when_terminated() -> Iterator[None]:
-    """Have SIGTERM end a command cleanly, also while it is still loading.
+    """Let SIGTERM end a command cleanly, even while it is still loading.
 
-    A crawl, and a service, replace this by what stops them; whoever sent the signal sees the same.
+    A crawl and a service install their own handlers later, with the same visible effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

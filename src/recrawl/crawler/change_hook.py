@@ -112,7 +112,7 @@ class ChangeHook:
         pause = FIRST_RETRY
         while (problem := await self._run(line)) is not None:
             LOGGER.warning(
-                "on_change: the command %s for %s; again in %g s", problem, change.url, pause
+                "on_change: the command %s for %s; retrying in %g s", problem, change.url, pause
             )
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_RETRY)

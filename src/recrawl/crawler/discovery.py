@@ -175,7 +175,8 @@ class Discovery:
             return None
         max_bytes = limits.max_bytes(known, now)
         if not max_bytes:
-            return self._failed(known, now, "its host or index has sent too much today", None)
+            problem = "its host or index has reached today's limit for sitemaps"
+            return self._failed(known, now, problem, None)
         # Spent beforehand, as others are read at the same time.
         limits.spend(known, now, 1, 0)
         response = await self._fetcher.fetch_file(
@@ -208,7 +209,9 @@ class Discovery:
     def _is_affordable(self, limits: SitemapLimits, now: int) -> bool:
         is_affordable = limits.may_request(now)
         if not is_affordable and not self._is_spent:
-            LOGGER.warning("sitemaps wait: sitemap_budget is used up for the last 24 hours")
+            LOGGER.warning(
+                "sitemaps are not read for now: sitemap_budget is used up for the last 24 hours"
+            )
         self._is_spent = not is_affordable
         return is_affordable
 
@@ -240,7 +243,7 @@ class Discovery:
         skipped = children.skipped + pages.skipped
         unread = children.unread or pages.unread
         if skipped:
-            problems.append(f"{skipped:,} of its URLs are of other hosts, which do not name it")
+            problems.append(f"{skipped:,} of its URLs are on other hosts, which do not name it")
         if not sitemap.is_whole or response.truncated:
             problems.append("only its beginning could be read")
         found = replace(
@@ -266,7 +269,7 @@ class Discovery:
         if not children.urls and known.kind != INDEX:
             return []
         if children.urls and known.depth >= MAX_DEPTH:
-            return [f"it is an index at the end of a chain of {MAX_DEPTH} indexes"]
+            return [f"it is an index nested too deep, after a chain of {MAX_DEPTH} indexes"]
         left_out = max(len(children.urls) - MAX_SITEMAPS, 0)
         left_out += await self._thread.call(
             self._store.sitemaps.name,
@@ -275,7 +278,7 @@ class Discovery:
             MAX_SITEMAPS,
             is_all=is_all,
         )
-        return [f"{left_out:,} sitemaps of this index are too many"] if left_out else []
+        return [f"{left_out:,} sitemaps too many in this index were left out"] if left_out else []
 
     async def _add_listed(
         self, urls: Sequence[str], dates: Mapping[str, int | None], kind: str, now: int
@@ -301,7 +304,7 @@ class Discovery:
             limit -= len(wanted[:limit])
             dated = [(known[url], dates[url]) for url in piece if url in known]
             self.signal([(page, at) for page, at in dated if at is not None], kind, now)
-        return [f"{left_out:,} pages are more than max_sitemap_pages"] if left_out else []
+        return [f"{left_out:,} pages above max_sitemap_pages were left out"] if left_out else []
 
     def signal(self, modified: Iterable[tuple[Page, int]], kind: str, now: int) -> None:
         """Signal pages that a sitemap or a feed says have changed since their last visit.

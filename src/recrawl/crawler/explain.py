@@ -129,8 +129,8 @@ class Explanation:
         if needed < self.limits[0]:
             if self._within(needed) <= (self.elapsed or 0.0):
                 return ""
-            return f"By min_interval, there is no visit within {limit} of the last one."
-        return f"By max_interval, it is visited {limit} after the last visit at the latest."
+            return f"Because of min_interval, it is not visited within {limit} of the last visit."
+        return f"Because of max_interval, it is visited no later than {limit} after the last visit."
 
     def why(self) -> str:
         """Explain in words when the page is visited next, and why.
@@ -139,7 +139,7 @@ class Explanation:
         >>> now = round(3.2 * MICROSECONDS_A_DAY)
         >>> print(explain(page, (6.0, 30.0), Price(2.4, is_now=True), now).why())
         The copy is 3.2 days old. The page changes every 5 days (95 % sure: between every 14
-        days and every 2.6 days), so that the chance that the copy is stale is 46 %. A visit is
+        days and every 2.6 days), so the probability that the copy is stale is 46 %. A visit is
         worth 0.64 now (importance × days), and the price of a visit is 2.4; it will be worth that
         in 5.4 days.
         """
@@ -163,29 +163,33 @@ class Explanation:
 
     def _rest(self) -> str:
         if self.page.state is State.REFUSED:
-            reason = self.page.reason or "nobody said why"
+            reason = self.page.reason or "no reason was given"
             when = "when robots.txt changes, or later"
-            return f"It is refused: {reason}. It is looked at again {when}{self._next_look()}."
+            return f"It is refused: {reason}. It is checked again {when}{self._next_look()}."
         often = "It was not found several times in a row and is no longer visited"
-        return f"{often}, but for a look now and then{self._next_look()}."
+        return f"{often}, except for a check now and then{self._next_look()}."
 
     def _next_look(self) -> str:
         at = self.page.retry_at
         if at is None:
             return ""
         ahead = max(at - self.now, 0) / MICROSECONDS_A_DAY
-        return f", next in {format_duration(ahead)}" if ahead > 0.0 else ", next as soon as it fits"
+        return (
+            f", next in {format_duration(ahead)}" if ahead > 0.0 else ", next as soon as possible"
+        )
 
     def _trouble(self) -> str:
         page = self.page
         if page.missing_since is not None and page.state is State.ALIVE:
             return (
-                "It is not found, like most pages around it: they are taken to be away, not gone."
+                "It was not found, like most pages around it: this looks like an outage, so they "
+                "do not count as gone."
             )
         if page.state is State.MISSING:
             when = "" if self.retry_at is None else f", the next of them {self._retry()},"
             return (
-                f"It was not found at the last visit; further visits{when} confirm that it is gone."
+                f"It was not found at the last visit; further visits{when} will confirm whether it "
+                "is gone."
             )
         if page.failures == 1:
             return f"The last visit failed; it is retried {self._retry()}."
@@ -194,8 +198,13 @@ class Explanation:
             return f"{times}; it is retried {self._retry()}, and each retry waits longer."
         return ""
 
+    @property
+    def _is_paused(self) -> bool:
+        """Whether a failed visit is not retried yet."""
+        return self.retry_at is not None and self.retry_at > self.now
+
     def _retry(self) -> str:
-        if self.retry_at is None or self.retry_at <= self.now:
+        if self.retry_at is None or not self._is_paused:
             return "soon"
         ahead = (self.retry_at - self.now) / MICROSECONDS_A_DAY
         return f"in {format_duration(ahead)} at the earliest"
@@ -210,29 +219,29 @@ class Explanation:
         if self.is_guess:
             return (
                 "It was visited only once; going by pages like it, the guess is that it changes "
-                f"{rate}, so that the chance that the copy is stale is {chance}."
+                f"{rate}, so the probability that the copy is stale is {chance}."
             )
         if self.is_vague:
             return (
                 "How often the page changes is not known yet; going by its visits and by pages "
-                f"like it, the guess is {rate}, so that the chance that the copy is stale is "
+                f"like it, the guess is {rate}, so the probability that the copy is stale is "
                 f"{chance}."
             )
         ends = f"between {how_often(self.low)} and {how_often(self.high)}"
         return (
             f"The page changes {rate} (95 % sure: {ends}), "
-            f"so that the chance that the copy is stale is {chance}."
+            f"so the probability that the copy is stale is {chance}."
         )
 
     def _worth(self) -> str:
         if self.page.importance <= 0.0:
-            return "Its importance is 0, so that no visit is worth anything."
+            return "Its importance is 0, so no visit is worth anything."
         if self.value is None:
             return ""
         if self.price is None or self.visit_after is None:
-            return "What a visit must be worth is not known yet; `recrawl run` finds out."
+            return "The price of a visit is not known yet; `recrawl run` determines it."
         worth = f"A visit is worth {self.value:.2g} now (importance × days)"
-        verb = "is" if self.price.is_now else "was, in the last run,"
+        verb = "is" if self.price.is_now else "in the last run was"
         price = f"the price of a visit {verb} {self.price.value:.2g}"
         if math.isinf(self.visit_after):
             return (
@@ -242,9 +251,9 @@ class Explanation:
         ahead = self.visit_after - (self.elapsed or 0.0)
         if ahead > 0.0:
             return f"{worth}, and {price}; it will be worth that in {format_duration(ahead)}."
-        when = "due now" if self.price.is_now else "due as soon as `recrawl run` runs"
-        is_held_back = self._within(self.visit_after) > (self.elapsed or 0.0)
-        return f"{worth}, and {price}: it is {'worth that already' if is_held_back else when}."
+        when = "due now" if self.price.is_now else "due as soon as `recrawl run` starts"
+        is_held_back = self._within(self.visit_after) > (self.elapsed or 0.0) or self._is_paused
+        return f"{worth}, and {price}: it is {'already worth that' if is_held_back else when}."
 
 
 def explain(

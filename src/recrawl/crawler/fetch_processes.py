@@ -269,5 +269,5 @@ class LearnedElsewhere:
 
 def _ended(url: str, now: int) -> Response:
     """Return that nothing was fetched, as the process that would have fetched it has ended."""
-    problem = "the process that fetches from this host has ended"
+    problem = "the process that fetches from this host died"
     return Response(url, 0, now, requests=0, error=problem, postponed=True)

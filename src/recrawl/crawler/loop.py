@@ -237,7 +237,7 @@ class Crawl:
         if paced.pause:
             granted = "its page was long" if response.retry_after is None else "it asked for that"
             reason = response.error or granted
-            LOGGER.info("back off from %s for %g s: %s", host, paced.pause, reason)
+            LOGGER.info("backing off from %s for %g s: %s", host, paced.pause, reason)
             self.stats.closed[host] = self._frontier.close(host, response, paced.pause)
             self._frontier.release(paced.dropped, response.at)
 

@@ -256,9 +256,11 @@ class RestartingProcess:
         if self._owner.is_ending or self._left is not None or self._owner.failed is not None:
             return
         if self._starts >= MAX_STARTS:
-            self._owner.fail(RecrawlError("processes that fetch pages end as soon as they start"))
+            self._owner.fail(RecrawlError("processes that fetch pages die as soon as they start"))
             return
-        LOGGER.warning("a process that fetches pages ended; its %d pages wait", len(self.out))
+        LOGGER.warning(
+            "a process that fetches pages died; its %d pages are visited later", len(self.out)
+        )
         self._before = self.robots, self.files
         out, in_flight = self.out, self.progress.in_flight
         self.out, self._outbox, self._sent = {}, [], 0

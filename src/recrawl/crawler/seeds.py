@@ -68,7 +68,7 @@ def checked_importance(importance: float) -> float:
     0.5
     """
     if not 0 <= importance < math.inf:
-        raise ArgumentError(f"{importance:g} is not a number from 0 up")
+        raise ArgumentError(f"{importance:g} is not a number, 0 or above")
     return importance
 
 
@@ -199,10 +199,11 @@ def _columns(source: Source, header: list[str]) -> dict[str, int]:
     for name in header:
         if name not in (URL, IMPORTANCE):
             raise source.error(
-                f"there is a column {quoted(name)}; there may be {URL} and {IMPORTANCE}", row=1
+                f"the column {quoted(name)} is unknown; the columns are {URL} and {IMPORTANCE}",
+                row=1,
             )
         if header.count(name) > 1:
-            raise source.error("is there twice", row=1, column=name)
+            raise source.error("appears twice", row=1, column=name)
     if URL not in header:
         raise source.error(f"there is no column '{URL}'", row=1)
     return {name: index for index, name in enumerate(header)}
@@ -214,5 +215,5 @@ def _importance(source: Source, row: int, cells: list[str], index: int | None) -
     try:
         return checked_importance(float(cells[index]))
     except ValueError:
-        problem = f"{quoted(cells[index])} is not a number from 0 up"
+        problem = f"{quoted(cells[index])} is not a number, 0 or above"
         raise source.error(problem, row=row, column=IMPORTANCE) from None

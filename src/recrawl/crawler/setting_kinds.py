@@ -52,7 +52,7 @@ def _hosts(text: str) -> tuple[str, ...]:
 
 def _host(name: str) -> str:
     if "/" in name:
-        raise ArgumentError(f"{quoted(name)}: write the host alone, as example.org")
+        raise ArgumentError(f"{quoted(name)}: write only the host, such as example.org")
     return normal_host("https", name)
 
 

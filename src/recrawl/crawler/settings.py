@@ -81,7 +81,7 @@ class Settings:
     max_crawl_delay: float = setting(
         "30s",
         SECONDS,
-        "Longest Crawl-delay in robots.txt that is honoured.",
+        "Maximum Crawl-delay from robots.txt that is honoured.",
         minimum=0,
         maximum="30d",
     )
@@ -111,14 +111,14 @@ class Settings:
     processes: int = setting(
         "1",
         COUNT,
-        "Processes that fetch pages; with more than one, each fetches from hosts of its own.",
+        "Number of processes that fetch pages, each from its own hosts.",
         minimum=1,
         maximum="100",
     )
     parse_processes: int = setting(
         "0",
         COUNT,
-        "Processes that parse pages; 0 for one per processor core.",
+        "Number of processes that parse pages; 0 for one per CPU core.",
         minimum=0,
         maximum="1000",
     )
@@ -126,7 +126,7 @@ class Settings:
         "false", BOOLEAN, "Also crawl private, loopback and link-local addresses (intranets)."
     )
     proxy: Secret | None = setting(  # noqa: RUF009 - a description, as the others
-        "", PROXY, "Proxy for all requests: its URL, or env:NAME or file:PATH, which hold it."
+        "", PROXY, "Proxy for all requests: its URL, or env:NAME or file:PATH to read it from."
     )
     min_interval: float = setting(
         "10m", DURATION, "Minimum time between two visits to a page.", minimum=0, maximum="10000y"
@@ -145,7 +145,7 @@ class Settings:
         "", TEXT, "With fingerprint = selector: CSS selector of the elements to compare."
     )
     watch: tuple[str, ...] = setting(
-        "", SELECTORS, "Elements that always count, even if they look like the site's furniture."
+        "", SELECTORS, "Elements that always count, even if they look like boilerplate."
     )
     ignore: tuple[str, ...] = setting(
         "", SELECTORS, "Elements that never count, such as a box of related pages."
@@ -174,14 +174,14 @@ class Settings:
     gone_after_time: float = setting(
         "1d",
         DURATION,
-        "Minimum time for which a page is not found before it is gone.",
+        "Minimum time for which a page must be missing before it is gone.",
         minimum=0,
         maximum="10y",
     )
     refused_retry: float = setting(
         "3d",
         DURATION,
-        "Time after which a page that robots.txt or its server refused is looked at again.",
+        "Time after which a page that robots.txt or its server refused is checked again.",
         minimum=1e-6,
         maximum="10y",
     )
@@ -195,7 +195,7 @@ class Settings:
     keep_versions: int = setting(
         "2",
         COUNT,
-        "Number of old copies of each page that are kept when it changes.",
+        "Number of old copies to keep of each page.",
         minimum=0,
         maximum="1000",
     )
@@ -207,7 +207,7 @@ class Settings:
         maximum="10000y",
     )
     on_change: str = setting(
-        "", TEXT, "Command that is run for each change, with a line of JSON on standard input."
+        "", TEXT, "Command to run for each change, with a line of JSON on standard input."
     )
     webhook_connections: int = setting(
         "1",
@@ -219,14 +219,14 @@ class Settings:
     webhook_timeout: float = setting(
         "15s",
         SECONDS,
-        "Time limit for a webhook's receiver to answer.",
+        "Time limit for a webhook's receiver to respond.",
         minimum=0.001,
         maximum="10m",
     )
     webhook_attempts: int = setting(
         "8",
         COUNT,
-        "Attempts after which a message that a webhook's receiver does not accept is given up.",
+        "Number of attempts to send a message that a webhook's receiver does not accept.",
         minimum=1,
         maximum="1000000",
     )
@@ -238,7 +238,7 @@ class Settings:
         maximum="10000y",
     )
     neighbours: bool = setting(
-        "true", BOOLEAN, "Whether a change on one page is evidence about pages near it."
+        "true", BOOLEAN, "Whether a change on one page is evidence about neighbouring pages."
     )
     sitemap_interval: float = setting(
         "1d", DURATION, "Time between two reads of a sitemap or feed.", minimum=1e-6, maximum="10y"
@@ -253,18 +253,18 @@ class Settings:
     max_sitemap_pages: int = setting(
         "1000000",
         COUNT,
-        "Number of pages at which sitemaps and feeds add no more.",
+        "Number of pages at which sitemaps and feeds stop adding more.",
         minimum=0,
         maximum="1000000000",
     )
     robots_sitemaps: bool = setting(
-        "false", BOOLEAN, "Also read the sitemaps that robots.txt of crawled hosts names."
+        "false", BOOLEAN, "Also read the sitemaps named in the robots.txt of crawled hosts."
     )
     include: tuple[str, ...] = setting(
-        "", PATTERNS, "Only URLs like these are added by sitemaps, feeds and links; * is anything."
+        "", PATTERNS, "URL patterns that sitemaps, feeds and links may add; * matches anything."
     )
     exclude: tuple[str, ...] = setting(
-        "", PATTERNS, "URLs like these are never added by sitemaps, feeds and links; * is anything."
+        "", PATTERNS, "URL patterns that sitemaps, feeds and links never add; * matches anything."
     )
     follow: bool = setting("false", BOOLEAN, "Add the pages that crawled pages link to.")
     follow_hosts: tuple[str, ...] = setting(
@@ -273,14 +273,14 @@ class Settings:
     max_depth: int = setting(
         "3",
         COUNT,
-        "With follow: maximum number of links from a page you added.",
+        "With follow: maximum number of links away from a page you added.",
         minimum=0,
         maximum="1000000",
     )
     max_pages: int = setting(
         "100000",
         COUNT,
-        "With follow: number of pages at which no more are added.",
+        "With follow: number of pages at which links stop adding more.",
         minimum=0,
         maximum="2000000000",
     )
@@ -292,7 +292,7 @@ class Settings:
         maximum="1",
     )
     listen: str = setting(
-        "127.0.0.1:8321", LISTENING, "Address and port at which `recrawl serve` answers requests."
+        "127.0.0.1:8321", LISTENING, "Address and port at which the service listens."
     )
     server_names: tuple[str, ...] = setting(
         "",
@@ -302,15 +302,15 @@ class Settings:
     public_url: str = setting(
         "",
         TEXT,
-        "URL at which others reach the service; with it, hubs of feeds are subscribed to (WebSub).",
+        "Public URL of the service; with it, recrawl subscribes to the hubs of feeds (WebSub).",
     )
     indexnow: bool = setting(
-        "false", BOOLEAN, "Let sites say at /indexnow which of their pages have changed."
+        "false", BOOLEAN, "Let sites announce at /indexnow which of their pages have changed."
     )
     lease_time: float = setting(
         "2min",
         SECONDS,
-        "Time after which pages that a crawler has leased and not reported go to others.",
+        "Time after which leased pages that were not reported are released.",
         minimum=1,
         maximum="1d",
     )

@@ -78,7 +78,7 @@ def _access(site: Site, vault: _Vault) -> Access:
     if site.auth is not None:
         credentials = vault.reveal(site.auth, source("auth"))
         if ":" not in credentials:
-            raise SettingsError(f"{source('auth')}: what it holds is not user:password")
+            raise SettingsError(f"{source('auth')}: its value is not user:password")
         headers = {**_without(headers, "authorization"), "Authorization": basic_auth(credentials)}
     if site.cookies:
         headers = _without(headers, "cookie")
@@ -99,7 +99,7 @@ def _without(headers: Mapping[str, str], unwanted: str) -> dict[str, str]:
 def _header(value: Secret, source: str, vault: _Vault) -> str:
     text = vault.reveal(value, source)
     if not is_sendable(text):
-        raise SettingsError(f"{source}: what it holds is not text on one line, in ASCII")
+        raise SettingsError(f"{source}: its value is not a single line of ASCII text")
     return text
 
 

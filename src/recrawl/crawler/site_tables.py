@@ -31,7 +31,7 @@ FINGERPRINTS = ("bytes", "text", "main", "selector")
 FOR_HOSTS_ONLY = frozenset({"delay", "budget"})
 #: Headers that the crawler sets itself, and what to use instead.
 RESERVED_HEADERS = {
-    "user-agent": "set user_agent, which robots.txt files are read for too",
+    "user-agent": "set user_agent instead, which also applies to robots.txt",
     "accept-encoding": "the crawler decompresses what it can",
     "connection": "the crawler keeps connections itself",
     "content-length": "requests have no body",
@@ -80,12 +80,10 @@ SITE_FIELDS: dict[str, dict[str, Any]] = {
         SHARE, "Share of a page's own text that must differ for a change to count.", 0, "1"
     ),
     "headers": _described(HEADERS, "Headers to send."),
-    "cookies": _described(COOKIES, "Cookies to send: a file in Netscape's format, cookies.txt."),
+    "cookies": _described(COOKIES, "File with cookies to send, in Netscape's cookies.txt format."),
     "auth": _described(SECRET, "User and password for basic authentication, as user:password."),
     "proxy": _described(PROXY, "Proxy for the requests."),
-    "importance": _described(
-        NUMBER, "Importance of pages that are added without one.", 0, "1000000"
-    ),
+    "importance": _described(NUMBER, "Importance of pages added without one.", 0, "1000000"),
     "min_interval": _described(DURATION, "Minimum time between two visits to a page.", 0, "10000y"),
     "max_interval": _described(
         DURATION,
@@ -109,11 +107,12 @@ def read_sites(
     for kind in TABLES:
         tables = table.get(kind, {})
         if not isinstance(tables, Mapping):
-            raise SettingsError(f'{before}{kind}: write a table, as [{kind}."{_EXAMPLES[kind]}"]')
+            example = f'[{kind}."{_EXAMPLES[kind]}"]'
+            raise SettingsError(f"{before}{kind}: write a table, such as {example}")
         for name, values in tables.items():
             if not isinstance(values, Mapping):
                 raise SettingsError(
-                    f"{before}{kind}.{name}: write a table with a name in quotes, as "
+                    f"{before}{kind}.{name}: write a table with a name in quotes, such as "
                     f'[{kind}."{_EXAMPLES[kind]}"]'
                 )
             sections.append(_section(kind, name, values, before, len(sections), file))
@@ -141,7 +140,7 @@ def _section(
         if key not in SITE_FIELDS:
             nested = ' (put the name in quotes: [host."example.org"])'
             raise SettingsError(
-                f"{source}: there is no setting {quoted(key)} for a site; there are "
+                f"{source}: there is no setting {quoted(key)} for a site; choose one of "
                 f"{', '.join(SITE_FIELDS)}{nested if isinstance(value, Mapping) else ''}"
             )
         if kind == URL and key in FOR_HOSTS_ONLY:
@@ -153,7 +152,7 @@ def _section(
 
 def _host_scope(name: str) -> Scope:
     if "/" in name:
-        raise AddressError('write the host alone, as example.org, or use a table [url."..."]')
+        raise AddressError('write only the host, such as example.org, or use a table [url."..."]')
     host = normal_host("https", name.removeprefix(_ANY_SUBDOMAIN))
     return Scope(host, with_subdomains=name.startswith(_ANY_SUBDOMAIN))
 
@@ -196,7 +195,9 @@ def _secret(name: str, value: Any, at: str, file: str) -> tuple[Secret, str]:  #
         )
     secret = Secret(value, str(Path(file).parent))
     if name == "auth" and not secret.is_elsewhere and ":" not in value:
-        raise SettingsError(f"{at}: write user:password, or env:NAME or file:PATH, which hold it")
+        raise SettingsError(
+            f"{at}: write user:password, or env:NAME or file:PATH to read it from there"
+        )
     return secret, shown_proxy(secret) if name == "proxy" else str(secret)
 
 
@@ -276,7 +277,7 @@ def _check_together(values: dict[str, Any], source: str) -> None:
     for header, name in (("authorization", "auth"), ("cookie", "cookies")):
         if header in names and name in values:
             raise SettingsError(
-                f"{source}: {name} and the header {header.title()} exclude each other"
+                f"{source}: {name} and the header {header.title()} cannot be combined"
             )
     check_intervals(values.get("min_interval", 0.0), values.get("max_interval", 0.0), f"{source}, ")
 

@@ -141,7 +141,7 @@ class Delivery:
     def _note_success(self) -> None:
         self._received_at = present()
         if self._failures:
-            LOGGER.info("webhook %d: %s is well again", self.hook.number, host_of(self.hook.url))
+            LOGGER.info("webhook %d: %s is working again", self.hook.number, host_of(self.hook.url))
         self._failures = 0
         self.hook = replace(self.hook, failing_since=None, error=None)
 
@@ -178,11 +178,13 @@ class Delivery:
         await self._save()
         where = host_of(self.hook.url)
         if any(answer.is_gone for answer in errors):
-            LOGGER.warning("webhook %d: %s wants no more messages", self.hook.number, where)
+            LOGGER.warning(
+                "webhook %d: %s wants no more messages (410 Gone)", self.hook.number, where
+            )
             await self._outbox.disable(self.hook, GONE)
             return None
         if self._failures == 1:
-            LOGGER.warning("webhook %d: %s: %s; trying again", self.hook.number, where, worst.error)
+            LOGGER.warning("webhook %d: %s: %s; retrying", self.hook.number, where, worst.error)
         wait = RECEIVER_BACKOFF.seconds(self._failures, self._jitter())
         asked = max(answer.retry_after for answer in errors)
         return max(wait, min(asked, RECEIVER_BACKOFF.maximum))

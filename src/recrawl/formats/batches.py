@@ -132,7 +132,7 @@ def _explained(source: Source, message: str, row: int) -> InputError:
     if found := _FIELDS.search(message):
         number, expected, actual = map(int, found.groups())
         fields = f"{actual} field{'s' if actual != 1 else ''}"
-        problem = f"the row has {fields}, the header has {expected}"
+        problem = f"the row has {fields}, but the header has {expected}"
         return source.error(problem, row=number + FIRST_CSV_ROW - 1)
     if "straddling" in message:
         return source.error(_TOO_LONG, row=row)

@@ -73,7 +73,7 @@ def _reject_conflicts(
         first = int(np.argmax(differs))
         later = int(np.flatnonzero(page == page[first])[-1])
         raise rows.error(
-            f"the page {quoted(str(listed[first].as_py()))} has another importance "
+            f"the page {quoted(str(listed[first].as_py()))} has a different importance "
             f"in row {rows.number(first)}",
             later,
             "importance",

@@ -88,9 +88,9 @@ def choose_columns(
     unknown = [own for own in found if own not in chosen.values() and own not in optional]
     for group in layout.required:
         if not set(group) & set(chosen):
-            say = f"; say which it is: --columns {group[0]}=NAME" if layout.aliases else ""
+            say = f"; name it with --columns {group[0]}=NAME" if layout.aliases else ""
             if "_source" in found:
-                say = "; take the documents out of Elasticsearch's answer: jq -c ._source"
+                say = "; extract the documents from Elasticsearch's response: jq -c ._source"
             raise source.error(_missing(group, found, unknown) + say)
     for name, better in layout.instead_of.items():
         if set(better) & set(chosen):
@@ -142,7 +142,7 @@ def _missing(group: Sequence[str], found: Sequence[str], unknown: Sequence[str])
     wanted = " or ".join(f"'{name}'" for name in group)
     for name in unknown:
         if near := get_close_matches(name.lower(), group, n=1):
-            return f"there is no column {wanted} (did you mean '{near[0]}' by {quoted(name)}?)"
+            return f"there is no column {wanted} (is {quoted(name)} a misspelt '{near[0]}'?)"
     return f"there is no column {wanted}; {_listed(found, 'the columns')}"
 
 

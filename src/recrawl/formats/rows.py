@@ -264,7 +264,7 @@ class _Table(_Lines):
         """Raise an error if there is a new column that the first lines did not have."""
         for name, own in self._choose(found).items():
             if name not in self.chosen:
-                problem = "it is not in the first lines; name it in the first one, with null"
+                problem = "it is missing from the first lines; add it to the first one, as null"
                 raise self._source.error(problem, column=own)
 
     def check_columns(self, wanted: Sequence[str], first: str) -> None:

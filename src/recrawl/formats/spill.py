@@ -234,7 +234,7 @@ def _too_small(needed: int | None) -> str:
     need = "it is full" if needed is None else f"about {needed / 1e9:,.1f} GB are needed"
     return (
         f"{folder}: {need}, and {free:,.1f} GB are free there for temporary files; "
-        "let TMPDIR name a folder on a larger disk, or give more --memory"
+        "set TMPDIR to a folder on a larger disk, or give more --memory"
     )
 
 

@@ -89,10 +89,10 @@ def parse_proxy(url: str) -> Proxy:
         parts = urlsplit(url.strip())
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ArgumentError("this is not a URL of a proxy, as http://proxy.example:3128") from None
+        raise ArgumentError("this is not a proxy URL such as http://proxy.example:3128") from None
     if parts.scheme not in _PROXY_SCHEMES or not host:
         raise ArgumentError(
-            "this is not a URL of a proxy, as http://proxy.example:3128; http and https are "
+            "this is not a proxy URL such as http://proxy.example:3128; http and https are "
             "supported, SOCKS is not"
         )
     name = f"[{host}]" if ":" in host else host

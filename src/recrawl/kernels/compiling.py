@@ -21,8 +21,8 @@ _made: dict[Callable[..., Any], Any] = {}
 def remark_on_compiling() -> None:
     """Log once that kernels of this package are being compiled, which takes a while."""
     _log.warning(
-        "the compiled kernels are not of these sources: each is compiled when it is first used, "
-        "which can take minutes in all; `make kernels` builds them for good"
+        "the compiled kernels are out of date: each is compiled when it is first used, "
+        "which can take minutes in total; `make kernels` rebuilds them"
     )
 
 

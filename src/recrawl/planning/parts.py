@@ -19,7 +19,7 @@ from recrawl.units import MICROSECONDS_A_DAY
 
 #: Error messages for a log without observations.
 NOTHING_LEARNED = "no page was seen twice, so nothing can be learned"
-NOTHING_COMPARED = "no visit says whether its page had changed since the one before"
+NOTHING_COMPARED = "no visit says whether its page had changed since the previous one"
 
 
 class PageFacts(NamedTuple):

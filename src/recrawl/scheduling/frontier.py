@@ -179,7 +179,7 @@ class Frontier(FrontierView):
         known = pages[pages < self._tables.pages.size]
         there = known[self._tables.pages["status"][known] != ABSENT]
         if there.size:
-            raise ArgumentError(f"page: {there[0]} is in the frontier already")
+            raise ArgumentError(f"page: {there[0]} is already in the frontier")
         own = prior or self._prior
         before = inputs.prior("prior", own, pages.size)
         if isinstance(belief, Prior):

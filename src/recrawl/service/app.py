@@ -1,4 +1,4 @@
-"""The application: routers, errors and the guard before them."""
+"""The application: routers, errors, and the guard in front of them."""
 
 from collections.abc import Collection
 from importlib.metadata import version
@@ -25,7 +25,7 @@ from recrawl.service.replaying import Replaying
 from recrawl.service.service import Service
 
 PREFIX = "/api/v1"
-#: What a service on this machine may be called.
+#: Host names of a service on this machine.
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 DESCRIPTION = """\
@@ -34,14 +34,20 @@ Keeps a copy of the web fresh on a budget.
 Send a token with each request: `Authorization: Bearer TOKEN`. Errors are problem+json (RFC 9457)
 with one sentence in `detail`. Times are ISO 8601 in UTC, rates are per day, delays in seconds.
 """
-#: What the API is about, in the order in which it is described.
+#: The subjects of the API, in the order of its description.
 TAGS = [
-    {"name": "pages", "description": "Pages to keep fresh: list, add, remove, explain them."},
-    {"name": "changes", "description": "What became of pages: read, wait for it, or listen."},
-    {"name": "leases", "description": "For other crawlers: which pages are next, what was found."},
-    {"name": "budget and settings", "description": "What another budget would buy; what is set."},
-    {"name": "status", "description": "Whether all is well."},
-    {"name": "signals", "description": "For sites and hubs, which say what has changed."},
+    {"name": "pages", "description": "Pages to keep fresh: list, add, remove and explain them."},
+    {
+        "name": "changes",
+        "description": "What happened to pages: read it, wait for it, or stream it.",
+    },
+    {"name": "leases", "description": "For other crawlers: lease pages and report what was found."},
+    {
+        "name": "budget and settings",
+        "description": "What another budget would buy, and the current settings.",
+    },
+    {"name": "status", "description": "The state of the crawl."},
+    {"name": "signals", "description": "For sites and hubs that announce changes."},
 ]
 
 

@@ -1,4 +1,4 @@
-"""Who may use the service: tokens, sessions of browsers, and requests that are refused.
+"""Who may use the service: tokens, browser sessions, and limits on failed attempts.
 
 A token is random and long, and the store keeps a digest of it. A browser exchanges a token, or the
 code of the link that the service prints when it starts, for a session: a cookie that scripts cannot
@@ -18,7 +18,7 @@ from recrawl.errors import ArgumentError, StoreError
 from recrawl.store.access import ServiceTables, Token, token_digest
 from recrawl.units import quoted
 
-#: What tokens begin with, so that people and programs that look for leaked secrets know them.
+#: The prefix of tokens, by which people and secret scanners recognise them.
 PREFIX = "rcrl_"
 RANDOM_BYTES = 32
 MAX_NAME = 100
@@ -57,12 +57,14 @@ class Access(IntEnum):
             return cls[name.upper()]
         except KeyError:
             names = ", ".join(one.name.lower() for one in cls)
-            raise ArgumentError(f"{quoted(name)} is not an access; there is {names}") from None
+            raise ArgumentError(
+                f"{quoted(name)} is not an access level; choose one of {names}"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Whoever makes a request.
+    """The maker of a request.
 
     Attributes:
         name: The name of the token; empty for whoever followed the link that the service printed.
@@ -81,7 +83,7 @@ class User:
 
     @property
     def is_by_browser(self) -> bool:
-        """Whether another site may have had a browser send the request."""
+        """Whether another site may have made a browser send the request."""
         return self.by_cookie or self.by_password
 
 
@@ -91,7 +93,7 @@ def new_token() -> str:
 
 
 def add_token(tables: ServiceTables, name: str, access: Access, now: int) -> str:
-    """Make a token and return it; it cannot be shown again.
+    """Create a token and return it; it cannot be shown again.
 
     Raises:
         ArgumentError: The name cannot be used, or is taken.
@@ -102,7 +104,7 @@ def add_token(tables: ServiceTables, name: str, access: Access, now: int) -> str
     row = Token(name, token_digest(token), access.name.lower(), now)
     if not tables.add_token(row):
         raise ArgumentError(
-            f"there is a token {quoted(name)} already; revoke it, or choose another name"
+            f"a token {quoted(name)} already exists; revoke it or choose another name"
         )
     return token
 
@@ -128,7 +130,7 @@ class Tokens:
         """Return whom a token belongs to, None if to nobody."""
         self._refresh()
         digest = token_digest(token)
-        # A dictionary tells by its timing no more than about the digest, which helps nobody.
+        # The timing of a dictionary reveals at most the digest, which helps nobody.
         found = self._known.get(digest)
         if found is None or not hmac.compare_digest(found.digest, digest):
             return None
@@ -145,7 +147,7 @@ class Tokens:
             try:
                 self._known = {token.digest: token for token in self._read()}
             except StoreError:
-                # Rather nobody than somebody whose token was revoked.
+                # Rather refuse everybody than accept a revoked token.
                 self._known = {}
             self._until = now + TOKENS_FOR
 
@@ -201,7 +203,7 @@ class Sessions:
 
 @final
 class FailedLogins:
-    """Failed logins by address: after too many of them, it has to wait.
+    """Failed logins by address: after too many of them, an address has to wait.
 
     Args:
         limit: How many failures there may be within `FAILURES_WITHIN` seconds.

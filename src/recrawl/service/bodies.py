@@ -1,4 +1,4 @@
-"""What all models of the API share: kinds of fields, and bodies that are as described.
+"""What all models of the API share: kinds of fields, and strict bodies.
 
 Times are ISO 8601 in UTC, rates per day, delays in seconds.
 """
@@ -54,7 +54,7 @@ Importance = Annotated[
 
 
 class Body(BaseModel):
-    """A request's body; a field that is not known is an error, as it may be misspelt."""
+    """A request's body; an unknown field is an error, as it may be misspelt."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -8,16 +8,16 @@ MIN_BUDGET, MAX_BUDGET = 1e-3, 1e9
 
 
 class PlanPoint(BaseModel):
-    """What a budget leads to."""
+    """What a budget achieves."""
 
     budget: float = Field(description="Requests per day.")
-    freshness: float = Field(description="The share of importance whose copies are current.")
+    freshness: float = Field(description="The share of importance whose copies are fresh.")
 
 
 class PlanOut(BaseModel):
-    """What other budgets would lead to, with visits at regular times."""
+    """What other budgets would achieve, with visits at regular times."""
 
-    now: PlanPoint = Field(description="With the present budget.")
+    now: PlanPoint = Field(description="With the current budget.")
     plan: list[PlanPoint] = Field(description="With each of the others.")
 
 

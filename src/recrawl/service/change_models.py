@@ -10,17 +10,19 @@ from recrawl.store.changes import PageChange
 
 
 class ChangeOut(BaseModel):
-    """What became of a page."""
+    """Something that happened to a page."""
 
-    cursor: str = Field(description="Where to read on after this change.")
+    cursor: str = Field(description="The cursor to continue after this change.")
     url: str = Field(description="The page.")
     kind: Literal["new", "changed", "gone", "back", "removed"] = Field(
-        description="What became of it."
+        description="What happened to the page."
     )
     at: datetime = Field(description="When it was found.")
-    previous: datetime | None = Field(description="When the page was last found before.")
-    digest_before: str | None = Field(description="Of the copy before.")
-    digest: str | None = Field(description="Of the copy now: BLAKE2b, 16 bytes, as hexadecimal.")
+    previous: datetime | None = Field(description="When the page was last found before that.")
+    digest_before: str | None = Field(description="Digest of the old copy.")
+    digest: str | None = Field(
+        description="Digest of the new copy: BLAKE2b, 16 bytes, in hexadecimal."
+    )
     share: float | None = Field(description="The share of the page's own text that differs.")
 
     @classmethod
@@ -42,5 +44,5 @@ class ChangeOut(BaseModel):
 class ChangesOut(BaseModel):
     """What follows a cursor."""
 
-    cursor: str = Field(description="Where to read on.")
-    changes: list[ChangeOut] = Field(description="What follows, the oldest first.")
+    cursor: str = Field(description="The cursor to continue from.")
+    changes: list[ChangeOut] = Field(description="The changes, oldest first.")

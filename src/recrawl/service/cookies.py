@@ -1,4 +1,4 @@
-"""The cookie of a browser's session, and whether it travels by TLS."""
+"""The cookie of a browser session, and whether it is sent over TLS."""
 
 from starlette.datastructures import Headers
 
@@ -6,12 +6,12 @@ COOKIE = "recrawl_session"
 
 
 def is_by_tls(headers: Headers) -> bool:
-    """Whether a request came by TLS, as a proxy before the service says."""
+    """Whether a request came over TLS, according to a proxy in front of the service."""
     return headers.get("x-forwarded-proto") == "https"
 
 
 def cookie_name(headers: Headers) -> str:
-    """Return what the cookie is called: browsers send cookies to all ports of a host alike.
+    """Return the name of the cookie: browsers send cookies to all ports of a host.
 
     >>> cookie_name(Headers({"host": "127.0.0.1:8321"})), cookie_name(Headers({"host": "[::1]"}))
     ('recrawl_session_8321', 'recrawl_session')

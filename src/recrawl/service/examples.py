@@ -75,7 +75,7 @@ _DETAILS = {
     "price": 0.05,
     "next_visit": EVENING,
     "why": "The copy is 3 h old. The page changes 2.5 times per day (95 % sure: between 1.6 times "
-    "per day and 3.7 times per day), so that the chance that the copy is stale is 27 %. A visit is "
+    "per day and 3.7 times per day), so the probability that the copy is stale is 27 %. A visit is "
     "worth 0.03 now (importance × days), and the price of a visit is 0.05; it will be worth that "
     "in 3 h.",
     "last_visit": NOON,
@@ -238,7 +238,7 @@ EXAMPLES: Final[dict[type[BaseModel], dict[str, Any]]] = {
     Problem: {
         "title": "Not Found",
         "status": 404,
-        "detail": f"{URL}: this page is not here; add it first",
+        "detail": f"{URL}: this page is not in the store; add it first",
         "errors": [],
     },
 }

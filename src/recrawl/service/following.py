@@ -1,4 +1,4 @@
-"""Following the feed of changes: what is after a cursor, now or when it is found."""
+"""Following the feed of changes: what comes after a cursor, now or later."""
 
 import asyncio
 from http import HTTPStatus
@@ -9,15 +9,15 @@ from recrawl.service.problems import ProblemError
 from recrawl.service.store_reader import StoreReader
 from recrawl.store.changes import Cursor, PageChange
 
-#: Real seconds between two looks for new changes.
+#: Real seconds between two checks for new changes.
 POLL_SECONDS = 0.25
-#: Where a reader of changes begins that knows nothing.
+#: Where a reader that knows nothing yet starts.
 START = "start"
 
 
 @final
 class Following:
-    """Reads the feed for whoever asks; those who wait for the next change share a look.
+    """Reads the feed for clients; those who wait for the next change share one check.
 
     Args:
         reader: The store, for reading.

@@ -1,4 +1,4 @@
-"""What every request has to pass before anything looks at it.
+"""The checks that every request has to pass first.
 
 In this order: the Host header names this service (a page of another site cannot have its own name
 lead here), somebody is behind the request (a token or a session, on all paths but a few), the
@@ -24,9 +24,9 @@ from recrawl.service.problems import problem_response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Paths that need neither token nor session, and folders of which what is in them is no secret.
+#: Paths that need neither token nor session, and folders whose contents are public.
 PUBLIC, PUBLIC_FOLDERS = frozenset({"/health", "/login"}), ("/static/",)
-#: Where sites and hubs say what has changed; in the folder, to those who know its secret names.
+#: Where sites and hubs announce changes; the names in the folder are secret.
 INDEXNOW, WEBSUB_FOLDER = "/indexnow", "/websub/"
 #: Where nobody gets the headers alone: streams do not end, and there GET changes something.
 NO_HEAD = ("/api/v1/changes/stream", "/live", "/login", INDEXNOW, WEBSUB_FOLDER)
@@ -50,12 +50,12 @@ HEADERS = {
 
 
 class _TooLargeError(HTTPException):
-    """More was sent than a request may have; the framework passes this one on as it is."""
+    """A request is too large; the framework passes this exception on unchanged."""
 
 
 @final
 class Guard:
-    """Middleware that lets only those requests through that may pass.
+    """Middleware that lets only admissible requests through.
 
     Args:
         app: The application.
@@ -89,7 +89,7 @@ class Guard:
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Let a request through, or answer it."""
         if scope["type"] == "websocket":
-            # There are none, and nobody is asked who they are for them.
+            # There are none, and refusing them needs no login.
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] != "http":
@@ -113,12 +113,13 @@ class Guard:
             await too_large(limit)(scope, receive, sender)
 
     def _refusal(self, scope: "Scope", headers: Headers) -> Response | None:
-        """Return the answer to a request that may not pass, None to one that may."""
+        """Return the response to a request that may not pass; None if it may."""
         host = headers.get("host", "")
         if host_name(host) not in self._names:
             return problem_response(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                "the Host header does not name this service; `server_names` lists its names",
+                "the Host header does not name this service; add the name to the setting "
+                "`server_names`",
             )
         is_safe = scope["method"] in SAFE
         path = scope["path"]
@@ -128,7 +129,7 @@ class Guard:
         user, answer = self._user(scope, headers)
         if user is None:
             return answer
-        # Programs send neither of the headers that browsers tell by who sent them.
+        # Programs send neither of the headers by which browsers identify the sender.
         is_own = is_safe or _is_own(headers, host, may_lack=not user.by_cookie)
         if user.is_by_browser and not is_own:
             return _foreign()
@@ -136,7 +137,7 @@ class Guard:
         return _too_long(scope, headers)
 
     def _user(self, scope: "Scope", headers: Headers) -> tuple[User | None, Response | None]:
-        """Return who makes a request, or the answer if that is nobody."""
+        """Return the user who makes a request, or the response if there is none."""
         kind, token = _token_in(headers)
         if token:
             user = self._tokens.find(token)
@@ -154,7 +155,7 @@ class Guard:
 
 
 def _token_in(headers: Headers) -> tuple[str, str]:
-    """Return how a token was sent, and the token: by itself, or as a password of anybody.
+    """Return how a token was sent, and the token: by itself, or as the password of any user.
 
     >>> _token_in(Headers({"authorization": "Basic YW55Om15IHRva2Vu"}))
     ('basic', 'my token')
@@ -180,38 +181,37 @@ def _limit(scope: "Scope") -> int:
 
 
 def _too_long(scope: "Scope", headers: Headers) -> Response | None:
-    """Return the answer to a request that says itself that it is too large."""
+    """Return the response to a request whose Content-Length is too large."""
     length, limit = headers.get("content-length", "0"), _limit(scope)
     is_short = length.isascii() and length.isdecimal() and int(length[:20]) <= limit
     return None if is_short else too_large(limit)
 
 
 def _shows_page(scope: "Scope", headers: Headers) -> bool:
-    """Whether somebody looks at one of our pages with a browser."""
+    """Whether a browser is asking for one of our pages."""
     is_page = scope["method"] == "GET" and not scope["path"].startswith("/api/")
     return is_page and "text/html" in headers.get("accept", "")
 
 
 def _to_login(scope: "Scope") -> Response:
-    """Return the way to the login, which leads back to where somebody wanted to go."""
+    """Return a redirect to the login, which leads back to the requested page."""
     asked = scope.get("query_string", b"").decode("latin-1")
     target = scope["path"] + (f"?{asked}" if asked else "")
     return RedirectResponse(f"/login?{urlencode({'next': target})}", HTTPStatus.SEE_OTHER)
 
 
 def unauthorized() -> Response:
-    """Return the answer to a request by nobody."""
+    """Return the response to a request without a token."""
     return _unauthorized(
-        "a token is needed: send it as `Authorization: Bearer TOKEN`, or log in at /login; "
-        "`recrawl token add NAME` makes one"
+        "a token is required: send it as `Authorization: Bearer TOKEN`, or log in at /login; "
+        "`recrawl token add NAME` creates one"
     )
 
 
 def _unknown_token() -> Response:
-    """Return the answer to a request with a token that nobody has, or has any longer."""
+    """Return the response to a request with an unknown or revoked token."""
     return _unauthorized(
-        "this token is not known here, or was revoked; `recrawl token list` lists the names of "
-        "those that are"
+        "this token is unknown or was revoked; `recrawl token list` lists the names of valid tokens"
     )
 
 
@@ -220,7 +220,7 @@ def _unauthorized(detail: str) -> Response:
 
 
 def too_many(wait: float) -> Response:
-    """Return the answer to somebody who guesses."""
+    """Return the response to too many failed attempts."""
     return problem_response(
         HTTPStatus.TOO_MANY_REQUESTS,
         f"too many failed logins; try again in {wait:.0f} s",
@@ -229,9 +229,10 @@ def too_many(wait: float) -> Response:
 
 
 def too_large(limit: int) -> Response:
-    """Return the answer to a request that is too large."""
+    """Return the response to a request that is too large."""
     return problem_response(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request may have {limit:,} bytes; send less"
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"a request may have at most {limit:,} bytes; send less",
     )
 
 
@@ -254,7 +255,7 @@ def host_name(host: str) -> str:
 
 
 def address_of(scope: "Scope") -> str:
-    """Return where a request comes from; of IPv6, the network, of which one has every address.
+    """Return the address of a client; for IPv6 its network, since a client has all of it.
 
     >>> address_of({"client": ("2001:db8::1:2:3:4", 80)}), address_of({"client": ("192.0.2.1", 80)})
     ('2001:db8::', '192.0.2.1')

@@ -1,4 +1,4 @@
-"""Asks WebSub hubs to send messages, with a client that connects to public addresses only."""
+"""Subscribes to WebSub hubs, with a client that connects to public addresses only."""
 
 from typing import final
 from urllib.parse import urlencode
@@ -18,7 +18,7 @@ from recrawl.records import Response
 from recrawl.store.subscriptions import Subscription
 from recrawl.urls import redirected
 
-#: Seconds for which messages are asked for: ten days, as the specification suggests.
+#: Seconds that a subscription should last: ten days, as the specification suggests.
 LEASE = 10 * 86_400
 #: Seconds for a request, and how many may be under way.
 TIMEOUT, CONNECTIONS = 15.0, 4
@@ -73,12 +73,12 @@ class Hubs:
                 return None
             target = response.header("location")
             if response.status not in _MOVED or target is None:
-                return f"the hub answered {response.status}"
+                return f"the hub responded with status {response.status}"
             try:
                 hub = redirected(hub, location(target))
             except AddressError as error:
-                return f"the hub has moved to an invalid address: {error}"
-        return f"the hub has moved more than {MAX_REDIRECTS} times"
+                return f"the hub redirected to an invalid address: {error}"
+        return f"the hub redirected more than {MAX_REDIRECTS} times"
 
     async def _post(self, hub: str, body: bytes) -> Response:
         proxy = self._access(hub).proxy

@@ -1,4 +1,4 @@
-"""What sites tell a service about their pages, and who listens to them."""
+"""Notifications from sites about their pages, and their receivers."""
 
 from dataclasses import dataclass, field
 from typing import final
@@ -12,7 +12,7 @@ from recrawl.service.websub import WebSub
 @final
 @dataclass(frozen=True)
 class Incoming:
-    """Those who listen to sites.
+    """The receivers of notifications from sites.
 
     Attributes:
         pushes: Where it all goes.

@@ -1,4 +1,4 @@
-"""IndexNow, as those who are told: sites say which of their pages are new, changed or gone.
+"""IndexNow, the receiving side: sites announce which of their pages are new, changed or gone.
 
 https://www.indexnow.org/documentation. Whoever says so names a key, and where on the site a file
 contains it; nothing is believed until that file has been read. It is requested only from hosts
@@ -62,7 +62,7 @@ class KeyFile(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Submission:
-    """What somebody says about a site.
+    """An announcement about a site.
 
     Attributes:
         key_file: Why they are to be believed.
@@ -105,12 +105,12 @@ class Submission:
         folder = _without_scheme(file).rpartition("/")[0] + "/"
         for page in pages:
             if host_of(page) not in own or not _without_scheme(page).startswith(folder):
-                raise _unprocessable(f"{page} is not of this host, or not in the key's folder")
+                raise _unprocessable(f"{page} is not on this host, or not in the key's folder")
         return cls(KeyFile(host_of(pages[0]), key, file), pages)
 
 
 class _Verdict(NamedTuple):
-    """Whether a key is right, and until when that counts."""
+    """Whether a key is right, and until when that is valid."""
 
     is_valid: bool
     until: float
@@ -118,7 +118,7 @@ class _Verdict(NamedTuple):
 
 @final
 class IndexNow:
-    """Takes submissions, checks their keys, and passes on what they say.
+    """Accepts submissions, checks their keys, and passes on what they announce.
 
     Args:
         pushes: Where URLs of sites with the right key go.
@@ -155,7 +155,7 @@ class IndexNow:
         self.answers: Counter[int] = Counter()
 
     def admit(self, address: str) -> None:
-        """Let somebody submit something, before any of it is read.
+        """Admit a submission, before any of it is read.
 
         Raises:
             ProblemError: They do so too often.
@@ -179,11 +179,13 @@ class IndexNow:
             ProblemError: It does not follow the protocol, its key is wrong, or it is too much.
         """
         check_wait(self._urls.spend(address, len(urls)) or self._all_urls.spend("", len(urls)))
-        # Beside the event loop: some URLs take long to be taken apart.
+        # In a thread: some URLs take long to parse.
         submission = await asyncio.to_thread(Submission.read, urls, key, key_location, host)
         file = submission.key_file
         if not await self._pushes.crawls(file.host):
-            LOGGER.debug("IndexNow: no page of %s is kept fresh", file.host)
+            LOGGER.debug(
+                "IndexNow: ignored a submission for %s, of which no page is kept fresh", file.host
+            )
             return HTTPStatus.ACCEPTED
         verdict = self._known.get(file)
         if verdict is None or self._now() >= verdict.until:
@@ -193,7 +195,7 @@ class IndexNow:
             return HTTPStatus.ACCEPTED
         if not verdict.is_valid:
             raise ProblemError(
-                HTTPStatus.FORBIDDEN, f"{file.url} does not have the key, or cannot be read"
+                HTTPStatus.FORBIDDEN, f"{file.url} does not contain the key, or cannot be read"
             )
         check_wait(self._host_urls.spend(file.host, len(submission.urls)))
         await self._take(submission.urls)
@@ -204,12 +206,12 @@ class IndexNow:
         await self._pushes.take(dict.fromkeys(urls, now), now)
 
     def _wait_for_key(self, file: KeyFile, urls: Sequence[str], *, was_valid: bool) -> None:
-        """Keep URLs until their key has been checked, which is begun unless it is under way."""
+        """Keep URLs until their key has been checked, and start the check unless it is running."""
         waiting = self._waiting.get(file)
         if waiting is None:
             if len(self._waiting) >= MAX_WAITING:
                 check_wait(MINUTE)
-            # Whoever makes up keys must not be able to keep the site's own from being checked.
+            # Made-up keys must not keep the site's own key from being checked.
             if not was_valid:
                 check_wait(self._host_keys.spend(file.host))
             waiting = self._waiting[file] = {}
@@ -221,7 +223,7 @@ class IndexNow:
         waiting.update(dict.fromkeys(urls))
 
     async def _check(self, file: KeyFile) -> None:
-        """Find out whether a key is right; if so, use what waits for that."""
+        """Check a key; if it is right, use the URLs that wait for it."""
         try:
             async with self._slots:
                 is_valid = has_key(await self._fetch(file.url), file.key)
@@ -234,12 +236,12 @@ class IndexNow:
         finally:
             urls = list(self._waiting.pop(file))
         if not is_valid:
-            LOGGER.info("IndexNow: %s does not have the key that was submitted", file.url)
+            LOGGER.info("IndexNow: %s does not contain the submitted key", file.url)
         elif not self._host_urls.spend(file.host, len(urls)):
             await self._take(urls)
 
     async def close(self) -> None:
-        """Leave what has not been checked."""
+        """Drop what has not been checked."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Is the crawl keeping up? What is due, and how late it is."""
+"""Whether the crawl is keeping up: what is due, and how late it is."""
 
 import math
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from recrawl.scheduling.frontier import Frontier
 @final
 @dataclass(frozen=True)
 class KeepingUp:
-    """Whether visits come when they are due.
+    """Whether visits happen when they are due.
 
     Attributes:
-        expected_freshness: The share of importance whose copies are believed to be current; None
+        expected_freshness: The share of importance whose copies are expected to be fresh; None
             without pages.
         due: Pages with a copy whose visit is worth its price, or overdue by the settings.
         without_copy: Pages without a copy.
@@ -38,7 +38,7 @@ class KeepingUp:
             return cls(None, 0, 0, 0.0, 0.0)
         fresh = frontier.expected_freshness(now)
         seen = frontier.last_visit(pages) > -math.inf
-        # Not before the frontier's own time, which goes on when the clock is put back.
+        # Not before the frontier's own time, which continues when the clock is set back.
         late = max(now, frontier.now) - frontier.due(pages[seen])
         late = np.maximum(late[late >= 0.0], 0.0) * SECONDS_A_DAY
         return cls(

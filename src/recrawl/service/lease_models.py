@@ -26,34 +26,33 @@ Seconds = Annotated[float, Field(ge=0.0, le=MAX_SECONDS, allow_inf_nan=False)]
 class LeaseIn(Body):
     """What to lease."""
 
-    limit: int = Field(100, ge=1, le=MAX_LEASED, description="How many pages at most.")
-    max_hosts: int | None = Field(None, ge=1, le=MAX_LEASED, description="Of how many hosts.")
+    limit: int = Field(100, ge=1, le=MAX_LEASED, description="Maximum number of pages.")
+    max_hosts: int | None = Field(None, ge=1, le=MAX_LEASED, description="Maximum number of hosts.")
     pages_per_host: int = Field(
         1,
         ge=1,
         le=MAX_LEASED,
-        description="How many of one host; whoever leases more than one keeps the delay between "
-        "them.",
+        description="Maximum number of pages per host; leave the delay between requests to a host.",
     )
     hosts: list[Annotated[str, Field(max_length=255)]] | None = Field(
-        None, max_length=1_000, description="Only of these hosts."
+        None, max_length=1_000, description="Only pages of these hosts."
     )
     seconds: float | None = Field(
         None,
         ge=1.0,
         le=MAX_SECONDS,
-        description="For how long; by default as `lease_time` is set.",
+        description="How long, in seconds; by default the setting `lease_time`.",
     )
 
     def wish(self, key: str | None) -> Wish:
-        """Return what is wanted."""
+        """Return the request as a `Wish`."""
         return Wish(self.limit, self.max_hosts, self.pages_per_host, self.hosts, self.seconds, key)
 
 
 class LeasedPageOut(BaseModel):
     """A page to visit."""
 
-    page: int = Field(description="Its number, for the report.")
+    page: int = Field(description="Its number, to be used in the report.")
     url: str = Field(description="What to request.")
     host: str = Field(description="Its host.")
     delay: float = Field(description="Seconds between two requests to its host.")
@@ -65,9 +64,9 @@ class LeasedPageOut(BaseModel):
 class LeaseOut(BaseModel):
     """Pages to visit before the deadline."""
 
-    lease: str = Field(description="Its id, for reports.")
-    deadline: datetime = Field(description="After this, pages go to others.")
-    pages: list[LeasedPageOut] = Field(description="There may be fewer than wanted, or none.")
+    lease: str = Field(description="Its id, to be used in reports.")
+    deadline: datetime = Field(description="When pages that were not reported are released.")
+    pages: list[LeasedPageOut] = Field(description="There may be fewer than requested, or none.")
 
     @classmethod
     def of(cls, leased: Leased) -> "LeaseOut":
@@ -92,19 +91,19 @@ class LeaseOut(BaseModel):
 
 
 class OpenLeaseOut(BaseModel):
-    """A lease that has not ended."""
+    """An active lease."""
 
     lease: str = Field(description="Its id.")
-    granted: datetime | None = Field(description="When it began.")
-    deadline: datetime | None = Field(description="When it ends.")
-    out: int = Field(description="Pages that have not been reported.")
-    done: int = Field(description="Pages that have.")
+    granted: datetime | None = Field(description="When it was granted.")
+    deadline: datetime | None = Field(description="When it expires.")
+    out: int = Field(description="Pages not reported yet.")
+    done: int = Field(description="Pages already reported.")
 
 
 class LeasesOut(BaseModel):
-    """The leases that have not ended."""
+    """The active leases."""
 
-    out: int = Field(description="Pages that are on them.")
+    out: int = Field(description="Total number of leased pages.")
     leases: list[OpenLeaseOut] = Field(description="The leases.")
 
     @classmethod
@@ -126,7 +125,7 @@ class LeasesOut(BaseModel):
 
 
 class ReleasedOut(BaseModel):
-    """What became of a lease."""
+    """What happened to a lease."""
 
     released: int = Field(description="Pages that had not been reported.")
 
@@ -134,34 +133,40 @@ class ReleasedOut(BaseModel):
 class ReportIn(Body):
     """What a visit found. A page that was found needs a body, a digest or changed."""
 
-    page: int = Field(ge=0, le=MAX_PAGE, description="Its number on the lease.")
+    page: int = Field(ge=0, le=MAX_PAGE, description="Its number, from the lease.")
     status: int = Field(ge=0, le=599, description="The HTTP status; 0 for no response.")
-    fetched_at: AwareDatetime | None = Field(None, description="When; by default, just now.")
+    fetched_at: AwareDatetime | None = Field(
+        None, description="When the response arrived; by default, just now."
+    )
     url: Url | None = Field(None, description="Where redirects ended.")
-    etag: Header | None = Field(None, description="The header ETag, as received.")
-    last_modified: Header | None = Field(None, description="The header Last-Modified.")
-    content_type: Header | None = Field(None, description="The header Content-Type.")
+    etag: Header | None = Field(None, description="The ETag header, as received.")
+    last_modified: Header | None = Field(None, description="The Last-Modified header, as received.")
+    content_type: Header | None = Field(None, description="The Content-Type header.")
     body: str | None = Field(
         None,
         pattern=BASE64,
-        description="The content in Base64; it is compared, kept, and searched for links.",
+        description="The content in Base64; it is compared, stored, and searched for links.",
     )
     digest: str | None = Field(
         None,
         max_length=200,
-        description="Instead of a body: equal for contents that count as the same.",
+        description="Instead of a body: text that is equal for contents that count as the same.",
     )
-    changed: Flag | None = Field(None, description="Instead of both.")
+    changed: Flag | None = Field(
+        None, description="Instead of both: whether the page has changed since its last visit."
+    )
     error: str | None = Field(None, max_length=1_000, description="Why there is no response.")
-    disallowed: Flag = Field(False, description="Whether robots.txt forbids to visit it.")  # noqa: FBT003
+    disallowed: Flag = Field(False, description="Whether robots.txt disallows visiting it.")  # noqa: FBT003
     retry_after: Seconds | None = Field(
-        None, description="Seconds that the server asks to wait for (Retry-After)."
+        None, description="Seconds to wait according to the server (Retry-After)."
     )
-    crawl_delay: Seconds | None = Field(None, description="Seconds that robots.txt asks for.")
+    crawl_delay: Seconds | None = Field(
+        None, description="Delay in seconds that robots.txt asks for."
+    )
     requests: int = Field(1, ge=0, le=100, description="With redirects.")
     seconds: Seconds = Field(0.0, description="How long it took.")
     size: int | None = Field(None, ge=0, le=2**40, description="Bytes received.")
-    truncated: Flag = Field(False, description="Whether the body was cut at a limit.")  # noqa: FBT003
+    truncated: Flag = Field(False, description="Whether the body was cut off at a limit.")  # noqa: FBT003
 
     def report(self) -> Report:
         """Return the report."""
@@ -200,6 +205,6 @@ class ReportsIn(Body):
 
 
 class ReportsOut(BaseModel):
-    """What became of each report, in their order."""
+    """The result of each report, in the same order."""
 
-    answers: list[Answer] = Field(description="What became of each, in their order.")
+    answers: list[Answer] = Field(description="The result of each report, in the same order.")

@@ -1,4 +1,4 @@
-"""What other crawlers ask for, what they get, and what becomes of their reports."""
+"""What other crawlers ask for, what they get, and the results of their reports."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from recrawl.records import Page
 
 
 class Answer(StrEnum):
-    """What became of a report."""
+    """The result of a report."""
 
     #: It is written, and learned from.
     RECORDED = "recorded"

@@ -1,4 +1,4 @@
-"""Where the service listens, and the HTTP server in the event loop of the crawl."""
+"""Where the service listens, and the HTTP server in the crawl's event loop."""
 
 import asyncio
 import ipaddress
@@ -19,7 +19,7 @@ from recrawl.units import quoted
 LOGGER = logging.getLogger("recrawl.service")
 
 BACKLOG = 512
-#: Real seconds that requests in flight are given to end.
+#: Real seconds that requests in flight have to finish.
 GRACE = 2.0
 
 
@@ -50,7 +50,7 @@ class Address:
             return cls(*address_and_port(text))
         except ValueError:
             raise ArgumentError(
-                f"listen: {quoted(text)} is not an address and a port, such as 127.0.0.1:8321"
+                f"listen: {quoted(text)} is not an address and a port such as 127.0.0.1:8321"
             ) from None
 
     @property
@@ -106,7 +106,7 @@ def bound(address: Address) -> Iterator[socket.socket]:
 async def answering(
     service: Service, listener: socket.socket, names: Sequence[str]
 ) -> AsyncIterator[None]:
-    """Answer requests while the block runs."""
+    """Serve requests while the block runs."""
     import uvicorn
 
     from recrawl.service.protocol import BoundedProtocol

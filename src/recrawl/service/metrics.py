@@ -84,7 +84,7 @@ def _number(value: float) -> str:
 
 
 def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
-    """Return the metrics of a service, and of who is sent changes."""
+    """Return the metrics of a service and its webhooks."""
     text = Exposition()
     for name, kind, meaning, value in (*_gauges(service), *_counters(service)):
         text.add(name, kind, meaning, value)
@@ -93,7 +93,7 @@ def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
         text.add(
             "recrawl_visits_total",
             "counter",
-            "Visits since the process began, by outcome.",
+            "Visits since the process started, by outcome.",
             stats.outcomes[outcome],
             outcome=outcome.name.lower(),
         )
@@ -107,7 +107,7 @@ def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
         text.add(
             "recrawl_troubled_pages",
             "gauge",
-            "Pages that are not well.",
+            "Pages with problems, by state.",
             getattr(stats.trouble, state),
             state=state,
         )
@@ -115,7 +115,7 @@ def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
         text.add(
             "recrawl_reports_total",
             "counter",
-            "Reports of other crawlers, by what became of them.",
+            "Reports from other crawlers, by result.",
             stats.reports[answer],
             answer=answer.value,
         )
@@ -133,7 +133,7 @@ def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
     _add_incoming(text, service.incoming)
     text.add_histogram(
         "recrawl_fetch_duration_seconds",
-        "How long fetching a page took.",
+        "How long it took to fetch a page.",
         stats.times,
         TIMES,
         stats.seconds,
@@ -143,13 +143,13 @@ def metrics_of(service: Service, webhooks: Sequence[Webhook]) -> str:
 
 
 def _add_incoming(text: Exposition, incoming: Incoming) -> None:
-    """Add what sites said of themselves."""
+    """Add the notifications from sites."""
     pushes = incoming.pushes
     for became, pages in (("signalled", pushes.signalled), ("added", pushes.added)):
         text.add(
             "recrawl_pushed_pages_total",
             "counter",
-            "Pages that sites said are new or have changed, by what became of them.",
+            "Pages that sites announced as new or changed, by result.",
             pages,
             became=became,
         )
@@ -158,7 +158,7 @@ def _add_incoming(text: Exposition, incoming: Incoming) -> None:
         text.add(
             "recrawl_indexnow_requests_total",
             "counter",
-            "Submissions by IndexNow, by the status of the answer.",
+            "IndexNow submissions, by response status.",
             answers[status],
             status=str(status),
         )
@@ -167,7 +167,7 @@ def _add_incoming(text: Exposition, incoming: Incoming) -> None:
         text.add(
             "recrawl_websub_messages_total",
             "counter",
-            "Messages of WebSub hubs, by what became of them.",
+            "Messages from WebSub hubs, by result.",
             messages[became],
             became=became,
         )
@@ -185,7 +185,7 @@ def _gauges(service: Service) -> Iterator[_Row]:
         ("recrawl_pages", "Pages that are kept fresh.", len(service.frontier)),
         (
             "recrawl_expected_freshness_ratio",
-            "The share of importance whose copies are believed to be current.",
+            "The share of importance whose copies are expected to be fresh.",
             up.expected_freshness,
         ),
         ("recrawl_due_pages", "Pages with a copy whose visit is due.", up.due),
@@ -202,7 +202,7 @@ def _gauges(service: Service) -> Iterator[_Row]:
         ),
         (
             "recrawl_visit_price_days",
-            "What a visit must be worth, importance times days.",
+            "What a visit must be worth, in importance times days.",
             None if price is None else price.value,
         ),
         (
@@ -212,20 +212,20 @@ def _gauges(service: Service) -> Iterator[_Row]:
         ),
         (
             "recrawl_budget_used_ratio",
-            "Requests since the process began, as a share of what the budget allows.",
+            "Requests since the process started, as a share of what the budget allows.",
             stats.budget_used,
         ),
         (
             "recrawl_calibration_ratio",
-            "Changes that recent visits found, as a share of those expected.",
+            "Changes that recent visits found, divided by those expected.",
             found / expected if expected > 0.0 else None,
         ),
-        ("recrawl_visits_under_way", "Visits that are under way.", stats.under_way),
-        ("recrawl_closed_hosts", "Hosts that are left alone for a while.", len(stats.closed)),
-        ("recrawl_leases", "Leases that have not ended.", len(leases)),
+        ("recrawl_visits_under_way", "Visits in flight.", stats.under_way),
+        ("recrawl_closed_hosts", "Hosts in backoff.", len(stats.closed)),
+        ("recrawl_leases", "Active leases.", len(leases)),
         (
             "recrawl_leased_pages",
-            "Pages that are on a lease.",
+            "Leased pages.",
             sum(len(lease.pages) for lease in leases),
         ),
         ("process_resident_memory_bytes", "Memory of the process.", _memory()),
@@ -246,7 +246,7 @@ def _counters(service: Service) -> Iterator[_Row]:
         ),
         (
             "process_cpu_seconds_total",
-            "Processor time of the process.",
+            "CPU time of the process.",
             used.ru_utime + used.ru_stime,
         ),
     ]

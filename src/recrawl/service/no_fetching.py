@@ -7,7 +7,7 @@ from recrawl.records import Page, Response, Validators
 
 @final
 class NoFetching:
-    """Fetches nothing; `recrawl.crawler.protocols.Fetching` says what it could be asked for."""
+    """Fetches nothing; implements `recrawl.crawler.protocols.Fetching`."""
 
     async def fetch(self, page: Page, *, conditional: bool) -> Response:
         """Return that nothing was requested."""
@@ -33,4 +33,6 @@ class NoFetching:
 
 
 def _nothing(url: str) -> Response:
-    return Response(url, 0, 0, requests=0, error="this process does not fetch", postponed=True)
+    return Response(
+        url, 0, 0, requests=0, error="this process does not fetch pages", postponed=True
+    )

@@ -46,7 +46,7 @@ class PageSlice:
 
 @final
 class PageIndex:
-    """Lists pages from columns that are kept for a while.
+    """Lists pages from columns that are cached for a while.
 
     Args:
         path: The store's file, which is read in a thread of its own.

@@ -22,20 +22,21 @@ class PageOut(BaseModel):
     """A page in a list."""
 
     url: str = Field(description="Its URL in canonical form.")
-    host: str = Field(description="Its host; the port is part of it if it is an unusual one.")
+    host: str = Field(description="Its host, with the port unless it is the default one.")
     state: str = Field(description="alive, missing, gone or refused.")
     importance: float = Field(description="How much its freshness counts.")
-    change_rate: float | None = Field(description="Changes per day, as believed.")
-    is_guess: bool = Field(description="Whether the rate comes from other pages alone.")
+    change_rate: float | None = Field(description="Estimated changes per day.")
+    is_guess: bool = Field(description="Whether the estimate rests on other pages alone.")
     visits: int = Field(description="Visits that found the page.")
     changes: int = Field(description="Visits that found a change.")
-    last_visit: datetime | None = Field(description="When the copy was found to be current.")
-    next_visit: datetime | None = Field(
-        description="When a visit is worth its price, or a page that is gone or refused is looked "
-        "at again."
+    last_visit: datetime | None = Field(
+        description="When the copy was last found to be up to date."
     )
-    failures: int = Field(description="Visits in a row that failed.")
-    status: int | None = Field(description="The HTTP status of the last visit; 0 for none.")
+    next_visit: datetime | None = Field(
+        description="When a visit is worth its price, or a gone or refused page is checked again."
+    )
+    failures: int = Field(description="Number of failed visits in a row.")
+    status: int | None = Field(description="The HTTP status of the last visit; 0 for no response.")
     error: str | None = Field(
         description="Why the last visit failed or did not find the page, or why it is refused."
     )
@@ -64,8 +65,8 @@ class PagesOut(BaseModel):
     """A part of a list of pages."""
 
     found: int = Field(description="How many pages match.")
-    offset: int = Field(description="How many of them come before these.")
-    pages: list[PageOut] = Field(description="The pages, in the order asked for.")
+    offset: int = Field(description="How many of them precede these.")
+    pages: list[PageOut] = Field(description="The pages, in the requested order.")
 
 
 class VisitOut(BaseModel):
@@ -74,11 +75,13 @@ class VisitOut(BaseModel):
     at: datetime = Field(description="When the page was fetched.")
     outcome: str = Field(description="first, changed, unchanged, failed or gone.")
     status: int = Field(description="The HTTP status; 0 for no response.")
-    signal: str | None = Field(description="How a change was told: etag, lastmod or digest.")
-    last_modified: datetime | None = Field(description="As the server said.")
+    signal: str | None = Field(description="How a change was detected: etag, lastmod or digest.")
+    last_modified: datetime | None = Field(
+        description="When the page last changed, according to the server."
+    )
     bytes: int = Field(description="Bytes received.")
     ms: int = Field(description="How long it took, in milliseconds.")
-    requests: int = Field(description="Requests made, with redirects.")
+    requests: int = Field(description="Number of requests, including redirects.")
     mime: str | None = Field(description="The media type.")
     redirect: str | None = Field(description="Where redirects ended.")
     error: str | None = Field(description="Why the visit failed.")
@@ -104,23 +107,25 @@ class VisitOut(BaseModel):
 
 
 class PageDetailsOut(BaseModel):
-    """One page: what is believed about it, when it is visited next and why, and its visits."""
+    """One page: its estimated change rate, when and why it is visited next, and its visits."""
 
     url: str = Field(description="Its URL in canonical form.")
     host: str = Field(description="Its host.")
     state: str = Field(description="alive, missing, gone or refused.")
     importance: float = Field(description="How much its freshness counts.")
-    change_rate: float | None = Field(description="Changes per day, as believed.")
-    change_rate_low: float | None = Field(description="With 95 % probability, at least this.")
-    change_rate_high: float | None = Field(description="With 95 % probability, at most this.")
-    stale: float | None = Field(description="The chance that the copy is stale.")
-    value: float | None = Field(description="What a visit now is worth, importance times days.")
+    change_rate: float | None = Field(description="Estimated changes per day.")
+    change_rate_low: float | None = Field(description="Lower end of the 95 % interval.")
+    change_rate_high: float | None = Field(description="Upper end of the 95 % interval.")
+    stale: float | None = Field(description="The probability that the copy is stale.")
+    value: float | None = Field(description="What a visit is worth now, in importance times days.")
     price: float | None = Field(description="What a visit must be worth.")
     next_visit: datetime | None = Field(description="When it is visited next.")
     why: str = Field(description="When the page is visited next, and why, in words.")
-    last_visit: datetime | None = Field(description="When the copy was found to be current.")
+    last_visit: datetime | None = Field(
+        description="When the copy was last found to be up to date."
+    )
     last_changed: datetime | None = Field(description="When a visit last found a change.")
-    digest: str | None = Field(description="Of the copy: BLAKE2b, 16 bytes, as hexadecimal.")
+    digest: str | None = Field(description="Digest of the copy: BLAKE2b, 16 bytes, in hexadecimal.")
     etag: str | None = Field(description="The ETag of the copy.")
     last_modified: str | None = Field(description="The Last-Modified of the copy.")
     visits: list[VisitOut] = Field(description="The latest visits, newest first.")
@@ -157,7 +162,7 @@ class NewPageIn(Body):
 
     url: Url
     importance: Importance | None = Field(
-        None, description="How much its freshness counts; 1 for a new page if none is given."
+        None, description="How much its freshness counts; by default 1 for a new page."
     )
 
 
@@ -168,17 +173,19 @@ class NewPagesIn(Body):
 
 
 class AddedOut(BaseModel):
-    """What became of the pages to add."""
+    """What happened to the pages to add."""
 
-    new: int = Field(description="Pages that were not known.")
-    known: int = Field(description="Pages that were there already.")
-    revived: int = Field(description="Pages that were gone and are to be visited again.")
+    new: int = Field(description="Pages that are new.")
+    known: int = Field(description="Pages that were already known.")
+    revived: int = Field(description="Pages that were gone and will be visited again.")
     importance: int = Field(description="Known pages whose importance changed.")
-    problems: list[str] = Field(description="Why URLs cannot be crawled; they are not added.")
+    problems: list[str] = Field(
+        description="URLs that cannot be crawled and were not added, with the reason."
+    )
 
     @classmethod
     def of(cls, added: Added, problems: list[str]) -> "AddedOut":
-        """Return what became of pages, as the API shows it."""
+        """Return what happened to pages, as the API shows it."""
         return cls(
             new=added.new,
             known=added.known,
@@ -195,9 +202,9 @@ class PagesIn(Body):
 
 
 class RemovedOut(BaseModel):
-    """What became of the pages to remove."""
+    """What happened to the pages to remove."""
 
-    removed: int = Field(description="Those that were there.")
+    removed: int = Field(description="Pages that were removed.")
 
 
 class PageIn(Body):
@@ -211,7 +218,7 @@ class SignalIn(Body):
 
     url: Url
     probability: float = Field(
-        0.9, ge=0.0, le=1.0, description="That it has changed since its last visit."
+        0.9, ge=0.0, le=1.0, description="The probability that it has changed since its last visit."
     )
 
 
@@ -222,6 +229,6 @@ class SignalsIn(Body):
 
 
 class SignalsOut(BaseModel):
-    """What became of the evidence."""
+    """What happened to the evidence."""
 
-    known: int = Field(description="Pages that are kept fresh; the others are not known.")
+    known: int = Field(description="Pages that are known; the others are not kept fresh.")

@@ -1,4 +1,4 @@
-"""Pages on their way from the frontier to a lease: they wait for their hosts here."""
+"""Pages on their way from the frontier to a lease, waiting for their hosts."""
 
 import asyncio
 import math
@@ -31,7 +31,7 @@ TURN_EVERY = 0.1
 
 @final
 class PageQueue:
-    """Takes pages from the frontier, and passes them on when their hosts may be visited.
+    """Takes pages from the frontier and passes them on when their hosts may be visited.
 
     A page that was taken is held until it is reported or given back. A host of which pages are out
     is not free before all of them have come back, and its delay has passed since.
@@ -92,7 +92,7 @@ class PageQueue:
                 if is_enough or has_hosts or not await self._fill(wish, len(picked)):
                     break
         except BaseException:
-            # Nobody is going to visit them.
+            # Nobody will visit them.
             self.give_back([page.number for page in picked], self._clock.now())
             raise
         return picked
@@ -171,7 +171,7 @@ class PageQueue:
             by_host[page.host] += 1
             picked.append(page)
         else:
-            # It was removed while it waited.
+            # It was removed while it was waiting.
             self._held.pop(page.number, None)
             self._queues.done(page.host)
 
@@ -202,7 +202,7 @@ class PageQueue:
 
     @asynccontextmanager
     async def turn(self, host: str) -> AsyncIterator[None]:
-        """Have a host to oneself for a request of our own, as if one of its pages were leased."""
+        """Reserve a host for a request of our own, as if one of its pages were leased."""
         pacing, clock = self._pacing, self._clock
         while not (pacing.has_free_visit(host) and pacing.opens_at(host) <= clock.seconds()):  # noqa: ASYNC110
             # Nothing happens when a delay has passed.

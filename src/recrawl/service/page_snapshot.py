@@ -1,4 +1,4 @@
-"""All pages at some time, ready to be filtered and sorted: lists of millions come at once."""
+"""A snapshot of all pages, ready to be filtered and sorted without delay, even millions."""
 
 import math
 from collections.abc import Iterable

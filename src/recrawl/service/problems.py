@@ -1,4 +1,4 @@
-"""Errors as clients see them: problem+json (RFC 9457), one sentence in ``detail``."""
+"""Errors for clients: problem+json (RFC 9457), with one sentence in ``detail``."""
 
 from http import HTTPStatus
 from typing import Any, final
@@ -17,7 +17,7 @@ MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 DESCRIBED = "/docs"
-#: What the framework calls a body that is something else than an object.
+#: What the framework calls a body that is not an object.
 NO_OBJECT = {"model_attributes_type", "model_type", "dict_type"}
 
 
@@ -28,7 +28,7 @@ class Problem(BaseModel):
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What is wrong, and what to do about it, in one sentence.")
     errors: list[str] = Field(
-        default_factory=list, description="Each part of the request that is wrong."
+        default_factory=list, description="Each part of the request that is invalid."
     )
 
 
@@ -61,7 +61,7 @@ def problem_response(
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have every error of an application answered as a problem."""
+    """Turn every error of an application into a problem response."""
 
     def recrawl_error(_request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, ProblemError):
@@ -84,9 +84,9 @@ def add_handlers(app: FastAPI) -> None:
         detail = str(getattr(error, "detail", "")) or HTTPStatus(status).phrase
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers["Allow"] = allowed = ", ".join(sorted(_methods(request)))
-            detail = f"{request.method} is not for this path, which takes {allowed}"
+            detail = f"this path does not accept {request.method}, only {allowed}"
         elif detail == HTTPStatus.NOT_FOUND.phrase:
-            detail = f"there is nothing at {request.url.path}; {DESCRIBED} says what there is"
+            detail = f"there is nothing at {request.url.path}; {DESCRIBED} describes the API"
         return problem_response(status, printable(detail), headers)
 
     app.add_exception_handler(RecrawlError, recrawl_error)

@@ -1,7 +1,7 @@
-"""HTTP/1.1 as uvicorn speaks it, with patience that has an end.
+"""uvicorn's HTTP/1.1, with limits on time and size.
 
-Connections take file descriptors and memory, which the crawl needs as well: whoever connects has to
-say what they want within limits of time and size, and only so many may connect at once.
+Connections take file descriptors and memory, which the crawl needs as well: clients have to send
+their requests within limits of time and size, and only so many may connect at once.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ HEAD_WITHIN, BODY_WITHIN = 20.0, 120.0
 
 @final
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that is closed if it asks for too much patience."""
+    """A connection that is closed if the client is too slow."""
 
     _timer: asyncio.TimerHandle | None = None
     _head: int | None = None
@@ -32,12 +32,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._wait(HEAD_WITHIN)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing any more."""
+        """Cancel the time limit."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what was sent, unless the headers have no end."""
+        """Accept data, unless the headers are too long."""
         if self._head is not None:
             self._head += len(data)
             if self._head > MAX_HEAD:
@@ -46,19 +46,19 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """Begin to read a request."""
+        """Start to read a request."""
         self._head = 0
         self._wait(HEAD_WITHIN)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Answer a request whose headers are complete."""
+        """Handle a request whose headers are complete."""
         self._head = None
         self._wait(BODY_WITHIN)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Note that a request is complete: now it is for us to answer."""
+        """Note that a request is complete; the client owes nothing more."""
         self._stop_waiting()
         super().on_message_complete()
 

@@ -1,4 +1,4 @@
-"""Pages that sites themselves say are new or have changed."""
+"""Pages that sites announce as new or changed."""
 
 import time
 from collections import OrderedDict
@@ -18,11 +18,11 @@ from recrawl.service.store_reader import StoreReader
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
-#: What the frontier calls such news.
+#: What the frontier calls such signals.
 KIND = "push"
 #: Where pages come from that nobody else knew.
 SOURCE = "push"
-#: URLs that are looked up in one go, so that a long list does not block the event loop.
+#: URLs that are looked up at a time, so that a long list does not block the event loop.
 PIECE = 1_000
 #: Pages that are remembered as pushed; the oldest are forgotten first.
 MAX_PUSHED = 100_000
@@ -32,7 +32,7 @@ CRAWLED_FOR, MAX_CRAWLED = 60.0, 10_000
 
 @final
 class Pushes:
-    """Tells the frontier what sites say of themselves, and adds pages that are new.
+    """Passes announcements of sites to the frontier and adds new pages.
 
     How far a host is believed is for the frontier to learn: one whose pages are found unchanged
     loses its influence. Pages come in as sitemaps bring them in: within the scope, and up to
@@ -69,12 +69,12 @@ class Pushes:
         self.added = 0
 
     async def crawls(self, host: str) -> bool:
-        """Whether pages of a host are kept fresh: nobody else is listened to."""
+        """Whether pages of a host are kept fresh; other hosts are ignored."""
         known, until = self._crawled.get(host, (False, 0.0))
         if time.monotonic() < until:
             return known
         known = await self._reader.call(SqliteStore.has_host, host)
-        # The store may have to look through all its pages, which strangers must not have it do.
+        # The store may have to scan all its pages, which strangers must not be able to cause.
         self._crawled[host] = known, time.monotonic() + CRAWLED_FOR
         self._crawled.move_to_end(host)
         while len(self._crawled) > MAX_CRAWLED:
@@ -82,7 +82,7 @@ class Pushes:
         return known
 
     async def take(self, modified: Mapping[str, int | None], now: int, *, add: bool = True) -> None:
-        """Use what a site says of its own pages, once it is certain that the site says it.
+        """Use what a site announces about its own pages, once it is certain that the site did so.
 
         Args:
             modified: Canonical URLs, each with when it changed, in microseconds; None if that is

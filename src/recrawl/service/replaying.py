@@ -1,4 +1,4 @@
-"""Requests that are repeated with the same Idempotency-Key are answered as the first time."""
+"""Requests repeated with the same Idempotency-Key get the same response as the first time."""
 
 import hashlib
 import time
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HEADER = "idempotency-key"
 MAX_KEY = 200
-#: Answers that are remembered, for how many seconds, and how many bytes one may have.
+#: Responses that are remembered, for how many seconds, and how many bytes one may have.
 MAX_ANSWERS, ANSWERS_FOR, MAX_BYTES = 1_000, 86_400.0, 100_000
 #: Leases have the key in the store, so that it outlives the process.
 LEASES = "/api/v1/leases"
@@ -25,7 +25,7 @@ LEASES = "/api/v1/leases"
 
 @final
 class Replaying:
-    """Middleware that remembers the answers to requests with an Idempotency-Key.
+    """Middleware that remembers the responses to requests with an Idempotency-Key.
 
     Args:
         app: The application.
@@ -38,7 +38,7 @@ class Replaying:
         self._answers: OrderedDict[tuple[str, str], _Answer] = OrderedDict()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request, or as before."""
+        """Handle a request, or repeat the earlier response."""
         key = None
         if scope["type"] == "http" and scope["method"] not in SAFE and scope["path"] != LEASES:
             key = Headers(scope=scope).get(HEADER)
@@ -47,7 +47,7 @@ class Replaying:
             await self._app(scope, receive, send)
             return
         if len(key) > MAX_KEY:
-            problem = f"an Idempotency-Key may have {MAX_KEY} characters"
+            problem = f"an Idempotency-Key may have at most {MAX_KEY} characters"
             await problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, problem)(scope, receive, send)
             return
         body = await _body(receive)

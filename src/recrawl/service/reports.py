@@ -1,4 +1,4 @@
-"""What another crawler reports of a visit, and what that says about the page."""
+"""What another crawler reports about a visit, and what that says about the page."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -25,7 +25,7 @@ _SUCCESS = range(200, 300)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What another crawler reports of one visit.
+    """What another crawler reports about one visit.
 
     Attributes:
         page: The page's number.
@@ -37,7 +37,7 @@ class Report:
         digest: Instead of a body, a digest that is equal for contents that count as the same.
         changed: Instead of both, whether the page has changed since its last visit.
         error: Why there is no response, or none of use.
-        disallowed: Whether robots.txt forbids to visit the page.
+        disallowed: Whether robots.txt disallows the page.
         retry_after: Seconds that the server asked to wait.
         crawl_delay: Seconds between two requests that robots.txt asks for.
         requests: The number of requests it took, redirects included.

@@ -1,4 +1,4 @@
-"""A scheduler for other crawlers: it knows which page is next, and fetches none itself.
+"""A scheduler for other crawlers: it decides which page is next and fetches none itself.
 
 It takes pages from the frontier, queues them by host and learns from visits with the same parts as
 `recrawl.crawler.loop.Crawl`; in between, other crawlers have the pages on leases.
@@ -36,7 +36,7 @@ from recrawl.store.rows import Spent
 
 LOGGER = logging.getLogger("recrawl.service")
 
-#: Real seconds between two looks for leases that have ended.
+#: Real seconds between two checks for expired leases.
 LEASES_EVERY = 1.0
 
 #: A page, and the response that it had by somebody's report.
@@ -175,7 +175,7 @@ class Scheduler:
 
     def _end_leases(self, now: int) -> None:
         for lease in self.leases.end(now):
-            LOGGER.info("a lease of %d pages has ended", len(lease.pages))
+            LOGGER.info("a lease expired with %d pages", len(lease.pages))
             self.stats.ended_leases += 1
             self._finished.add(lease.id)
             self._queue.give_back(lease.pages, now)
@@ -253,7 +253,7 @@ class Scheduler:
                 late.append(number)
         if late:
             self._frontier.frontier.hold(late)
-            # What was returned to the budget when the lease ended.
+            # This was refunded when the lease expired.
             self._frontier.frontier.spend(len(late))
             self._reporting.update(late)
         return answers
@@ -306,7 +306,7 @@ class Scheduler:
         batch = self._recorder.take_batch()
         numbers = [visit.page.number for visit in batch]
         known = [visit for visit in batch if visit.page.number in self._frontier]
-        # What was asked for is spent, though its page was removed meanwhile.
+        # The request was made, though its page has been removed in the meantime.
         lost = sum(
             visit.response.requests for visit in batch if visit.page.number not in self._frontier
         )
@@ -332,7 +332,7 @@ class Scheduler:
         return self._queue.delay_of(host)
 
     def turn(self, host: str) -> AbstractAsyncContextManager[None]:
-        """Have a host to oneself for a request of our own, as if one of its pages were leased."""
+        """Reserve a host for a request of our own, as if one of its pages were leased."""
         return self._queue.turn(host)
 
     # From time to time
@@ -353,7 +353,7 @@ class Scheduler:
         self.stats.set_budget(budget, self._clock.now())
 
     async def run(self) -> None:
-        """Do what is to be done from time to time, until stopped."""
+        """Do periodic work until stopped."""
         await self._memory.publish_settings(self.stats.budget, self._settings)
         upkeep, discovery = Upkeep(self._clock, self._stopping), self._discovery
         between = self._clock.passing(LEASES_EVERY)
@@ -369,7 +369,7 @@ class Scheduler:
             raise self._failed
 
     async def _keep_leases(self, now: int) -> None:
-        """End leases, and forget those of which no page is out."""
+        """Expire leases, and forget those without pages."""
         self._end_leases(now)
         self.stats.now = now
         self.stats.under_way = self.leases.out

@@ -1,4 +1,4 @@
-"""What handlers may ask of a running crawl or scheduler, and have it do."""
+"""What handlers may ask a running crawl or scheduler, and make it do."""
 
 import asyncio
 import time
@@ -50,28 +50,28 @@ HOUR = 3_600_000_000
 DAY = 24 * HOUR
 #: Evidence leaves at least this share of the chance of being fresh.
 MIN_KEEP = 1e-12
-#: Why a page is visited next that somebody wants to be rechecked.
-HURRIED = "Somebody asked for a visit: it comes before all others, once its host may be asked."
-#: The share of the time that adding up what is due, and counting what there is, may take each.
+#: Why a page that somebody wants rechecked is visited next.
+HURRIED = "Somebody asked for a visit: it comes before all others, as soon as its host allows."
+#: The share of the time that summing up what is due, and counting what there is, may each take.
 MAX_COST_SHARE = 0.002
 
 
 @dataclass(frozen=True)
 class ServiceStatus:
-    """What there is, what is being done, and whether it keeps up.
+    """What there is, what is going on, and whether the crawl is keeping up.
 
     Attributes:
         now: The present, in microseconds.
-        began: When the process began, in microseconds.
+        began: When the process started, in microseconds.
         crawls: Whether the process fetches pages itself; otherwise others lease them.
         budget: Requests per day.
         pages: Pages that are kept fresh.
         price: What a visit must be worth, importance times days; None before that is known.
-        keeping_up: Whether visits come when they are due.
+        keeping_up: Whether visits happen when they are due.
         totals: What the store holds.
-        trouble: How many pages are not well.
+        trouble: How many pages have problems.
         last_day: What was spent in the last 24 hours, in whole hours.
-        stats: Counts since the process began.
+        stats: Counts since the process started.
     """
 
     now: int
@@ -92,7 +92,7 @@ class PageDetails:
     """One page.
 
     Attributes:
-        explanation: What is believed about it, and when it is visited next and why.
+        explanation: Its estimated change rate, and when and why it is visited next.
         visits: Its latest visits, newest first.
         changed_at: When it was last found to have changed, or first found; None if never.
         is_hurried: Whether somebody asked for a visit that has not been made yet.
@@ -136,7 +136,7 @@ class Service:
     Attributes:
         stats: Counts of the crawl, or of what others reported.
         crawls: Whether this process fetches pages itself.
-        began: When the process began, in microseconds.
+        began: When the process started, in microseconds.
         tokens: As given.
         sessions: Browsers that have logged in.
         failed: Failed logins.
@@ -196,7 +196,7 @@ class Service:
             self._work.refresh_stats()
 
     async def status(self) -> ServiceStatus:
-        """Return what there is, what is being done, and whether it keeps up."""
+        """Return what there is, what is going on, and whether the crawl is keeping up."""
         self.refresh_stats()
         now = self.clock.now()
         last_day = await self._reader.call(SqliteStore.spent, now - DAY + HOUR)
@@ -217,7 +217,7 @@ class Service:
         )
 
     async def _counted(self) -> tuple[Totals, Trouble]:
-        """Return what the store holds; with millions of pages, as of a while ago."""
+        """Return what the store contains; with millions of pages, as of a while ago."""
         began = time.monotonic()
         if self._totals is None or self._totals_cost.is_due(began):
 
@@ -230,7 +230,7 @@ class Service:
         return self._totals
 
     def keeping_up(self) -> KeepingUp:
-        """Return whether visits come when they are due; with millions of pages, a while ago."""
+        """Return whether visits happen on time; with millions of pages, as of a while ago."""
         began = time.monotonic()
         if self._kept_up is None or self._keeping_up_cost.is_due(began):
             self._kept_up = KeepingUp.of(self.frontier.frontier, days(self.clock.now()))
@@ -247,7 +247,7 @@ class Service:
         )
 
     async def page(self, url: str, visits: int = 20) -> PageDetails:
-        """Return one page: what is believed about it, and its latest visits.
+        """Return one page: its estimated change rate and its latest visits.
 
         Raises:
             ProblemError: There is no such page.
@@ -283,11 +283,11 @@ class Service:
 
     @property
     def leases(self) -> list[Lease]:
-        """The leases that have not ended, in the order in which they were granted."""
+        """The active leases, in the order in which they were granted."""
         return [] if isinstance(self._work, Crawl) else list(self._work.leases)
 
     async def webhooks(self) -> list[Webhook]:
-        """Return who is sent every change, with how many messages wait or failed."""
+        """Return the webhooks, with how many messages are waiting or failed."""
         return await self._reader.call(lambda store: store.webhooks.all())
 
     async def sitemaps(self) -> list[SitemapFile]:
@@ -300,13 +300,13 @@ class Service:
         return {one.feed: one for one in known}
 
     async def plan(self, budgets: Sequence[float]) -> list[float]:
-        """Return the freshness that budgets would lead to, by what is believed now."""
+        """Return the freshness that budgets would lead to, at the current estimates."""
         return await planned_freshness(self.frontier.frontier, budgets)
 
     # Writing
 
     async def add(self, pages: Sequence[tuple[str, float | None]]) -> tuple[Added, list[str]]:
-        """Add pages to keep fresh; known ones take the importance, if one is given."""
+        """Add pages to keep fresh; known ones get the importance, if one is given."""
         new, problems = list[NewPage](), list[str]()
         for url, weight in pages:
             try:
@@ -317,7 +317,7 @@ class Service:
         return await self._writer.call(self._store.add, wanted, self.clock.now()), problems
 
     async def remove(self, urls: Sequence[str]) -> int:
-        """Remove pages with their visits and copies; return how many were there."""
+        """Remove pages with their visits and copies; return how many were known."""
         addresses = [address for url in urls if (address := _canonical(url)) is not None]
         removed = await self._writer.call(self._store.remove, addresses, self.clock.now())
         return len(removed)
@@ -354,12 +354,12 @@ class Service:
         return len(pages)
 
     async def set_budget(self, budget: float) -> None:
-        """Change the requests per day, until the process ends."""
+        """Change the requests per day for as long as the process runs."""
         self._work.set_budget(budget)
         await self._writer.call(self._store.set_meta, BUDGET, repr(budget))
 
     async def keep_sample(self, sample: KeptSample) -> None:
-        """Keep how the crawl went, for charts: once a minute, and when all else is written."""
+        """Store how the crawl went, for charts: once a minute, and at the very end."""
         await self._reader.call(lambda store: store.samples.add(sample))
 
     @property
@@ -397,7 +397,7 @@ class Service:
             if page is not None:
                 return page
         raise ProblemError(
-            HTTPStatus.NOT_FOUND, f"{address or url}: this page is not here; add it first"
+            HTTPStatus.NOT_FOUND, f"{address or url}: this page is not in the store; add it first"
         )
 
 

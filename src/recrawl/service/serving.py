@@ -1,4 +1,4 @@
-"""One process: a store, its frontier, and an HTTP server; with a crawl beside it, or without."""
+"""One process: a store, its frontier, and an HTTP server, with or without a crawl."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -48,7 +48,7 @@ from recrawl.service.store_reader import StoreReader
 from recrawl.service.websub import WebSub
 from recrawl.store.sqlite import SqliteStore
 
-#: The name of the token that is made when there is none.
+#: The name of the token that is created if there is none.
 FIRST_TOKEN = "first"  # noqa: S105 - a name
 #: Real seconds within which a file with a key must have been fetched, between leases of its host.
 KEY_WITHIN = 300.0
@@ -57,7 +57,7 @@ KEY_WITHIN = 300.0
 @final
 @dataclass(frozen=True)
 class Started:
-    """What to tell whoever started a service.
+    """What to tell the user who started a service.
 
     Attributes:
         url: Where it is.
@@ -74,7 +74,7 @@ OnStart = Callable[[Started], object]
 
 
 def first_token(settings: Settings, now: int) -> str | None:
-    """Make a token if there is none, and only this machine can reach the service; return it.
+    """Create and return a token if there is none and only this machine can reach the service.
 
     Raises:
         SettingsError: There is none, and others can reach the service.
@@ -85,8 +85,8 @@ def first_token(settings: Settings, now: int) -> str | None:
             return None
         if not address.is_loopback:
             raise SettingsError(
-                f"listen: {settings.listen} can be reached by others, and there is no token; "
-                "`recrawl token add NAME` makes one"
+                f"listen: other machines can reach {settings.listen}, and there is no token; "
+                "`recrawl token add NAME` creates one"
             )
         return add_token(store.service, FIRST_TOKEN, Access.ADMIN, now)
 
@@ -98,14 +98,14 @@ def serve(
     clock: Clock | None = None,
     reload: Reload | None = None,
 ) -> None:
-    """Serve until a signal: lease pages to other crawlers, and fetch none.
+    """Serve until a signal: lease pages to other crawlers and fetch none.
 
     With ``reload``, SIGHUP reads the settings again, and if they can be used ends this so that it
     can start anew with them.
 
     Args:
         settings: The crawler's settings.
-        on_start: Called when requests are answered.
+        on_start: Called once requests are served.
         clock: What budget and delays go by; by default the system's time.
         reload: Reads the settings again.
 
@@ -145,7 +145,7 @@ def serve(
 
 
 def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None = None) -> Beside:
-    """Return what `run_crawl` runs beside a crawl, so that it answers requests."""
+    """Return what `run_crawl` runs alongside a crawl to serve requests."""
     clock = clock or Clock()
     address = Address.parse(settings.listen)
 
@@ -274,7 +274,7 @@ async def open_service(
 async def _indexnow(
     settings: Settings, clock: Clock, pushes: Pushes, fetch_key: FetchFile | None
 ) -> AsyncIterator[IndexNow | None]:
-    """Make who listens to sites, if the settings want that."""
+    """Make the receivers of notifications that the settings ask for."""
     if not settings.indexnow or fetch_key is None:
         yield None
         return
@@ -293,7 +293,7 @@ async def _websub(
     reader: StoreReader,
     feeds: RunningCrawl | None,
 ) -> AsyncIterator[WebSub | None]:
-    """Make who listens to the hubs of feeds, if the settings want that, and feeds are read here."""
+    """Make the subscriber to hubs, if the settings ask for it and feeds are read here."""
     if not settings.public_url or feeds is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""What the API returns about the whole: status, hosts, sitemaps and health."""
+"""What the API returns about the crawl as a whole: status, hosts, sitemaps and health."""
 
 from datetime import datetime
 from typing import Literal
@@ -16,15 +16,19 @@ from recrawl.store.subscriptions import Subscription
 class HostOut(BaseModel):
     """A host."""
 
-    host: str = Field(description="Its name; the port is part of it if it is an unusual one.")
-    pages: int = Field(description="All pages, also those that are gone or refused.")
-    missing: int = Field(description="Not found at the last visit.")
-    gone: int = Field(description="Not found for long; looked at only now and then.")
-    refused: int = Field(description="Pages that may not be visited, as by robots.txt.")
-    failing: int = Field(description="The others whose last visit failed.")
-    delay: float = Field(description="Seconds between two requests.")
+    host: str = Field(description="Its name, with the port unless it is the default one.")
+    pages: int = Field(description="All pages, including those that are gone or refused.")
+    missing: int = Field(description="Pages not found at the last visit.")
+    gone: int = Field(
+        description="Pages not found for long enough to be gone; checked only now and then."
+    )
+    refused: int = Field(
+        description="Pages that may not be visited, for example because of robots.txt."
+    )
+    failing: int = Field(description="Other pages whose last visit failed.")
+    delay: float = Field(description="Minimum seconds between two requests.")
     closed_until: datetime | None = Field(
-        description="Until when it is left alone, because it fails or asked for that."
+        description="When its backoff ends; null if it is not in backoff."
     )
 
     @classmethod
@@ -45,17 +49,17 @@ class HostOut(BaseModel):
 class HostsOut(BaseModel):
     """Hosts, those with the most pages first."""
 
-    found: int = Field(description="How many hosts there are.")
+    found: int = Field(description="Total number of hosts.")
     hosts: list[HostOut] = Field(description="The hosts.")
 
 
 class HubOut(BaseModel):
-    """A WebSub hub that says when a feed changes."""
+    """A WebSub hub that announces changes of a feed."""
 
-    url: str = Field(description="Where it is.")
-    until: datetime | None = Field(description="How long it has promised to; null if it has not.")
-    last_message: datetime | None = Field(description="When it last said something.")
-    error: str | None = Field(description="Why it is not subscribed to.")
+    url: str = Field(description="Its URL.")
+    until: datetime | None = Field(description="When the subscription expires; null without one.")
+    last_message: datetime | None = Field(description="When it last sent a message.")
+    error: str | None = Field(description="Why there is no subscription.")
 
     @classmethod
     def of(cls, known: Subscription) -> "HubOut":
@@ -71,14 +75,14 @@ class HubOut(BaseModel):
 class SitemapOut(BaseModel):
     """A sitemap or feed."""
 
-    url: str = Field(description="Where it is.")
+    url: str = Field(description="Its URL.")
     kind: str | None = Field(description="sitemap, index, feed or list; null if it was never read.")
-    entries: int = Field(description="Pages in it or, of an index, sitemaps.")
+    entries: int = Field(description="Number of pages in it or, for an index, of sitemaps.")
     last_read: datetime | None = Field(description="When it was last read.")
     next_read: datetime | None = Field(description="When it is read next.")
-    failures: int = Field(description="Times in a row that it could not be read.")
+    failures: int = Field(description="Number of failed reads in a row.")
     error: str | None = Field(description="Why it could not be read, or not completely.")
-    hub: HubOut | None = Field(description="Who says when it changes, if somebody was asked to.")
+    hub: HubOut | None = Field(description="The hub that announces its changes, if there is one.")
 
     @classmethod
     def of(cls, sitemap: SitemapFile, known: Subscription | None) -> "SitemapOut":
@@ -102,34 +106,40 @@ class SitemapsOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """What there is, what is being done, and whether it keeps up."""
+    """What there is, what is going on, and whether the crawl is keeping up."""
 
-    now: datetime = Field(description="The time of the service.")
-    began: datetime = Field(description="When the process began.")
+    now: datetime = Field(description="The service's current time.")
+    began: datetime = Field(description="When the process started.")
     crawls: bool = Field(description="Whether the process fetches pages itself.")
     budget: float = Field(description="Requests per day.")
     budget_used: float | None = Field(
-        description="As a share of what the budget allows since it began; null before that is a "
-        "request."
+        description="Requests since the process started, as a share of what the budget allows; "
+        "null before it allows one."
     )
-    pages: int = Field(description="All pages, also those that are gone or refused.")
-    kept_fresh: int = Field(description="Pages that are visited.")
-    price: float | None = Field(description="What a visit must be worth, importance times days.")
+    pages: int = Field(description="All pages, including those that are gone or refused.")
+    kept_fresh: int = Field(description="Pages that are kept fresh.")
+    price: float | None = Field(description="What a visit must be worth, in importance times days.")
     expected_freshness: float | None = Field(
-        description="The share of importance whose copies are believed to be current."
+        description="The share of importance whose copies are expected to be fresh."
     )
     due: int = Field(description="Pages with a copy whose visit is due.")
     without_copy: int = Field(description="Pages without a copy.")
-    lateness: float = Field(description="Seconds for which they have been due, on average.")
-    latest: float = Field(description="Seconds for which the longest overdue has been due.")
-    missing: int = Field(description="Not found at the last visit.")
-    gone: int = Field(description="Not found for long; looked at only now and then.")
-    refused: int = Field(description="Pages that may not be visited, as by robots.txt.")
-    failing: int = Field(description="The others whose last visit failed.")
-    visits: dict[str, int] = Field(description="Visits since it began, by outcome.")
-    visits_last_day: dict[str, int] = Field(description="Visits in 24 hours, by outcome.")
-    requests_last_day: int = Field(description="Requests in 24 hours, with redirects.")
-    under_way: int = Field(description="Visits that are under way.")
+    lateness: float = Field(description="Mean seconds for which due pages have been due.")
+    latest: float = Field(description="Seconds for which the longest overdue page has been due.")
+    missing: int = Field(description="Pages not found at the last visit.")
+    gone: int = Field(
+        description="Pages not found for long enough to be gone; checked only now and then."
+    )
+    refused: int = Field(
+        description="Pages that may not be visited, for example because of robots.txt."
+    )
+    failing: int = Field(description="Other pages whose last visit failed.")
+    visits: dict[str, int] = Field(description="Visits since the process started, by outcome.")
+    visits_last_day: dict[str, int] = Field(description="Visits in the last 24 hours, by outcome.")
+    requests_last_day: int = Field(
+        description="Requests in the last 24 hours, including redirects."
+    )
+    under_way: int = Field(description="Visits in flight.")
 
     @classmethod
     def of(cls, status: ServiceStatus) -> "StatusOut":
@@ -163,6 +173,6 @@ class StatusOut(BaseModel):
 
 
 class HealthOut(BaseModel):
-    """That the service answers."""
+    """The service is up."""
 
     status: Literal["ok"] = Field(default="ok", description="Always ok.")

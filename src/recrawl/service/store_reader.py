@@ -1,4 +1,4 @@
-"""A connection that only reads, with a thread of its own: looking does not hold up a crawl."""
+"""A read-only connection with its own thread, so that reading does not hold up a crawl."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class StoreReader:
 
     Args:
         store: A connection that nobody else uses.
-        executor: What calls the functions, if not a thread of its own.
+        executor: What calls the functions, if not a separate thread.
     """
 
     def __init__(self, store: SqliteStore, executor: Executor | None = None) -> None:
@@ -27,10 +27,10 @@ class StoreReader:
     async def call(
         self, function: Callable[Concatenate[SqliteStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a function with the store, and return what it returns."""
+        """Call a function with the store and return its result."""
         submitted = self._executor.submit(function, self.store, *args, **kwargs)
         return await asyncio.wrap_future(submitted)
 
     def close(self) -> None:
-        """Finish what was asked for, and end the thread."""
+        """Finish pending calls and end the thread."""
         self._executor.shutdown()

@@ -1,4 +1,4 @@
-"""Streams of events: how many there may be, and for whom they go on."""
+"""Event streams: how many there may be, and until when each may continue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import final
 from recrawl.service.auth import Tokens, User
 from recrawl.service.problems import ProblemError
 
-#: Each takes a connection for as long as somebody listens, and the crawl needs some as well.
+#: Each takes a connection for as long as a client listens, and the crawl needs some as well.
 MAX_STREAMS = 500
 #: Real seconds after which to try again.
 RETRY_AFTER = 30
@@ -32,7 +32,7 @@ class Streams:
         self.open = 0
 
     def check(self) -> None:
-        """Refuse another stream if there are too many.
+        """Refuse another stream if too many are open.
 
         Raises:
             ProblemError: There are.
@@ -54,5 +54,5 @@ class Streams:
             self.open -= 1
 
     def goes_on_for(self, user: User) -> bool:
-        """Whether somebody may still listen: not once the token is revoked."""
+        """Whether a client may still listen: not once its token is revoked."""
         return self._tokens.admit(user)

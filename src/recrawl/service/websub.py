@@ -1,6 +1,6 @@
-"""WebSub, as a subscriber: hubs say when the feeds that we read have changed.
+"""WebSub subscriber: hubs announce when the feeds that we read have changed.
 
-https://www.w3.org/TR/websub/. A feed that is read names its hub. The hub is asked to send messages
+https://www.w3.org/TR/websub/. A feed that is read names its hub. We ask the hub to send messages
 to a URL of ours that nobody can guess, confirms that with a challenge, and signs each message with
 a secret of the subscription. A message is the feed itself, or its new entries: what it says of the
 pages of the feed's own site is passed on, and nothing else.
@@ -52,13 +52,13 @@ MAX_CHALLENGE = 1_000
 #: The algorithms that hubs may sign with.
 METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
 SUBSCRIBE, DENIED = "subscribe", "denied"
-#: What becomes of messages.
+#: The results of messages.
 USED, FORGED, UNREADABLE = BECAME = "used", "forged", "unreadable"
 
 
 @final
 class WebSub:
-    """Subscribes to the hubs of feeds, and passes on what they say.
+    """Subscribes to the hubs of feeds and passes on what they announce.
 
     Args:
         pushes: Where the pages of feeds go.
@@ -96,7 +96,7 @@ class WebSub:
     # Feeds
 
     def note_feed(self, feed: str, response: Response) -> None:
-        """Note the hub that a feed names, if it names one; it is asked soon."""
+        """Note the hub that a feed names, if any; it is asked soon."""
         headers = [value for name, value in response.headers if name.lower() == "link"]
         links = hub_links(response.url, headers, response.body or b"")
         known = self._by_feed.get(feed)
@@ -129,7 +129,7 @@ class WebSub:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Ask hubs while the block runs, and renew what they have promised in time."""
+        """Subscribe to hubs while the block runs, and renew subscriptions in time."""
         await self._store.call(lambda store: store.subscriptions.drop_unread())
         for known in await self._store.call(_subscriptions):
             self._by_feed[known.feed] = known
@@ -185,7 +185,7 @@ class WebSub:
             error="the hub has not confirmed the subscription",
         )
         self._set(asked)
-        # Before the hub learns of the callback, which must still be known after a restart.
+        # Before the hub learns the callback, which must still be known after a restart.
         await self._write()
         error = await self._hubs.subscribe(wanted, self._base + wanted.callback)
         if error is not None and self._by_feed.get(wanted.feed) is asked:
@@ -208,8 +208,8 @@ class WebSub:
         if known is None or topic != known.topic:
             return False
         if mode == DENIED:
-            LOGGER.info("WebSub: the hub of %s denies the subscription", known.feed)
-            self._set(_failed(known, now, "the hub denies the subscription"))
+            LOGGER.info("WebSub: the hub of %s denied the subscription", known.feed)
+            self._set(_failed(known, now, "the hub denied the subscription"))
             return True
         if mode != SUBSCRIBE or lease is None or not 0 < len(challenge) <= MAX_CHALLENGE:
             return False
@@ -228,13 +228,13 @@ class WebSub:
     # Messages
 
     def admit(self, callback: str) -> None:
-        """Let a hub send a message, before any of it is read.
+        """Admit a message from a hub, before any of it is read.
 
         Raises:
             ProblemError: There is no subscription, or there are too many messages.
         """
         if callback not in self._by_callback:
-            raise ProblemError(HTTPStatus.GONE, "there is no such subscription any more")
+            raise ProblemError(HTTPStatus.GONE, "this subscription no longer exists")
         check_wait(self._rate.spend(callback))
 
     async def receive(self, callback: str, signature: str, body: bytes) -> None:
@@ -243,11 +243,11 @@ class WebSub:
         if known is None:
             return
         if not is_signed(body, known.secret, signature):
-            LOGGER.info("WebSub: a message about %s is not signed as it should be", known.feed)
+            LOGGER.info("WebSub: ignored a message about %s with a wrong signature", known.feed)
             self.messages[FORGED] += 1
             return
         if not await self._store.call(_is_read, known.feed):
-            # Somebody removed it: from now on the hub is told that nobody listens.
+            # The feed was removed: from now on the hub is told that nobody listens.
             self._forget(known)
             return
         try:

@@ -49,7 +49,9 @@ def draw_signals(
         shares(name, value, pages) for name, value in (("precision", precision), ("recall", recall))
     )
     if ((right == 0.0) & (heard > 0.0)).any():
-        raise ArgumentError("precision: signals that tell of changes are right sometimes")
+        raise ArgumentError(
+            "precision: 0 is impossible where changes are signalled; use a number above 0"
+        )
     rng = np.random.default_rng((seed, 1))
     page = np.repeat(np.arange(pages), np.diff(starts))
     signalled = rng.random(page.size) < heard[page]

@@ -278,11 +278,11 @@ def _bounds(database: Database) -> tuple[int, int]:
 def _check(path: str, cursor: Cursor, first: int, last: int) -> None:
     if cursor.serial < first - 1:
         raise StoreError(
-            f"{path}: the cursor {cursor} is older than the changes that are kept, which begin "
-            f"after {first - 1}; build the index anew, from `recrawl changes --since start`"
+            f"{path}: the cursor {cursor} is older than the changes that are kept, which start "
+            f"after {first - 1}; rebuild the index from `recrawl changes --since start`"
         )
     if cursor.serial > last:
         raise StoreError(
-            f"{path}: the cursor {cursor} is not of this store, whose last change is {last}; "
-            "build the index anew, from `recrawl changes --since start`"
+            f"{path}: the cursor {cursor} is not from this store, whose last change is {last}; "
+            "rebuild the index from `recrawl changes --since start`"
         )

@@ -89,7 +89,7 @@ def _merged(pages: Iterable[NewPage]) -> tuple[int, dict[str, NewPage]]:
 def _check_importance(page: NewPage) -> None:
     for given in (page.importance, page.initial_importance):
         if given is not None and not 0 <= given < math.inf:
-            problem = f"the importance of {page.url} is {given}, not a number from 0 up"
+            problem = f"the importance of {page.url} is {given}, which is not a number, 0 or above"
             raise ArgumentError(f"pages: {problem}")
 
 

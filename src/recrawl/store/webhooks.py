@@ -159,12 +159,12 @@ class Webhooks:
             allow_private: Whether the URL may lead to a private address.
 
         Raises:
-            StoreError: This URL is a webhook already.
+            StoreError: This URL is already a webhook.
         """
         key = secrets.token_hex(8)
         values = (url, key, secret, allow_private, at, str(cursor))
         if not self._database.execute("add_webhook", *values):
-            raise StoreError(f"{self._database.path}: {url} is a webhook already")
+            raise StoreError(f"{self._database.path}: {url} is already a webhook")
         return next(hook.number for hook in self.all() if hook.url == url)
 
     def all(self) -> list[Webhook]:

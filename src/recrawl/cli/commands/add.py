@@ -23,7 +23,7 @@ def add(
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="Sitemap or feed (RSS, Atom), which runs read regularly to find pages; may be "
+            help="Sitemap or feed (RSS, Atom) that runs read regularly to find pages; may be "
             "repeated.",
         ),
     ] = None,
@@ -31,18 +31,17 @@ def add(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="How much the pages' freshness counts, unless a file says so. Default: 1 for new "
-            "pages.",
+            help="How much the pages' freshness counts, unless the file says so. Default: 1 for "
+            "new pages.",
         ),
     ] = None,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Add pages to keep fresh, also during a run.
+    """Add pages to keep fresh; works during a run, too.
 
-    The store is created if there is none. A known page takes the given importance; a page that is
-    no longer visited because it was not found is visited again, and a page that was removed comes
-    back.
+    The store is created if it does not exist. A known page gets the given importance. A page that
+    was given up because it was not found is visited again, and a removed page comes back.
 
     Examples:
         recrawl add https://example.org/ https://example.org/news
@@ -74,7 +73,7 @@ def add(
 def named_pages(
     urls: list[str], file: str | None, importance: float | None = None
 ) -> "list[NewPage]":
-    """Return the pages given as arguments and in a file; one bad page is an error."""
+    """Return the pages given as arguments and in a file; a single bad page is an error."""
     from recrawl.cli.render.progress import progress_bar
     from recrawl.crawler.seeds import (
         checked_importance,

@@ -15,10 +15,10 @@ def backup(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Copy the store, also during a run; the copy is the store at one moment.
+    """Copy the store as a consistent snapshot; works during a run, too.
 
-    The copy is written completely or not at all. To restore it, stop the run and put the copy
-    where the store was.
+    The copy is written completely or not at all. To restore it, stop the run and move the copy
+    to where the store was.
 
     Example:
         recrawl backup backups/2026-01-31.db

@@ -42,7 +42,7 @@ def budget(
     prior: PlanPrior = None,
     plot: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also plot freshness over budget, to .png or .svg."),
+        typer.Option(metavar="FILE", help="Also plot freshness over budget, as .png or .svg."),
     ] = None,
     format_: OutputFormat = None,
     output: Output = None,
@@ -50,10 +50,10 @@ def budget(
     ignore_unknown: IgnoreUnknown = False,
     memory: Memory = None,
 ) -> None:
-    """Find how many visits it takes to keep the pages of a crawl log as fresh as you want.
+    """Find out how many visits it takes to keep the pages of a crawl log as fresh as you want.
 
     Freshness is the share of pages that are up to date, weighted by importance. The best freshness
-    for fewer and for more visits is drawn as well, or written as a table.
+    for smaller and larger budgets is drawn as well, or written as a table.
 
     Examples:
         recrawl budget crawl.csv --freshness 0.95

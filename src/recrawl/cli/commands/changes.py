@@ -1,4 +1,4 @@
-"""``recrawl changes``: what became of pages, for indexes and other readers."""
+"""``recrawl changes``: what happened to pages, for indexes and other readers."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from recrawl.store.changes import ChangeFeed, Cursor, PageChange
 
 FORMATS = ("table", "json", "jsonl")
-#: Changes in a table, unless something else is asked for.
+#: Changes in a table by default.
 SHOWN = 20
-#: Changes that are read in one go.
+#: Changes that are read at a time.
 CHANGES_PER_BATCH = 1_000
-#: Seconds between two looks for new changes.
+#: Seconds between two checks for new changes.
 POLL_SECONDS = 0.5
-#: The cursor of a reader that knows nothing.
+#: The cursor of a reader that knows nothing yet.
 START = "start"
 
 
@@ -36,9 +36,9 @@ def changes(
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Begin after this cursor, at this time (2026-01-31 or 2h ago: 2h), or with all "
-            "pages there are (start). Default: the first change that is kept; in a table, the last "
-            f"{SHOWN}.",
+            help="Start after this cursor, at this time (2026-01-31, or 2h for two hours ago), or "
+            "with all current pages (start). Default: the oldest change that is kept; in a table, "
+            f"the last {SHOWN}.",
         ),
     ] = None,
     follow: Annotated[
@@ -48,7 +48,7 @@ def changes(
         int | None,
         typer.Option(
             metavar="NUMBER",
-            help="End after this many changes. Without --since and --follow: the last so many.",
+            help="Maximum number of changes; without --since and --follow, the last ones.",
         ),
     ] = None,
     format_: Annotated[
@@ -56,17 +56,16 @@ def changes(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="Output format: table, or jsonl, an object per line; json is the same.",
+            help="Output format: table, or jsonl for one object per line; json is the same.",
         ),
     ] = "table",
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Print what became of pages, in order: new, changed, gone, back or removed.
+    """Print what happened to pages, in order: new, changed, gone, back or removed.
 
-    With --format jsonl, each line is an object with a cursor. Keep the cursor of the last line that
-    you have dealt with, and begin after it next time: nothing is missed. It works with and without
-    a run.
+    With --format jsonl, each line is an object with a cursor. Keep the cursor of the last line you
+    processed and start after it next time, and you miss nothing. Works with and without a run.
 
     Examples:
         recrawl changes --since 1d
@@ -98,10 +97,10 @@ def changes(
 
 
 def _last(limit: int | None, *, follow: bool, is_table: bool) -> int | None:
-    """Return with how many of the last changes to begin, if nobody says where; None for all."""
+    """Return how many of the last changes to show without ``--since``; None for all."""
     if limit is None:
         return SHOWN if is_table else None
-    # A limit on what is yet to come says nothing about what was.
+    # With --follow, the limit is for changes that are yet to come.
     return None if follow else limit
 
 
@@ -136,5 +135,5 @@ def cursor_of(feed: "ChangeFeed", since: str) -> "Cursor":
     oldest = feed.oldest()
     cursor = feed.since(time_since("--since", since, "1042, start"))
     if cursor == oldest and oldest.serial > 0:
-        complain("changes may have been dropped since then; the first one kept follows")
+        complain("changes since then may have been dropped; this starts with the oldest one kept")
     return cursor

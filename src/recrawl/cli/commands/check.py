@@ -1,4 +1,4 @@
-"""``recrawl check``: whether settings and store are in order."""
+"""``recrawl check``: whether settings and store are sound."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
     from recrawl.store.sqlite import SqliteStore
 
-#: The exit status if something is wrong with the store, or a host does not answer.
+#: The exit status if something is wrong with the store, or a host does not respond.
 PROBLEMS = 1
-#: Hosts that are asked at most.
+#: Maximum number of hosts to ask.
 MAX_HOSTS = 100
 
 
@@ -23,17 +23,17 @@ def check(
         bool,
         typer.Option(
             "--network",
-            help="Also ask the hosts of pages you added for their robots.txt, "
-            f"{MAX_HOSTS} hosts at most.",
+            help="Also request the robots.txt of the hosts of pages you added, at most "
+            f"{MAX_HOSTS} hosts.",
         ),
     ] = False,
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Check the settings, and the store from beginning to end; it works during a run too.
+    """Check the settings and the complete store; works during a run, too.
 
-    Every copy is read and compared with its digest, so a large store takes a while. If
-    anything is wrong, each problem is a line on standard error and the exit status is 1.
+    Every copy is read and compared with its digest, so a large store takes a while. If anything is
+    wrong, each problem is reported in a line on standard error, and the exit status is 1.
 
     Examples:
         recrawl check
@@ -52,7 +52,7 @@ def check(
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 
-    # Selectors, logins and proxies of sites are looked at only when they are used.
+    # Otherwise, selectors, logins and proxies of sites are checked only when they are used.
     access = site_access(known)
     site_readers(known)
     path = known.store
@@ -76,14 +76,14 @@ def check(
         count(totals.visits, "visit"),
         f"{totals.bodies:,} {'body' if totals.bodies == 1 else 'bodies'}",
     ]
-    say(f"{printable(path)}: settings and store are in order: {', '.join(held)}.")
+    say(f"{printable(path)}: no problems in the settings and the store: {', '.join(held)}.")
     if answers:
-        say(f"{count(len(answers), 'host')} asked, and all of them answer.")
+        say(f"{count(len(answers), 'host')} asked; all of them responded.")
     for note in notes:
         say(note)
     say("A run is using it." if runner is not None else "No run is using it.")
     if unused > 0:
-        say(f"{size(unused)} are not used; `recrawl compact` gives them back.")
+        say(f"{size(unused)} are unused; `recrawl compact` frees them.")
 
 
 def _setting_problems(settings: "Settings") -> list[str]:
@@ -107,13 +107,13 @@ def _variable_notes() -> list[str]:
 
 
 def _webhook_notes(store: "SqliteStore") -> list[str]:
-    """Return a sentence for each webhook that is not well."""
+    """Return a sentence for each webhook with a problem."""
     return [
         f"Webhook {hook.number} "
         + (
             f"is disabled: {hook.disabled}."
             if hook.disabled is not None
-            else f"fails: {hook.error}."
+            else f"is failing: {hook.error}."
         )
         for hook in store.webhooks.all()
         if hook.disabled is not None or hook.error is not None

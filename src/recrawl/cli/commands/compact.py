@@ -1,4 +1,4 @@
-"""``recrawl compact``: give back the space that a store no longer uses."""
+"""``recrawl compact``: free the disk space that a store no longer uses."""
 
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.output import say
@@ -9,10 +9,10 @@ def compact(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Return the space that removed pages and old copies took in the store to the disk.
+    """Free the disk space that removed pages and old copies took in the store.
 
     The store reuses such space, but its file never shrinks by itself. The file is rewritten, which
-    takes as much space again while it lasts; stop a run first.
+    temporarily takes as much space again; stop a run first.
 
     Example:
         recrawl compact
@@ -26,5 +26,5 @@ def compact(
     with SqliteStore.open(path) as opened, opened.lock(), progress_bar("Compacting"):
         before, after = opened.compact()
     saved = before - after
-    what = f"{size(saved)} given back" if saved > 0 else "there was no space to give back"
+    what = f"{size(saved)} freed" if saved > 0 else "there was no space to free"
     say(f"{printable(path)}: {size(after)}, {what}.")

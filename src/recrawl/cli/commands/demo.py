@@ -1,4 +1,4 @@
-"""``recrawl demo``: crawl a small simulated web, and compare with the truth."""
+"""``recrawl demo``: crawl a small simulated web and compare with the truth."""
 
 import sys
 import tempfile
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     Serve = Callable[[Settings], Beside]
 
 STORE, PICTURE = "recrawl.db", "freshness.png"
-#: How long to crawl, and how long if somebody looks around meanwhile.
+#: How long to crawl, and how long if somebody watches in a browser.
 SECONDS, SERVED_SECONDS = 60.0, 600.0
-#: Where the demo answers requests, so that it does not get in the way of a service.
+#: Where the demo listens, so that it does not get in the way of a service.
 ANY_PORT = "127.0.0.1:0"
 #: The exit status after Ctrl-C, if there is nothing to show yet.
 INTERRUPTED = 130
@@ -61,12 +61,12 @@ def demo(
     ] = False,
     listen: Listen = None,
 ) -> None:
-    """Crawl a small web on this machine for a minute, and see how fresh the copy really is.
+    """Crawl a small web on this machine for a minute and see how fresh the copy really is.
 
     Five sites are served on loopback, over real HTTP and without a network. Their pages change at
-    rates that the demo knows but the crawler does not: the demo shows the true freshness next to
-    that of uniform crawling and of the best possible, for the same changes and as many requests.
-    Without a terminal, only the result is printed.
+    rates that the demo knows but the crawler does not. The demo shows the true freshness next to
+    that of uniform crawling and the best possible, for the same changes and the same number of
+    requests. Without a terminal, only the result is printed.
 
     Examples:
         recrawl demo
@@ -92,7 +92,7 @@ def _new_folder(keep: str) -> Path:
     """Create the folder, unless it already has a store."""
     folder = Path(keep)
     if (folder / STORE).exists():
-        raise ArgumentError(f"--keep: there is already a store in {folder}; choose another folder")
+        raise ArgumentError(f"--keep: {folder} already has a store; choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -121,7 +121,7 @@ def _served(listen: str) -> "Serve":
 
 def _announce(started: "Started") -> None:
     """Say where the crawl can be watched."""
-    say(f"Watch it in a browser, with this link, once: {started.link}")
+    say(f"Watch it in a browser with this link, which works once: {started.link}")
     say("Ctrl-C ends the demo.")
     sys.stdout.flush()
 

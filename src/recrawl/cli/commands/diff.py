@@ -35,9 +35,9 @@ def diff(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Show what changed in a page: the lines of its own text that are new, and those that are gone.
+    """Show what changed in a page: the lines of its own text that were added and removed.
 
-    How many older copies there are is a setting, keep_versions.
+    The setting keep_versions decides how many older copies there are.
 
     Examples:
         recrawl diff https://example.org/

@@ -30,7 +30,7 @@ def estimate(
     prior: Prior = "alone",
     level: Annotated[
         str,
-        typer.Option(metavar="SHARE", help="The probability that the interval holds the rate."),
+        typer.Option(metavar="SHARE", help="The probability that the interval contains the rate."),
     ] = "95%",
     format_: OutputFormat = None,
     output: Output = None,
@@ -40,10 +40,9 @@ def estimate(
 ) -> None:
     """Estimate how often every page in a crawl log changes.
 
-    A log has the columns page, time and changed (0 or 1, empty at the first visit); in place of
-    changed, outcome (first, changed, unchanged, failed, gone) or digest; optional are status,
-    crawl_rate, last_modified and importance.
-    Rates are changes per day.
+    A log has the columns page, time and changed (0 or 1, empty for the first visit). Instead of
+    changed it may have outcome (first, changed, unchanged, failed, gone) or digest. The columns
+    status, crawl_rate, last_modified and importance are optional. Rates are in changes per day.
 
     Examples:
         recrawl estimate crawl.csv

@@ -1,4 +1,4 @@
-"""``recrawl export``: write the log and the copies for other programs."""
+"""``recrawl export``: write the log or the copies for other programs."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -30,16 +30,16 @@ Kind = TypeVar("Kind", bound=str)
 
 export = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
-#: How the names of files end, by format: those with a log, and those with copies.
+#: File name endings by format, for logs and for copies.
 LOG_ENDINGS: "dict[LogFormat, str]" = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
 COPY_ENDINGS = {"warc": ".warc.gz", "jsonl": ".jsonl", "parquet": ".parquet"}
-#: Damaged copies that are named; more are only counted.
+#: Maximum number of damaged copies that are listed.
 MAX_LISTED = 10
 
 
 @export.callback()
 def group() -> None:
-    """Write the log or the copies to a file, also during a run."""
+    """Write the log or the copies to a file; works during a run, too."""
 
 
 @export.command(cls=Command)
@@ -63,7 +63,7 @@ def log(
         bool,
         typer.Option(
             "--native",
-            help="Write a crawl log for recrawl estimate, plan and budget, instead of Common "
+            help="Write a crawl log for recrawl estimate, plan and budget instead of Common "
             "Crawl's columns.",
         ),
     ] = False,
@@ -72,7 +72,7 @@ def log(
 ) -> None:
     """Write the log of all visits, with the column names of Common Crawl's index.
 
-    Refused pages follow with the reason; they have no visits.
+    Refused pages come last, with the reason; they have no visits.
 
     The file is written completely or not at all.
 
@@ -128,12 +128,11 @@ def copies(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Write the current copies: as they are, or as text.
+    """Write the current copies, as they are or as text.
 
-    A WARC file is the format of web archives: each copy has the status and headers of its response,
-    byte for byte, without those about compression. JSON lines and Parquet have the page's own text,
-    with its title and the language it declares. A copy that is damaged is left out and
-    reported.
+    WARC is the format of web archives: each copy comes with the status and headers of its response,
+    byte for byte, except for headers about compression. JSON lines and Parquet have the page's own
+    text, its title, and the language it declares. Damaged copies are left out and reported.
 
     Examples:
         recrawl export copies copies.warc.gz

@@ -33,7 +33,7 @@ def get(
     text: Annotated[
         bool,
         typer.Option(
-            "--text", help="Only the page's own text, without what the site puts around it."
+            "--text", help="Only the page's own text, without the site's boilerplate around it."
         ),
     ] = False,
     markdown: Annotated[
@@ -41,7 +41,7 @@ def get(
         typer.Option("--markdown", help="The same as Markdown: headings, lists, quotes, links."),
     ] = False,
     main: Annotated[
-        bool, typer.Option("--main", help="Only running text of the main part of the page.")
+        bool, typer.Option("--main", help="Only the running text of the page's main part.")
     ] = False,
     version: Annotated[
         int,
@@ -57,9 +57,9 @@ def get(
 ) -> None:
     """Print the copy of a page, or its text.
 
-    The copy is byte for byte as the server sent it, but decompressed. Its headers fit that: those
-    about compression are left out, and Content-Length is that of the copy. On a terminal, control
-    characters are escaped.
+    The copy is what the server sent, byte for byte, after decompression. The headers match it:
+    those about compression are left out, and Content-Length is the length of the copy. On a
+    terminal, control characters are escaped.
 
     Examples:
         recrawl get https://example.org/
@@ -69,7 +69,9 @@ def get(
         recrawl get https://example.org/ --text --version 1
     """
     if headers and (text or markdown or main):
-        raise ArgumentError("--headers: a text has none; leave out --headers, or --text and others")
+        raise ArgumentError(
+            "--headers: text has no headers; leave out --headers or the other option"
+        )
     if text and markdown:
         raise ArgumentError("--markdown: choose either --text or --markdown")
     known = settings_of(store, settings)
@@ -94,7 +96,7 @@ def get(
     if sys.stdout.isatty() and b"\0" in content:
         raise OutputError("standard output: a terminal cannot show this copy; use -o FILE")
     if sys.stdout.isatty():
-        # What a page says is not to move the cursor or set the title of somebody's terminal.
+        # The content of a page must not move the cursor or set the title of a terminal.
         legible = content.decode("utf-8", "replace").replace("\r\n", "\n")
         say_as_is(printable(legible, lines=True), nl=False)
         return

@@ -10,7 +10,7 @@ from recrawl.cli.options import check_choice, parse_days, visits_a_day
 from recrawl.errors import ArgumentError
 
 LISTED_AS = ("table", "csv", "json", "jsonl")
-#: Pages in a table, unless another limit is given.
+#: Pages in a table by default.
 SHOWN = 20
 
 
@@ -33,7 +33,7 @@ def pages(
     error: Annotated[
         str | None,
         typer.Option(
-            metavar="TEXT", help="Only pages with an error like this, such as 404 or robots.txt."
+            metavar="TEXT", help="Only pages whose error contains this, such as 404 or robots.txt."
         ),
     ] = None,
     min_rate: Annotated[
@@ -60,7 +60,8 @@ def pages(
     limit: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER", help=f"Maximum number of pages. Default: {SHOWN} in a table, or all."
+            metavar="NUMBER",
+            help=f"Maximum number of pages. Default: {SHOWN} in a table, otherwise all.",
         ),
     ] = None,
     format_: Annotated[
@@ -72,7 +73,7 @@ def pages(
 ) -> None:
     """List pages: their state, how often they change, when they are visited next, and errors.
 
-    It works with and without a run. Sorted by rate, importance or failures, the largest come
+    Works with and without a run. When sorted by rate, importance or failures, the largest come
     first.
 
     Examples:
@@ -84,8 +85,8 @@ def pages(
     check_choice("--format", format_, LISTED_AS)
     if limit is not None and limit < 1:
         raise ArgumentError(
-            f"--limit: {limit} is not above 0; a table shows {SHOWN} pages without it, "
-            "and other formats have all"
+            f"--limit: {limit} is not above 0; without it, a table shows {SHOWN} pages, "
+            "and other formats show all"
         )
     known = settings_of(store, settings)
     path = known.store

@@ -37,11 +37,11 @@ def paper(
         ),
     ] = "paper-report",
 ) -> None:
-    """Reproduce the experiments of the paper behind recrawl, and check its claims.
+    """Reproduce the experiments of the paper behind recrawl and check its claims.
 
     The paper is "Change Rate Estimation and Optimal Freshness in Web Page Crawling" (Avrachenkov,
-    Patil and Thoppe 2020). The folder gets figures, the numbers behind them, and a report to open
-    in a browser.
+    Patil and Thoppe 2020). Figures, the numbers behind them, and a report to open in a browser are
+    written to a folder.
 
     Examples:
         recrawl paper
@@ -75,7 +75,7 @@ def _print_claims(claims: "list[Claim]", report: "Path") -> None:
 
 
 def _verdicts(claims: "list[Claim]") -> "Table":
-    """Return the claims as a table; measurements would not fit, and are in the report."""
+    """Return the claims as a table, without the measurements, which are in the report."""
     from rich.text import Text
 
     from recrawl.cli.render.terminal import Table

@@ -42,7 +42,7 @@ def plan(
     importance: Importance = None,
     host_budget: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="The most visits to any one host: 50/h."),
+        typer.Option(metavar="RATE", help="Maximum visits to any one host: 50/h."),
     ] = None,
     visits: Visits = "periodic",
     method: Method = "gamma",
@@ -54,19 +54,21 @@ def plan(
     memory: Memory = None,
     engine: Annotated[
         str,
-        typer.Option(metavar="NAME", help="What computes the plan: this machine, or spark."),
+        typer.Option(
+            metavar="NAME", help="Where to compute the plan: here (local) or on Spark (spark)."
+        ),
     ] = "local",
     master: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="The master of Spark: local[4], spark://host:7077. Default: as Spark is set up.",
+            help="Spark's master: local[4], spark://host:7077. Default: Spark's own setting.",
         ),
     ] = None,
 ) -> None:
-    """Plan how often to visit every page in a crawl log, so that the copy is freshest.
+    """Plan how often to visit every page in a crawl log to keep the copy as fresh as possible.
 
-    The budget is shared so that the share of pages that are up to date, weighted by importance, is
+    The budget is split so that the share of pages that are up to date, weighted by importance, is
     as large as possible. The plan says how often to visit each page, and when next.
 
     Examples:
@@ -81,7 +83,7 @@ def plan(
     kind = output_format(format_, output)
     check_choice("--engine", engine, ENGINES)
     if master is not None and engine != "spark":
-        raise ArgumentError("--master: it is for --engine spark only")
+        raise ArgumentError("--master: this option needs --engine spark")
     if engine == "spark":
         if output is None or kind == "table":
             raise ArgumentError("--engine: Spark writes a folder; name it with -o plan.parquet")

@@ -25,8 +25,8 @@ def remove(
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="Sitemap or feed that is no longer read, with those that it brought in; its pages "
-            "stay. May be repeated.",
+            help="Sitemap or feed to stop reading, along with any that it lists; its pages stay. "
+            "May be repeated.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -35,10 +35,10 @@ def remove(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Remove pages with their visits and copies, also during a run.
+    """Remove pages with their visits and copies; works during a run, too.
 
-    Sitemaps and links do not bring them back; `recrawl add URL` does. Their requests stay
-    counted.
+    Sitemaps and links do not bring them back; `recrawl add URL` does. Their past requests still
+    count.
 
     Examples:
         recrawl remove https://example.org/old
@@ -69,13 +69,13 @@ def remove(
                 _summary(path, counts, len(wanted), len(sitemaps), is_pages=bool(urls or file))
             ]
     if patterns and not dry_run:
-        lines.append("New pages like these may still be found; `exclude` keeps them out.")
+        lines.append("New pages like these may still be found; the setting exclude keeps them out.")
     for line in lines:
         say(line)
 
 
 def _matching(store: "SqliteStore", path: str, pattern: str) -> list[str]:
-    """Return the pages that match a pattern; that there is none is taken for a typing error."""
+    """Return the pages that match a pattern; a pattern without matches is taken for a typo."""
     found = list(store.matching(pattern))
     if not found:
         raise ArgumentError(f"URL: no page in {path} matches {pattern}")
@@ -85,7 +85,7 @@ def _matching(store: "SqliteStore", path: str, pattern: str) -> list[str]:
 def _would_remove(
     store: "SqliteStore", path: str, wanted: list[str], sitemaps: list[str]
 ) -> list[str]:
-    """Return what would be removed, one URL per line, and how many that are."""
+    """Return what would be removed, one URL per line, and a count."""
     from recrawl.cli.render.numbers import count
     from recrawl.escaping import printable
 
@@ -103,7 +103,7 @@ def _would_remove(
 def _summary(
     path: str, removed: tuple[int, int], pages: int, sitemaps: int, *, is_pages: bool
 ) -> str:
-    """Return how many pages and sitemaps were removed, and how many were not there."""
+    """Return how many pages and sitemaps were removed, and how many were not in the store."""
     from recrawl.cli.render.numbers import count
     from recrawl.escaping import printable
 

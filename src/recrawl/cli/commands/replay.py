@@ -39,7 +39,7 @@ def replay(
             "--from",
             metavar="TIME",
             help="Start of the window: 2026-01-31, or with a time of day. Default: when a quarter "
-            "of all changes has passed.",
+            "of all changes have happened.",
         ),
     ] = None,
     to: Annotated[
@@ -91,12 +91,12 @@ def compare(
     description: str = "",
     start: "datetime | None" = None,
 ) -> None:
-    """Replay the policies in a world, and write and print how they did.
+    """Replay the policies in a world, and write and print their scores.
 
     Args:
         world: What really happens.
         comparison: What was asked for.
-        description: How the pages were made up; empty if they are recorded.
+        description: How the pages were generated; empty if they are recorded.
         start: When the world starts, if that is known.
     """
     from recrawl.cli.render.progress import progress_bar

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recrawl.crawler.running import Beside
     from recrawl.crawler.settings import Settings
 
-#: With both of the latter a line is an object: ``jsonl`` is what other commands call that.
+#: With the latter two, a line is an object; ``jsonl`` is what other commands call that.
 LOGGED_AS = ("text", "json", "jsonl")
 
 
@@ -40,7 +40,9 @@ def run(
     ] = None,
     contact: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="URL or email address for site owners to write to."),
+        typer.Option(
+            metavar="TEXT", help="URL or email address at which site owners can reach you."
+        ),
     ] = None,
     host_delay: Annotated[
         str | None,
@@ -68,7 +70,8 @@ def run(
         str | None,
         typer.Option(
             metavar="NUMBER",
-            help="Processes that fetch pages, each from its own hosts. Default: as set, or 1.",
+            help="Number of processes that fetch pages, each from its own hosts. Default: as set, "
+            "or 1.",
         ),
     ] = None,
     follow: Annotated[
@@ -85,8 +88,8 @@ def run(
         str | None,
         typer.Option(
             metavar="NUMBER",
-            help="With --follow: maximum number of links from a page you added. Default: as set, "
-            "or 3.",
+            help="With --follow: maximum number of links away from a page you added. Default: as "
+            "set, or 3.",
         ),
     ] = None,
     fingerprint: Annotated[
@@ -109,7 +112,7 @@ def run(
         ),
     ] = None,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Also answer requests, as `recrawl serve` does.")
+        bool, typer.Option("--serve", help="Also serve the HTTP API and the dashboard.")
     ] = False,
     listen: Listen = None,
     format_: Annotated[
@@ -131,8 +134,8 @@ def run(
 ) -> None:
     """Keep the copies fresh until stopped: visit, compare, learn, and make the most of the budget.
 
-    Ctrl-C stops the run cleanly, and a second Ctrl-C immediately; nothing that was written is lost
-    either way. Settings without an option come from the environment or a file.
+    Ctrl-C stops the run cleanly, and a second Ctrl-C stops it immediately; either way, nothing that
+    was written is lost. Settings without an option come from the environment or a file.
 
     Examples:
         recrawl run --budget 2000/day --contact https://example.org/bot
@@ -140,7 +143,7 @@ def run(
         recrawl run --settings recrawl.toml --format json
         recrawl run --quiet --log-format json
 
-    Started by a supervisor, without a terminal, SIGHUP reads the settings again.
+    Without a terminal, as under a supervisor, SIGHUP reloads the settings.
     """
     check_choice("--format", format_, LOGGED_AS)
     check_logs(log_format, log_level)
@@ -175,7 +178,7 @@ def run(
                 _say_who_crawls(known)
                 _crawl(known, seconds, reload, as_json=format_ != "text", quiet=quiet, serve=serve)
         except asyncio.CancelledError:
-            # The second Ctrl-C: requests in flight are dropped, what was written is safe.
+            # The second Ctrl-C: requests in flight are dropped; what was written is safe.
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -206,7 +209,7 @@ def _crawl(
     quiet: bool,
     serve: bool,
 ) -> None:
-    """Crawl, and start anew when the settings have been read again."""
+    """Crawl, and restart when the settings have been reloaded."""
     from rich.console import Console
 
     from recrawl.cli.render.run import log_watch, print_end, screen_watch
@@ -235,7 +238,7 @@ def _crawl(
 
 
 def _answering(settings: "Settings") -> "Beside":
-    """Return what answers requests beside the crawl."""
+    """Return what serves requests during the crawl."""
     check_extra()
     from recrawl.service.serving import serving_crawl
 

@@ -1,4 +1,4 @@
-"""``recrawl serve``: lease pages to other crawlers, and answer requests."""
+"""``recrawl serve``: serve the API and lease pages to other crawlers."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ Listen = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Address and port to answer at. Default: as set, or 127.0.0.1:8321.",
+        help="Address and port to listen at. Default: as set, or 127.0.0.1:8321.",
     ),
 ]
 
@@ -40,11 +40,11 @@ def serve(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Answer requests, and lease pages to other crawlers until stopped; none is fetched here.
+    """Serve the HTTP API and lease pages to other crawlers until stopped, without fetching any.
 
-    Every request needs a token. The first start makes one and shows it, and each start shows a link
-    that logs a browser in, once. Started by a supervisor, without a terminal, SIGHUP reads the
-    settings again.
+    Every request needs a token. The first start creates one and shows it, and every start shows a
+    link that logs a browser in, once. Under a supervisor, without a terminal, SIGHUP reloads the
+    settings.
 
     Examples:
         recrawl serve
@@ -85,7 +85,7 @@ def _serve(settings: "Settings", reload: "Reload | None") -> None:
 
 
 def check_extra() -> None:
-    """Refuse to serve without what that needs."""
+    """Refuse to serve without the packages that it needs."""
     from importlib.util import find_spec
 
     if any(
@@ -101,10 +101,10 @@ def announce(started: "Started") -> None:
     lasting = Lasting()
 
     def write() -> None:
-        say(f"Answering at {started.url}")
+        say(f"Listening at {started.url}")
         if started.token is not None:
-            say(f"First token, shown only now: {started.token}")
-        say(f"Log in with a browser, once within 15 minutes: {started.link}")
+            say(f"First token, shown only once: {started.token}")
+        say(f"Log in with a browser (works once, within 15 minutes): {started.link}")
         sys.stdout.flush()
 
     lasting.write(write)

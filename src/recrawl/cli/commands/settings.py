@@ -14,20 +14,22 @@ def settings(
     format_: ShownAs = "table",
     example: Annotated[
         bool,
-        typer.Option("--example", help="Print an example of recrawl.toml with every setting."),
+        typer.Option("--example", help="Print an example recrawl.toml with every setting."),
     ] = False,
     for_: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="URL", help="Show what applies to a URL: settings of its site."
+            "--for",
+            metavar="URL",
+            help="Show what applies to a URL, including the settings for its site.",
         ),
     ] = None,
     file: SettingsFile = None,
 ) -> None:
-    """List the crawler's settings: their values, where these were set, and what they mean.
+    """List the crawler's settings: their values, where they were set, and what they mean.
 
-    Options of `recrawl run` override the environment, and that overrides the file. In the file,
-    tables for URLs override those for hosts, and these the rest. Secrets are masked.
+    Options of `recrawl run` override the environment, which overrides the file. In the file, tables
+    for URLs override those for hosts, which override the rest. Secrets are masked.
 
     Examples:
         recrawl settings

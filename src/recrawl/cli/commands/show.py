@@ -22,7 +22,7 @@ from recrawl.cli.output import say_as_is
 if TYPE_CHECKING:
     from recrawl.crawler.settings import Settings
 
-#: Visits that are shown by default.
+#: Visits shown by default.
 LAST_VISITS = 20
 #: More than any page has.
 ALL_VISITS = 10**9
@@ -38,7 +38,8 @@ def show(
         bool,
         typer.Option(
             "--blocks",
-            help="Show the blocks of the copy instead: the page's own, furniture, template, noise.",
+            help="Show the blocks of the copy instead: its own text, furniture (boilerplate), "
+            "template, noise.",
         ),
     ] = False,
     format_: ShownAs = "table",
@@ -47,7 +48,7 @@ def show(
 ) -> None:
     """Show a page: what visits found, how often it changes, and when and why it is visited next.
 
-    It works with and without a run.
+    Works with and without a run.
 
     Examples:
         recrawl show https://example.org/
@@ -90,7 +91,7 @@ def show(
 
 
 def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:
-    """Show what of a copy is taken for the page's own, and what is not."""
+    """Show which blocks of a copy count as the page's own."""
     from recrawl.cli.render.blocks import blocks_as_json, print_blocks
     from recrawl.content.reader import explain_blocks
     from recrawl.content.template import SiteTemplate

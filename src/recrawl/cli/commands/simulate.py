@@ -55,14 +55,14 @@ def simulate(
         typer.Option(
             metavar="FACTOR",
             help="How far change rates differ: two thirds of the pages are within this factor of "
-            "the median; with 1 all are the same.",
+            "the median; with 1, all are the same.",
         ),
     ] = 5.0,
     importance: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="How importance is distributed: a fifth of the pages has about three quarters of "
+            help="How importance is distributed: a fifth of the pages have about three quarters of "
             "it (pareto), or all have the same (equal).",
         ),
     ] = "pareto",
@@ -112,7 +112,7 @@ def simulate(
     if quality is not None:
         drawn = add_signals(drawn, quality, seed)
     description = (
-        f"Made up: {world}; change rates log-normal around {format_rate(median)}, "
+        f"Simulated: {world}; change rates log-normal around {format_rate(median)}, "
         f"spread {spread:g}; importance {importance}; seed {seed}"
     )
     if signals is not None:

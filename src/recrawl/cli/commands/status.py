@@ -20,10 +20,10 @@ def status(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Show pages, visits, requests, how fresh the copies are expected to be, and what is next.
+    """Show pages, visits, requests, the expected freshness of the copies, and what is next.
 
-    It works with and without a run. With more than 200,000 pages, freshness is estimated from
-    20,000 of them.
+    Works with and without a run. With more than 200,000 pages, freshness is estimated from a sample
+    of 20,000.
 
     Examples:
         recrawl status

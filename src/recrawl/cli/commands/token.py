@@ -19,12 +19,12 @@ from recrawl.errors import ArgumentError
 
 token = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
-TokenName = Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")]
+TokenName = Annotated[str, typer.Argument(metavar="NAME", help="The token's name.")]
 
 
 @token.callback()
 def group() -> None:
-    """Add, list and revoke tokens, without which the service answers nobody."""
+    """Add, list and revoke tokens, which every client of the service needs."""
 
 
 @token.command(cls=Command)
@@ -36,13 +36,13 @@ def add(
         typer.Option(
             metavar="NAME",
             help="What it allows: read (look), crawl (lease, report, add pages) or admin "
-            "(everything). Each includes those before it.",
+            "(everything). Each includes the previous ones.",
         ),
     ] = "read",
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Make a token and print it; only a digest is kept, so that it cannot be shown again.
+    """Create a token and print it; only a digest is kept, so it cannot be shown again.
 
     A running service accepts it within a second.
 
@@ -67,9 +67,7 @@ def list_(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """List the tokens.
-
-    What they are called, what they allow, and when they were made.
+    """List the tokens: their names, what they allow, and when they were created.
 
     Example:
         recrawl token list
@@ -92,7 +90,7 @@ def list_(
         say_as_is(json_text(rows))
         return
     if not tokens:
-        say("There are no tokens; `recrawl token add NAME` makes one.")
+        say("There are no tokens; `recrawl token add NAME` creates one.")
         return
     say_as_is(f"{'made (UTC)':<19}  {'access':<6}  name")
     for one in tokens:

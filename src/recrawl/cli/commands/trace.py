@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recrawl.formats.tables import Format
     from recrawl.formats.traces import Trace
 
-#: What is suggested as the time between visits to a page, and how often each is visited then.
+#: Suggestions for the time between visits to a page, and how often each page is then visited.
 EVERY, MIN_VISITS = ("30d", "7d", "1d", "6h", "1h", "10m", "1m"), 6
 
 trace = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -33,14 +33,14 @@ def git(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where to write; created if it does not exist."
+            "--output", "-o", metavar="FOLDER", help="Output folder; created if it does not exist."
         ),
     ],
     path: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Which files are pages, such as 'docs/**/*.md'; may be repeated. Default: all.",
+            help="Files that are pages, such as 'docs/**/*.md'; may be repeated. Default: all.",
         ),
     ] = None,
     importance: Annotated[
@@ -55,10 +55,10 @@ def git(
     format_: OutputFormat = None,
     ignore_unknown: IgnoreUnknown = False,
 ) -> None:
-    """Make a trace of the files in a git repository, from its history.
+    """Make a trace of the files in a git repository from its history.
 
-    Every file is a page, and every commit of the current branch, merges included, may change it.
-    Put patterns in quotation marks, so that the shell does not expand them.
+    Every file is a page, and every commit on the current branch, including merges, may change it.
+    Quote patterns, so that the shell does not expand them.
 
     Examples:
         recrawl trace git my-site -o trace
@@ -105,7 +105,7 @@ def _weighted(made: "Trace", file: str, *, ignore_unknown: bool) -> "Trace":
 
 
 def every_for(days: float) -> str:
-    """Return a time between visits, as it is typed, that visits pages of a trace a few times.
+    """Return a time between visits, as one would type it, that gives each page a few visits.
 
     >>> every_for(365.0), every_for(2.0), every_for(0.001)
     ('30d', '6h', '1m')

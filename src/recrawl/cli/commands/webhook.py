@@ -1,4 +1,4 @@
-"""``recrawl webhook``: who is sent every change."""
+"""``recrawl webhook``: receivers of every change."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 webhook = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
-#: Messages that are listed, of each webhook.
+#: Maximum number of messages listed per webhook.
 SHOWN = 100
 #: The exit status if a test message is not accepted.
 NOT_ACCEPTED = 1
@@ -40,7 +40,7 @@ MaybeNamed = Annotated[
 
 @webhook.callback()
 def group() -> None:
-    """Send every change to a URL, signed, until it is received."""
+    """Send every change to a URL, signed, until it is accepted."""
 
 
 @webhook.command(cls=Command)
@@ -51,8 +51,8 @@ def add(
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Begin after this cursor, at this time (2026-01-31 or 2h ago: 2h), or with all "
-            "pages there are (start). Default: with what changes from now on.",
+            help="Start after this cursor, at this time (2026-01-31, or 2h for two hours ago), or "
+            "with all current pages (start). Default: with what changes from now on.",
         ),
     ] = None,
     allow_private: Annotated[
@@ -62,11 +62,11 @@ def add(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Add a webhook, and print its secret, which is shown only now.
+    """Add a webhook and print its secret, which is never shown again.
 
-    While a run goes on, every change is sent as a POST request with a body of JSON, at least once,
-    and those about one page in order. Messages are signed according to Standard Webhooks, so that
-    libraries can verify them.
+    During a run, every change is sent as a POST request with a JSON body, at least once, and in
+    order for each page. Messages are signed according to Standard Webhooks, so that libraries can
+    verify them.
 
     Examples:
         recrawl webhook add https://example.org/changes
@@ -79,7 +79,7 @@ def add(
     from recrawl.store.sqlite import SqliteStore
     from recrawl.urls import redirected
 
-    # As a redirect's, its query keeps its order.
+    # As in a redirect, the query keeps its order.
     target = redirected(url, url)
     if not allow_private and is_private_name(target):
         raise ArgumentError(
@@ -93,8 +93,8 @@ def add(
             raise ArgumentError(f"--since: the last change of {path} is {end}, before {cursor}")
         number = opened.webhooks.add(target, secret, cursor, present(), allow_private=allow_private)
     say(f"Webhook {number} added: {target}")
-    say(f"Its secret, which is shown only now: {secret}")
-    say(f"Changes are sent while a run goes on; `recrawl webhook test {number}` sends a test now.")
+    say(f"Its secret, shown only once: {secret}")
+    say(f"Changes are sent during a run; `recrawl webhook test {number}` sends a test now.")
 
 
 @webhook.command("list", cls=Command)
@@ -104,7 +104,7 @@ def list_(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """List webhooks: how many messages were received, wait, or failed for good.
+    """List webhooks: how many messages were received, are waiting, or were given up.
 
     Example:
         recrawl webhook list
@@ -122,7 +122,7 @@ def list_(
 
 @webhook.command(cls=Command)
 def remove(named: Named, *, store: StoreFile = None, settings: SettingsFile = None) -> None:
-    """Remove a webhook, with what was to be sent to it.
+    """Remove a webhook and everything still to be sent to it.
 
     Example:
         recrawl webhook remove 1
@@ -138,9 +138,9 @@ def remove(named: Named, *, store: StoreFile = None, settings: SettingsFile = No
 
 @webhook.command("test", cls=Command)
 def send_test(named: Named, *, store: StoreFile = None, settings: SettingsFile = None) -> None:
-    """Send a test message now, and say what came of it; it works with and without a run.
+    """Send a test message now and report the result; works with and without a run.
 
-    If it is not accepted, the exit status is 1.
+    If the message is not accepted, the exit status is 1.
 
     Example:
         recrawl webhook test 1
@@ -167,7 +167,7 @@ def failed(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """List messages that were given up, and those held back behind them.
+    """List messages that were given up and those held back behind them.
 
     Example:
         recrawl webhook failed 1
@@ -193,7 +193,7 @@ def resend(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Send messages again that were given up, in order, during this run or the next.
+    """Send messages that were given up again, in order, during this run or the next.
 
     Example:
         recrawl webhook resend 1
@@ -210,9 +210,9 @@ def resend(
 
 @webhook.command(cls=Command)
 def enable(named: Named, *, store: StoreFile = None, settings: SettingsFile = None) -> None:
-    """Enable a webhook that was disabled, or try one that fails at once.
+    """Enable a webhook that was disabled, or retry a failing one at once.
 
-    A webhook is disabled if its receiver answers 410. What has changed since then is sent.
+    A webhook is disabled if its receiver responds with 410. What has changed since then is sent.
 
     Example:
         recrawl webhook enable 1

@@ -1,4 +1,4 @@
-"""What a freshness costs, as people read it: in words, and drawn with characters."""
+"""What a given freshness costs, for people: in words, and drawn with characters."""
 
 import math
 import sys
@@ -25,7 +25,7 @@ PAID, BEYOND = "cyan", "bright_black"
 
 
 def print_summary(cost: FreshnessCost, *, err: bool) -> None:
-    """Print what the freshness costs, what the log's own visits bring, and what was read."""
+    """Print what the freshness costs, what the log's own visits achieve, and what was read."""
     say_notes(cost.beliefs.facts)
     for line in (
         in_words(cost),
@@ -47,7 +47,7 @@ def in_words(cost: FreshnessCost) -> str:
 
 
 def compared(cost: FreshnessCost) -> str:
-    """Return a sentence about what the log's own visits bring, and what they could bring."""
+    """Return a sentence about what the log's own visits achieve, and what they could achieve."""
     visits, now = per_day(cost.as_logged.visits), percent(cost.as_logged.freshness)
     planned = percent(cost.planned.freshness)
     return f"the log has {visits}: {now} fresh, or {planned} if they were planned"

@@ -1,4 +1,4 @@
-"""The feed of changes as lines of a table and as JSON lines, written while it is read."""
+"""The feed of changes as lines of a table or as JSON lines, written while it is read."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from recrawl.store.changes import PageChange, change_object
 
 
 def print_json_lines(changes: Sequence[PageChange]) -> None:
-    """Print changes as JSON objects, one per line, for a reader who waits for them."""
+    """Print changes as JSON objects, one per line, and flush them for a waiting reader."""
     say_as_is("\n".join(json_text(change_object(change), indent=None) for change in changes))
     sys.stdout.flush()
 
 
 def print_heading() -> None:
-    """Print what the columns are."""
+    """Print the column headings."""
     say_as_is(f"{'time (UTC)':<19}  {'kind':<7}  {'share':>7}  page")
 
 

@@ -100,7 +100,7 @@ def results(sight: Snapshot) -> Table:
 
 
 def findings(played: DemoResult) -> str:
-    """Summarise the visits, what was learned, and how noise and changes were told apart."""
+    """Summarise the visits, what was learned, and how well noise was told from changes."""
     view, seconds = played.final.stats, played.final.seconds
     found, truth = view.outcomes, played.verdicts
     late = int(truth.is_false[truth.time > seconds / 2].sum())

@@ -10,7 +10,7 @@ from recrawl.cli.output import say, say_as_is
 from recrawl.cli.render.units import second
 from recrawl.escaping import printable
 
-#: How lines look on a terminal, by how they begin.
+#: Styles of lines on a terminal, by their first characters.
 STYLES = {"@": "cyan", "-": "red", "+": "green"}
 #: Lines at the beginning that name the two texts.
 NAMES = 2
@@ -28,7 +28,7 @@ def print_diff(url: str, times: Sequence[int], texts: Sequence[Sequence[str]]) -
     before, after = ([printable(line) for line in text] for text in texts)
     lines = list(difflib.unified_diff(before, after, old, new, lineterm=""))
     if not lines:
-        say("The page's own text is the same in both; only what is around it may differ.")
+        say("The page's own text is the same in both copies; only what is around it may differ.")
     console = Console(highlight=False)
     for number, line in enumerate(lines):
         if console.is_terminal:

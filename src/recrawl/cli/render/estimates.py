@@ -40,7 +40,7 @@ def print_estimates(beliefs: Beliefs, level: float) -> None:
 
 
 def fastest(rate: Floats, visits: Ints) -> Ints:
-    """Return the pages that change most often, among those that a visit taught something about.
+    """Return the pages that change most often, among those with a visit to learn from.
 
     >>> fastest(np.array([1.0, 5.0, 2.0]), np.array([4, 0, 4]))
     array([2, 0])

@@ -1,4 +1,4 @@
-"""A list of pages as a table, CSV, JSON and JSON lines, written while it is read."""
+"""A list of pages as a table, CSV, JSON or JSON lines, written while it is read."""
 
 import csv
 import io
@@ -31,12 +31,12 @@ COLUMNS = (
     "status",
     "error",
 )
-#: Rows that are printed in one go.
+#: Rows that are printed at a time.
 ROWS_PER_WRITE = 1_000
 
 
 def print_pages(found: PageList, now: int) -> None:
-    """Print a table, and how many pages there are in all."""
+    """Print a table and the total number of pages."""
     table = pages_table(found.rows, now)
     if table.row_count:
         show(table)

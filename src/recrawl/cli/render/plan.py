@@ -1,4 +1,4 @@
-"""A plan as people read it."""
+"""A plan for people."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from recrawl.kernels.jit import Ints
 from recrawl.planning.plan import Plan
 from recrawl.units import format_duration, format_rate
 
-#: How much of a time is shown.
+#: How much of a time is shown, in characters.
 TO_THE_MINUTE = len("2026-01-31 12:30")
 
 
@@ -50,7 +50,7 @@ def most_visited(plan: Plan) -> Ints:
 
 
 def print_summary(plan: Plan, *, err: bool) -> None:
-    """Print what the plan brings, what it leaves out, and what it is based on."""
+    """Print what the plan achieves, what it leaves out, and what it is based on."""
     table = Table()
     table.add_column("")
     for heading in ("visits per day", "expected freshness"):
@@ -68,7 +68,7 @@ def print_summary(plan: Plan, *, err: bool) -> None:
 
 
 def print_spark(pages: int, totals: dict[str, float]) -> None:
-    """Print what a plan brings that Spark has written."""
+    """Print what a plan written by Spark achieves."""
     table = Table()
     table.add_column("")
     for heading in ("visits per day", "expected freshness"):
@@ -94,9 +94,9 @@ def _left_out(plan: Plan) -> str:
     reasons = [
         f"{int(pages.sum()):,} {why}"
         for pages, why in (
-            (too_fast, "of too little importance for how fast they change"),
+            (too_fast, "not important enough for how fast they change"),
             (still, "never seen to change"),
-            (unimportant, "of importance 0"),
+            (unimportant, "with importance 0"),
         )
         if pages.any()
     ]

@@ -1,4 +1,4 @@
-"""A progress bar on terminals; elsewhere a line about what takes long."""
+"""A progress bar on terminals; elsewhere a line about what takes a while."""
 
 import sys
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from threading import Timer
 from recrawl.cli.output import complain
 from recrawl.progress import Progress, no_progress
 
-#: Seconds of silence, where there is no terminal, before a line says what is going on.
+#: Seconds of silence, without a terminal, before a line says what is going on.
 PATIENCE = 10.0
 
 #: The stages that count rows.
@@ -17,7 +17,7 @@ COUNT_ROWS = ("Reading rows", "Folding", "Estimating")
 
 @contextmanager
 def progress_bar(task: str) -> Iterator[Progress]:
-    """Show the progress of the block on standard error; without a terminal, only if it is long."""
+    """Show the progress of the block on standard error; without a terminal, only if it is slow."""
     if not sys.stderr.isatty():
         with note_if_long(task):
             yield no_progress
@@ -46,7 +46,7 @@ def progress_bar(task: str) -> Iterator[Progress]:
 
 @contextmanager
 def note_if_long(task: str) -> Iterator[None]:
-    """Say what is going on, once, if the block has not ended after some seconds."""
+    """Say once what is going on if the block has not ended after some seconds."""
     note = Timer(PATIENCE, complain, [f"{task} takes a while"])
     note.daemon = True
     note.start()

@@ -21,7 +21,7 @@ def print_ranking(ranking: Ranking, description: str, *, table: bool) -> None:
 
     Args:
         ranking: The scores.
-        description: How the pages were made up; empty if they are recorded.
+        description: How the pages were generated; empty if they are recorded.
         table: Whether to print the scores, rather than leave them to a file.
     """
     say(summary(ranking), err=not table)
@@ -34,7 +34,7 @@ def print_ranking(ranking: Ranking, description: str, *, table: bool) -> None:
         say(line, err=not table)
     if table and calibrations(ranking):
         say()
-        say("Share of visits that found a change, by the chance that was expected (visits):")
+        say("Share of visits that found a change, by predicted probability (visits):")
         show(calibration_table(calibrations(ranking)))
 
 
@@ -91,7 +91,7 @@ def _error(ranking: Ranking, name: str, digits: int) -> str:
 
 
 def calibrations(ranking: Ranking) -> dict[str, Calibration]:
-    """Return the calibrations of policies that say how likely changes are, by name."""
+    """Return the calibrations of policies that predict changes, by name."""
     return {
         score.policy: score.calibration
         for score in ranking.scores
@@ -100,7 +100,7 @@ def calibrations(ranking: Ranking) -> dict[str, Calibration]:
 
 
 def calibration_table(found: Mapping[str, Calibration]) -> Table:
-    """Return how often changes were found, by tenths of the chance that was expected."""
+    """Return how often changes were found, by tenths of the predicted probability."""
     table = Table()
     table.add_column("expected", no_wrap=True)
     for name in found:
@@ -135,5 +135,7 @@ def footnotes(ranking: Ranking) -> list[str]:
     if ranking.knowing:
         lines.append(f"{KNOWING} knows the true change rates, which no real crawler does")
     if ranking.errors:
-        lines.append("± is the standard error of the mean over replays with ties broken otherwise")
+        lines.append(
+            "± is the standard error of the mean over replays with ties broken differently"
+        )
     return lines

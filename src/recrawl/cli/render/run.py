@@ -24,9 +24,9 @@ from recrawl.units import format_duration, format_rate
 LOG_EVERY = 10_000_000
 #: The share of a budget that counts as all of it.
 SPENT = 0.9
-#: Maximum number of hosts shown that the crawler backs off from, and of sitemaps that fail.
+#: Maximum number of hosts in backoff, and of failing sitemaps, that are shown.
 MAX_CLOSED = MAX_FAILING = 5
-#: Said instead of a freshness where there is nothing that could be fresh.
+#: Shown instead of a freshness when there is nothing that could be fresh.
 NO_COPIES = "no copies yet"
 
 Watch = Callable[[Stats], object]
@@ -73,11 +73,11 @@ def log_watch(path: str, lasting: Lasting, *, as_json: bool) -> Watch:
 
 
 def print_end(stats: Stats, min_interval: float | None, *, as_json: bool) -> None:
-    """Print the summary of a run whose pages are visited at most every so many days.
+    """Print the summary of a run.
 
     Args:
         stats: What it did.
-        min_interval: The days between two visits to a page, None if they differ by site.
+        min_interval: Minimum days between two visits to a page; None if they differ by site.
         as_json: Whether to print an object.
     """
     if as_json:
@@ -129,7 +129,7 @@ def spending(stats: Stats) -> str:
 
 
 def unspent(stats: Stats, min_interval: float | None) -> list[str]:
-    """Return a line that says why there is budget left, if it is more than pages may be visited.
+    """Return a line that says why budget is left, if it exceeds what ``min_interval`` allows.
 
     >>> unspent(Stats(0, 2_880.0, now=5 * 10**8, pages=2), 1 / 144)
     ['Budget is left: 2 pages, each visited at most every 10 min (setting min_interval)']
@@ -178,22 +178,22 @@ def fresh(stats: Stats) -> str:
 
 
 def trouble(stats: Stats) -> list[str]:
-    """Return which pages are not well, and which hosts and folders are away.
+    """Return which pages have problems, and which hosts and folders have an outage.
 
     >>> from recrawl.store.rows import Trouble
     >>> trouble(Stats(0, 1.0, trouble=Trouble(1, 20), outages={"https://a.example/x/": 3}))
-    ['not well: 1 page not found, 20 gone', 'away: https://a.example/x/ (3 pages not found)']
+    ['problems: 1 page not found, 20 gone', 'outage: https://a.example/x/ (3 pages not found)']
     """
     lines = not_well(stats)
     shown = list(stats.outages.items())[:MAX_CLOSED]
-    lines += [f"away: {printable(name)} ({count(n, 'page')} not found)" for name, n in shown]
+    lines += [f"outage: {printable(name)} ({count(n, 'page')} not found)" for name, n in shown]
     if len(stats.outages) > MAX_CLOSED:
-        lines.append(f"and {len(stats.outages) - MAX_CLOSED:,} more away")
+        lines.append(f"and {count(len(stats.outages) - MAX_CLOSED, 'more outage')}")
     return lines
 
 
 def not_well(stats: Stats) -> list[str]:
-    """Return which pages are not well as a line, none if all are."""
+    """Return a line about pages with problems, none if there are none."""
     found = stats.trouble
     kinds = [(found.failing, "failing"), (found.missing, "not found"), (found.gone, "gone")]
     kinds.append((found.refused, "refused"))
@@ -202,11 +202,11 @@ def not_well(stats: Stats) -> list[str]:
         return []
     (first, kind), *rest = counted
     parts = [f"{count(first, 'page')} {kind}", *(f"{pages:,} {one}" for pages, one in rest)]
-    return [f"not well: {', '.join(parts)}"]
+    return [f"problems: {', '.join(parts)}"]
 
 
 def log_line(stats: Stats) -> str:
-    """Return how a run is doing in a line, with what a reader of many of them looks for.
+    """Return how a run is doing in one line, with what a reader of many such lines looks for.
 
     >>> from collections import Counter
     >>> found = Counter({Outcome.CHANGED: 5, Outcome.UNCHANGED: 20, Outcome.FAILED: 1})
@@ -220,9 +220,9 @@ def log_line(stats: Stats) -> str:
     spent = "" if used is None else f", {percent(used)} of the budget"
     parts = [f"{visits}{spent}", fresh(stats) + " expected fresh" * has_copies, *not_well(stats)]
     if stats.outages:
-        parts.append(f"{count(len(stats.outages), 'part')} of sites away")
+        parts.append(count(len(stats.outages), "outage"))
     if stats.closed:
-        parts.append(f"{count(len(stats.closed), 'host')} backing off")
+        parts.append(f"{count(len(stats.closed), 'host')} in backoff")
     if stats.failing_sitemaps:
         parts.append(f"{count(len(stats.failing_sitemaps), 'sitemap')} with problems")
     if stats.newest is not None and stats.newest.outcome is Outcome.FAILED:

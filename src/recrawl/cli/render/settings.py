@@ -1,4 +1,4 @@
-"""The crawler's settings as a table, as JSON, and as an example file."""
+"""The crawler's settings as a table, as JSON, or as an example file."""
 
 import json
 import os
@@ -33,13 +33,13 @@ DEFAULT = "default"
 #: Defaults of settings that only sites have.
 SITE_DEFAULTS = {"importance": "1"}
 EMPTY, NO_LIMIT = "–", "no limit"
-#: Settings of a site of which 0 means that there is no limit, which nobody would guess.
+#: Settings of a site for which 0 means no limit, which nobody would guess.
 UNLIMITED_AT_0 = ("budget", "max_interval")
 _ZERO = re.compile(r"0+(\.0*)?(?![\d.])")
 #: Kinds of settings that are lists in a file.
 LISTS = (HOSTS, PATTERNS, SELECTORS)
 EXAMPLE_TABLES = (
-    "# Tables for hosts and for URLs come last, and precede what is set above.",
+    "# Tables for hosts and URLs come last and override what is set above.",
     '# [host."example.org"]',
     '# delay = "5s"',
     '# auth = "env:EXAMPLE_LOGIN"',
@@ -71,7 +71,7 @@ class Setting:
 
 
 def current_settings(file: str | None) -> list[Setting]:
-    """Return every setting as a run without options would have it."""
+    """Return every setting as a run without options would see it."""
     load_settings(file=file)
     path = Path(FILE if file is None else file)
     table = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}

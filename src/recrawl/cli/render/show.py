@@ -41,20 +41,20 @@ def print_page(
 
 
 def _changes(explanation: Explanation) -> list[tuple[str, str]]:
-    """Return how often a page is believed to change, and how sure that is."""
+    """Return the estimated change rate of a page and how certain it is."""
     if explanation.change_rate is None or explanation.low is None or explanation.high is None:
         return []
     rate = how_often(explanation.change_rate)
     if explanation.is_guess:
-        return [("changes", f"{rate}, a guess: no two visits could be compared yet")]
+        return [("changes", f"{rate}, a guess: no two visits have been compared yet")]
     if explanation.is_vague:
-        return [("changes", f"{rate}, a guess: too little was seen yet")]
+        return [("changes", f"{rate}, a guess: there is too little evidence yet")]
     low, high = how_often(explanation.low), how_often(explanation.high)
     return [("changes", f"{rate} (95 % sure: {low} – {high})")]
 
 
 def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
-    """Return what is known and believed about a page."""
+    """Return what is known and estimated about a page."""
     page = explanation.page
     rows = [("state", _state(page)), ("importance", number(page.importance))]
     if visits:
@@ -90,7 +90,7 @@ def failed_visits(visits: Sequence[LoggedVisit]) -> int:
 
 
 def _differences(visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
-    """Return how large the last change was, and how many visits found none but of furniture."""
+    """Return how large the last change was, and how many visits found only furniture changed."""
     rows = []
     changed = [visit for visit in visits if visit.outcome is Outcome.CHANGED and visit.change]
     if changed and changed[0].change:
@@ -103,7 +103,7 @@ def _differences(visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
 
 
 def furniture_visits(visits: Sequence[LoggedVisit]) -> int:
-    """Return how many visits found a change only of what the site puts around the page."""
+    """Return how many visits found only the site's boilerplate changed."""
     changes = [visit.change for visit in visits if visit.outcome is Outcome.UNCHANGED]
     return sum(change is not None and change.kind is ChangeKind.FURNITURE for change in changes)
 

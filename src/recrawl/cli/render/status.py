@@ -52,7 +52,7 @@ def print_status(status: Status, path: str) -> None:
 
 
 def overview(status: Status, path: str) -> list[tuple[str, str]]:
-    """Return the totals, and whether there is a run."""
+    """Return the totals and whether there is a run."""
     totals, fresh = status.totals, status.expected_freshness
     running = "none" if status.runner is None else f"process {status.runner}"
     return [

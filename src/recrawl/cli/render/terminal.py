@@ -1,4 +1,4 @@
-"""Tables for terminals, and for files that output is redirected to."""
+"""Tables for terminals and for redirected output."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ ANY_WIDTH = 10_000
 
 
 class Table(table.Table):
-    """A table whose cells are text as it is: escaped, and without Rich's markup."""
+    """A table whose cells are plain text: escaped, and without Rich markup."""
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:  # noqa: ANN401
         """Add a row."""
@@ -92,7 +92,7 @@ def add_page(table: Table, page: object, cells: Iterable[str]) -> None:
 
 
 def log_summary(log: LogFacts, *, unknown: int) -> str:
-    """Return one line about what was read, and how many pages have nothing to learn from."""
+    """Return one line about what was read, and how many pages have no visit to learn from."""
     counts = f"{count(log.pages, 'page')}, {count(log.visits, 'visit')}"
     parts = [f"{counts} from {_date(log.first)} to {_date(log.last)}"]
     if unknown:
@@ -103,13 +103,13 @@ def log_summary(log: LogFacts, *, unknown: int) -> str:
 
 
 def say_notes(log: LogFacts) -> None:
-    """Say on standard error what should be known about how a log was read."""
+    """Print on standard error what users should know about how a log was read."""
     for note in log.notes:
         complain(f"{log.source}: {note}")
 
 
 def _date(microseconds: int) -> str:
-    # Whoever has read a log has loaded it.
+    # Reading a log has already imported it.
     import numpy as np
 
     return str(np.datetime64(microseconds, "us"))[:10]

@@ -41,7 +41,7 @@ def to_send(hook: Webhook, unread: Mapping[int, int]) -> int:
 
 
 def state_of(hook: Webhook) -> str:
-    """Return how a webhook is."""
+    """Return the state of a webhook in words."""
     if hook.disabled is not None:
         return f"disabled: {hook.disabled}"
     if hook.failing_since is not None:

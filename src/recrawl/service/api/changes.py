@@ -17,7 +17,7 @@ from recrawl.store.changes import Cursor, PageChange
 router = APIRouter(tags=["changes"])
 
 MAX_CHANGES, MAX_WAIT = 1_000, 60.0
-#: Real seconds without a change after which a comment is sent, so that nobody hangs up.
+#: Real seconds without a change after which a comment keeps the connection alive.
 HEARTBEAT = 15.0
 
 CURSOR = r"^(start|[0-9]{1,15}(\.[0-9]{1,15})?)$"
@@ -26,8 +26,8 @@ Since = Annotated[
     str | None,
     Query(
         pattern=CURSOR,
-        description="A cursor: what follows it is returned. `start` begins with all pages there "
-        "are; without one, only what is new from now on.",
+        description="The cursor to start after; `start` for all current pages first. Without one, "
+        "only what is new from now on.",
         examples=["1042", "start"],
     ),
 ]
@@ -37,12 +37,14 @@ Since = Annotated[
 async def read_changes(
     service: TheService,
     since: Since = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_CHANGES, description="How many at most.")] = 100,
+    limit: Annotated[
+        int, Query(ge=1, le=MAX_CHANGES, description="Maximum number to return.")
+    ] = 100,
     wait: Annotated[
-        float, Query(ge=0.0, le=MAX_WAIT, description="Seconds to wait if there is nothing.")
+        float, Query(ge=0.0, le=MAX_WAIT, description="Seconds to wait if there is nothing new.")
     ] = 0.0,
 ) -> ChangesOut:
-    """Read what became of pages since a cursor; keep the cursor that is returned for next time."""
+    """Read what happened to pages since a cursor; keep the returned cursor for next time."""
     cursor = await service.feed.cursor(since)
     found = await service.feed.after(cursor, limit, wait)
     end = found[-1].cursor if found else cursor
@@ -64,15 +66,13 @@ async def stream_changes(
     since: Since = None,
     last_event_id: Annotated[
         str | None,
-        Header(
-            pattern=CURSOR, description="The same as since; browsers send it when they reconnect."
-        ),
+        Header(pattern=CURSOR, description="Same as since; browsers send it when they reconnect."),
     ] = None,
 ) -> StreamingResponse:
-    """Stream what becomes of pages as server-sent events; the id of an event is its cursor."""
+    """Stream what happens to pages as server-sent events; the id of an event is its cursor."""
     service.streams.check()
     cursor = await service.feed.cursor(last_event_id or since)
-    # What cannot be read is said before the stream begins.
+    # Report errors before the stream starts.
     first = await service.feed.after(cursor, MAX_CHANGES)
     return StreamingResponse(events(service, user, cursor, first), media_type="text/event-stream")
 

@@ -1,4 +1,4 @@
-"""IndexNow: sites say which of their pages have changed; a key on the site is all they need."""
+"""IndexNow: sites announce which of their pages have changed, with a key on the site as proof."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
@@ -40,13 +40,13 @@ class SubmissionIn(BaseModel):
 
     host: str = Field(min_length=1, max_length=255, description="The host of the site.")
     key: str = Field(
-        description="8 to 128 letters, digits and dashes; a file of the site has it.",
+        description="8 to 128 letters, digits and dashes; a file on the site contains it.",
         max_length=1_000,
     )
     keyLocation: str | None = Field(  # noqa: N815 - the protocol's name
         None,
         max_length=MAX_URL,
-        description="The file's URL; without it, the key with .txt at the root of the site.",
+        description="The URL of that file; by default, KEY.txt at the root of the site.",
     )
     urlList: list[str] = Field(  # noqa: N815
         min_length=1, max_length=MAX_URLS, description="The pages."
@@ -54,8 +54,8 @@ class SubmissionIn(BaseModel):
 
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The key is known to be right.", "content": {}},
-    202: {"description": "The key has yet to be checked."},
+    200: {"description": "The key has been verified.", "content": {}},
+    202: {"description": "The key is yet to be verified."},
     **PROBLEMS,
 }
 
@@ -70,11 +70,11 @@ async def submit_url(
         str | None, Query(alias="keyLocation", description="The URL of the file with the key.")
     ] = None,
 ) -> Response:
-    """Say that a page is new, changed or gone, as IndexNow defines it; needs no token."""
+    """Announce that a page is new, changed or gone (IndexNow); needs no token."""
 
     async def read() -> Given:
         if url is None or key is None:
-            raise ProblemError(HTTPStatus.BAD_REQUEST, "url and key are needed")
+            raise ProblemError(HTTPStatus.BAD_REQUEST, "url and key are required")
         return [url], key, key_location, None
 
     return await _submit(service, request, read)
@@ -97,7 +97,7 @@ async def submit_url(
     },
 )
 async def submit_urls(service: TheService, request: Request) -> Response:
-    """Say that pages of a site are new, changed or gone, as IndexNow defines it; needs no token."""
+    """Announce that pages of a site are new, changed or gone (IndexNow); needs no token."""
 
     async def read() -> Given:
         body = await service.incoming.bodies.read(request)
@@ -119,7 +119,7 @@ async def _submit(
     indexnow, address = service.incoming.indexnow, address_of(request.scope)
     if indexnow is None:
         raise ProblemError(
-            HTTPStatus.NOT_FOUND, "IndexNow is off; `indexnow = true` in the settings turns it on"
+            HTTPStatus.NOT_FOUND, "IndexNow is off; the setting `indexnow = true` turns it on"
         )
     try:
         indexnow.admit(address)

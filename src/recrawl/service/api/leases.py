@@ -1,4 +1,4 @@
-"""Leases and reports: other crawlers ask which pages are next, and say what they found."""
+"""Leases and reports: other crawlers ask which pages are next and report what they found."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -25,18 +25,18 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         max_length=200,
-        description="The same for a request that is repeated because it was not answered.",
+        description="The same key for a request that is repeated because it got no response.",
     ),
 ]
 TheLease = Annotated[str, Path(description="The id of the lease.", examples=[LEASE])]
 
-#: What is leased if nothing is said.
+#: What is leased by default.
 ANY = LeaseIn.model_validate({})
 
 
 @router.get("/leases", dependencies=[needs(Access.READ)])
 async def list_leases(service: TheService) -> LeasesOut:
-    """List the leases that have not ended."""
+    """List the active leases."""
     return LeasesOut.of(service.leases)
 
 
@@ -49,10 +49,10 @@ async def list_leases(service: TheService) -> LeasesOut:
 async def lease_pages(
     service: TheService, user: TheUser, wish: LeaseIn = ANY, idempotency_key: Key = None
 ) -> Response:
-    """Lease pages that are due, as many as are wanted and may be visited now.
+    """Lease due pages, as many as requested and allowed right now.
 
-    Visit a page only before the deadline, and leave its delay between two requests to a host. No
-    pages are no error: none is due, none is paid for, or their hosts may not be asked yet.
+    Visit pages only before the deadline, and leave the delay between two requests to a host. An
+    empty lease is not an error: no page is due, the budget is used up, or hosts need a pause.
     """
     key = None if idempotency_key is None else f"{user.name}\n{idempotency_key}"
     leased = LeaseOut.of(await service.scheduler.lease(wish.wish(key)))
@@ -62,7 +62,7 @@ async def lease_pages(
 
 @router.delete("/leases/{lease}", dependencies=[needs(Access.CRAWL)], responses=responses(409))
 async def release_lease(service: TheService, lease: TheLease) -> ReleasedOut:
-    """End a lease early: pages that were not reported go to others at once."""
+    """End a lease early: pages that were not reported are released at once."""
     return ReleasedOut(released=await service.scheduler.release(lease))
 
 
@@ -72,12 +72,12 @@ async def release_lease(service: TheService, lease: TheLease) -> ReleasedOut:
     responses=responses(HTTPStatus.CONFLICT),
 )
 async def report_visits(service: TheService, reports: ReportsIn) -> ReportsOut:
-    """Report what visits to leased pages found; they are written when this is answered.
+    """Report what visits to leased pages found; the response is sent once they are written.
 
-    A report may be repeated, and may come late: `recorded` if it is written, `duplicate` if it had
-    been before, `superseded` if the lease has ended and somebody else has the page, `unknown` if
-    there is no such page or lease, `unclear` if a page was found and neither body nor digest nor
-    changed is given: it is still on the lease.
+    Reports may be repeated and may come late. The result of each is `recorded` if it was written,
+    `duplicate` if it had been before, `superseded` if the lease has expired and somebody else has
+    the page, `unknown` if there is no such page or lease, and `unclear` if a page was found but
+    body, digest and changed are all missing; it is then still on the lease.
     """
     answers = await service.scheduler.report(
         reports.lease, [one.report() for one in reports.reports]

@@ -1,4 +1,4 @@
-"""Logging in with a browser: a token, or the link that the service prints, for a cookie."""
+"""Browser login: exchanges a token, or the link that the service prints, for a cookie."""
 
 import re
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from recrawl.service.service import Service
 router = APIRouter(include_in_schema=False)
 
 MAX_TOKEN = 200
-INVALID = "This token, or link, is not valid; a link works once, within 15 minutes of the start."
+INVALID = "This token or link is not valid; a link works once, within 15 minutes of the start."
 #: A path, and not the name of a host; browsers take a backslash for a slash.
 _OWN_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 MAX_PATH = 10_000

@@ -18,5 +18,5 @@ router = APIRouter(tags=["status"])
     responses={200: {"content": {"text/plain": {"example": METRICS}}}, **ALWAYS},
 )
 async def show_metrics(service: TheService) -> PlainTextResponse:
-    """Show metrics in Prometheus's text format."""
+    """Return metrics in the Prometheus text format."""
     return PlainTextResponse(metrics_of(service, await service.webhooks()), media_type=CONTENT_TYPE)

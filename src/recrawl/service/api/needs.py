@@ -1,4 +1,4 @@
-"""What handlers need: the service, and somebody who may use them."""
+"""What handlers need: the service, and a user who may call them."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from recrawl.service.auth import Access, User
 from recrawl.service.problems import ProblemError, responses
 from recrawl.service.service import Service
 
-_BEARER = HTTPBearer(auto_error=False, description="A token; `recrawl token add NAME` makes one.")
+_BEARER = HTTPBearer(auto_error=False, description="A token; `recrawl token add NAME` creates one.")
 
 
 def service_of(request: Request) -> Service:
@@ -20,7 +20,7 @@ def service_of(request: Request) -> Service:
 
 
 def user_of(request: Request) -> User:
-    """Return who makes a request; the guard has let nobody through who is not known."""
+    """Return the user who makes a request; the guard lets nobody else through."""
     found: User = request.state.user
     return found
 
@@ -30,7 +30,7 @@ TheUser = Annotated[User, Depends(user_of)]
 
 
 def needs(access: Access) -> Any:  # noqa: ANN401 - FastAPI keeps the type to itself
-    """Return a dependency that refuses those who may not do something."""
+    """Return a dependency that refuses users without the required access."""
     name = access.name.lower()
     # OpenAPI names the role that is needed; FastAPI calls it a scope.
     bearer = Security(_BEARER, scopes=[name])
@@ -41,13 +41,13 @@ def needs(access: Access) -> Any:  # noqa: ANN401 - FastAPI keeps the type to it
         if user.access < access:
             raise ProblemError(
                 HTTPStatus.FORBIDDEN,
-                f"this needs a token with the access {name}; `recrawl token add` makes one",
+                f"this needs a token with {name} access; `recrawl token add` creates one",
             )
 
     return Depends(check)
 
 
-#: What any route may answer.
+#: What any route may respond with.
 ALWAYS = responses(
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.UNAUTHORIZED,

@@ -60,28 +60,32 @@ async def list_pages(
         ),
     ] = "",
     state: Annotated[
-        list[StateName] | None, Query(max_length=len(STATES), description="Only in these states.")
+        list[StateName] | None,
+        Query(max_length=len(STATES), description="Only pages in these states."),
     ] = None,
     host: Annotated[
         list[HostName] | None, Query(max_length=10, description="Only pages of these hosts.")
     ] = None,
     error: Annotated[
-        str | None, Query(max_length=MAX_TEXT, description="Only pages that failed with this.")
+        str | None, Query(max_length=MAX_TEXT, description="Only pages whose error contains this.")
     ] = None,
     failing: Annotated[bool, Query(description="Only pages whose last visit failed.")] = False,  # noqa: FBT002
     min_rate: Annotated[
-        float | None, Query(ge=0.0, le=MAX_RATE, description="Changes per day, at least.")
+        float | None, Query(ge=0.0, le=MAX_RATE, description="Minimum changes per day.")
     ] = None,
     max_rate: Annotated[
-        float | None, Query(ge=0.0, le=MAX_RATE, description="Changes per day, at most.")
+        float | None, Query(ge=0.0, le=MAX_RATE, description="Maximum changes per day.")
     ] = None,
     due_within: Annotated[
-        float | None, Query(ge=0.0, le=MAX_RATE, description="Only pages due within these days.")
+        float | None,
+        Query(ge=0.0, le=MAX_RATE, description="Only pages due within this many days."),
     ] = None,
     order: Annotated[OrderName, Query(description="What to sort by.", examples=["rate"])] = "added",
     reverse: Annotated[bool, Query(description="Reverse the order.")] = False,  # noqa: FBT002
-    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many to leave out.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many at most.")] = 100,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many to skip.")] = 0,
+    limit: Annotated[
+        int, Query(ge=1, le=MAX_LISTED, description="Maximum number to return.")
+    ] = 100,
 ) -> Response:
     """List pages, filtered and sorted."""
     wanted = Wanted(
@@ -106,7 +110,7 @@ async def list_pages(
 
 @router.post("/pages", dependencies=[needs(Access.CRAWL)])
 async def add_pages(service: TheService, pages: NewPagesIn) -> AddedOut:
-    """Add pages to keep fresh; known pages take the importance, if one is given."""
+    """Add pages to keep fresh; known pages get the importance, if one is given."""
     return AddedOut.of(*await service.add([(page.url, page.importance) for page in pages.pages]))
 
 
@@ -122,7 +126,7 @@ async def show_page(
     url: ThePage,
     visits: Annotated[int, Query(ge=0, le=MAX_VISITS, description="How many to list.")] = 20,
 ) -> PageDetailsOut:
-    """Show a page: what is believed about it, when it is visited next and why, its visits."""
+    """Show a page: its estimated change rate, when and why it is visited next, and its visits."""
     return PageDetailsOut.of(await service.page(url, visits))
 
 
@@ -135,13 +139,13 @@ async def change_page(service: TheService, url: ThePage, change: PageIn) -> Page
 
 @router.post("/page/recheck", dependencies=[needs(Access.CRAWL)], responses=responses(404))
 async def recheck_page(service: TheService, url: ThePage) -> PageDetailsOut:
-    """Have a page visited before all others that have a copy, as soon as its host may be."""
+    """Have a page visited before all others that have a copy, as soon as its host allows."""
     await service.recheck(url)
     return PageDetailsOut.of(await service.page(url))
 
 
 @router.post("/signals", dependencies=[needs(Access.CRAWL)])
 async def signal_changes(service: TheService, signals: SignalsIn) -> SignalsOut:
-    """Say that pages have probably changed, as a push message or a webhook may have told."""
+    """Report that pages have probably changed, for example after a push message or a webhook."""
     given = [(one.url, 1.0 - one.probability) for one in signals.signals]
     return SignalsOut(known=await service.signal(given))

@@ -1,4 +1,4 @@
-"""Budget and settings: what another budget would buy, and what is set."""
+"""Budget and settings: what another budget would buy, and the current settings."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ from recrawl.service.budget_models import (
 
 router = APIRouter(tags=["budget and settings"])
 
-#: The budgets of a plan by default, as multiples of the present one.
+#: The default budgets of a plan, as multiples of the current one.
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 Budget = Annotated[float, Query(ge=MIN_BUDGET, le=MAX_BUDGET, allow_inf_nan=False)]
@@ -34,12 +34,12 @@ async def plan_budget(
         list[Budget] | None,
         Query(
             max_length=50,
-            description="Requests per day; by default, multiples of the present budget.",
+            description="Requests per day; by default, multiples of the current budget.",
             examples=[[1000, 2000]],
         ),
     ] = None,
 ) -> PlanOut:
-    """Show how fresh the copies would be with other budgets, by what is believed now."""
+    """Show how fresh the copies would be with other budgets, at the current estimates."""
     now = service.stats.budget
     budgets = budget or [factor * now for factor in MULTIPLES]
     fresh = await service.plan([now, *budgets])
@@ -52,14 +52,14 @@ async def plan_budget(
 
 @router.put("/budget", dependencies=[needs(Access.ADMIN)])
 async def change_budget(service: TheService, budget: BudgetIn) -> BudgetOut:
-    """Change the budget until the process ends; the settings are what it begins with."""
+    """Change the budget for as long as the process runs; the next start uses the settings."""
     await service.set_budget(budget.budget)
     return BudgetOut(budget=service.stats.budget)
 
 
 @router.get("/settings", dependencies=[needs(Access.ADMIN)])
 async def show_settings(service: TheService) -> SettingsOut:
-    """Show the settings; secrets are masked."""
+    """Show the settings, with secrets masked."""
     shown = [
         SettingOut(
             name=name,
@@ -74,7 +74,7 @@ async def show_settings(service: TheService) -> SettingsOut:
 
 
 def _shown(name: str, value: Any) -> str | float | bool | list[str] | None:  # noqa: ANN401
-    """Return the value of a setting without what is secret in it."""
+    """Return the value of a setting, without secrets."""
     if name in COMMANDS:
         return without_arguments(value)
     if value is None or isinstance(value, str | float | int):

@@ -1,4 +1,4 @@
-"""What there is: status, hosts, sitemaps and health."""
+"""Status, hosts, sitemaps and health."""
 
 from typing import Annotated
 
@@ -23,21 +23,21 @@ MAX_HOSTS = 10_000
 
 @health.get("/health")
 async def show_health() -> HealthOut:
-    """Answer, to show that the service is up; needs no token."""
+    """Respond if the service is up; needs no token."""
     return HealthOut()
 
 
 @router.get("/status", dependencies=[needs(Access.READ)])
 async def show_status(service: TheService) -> StatusOut:
-    """Show what there is, what is being done, and whether it keeps up."""
+    """Show what there is, what is going on, and whether the crawl is keeping up."""
     return StatusOut.of(await service.status())
 
 
 @router.get("/hosts", dependencies=[needs(Access.READ)])
 async def list_hosts(
     service: TheService,
-    offset: Annotated[int, Query(ge=0, le=10**9, description="How many to leave out.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=MAX_HOSTS, description="How many at most.")] = 100,
+    offset: Annotated[int, Query(ge=0, le=10**9, description="How many to skip.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_HOSTS, description="Maximum number to return.")] = 100,
 ) -> HostsOut:
     """List hosts, those with the most pages first."""
     hosts = await service.hosts()

@@ -1,4 +1,4 @@
-"""Where WebSub hubs reach us: they confirm subscriptions, and send messages."""
+"""The WebSub callback: hubs verify subscriptions and send messages."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ PROBLEMS = responses(
     HTTPStatus.TOO_MANY_REQUESTS,
 )
 Callback = Annotated[
-    str, Path(max_length=100, description="What the hub was given.", examples=[CALLBACK])
+    str, Path(max_length=100, description="The last part of the callback URL.", examples=[CALLBACK])
 ]
 
 
@@ -47,21 +47,23 @@ def _parameter(name: str, meaning: str, example: str) -> Any:  # noqa: ANN401 - 
 async def confirm_subscription(
     service: TheService,
     callback: Callback,
-    mode: Annotated[str, _parameter("hub.mode", "What is confirmed.", "subscribe")] = "",
-    topic: Annotated[str, _parameter("hub.topic", "The feed that it is about.", FEED)] = "",
-    challenge: Annotated[str, _parameter("hub.challenge", "What to answer.", CHALLENGE)] = "",
+    mode: Annotated[str, _parameter("hub.mode", "What to confirm.", "subscribe")] = "",
+    topic: Annotated[str, _parameter("hub.topic", "The feed.", FEED)] = "",
+    challenge: Annotated[
+        str, _parameter("hub.challenge", "The challenge to respond with.", CHALLENGE)
+    ] = "",
     lease: Annotated[
         int | None,
         Query(
             alias="hub.lease_seconds",
             ge=1,
             le=10**9,
-            description="How long the subscription holds.",
+            description="How many seconds the subscription is valid.",
             examples=[864_000],
         ),
     ] = None,
 ) -> Response:
-    """Confirm a subscription that this service asked a WebSub hub for; needs no token."""
+    """Confirm a subscription that this service requested from a WebSub hub; needs no token."""
     if not _websub(service).confirm(callback, mode, topic, challenge, lease):
         raise ProblemError(HTTPStatus.NOT_FOUND, "there is no such subscription")
     return Response(challenge, media_type=UNSHOWN)
@@ -87,13 +89,13 @@ async def receive_message(
         Header(
             alias="X-Hub-Signature",
             max_length=200,
-            description="Of the body, with the secret that the hub was given.",
+            description="Signature of the body with the secret that the hub was given.",
         ),
     ] = "",
 ) -> Response:
-    """Take what a WebSub hub says of a feed; a message with a wrong signature is ignored.
+    """Accept a message about a feed from a WebSub hub; wrong signatures are ignored.
 
-    Needs no token. 410 tells the hub that there is no subscription any more.
+    Needs no token. 410 tells the hub that the subscription no longer exists.
     """
     websub = _websub(service)
     websub.admit(callback)
@@ -105,6 +107,6 @@ async def receive_message(
 def _websub(service: Service) -> WebSub:
     if service.incoming.websub is None:
         raise ProblemError(
-            HTTPStatus.NOT_FOUND, "WebSub is off; `public_url` in the settings turns it on"
+            HTTPStatus.NOT_FOUND, "WebSub is off; the setting `public_url` turns it on"
         )
     return service.incoming.websub

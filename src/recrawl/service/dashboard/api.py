@@ -22,11 +22,11 @@ router = APIRouter(
     include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.READ)]
 )
 
-#: Where nothing is said about who may do something, anybody may.
+#: Without a stated access, anybody may call an operation.
 ANYBODY = "none"
-#: Characters of an example that is written in one line.
+#: Maximum length of an example on one line.
 MAX_LINE = 70
-#: What formats of text are called.
+#: The names of text formats.
 FORMATS: Final = {"date-time": "time"}
 
 
@@ -35,10 +35,10 @@ class Row:
     """A parameter, or a field of a body.
 
     Attributes:
-        name: Its name; of a part, with those of what it is part of.
-        kind: What values are, and may be.
+        name: Its name; for a nested field, the full path.
+        kind: The type and range of its values.
         meaning: What it is for.
-        is_required: Whether it must be given.
+        is_required: Whether it is required.
     """
 
     name: str
@@ -49,21 +49,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that the API does.
+    """An operation of the API.
 
     Attributes:
-        name: Its name in the description, and on the page.
+        name: Its name in the description and on the page.
         method: The method, in capitals.
         path: The path, with names in braces.
-        tag: What it is about.
+        tag: Its subject.
         access: What a token must allow; `ANYBODY` if none is needed.
         text: What it does, in paragraphs.
         parameters: Its parameters.
         body: The fields of a request's body.
         command: A request with curl.
-        answer: An example of the answer, if it has a body.
-        fields: The fields of the answer.
-        problems: What else may be answered, as statuses and their names.
+        answer: An example of the response, if it has a body.
+        fields: The fields of the response.
+        problems: Other possible responses, as statuses and their names.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Operation:
 async def api(request: Request) -> Response:
     """Show the API."""
     document = request.app.openapi()
-    # Whoever copies a command must not send a token in the clear.
+    # A copied command must not send a token in the clear.
     scheme = "https" if is_by_tls(request.headers) else request.url.scheme
     found = described(document, f"{scheme}://{request.headers['host']}")
     groups = [
@@ -95,7 +95,7 @@ async def api(request: Request) -> Response:
 
 
 def described(document: dict[str, Any], base: str) -> list[Operation]:
-    """Return what an API does, as its description says; `base` is where it is."""
+    """Return the operations of an API from its description; `base` is its URL."""
     return [_operation(document, base, *one) for one in operations(document)]
 
 
@@ -127,20 +127,20 @@ def _operation(
 
 
 def _content(described: dict[str, Any]) -> dict[str, Any]:
-    """Return the only kind of body that a request or an answer may have, with its media type."""
+    """Return the only kind of body that a request or response may have, with its media type."""
     for media_type, content in described.get("content", {}).items():
         return {"media_type": media_type, **content}
     return {}
 
 
 def _parameter(document: dict[str, Any], given: dict[str, Any]) -> Row:
-    # What is left out is null.
+    # Missing fields are null.
     kind = _kind(document, given["schema"]).removesuffix(" or null")
     return Row(given["name"], kind, given["description"], given.get("required", False))
 
 
 def _fields(document: dict[str, Any], schema: dict[str, Any], prefix: str = "") -> Iterator[Row]:
-    """Yield the fields of an object, each before its parts."""
+    """Yield the fields of an object, each before its nested fields."""
     schema = resolved(document, schema)
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
@@ -161,7 +161,7 @@ def _object(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(document: dict[str, Any], schema: dict[str, Any]) -> str:
-    """Return what values are, and may be, in words.
+    """Return the type and range of values in words.
 
     >>> _kind({}, {"type": "integer", "minimum": 1, "maximum": 5000, "default": 100})
     'integer, 1 to 5,000, by default 100'
@@ -192,7 +192,7 @@ def _number(number: float) -> str:
 
 
 def _command(base: str, method: str, path: str, described: dict[str, Any]) -> str:
-    """Return a request with curl, by the examples of its parameters and its body."""
+    """Return a curl command, from the examples of the parameters and the body."""
     query = {}
     for one in described.get("parameters", ()):
         examples = one["schema"].get("examples")
@@ -212,7 +212,7 @@ def _command(base: str, method: str, path: str, described: dict[str, Any]) -> st
 
 
 def _written(example: Any) -> str:  # noqa: ANN401 - as JSON has it
-    """Return an example in one line if it is short; text as it is."""
+    """Return an example on one line if it is short; text unchanged."""
     if isinstance(example, str):
         return example
     line = json.dumps(example, ensure_ascii=False)

@@ -25,23 +25,23 @@ router = APIRouter(
 )
 
 MAX_TEXT = 40
-#: What is answered by itself: these multiples of the budget.
+#: Multiples of the budget that are always shown.
 MULTIPLES = ((0.5, "Half the budget"), (2.0, "Twice the budget"), (10.0, "Ten times the budget"))
 QUESTION = "Your question"
 #: The curve spans a hundredth to thirty times the budget.
 BELOW, ABOVE, PER_DECADE = -2.0, 1.5, 4
-DONE = "The budget is changed, until the process ends; the settings are as they were."
+DONE = "The budget is changed for as long as the process runs; the settings stay the same."
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The best freshness for each budget, in the long run, if pages change as believed.
+    """The best freshness for each budget, in the long run, at the estimated change rates.
 
     Attributes:
-        budgets: Requests per day, rising.
+        budgets: Requests per day, ascending.
         freshness: The best freshness for each.
-        present: The best freshness with the present budget.
-        answers: Name, requests per day and best freshness, for budgets that are asked about.
+        present: The best freshness with the current budget.
+        answers: Name, requests per day and best freshness of the budgets in question.
     """
 
     budgets: list[float]
@@ -57,7 +57,7 @@ async def budget(
     wanted: Annotated[str, Query(max_length=MAX_TEXT, alias="budget")] = "",
     done: Annotated[str, Query(max_length=MAX_TEXT)] = "",
 ) -> Response:
-    """Show what the budget brings, and what others would."""
+    """Show what the budget achieves, and what others would."""
     status = await service.status()
     asked = parse_budget(wanted) if wanted.strip() else None
     curve = await _curve(service, status.budget, asked) if status.pages else None
@@ -78,16 +78,16 @@ async def budget(
 async def set_budget(
     service: TheService, wanted: Annotated[str, Form(max_length=MAX_TEXT, alias="budget")]
 ) -> Response:
-    """Change the budget until the process ends."""
+    """Change the budget for as long as the process runs."""
     await service.set_budget(parse_budget(wanted))
     return RedirectResponse("/budget?done=budget", HTTPStatus.SEE_OTHER)
 
 
 def parse_budget(text: str) -> float:
-    """Return the requests per day that a text means.
+    """Parse text into requests per day.
 
     Raises:
-        ArgumentError: It is no rate, or one that no crawl can have.
+        ArgumentError: It is not a rate, or not one that a crawl can have.
 
     >>> parse_budget("2/s")
     172800.0
@@ -111,7 +111,7 @@ async def _curve(service: Service, present: float, asked: float | None) -> Curve
 
 
 def _drawn(curve: Curve, present: float, asked: float | None) -> dict[str, Any]:
-    """Return the curve as it is drawn: requests per day and percent."""
+    """Return the curve for drawing: requests per day and percent."""
     points = [["now", present, round(100 * curve.present, 3)]]
     if asked is not None:
         points.append(["asked", asked, round(100 * curve.answers[0][2], 3)])

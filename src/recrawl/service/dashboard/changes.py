@@ -1,4 +1,4 @@
-"""Changes: what became of pages, newest first and live, with the differences."""
+"""Changes: what happened to pages, newest first and live, with the differences."""
 
 from typing import Annotated
 

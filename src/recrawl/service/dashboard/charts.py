@@ -1,4 +1,4 @@
-"""The numbers behind charts that are drawn once: a page's timeline and what is believed of it."""
+"""The numbers behind static charts: a page's timeline and the belief about its change rate."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from recrawl.units import format_rate
 
 #: Points of a curve between two visits, and of the curve of a belief.
 POINTS_PER_GAP, POINTS = 16, 160
-#: How much closer together the first of the former are than the last: a page that changes within
+#: How much denser the points between visits are at first than at last: a page that changes within
 #: seconds is stale long before the next visit, however far off that is.
 CLOSER = 1_000.0
 #: Bars per decade of rates, and how many there are at most; slower pages are in the first.
@@ -51,11 +51,11 @@ Belief = tuple[float, float] | None
 
 
 def timeline(details: Explanation, belief: Belief, visits: Sequence[LoggedVisit]) -> dict[str, Any]:
-    """Return a page's visits over time, and the chance that its copy was stale in between.
+    """Return a page's visits over time, and the probability that its copy was stale in between.
 
     Args:
         details: When the page is visited next.
-        belief: What is believed of it now; the curve goes by that.
+        belief: The current belief about it, from which the curve is computed.
         visits: Its visits, newest first.
     """
     past = list(reversed(visits))
@@ -123,7 +123,7 @@ def belief_curve(details: Explanation, belief: Belief) -> dict[str, Any] | None:
 
 
 def marks(rates: Floats) -> list[tuple[float, str]]:
-    """Return some rates within a range, and what they are called.
+    """Return some rates within a range, and their labels.
 
     >>> marks(np.array([0.9, 9.0]))
     [(6.0, '6 per day'), (3.0, '3 per day'), (1.0, '1 per day')]
@@ -132,7 +132,7 @@ def marks(rates: Floats) -> list[tuple[float, str]]:
 
 
 def rate_bars(columns: PageColumns | None) -> dict[str, Any] | None:
-    """Return how many pages change how often, in ranges of rates; None if nothing is known."""
+    """Return a histogram of change rates; None if nothing is known."""
     if columns is None:
         return None
     known = ~np.isnan(columns.shape) & np.isin(columns.state, VISITED)
@@ -142,7 +142,7 @@ def rate_bars(columns: PageColumns | None) -> dict[str, Any] | None:
     first, last = math.floor(logs.min()), math.floor(logs.max()) + 1
     if last - first > MAX_BARS:
         first = last - MAX_BARS
-    # A bar or two alone would say little about where they are.
+    # One or two bars alone would say little about the scale.
     lacking = max(MIN_BARS - (last - first), 0)
     first, last = first - lacking // 2, last + lacking - lacking // 2
     bars = np.bincount(

@@ -1,6 +1,6 @@
 """Forms that only our own pages can send.
 
-Browsers say where a request comes from, and `recrawl.service.guard` refuses those of other sites.
+Browsers say where a request comes from, and `recrawl.service.guard` refuses those from other sites.
 Beyond that, each form has a token that belongs to the session, which other sites cannot read.
 """
 
@@ -32,7 +32,7 @@ def check_form(
     request: Request,
     sent: Annotated[str, Form(alias="form_token", max_length=MAX_TOKEN)] = "",
 ) -> None:
-    """Refuse a form that no page of ours has shown in this session.
+    """Refuse a form that none of our pages has shown in this session.
 
     Raises:
         ProblemError: It has another token, or there is no session.
@@ -40,7 +40,8 @@ def check_form(
     expected = form_token(request)
     if not expected or not hmac.compare_digest(expected.encode(), sent.encode()):
         raise ProblemError(
-            HTTPStatus.FORBIDDEN, "the form is not of this session; load the page again, and retry"
+            HTTPStatus.FORBIDDEN,
+            "the form does not belong to this session; reload the page and try again",
         )
 
 

@@ -1,4 +1,4 @@
-"""Hosts: how politely each is asked, how it answers, its robots.txt and its sitemaps."""
+"""Hosts: how politely each is visited, how it responds, its robots.txt and its sitemaps."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -36,11 +36,11 @@ class HostRow:
 
     Attributes:
         counts: How many pages it has.
-        freshness: The share of its pages' importance whose copies are believed to be current; None
+        freshness: The share of its pages' importance whose copies are expected to be fresh; None
             without a copy.
         delay: Seconds between two requests.
-        response: Seconds that a response takes; None if nothing was asked yet.
-        closed_for: Seconds for which it is left alone; None if it is not.
+        response: Seconds that a response takes; None before the first request.
+        closed_for: Seconds until its backoff ends; None if it is not in backoff.
         robots: Its robots.txt; None if it was not read yet.
         parts: Its pages by state: key, name, count, and start and width in a bar.
     """
@@ -116,11 +116,11 @@ def _row(
 
 
 def parts_of(host: HostCounts, fresh: float) -> list[tuple[str, str, int, float, float]]:
-    """Return a host's pages by how they are, each with its start and width in a bar, in percent.
+    """Return a host's pages by state, each with its start and width in a bar, in percent.
 
     Args:
         host: How many pages it has.
-        fresh: The share of pages that are well whose copies are believed to be current.
+        fresh: The share of pages without problems whose copies are expected to be fresh.
     """
     well = host.pages - host.missing - host.gone - host.refused - host.failing
     counts = (
@@ -143,13 +143,13 @@ def _freshness(
     store: SqliteStore, service: Service, names: list[str], now: int
 ) -> dict[str, float]:
     columns = service.index.columns(store)
-    # As of when they were read: since then, other copies have been made.
+    # As of when they were read; copies may have changed since.
     since = round(service.clock.passing(service.index.age) * 1e6)
     return host_freshness(columns, names, now - since)
 
 
 def host_freshness(columns: PageColumns, names: list[str], now: int) -> dict[str, float]:
-    """Return the expected freshness of each of some hosts that has a copy."""
+    """Return the expected freshness of those hosts that have a copy."""
     wanted = set(names)
     numbers = {number: name for number, name in columns.hosts.items() if name in wanted}
     rows = np.flatnonzero(np.isin(columns.host, list(numbers)) & np.isin(columns.state, VISITED))
@@ -167,7 +167,7 @@ def host_freshness(columns: PageColumns, names: list[str], now: int) -> dict[str
 
 
 def _robots(store: SqliteStore, names: list[str]) -> dict[str, RobotsText]:
-    """Return what is known of the robots.txt of hosts."""
+    """Return what is known about the robots.txt of hosts."""
     found = {}
     for name in names:
         for scheme in ("https", "http"):

@@ -1,4 +1,4 @@
-"""Errors as people see them: a page that says in one sentence what is wrong."""
+"""Errors for people: a page that says in one sentence what is wrong."""
 
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
@@ -19,7 +19,7 @@ class HtmlRoute(APIRoute):
     """A route whose errors are pages."""
 
     def get_route_handler(self) -> Handler:
-        """Return what answers a request, whatever goes wrong."""
+        """Return a handler that turns errors into pages."""
         answer = super().get_route_handler()
 
         async def handler(request: Request) -> Response:

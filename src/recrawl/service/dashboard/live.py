@@ -1,4 +1,4 @@
-"""What is new, for every browser that looks: sampled once, and sent to all of them."""
+"""What is new, sampled once and sent to all open browsers."""
 
 import asyncio
 import json
@@ -28,20 +28,20 @@ from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.samples import Span
 from recrawl.store.sqlite import SqliteStore
 
-#: Real seconds between two samples, and between two looks for changes while somebody looks.
+#: Real seconds between two samples, and between two checks for changes while a browser is open.
 SAMPLE_EVERY, LOOK_EVERY = 2.0, 0.5
-#: Changes that are sent at once; of more, only the newest.
+#: Changes sent at a time; if there are more, only the newest.
 MAX_CHANGES = 50
 KILO = 1_000.0
 #: Events that are kept for browsers that fall behind, which then miss the older ones.
 MAX_EVENTS = 64
-#: Real seconds without an event after which a comment is sent, so that nobody hangs up.
+#: Real seconds without an event after which a comment keeps the connection alive.
 HEARTBEAT = 15.0
 
 
 @final
 class Live:
-    """Samples a service over time, and sends samples and changes to whoever listens.
+    """Samples a service over time, and sends samples and changes to listeners.
 
     Args:
         service: The service.
@@ -63,7 +63,7 @@ class Live:
         self.listeners = 0
 
     async def run(self) -> None:
-        """Sample, and look for changes, until the service stops."""
+        """Sample and check for changes until the service stops."""
         loop = asyncio.get_running_loop()
         self.sample()
         await self.keep()
@@ -81,7 +81,7 @@ class Live:
         self._wake()
 
     def sample(self) -> None:
-        """Take a sample, and send it."""
+        """Take a sample and send it."""
         self._service.refresh_stats()
         sample = sample_of(self._service)
         before = self.samples.newest
@@ -96,16 +96,16 @@ class Live:
             every: Not before so many microseconds have passed since then.
         """
         sample, kept = self.samples.newest, self.samples.kept
-        # One before the last that was kept is kept: the clock was put back.
+        # A sample before the last one stored is stored: the clock was set back.
         if sample is None or sample is kept or (kept and 0 <= sample.at - kept.at < every):
             return
-        # If it cannot be written now, what happened is added to the next.
+        # If it cannot be written now, it is added to the next one.
         with suppress(StoreError):
             await self._service.keep_sample(sample.kept_after(kept))
             self.samples.kept = sample
 
     async def look_for_changes(self) -> None:
-        """Send what became of pages since the last time, if anybody listens."""
+        """Send what happened to pages since the last time, if anybody is listening."""
         if not self.listeners:
             self._cursor = None
             return
@@ -121,7 +121,7 @@ class Live:
         try:
             self._cursor, found = await self._service.read(read)
         except StoreError:
-            # The next look begins with what is new then.
+            # The next check starts with what is new then.
             self._cursor = None
             return
         if found:
@@ -179,7 +179,7 @@ def sample_of(service: Service) -> Sample:
 
 
 def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[str, str]:
-    """Return what is written on the overview, by what it is about.
+    """Return the texts on the overview, by subject.
 
     Args:
         service: The service.
@@ -213,16 +213,16 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
     }
 
 
-#: Visits come late if they do by this share of the time between two visits, over all pages.
+#: Visits are late if they are late by this share of the time between two visits, over all pages.
 LATE_SHARE = 0.1
 
 
 def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
-    """Return whether a crawl keeps up: ``good`` or not, in a word, and in a sentence.
+    """Return whether a crawl is keeping up: ``good`` or not, in a word, and in a sentence.
 
     Args:
         up: What is due, and how late it is.
-        stats: Its budget, and what is not well.
+        stats: Its budget and problems.
         pages: How many pages it visits.
     """
     if not pages:
@@ -230,12 +230,12 @@ def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
     if up.without_copy:
         return "busy", "Catching up", "Pages without a copy are fetched first."
     if stats.trouble.failing > pages / 2:
-        return "bad", "Visits fail", "More than half of the pages could not be visited."
+        return "bad", "Visits fail", "The last visit failed for more than half of the pages."
     gap = pages / stats.budget * SECONDS_A_DAY
     if up.due * up.lateness / pages > LATE_SHARE * gap:
-        why = "Due pages wait too long: for the delays of their hosts, or for crawlers."
+        why = "Due pages wait too long for the delays of their hosts, or for crawlers."
         return "bad", "Falling behind", why
-    return "good", "Yes", "Visits come when they are worth their price."
+    return "good", "Yes", "Visits happen when they are worth their price."
 
 
 #: Units of time by name, in seconds.
@@ -243,7 +243,7 @@ UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 
 def pace_text(sample: Sample, before: Sample | None) -> tuple[str, str]:
-    """Return how many visits there were since the sample before, and in which unit of time."""
+    """Return how many visits there were since the previous sample, and per which unit of time."""
     if before is None or sample.at <= before.at:
         return NONE, "visits per second"
     per_second = (sample.visits - before.visits) / (sample.at - before.at) * 1e6
@@ -253,7 +253,7 @@ def pace_text(sample: Sample, before: Sample | None) -> tuple[str, str]:
 
 
 def price_text(price: float | None) -> str:
-    """Return what a visit must be worth: so long must a page of importance 1 stay fresh for it.
+    """Return the price of a visit as the time for which a page of importance 1 must stay fresh.
 
     >>> price_text(2 / 86_400)
     '2 s of freshness'
@@ -275,7 +275,7 @@ def change_row(change: PageChange, now: int) -> dict[str, Any]:
 
 
 def diff_link(change: PageChange) -> str | None:
-    """Return where the difference that a change made is shown; None if there is none."""
+    """Return the URL of the difference that a change made; None if there is none."""
     if change.before is None or change.after is None:
         return None
     return page_link(change.url, before=change.before.hex(), after=change.after.hex())

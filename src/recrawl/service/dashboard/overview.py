@@ -1,4 +1,4 @@
-"""The overview: how fresh copies are, whether the crawl keeps up, and what it is doing."""
+"""The overview: how fresh copies are, whether the crawl is keeping up, and what it is doing."""
 
 from typing import Annotated
 
@@ -72,7 +72,7 @@ async def overview(
 
 
 def _kept(store: SqliteStore, over: str, now: int) -> tuple[Window, list[KeptSample]]:
-    """Return how much of the past is drawn, and what the store keeps of it."""
+    """Return the time range to draw, and the stored samples of it."""
     last_day = store.samples.since(now - DAY, Span.MINUTE)
     window = window_of(over, last_day[0].at if last_day else now, now)
     return window, store.samples.since(now - window.length, window.span)
@@ -92,7 +92,7 @@ def newest_changes(store: SqliteStore, limit: int) -> list[PageChange]:
     return found[::-1]
 
 
-#: What visits find, in the order in which it is drawn.
+#: What visits find, in drawing order.
 FOUND = (
     (Outcome.FIRST, "first copy"),
     (Outcome.CHANGED, "changed"),
@@ -103,7 +103,7 @@ FOUND = (
 
 
 def shares(outcomes: dict[Outcome, int]) -> list[dict[str, object]]:
-    """Return what visits found, with where each part of a bar begins, in percent."""
+    """Return what visits found, with the start of each part of a bar, in percent."""
     total, start, parts = sum(outcomes.values()), 0.0, []
     for outcome, name in FOUND:
         number = outcomes.get(outcome, 0)
@@ -122,7 +122,7 @@ def shares(outcomes: dict[Outcome, int]) -> list[dict[str, object]]:
 
 
 def trouble_of(status: ServiceStatus) -> list[dict[str, object]]:
-    """Return how many pages are not well, with a link to their list."""
+    """Return how many pages have problems, with a link to the list of them."""
     found = status.trouble
     rows = (
         ("failing", found.failing, "/pages?failing=true&state=alive", "last visit failed"),
@@ -138,6 +138,6 @@ def trouble_of(status: ServiceStatus) -> list[dict[str, object]]:
 
 
 def closed_hosts(stats: Stats, now: int) -> list[tuple[str, float]]:
-    """Return hosts that are left alone for a while, and for how many more seconds."""
+    """Return hosts in backoff, and for how many more seconds."""
     left = {host: (until - now) / 1e6 for host, until in stats.closed.items() if until > now}
     return sorted(left.items(), key=lambda one: -one[1])[:5]

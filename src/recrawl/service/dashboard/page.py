@@ -1,4 +1,4 @@
-"""One page: its visits over time, what is believed of it, its copies and what changed."""
+"""One page: its visits over time, its estimated change rate, its copies and what changed."""
 
 import difflib
 import re
@@ -42,10 +42,10 @@ _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 TheUrl = Annotated[str, Query(min_length=1, max_length=MAX_URL)]
 Digest = Annotated[str, Query(max_length=64, pattern="^[0-9a-f]*$")]
-#: What was done, by the word in the URL that a form leads to.
+#: What was done, by the word in the URL to which a form leads.
 DONE = {
-    "recheck": "The page is visited as soon as its host may be asked.",
-    "importance": "The importance is changed.",
+    "recheck": "The page will be visited as soon as its host allows.",
+    "importance": "The importance has been changed.",
 }
 
 
@@ -169,7 +169,7 @@ async def set_importance(
 def _read(
     store: SqliteStore, url: str, service: TheService, before: str, after: str
 ) -> tuple[list[Version], Diff | None, charts.Belief]:
-    """Return a page's copies, what changed between two of them, and what is believed of it."""
+    """Return a page's copies, what changed between two of them, and the belief about it."""
     known = store.page(url)
     if known is None:
         return [], None, None
@@ -191,7 +191,7 @@ def compare(
     """Return what changed in a page's own text between two copies, by their digests."""
     if before not in copies or after not in copies:
         return Diff(
-            problem="The copies of this change are no longer kept; keep_versions keeps more."
+            problem="The copies of this change are no longer kept; keep_versions can keep more."
         )
     old, new = copies[before], copies[after]
     times = old.response.at, new.response.at
@@ -231,7 +231,7 @@ def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[Line]:
 
 
 def _replaced(before: Sequence[str], after: Sequence[str]) -> list[Line]:
-    """Return lines that others took the place of; as many of each are compared word by word."""
+    """Return replaced lines and their replacements; if there are as many of each, compare words."""
     if len(before) == len(after) <= MAX_PAIRS:
         pairs = [_marked(old, new) for old, new in zip(before, after, strict=True)]
         return [*(Line("old", old) for old, _ in pairs), *(Line("new", new) for _, new in pairs)]
@@ -242,7 +242,7 @@ def _replaced(before: Sequence[str], after: Sequence[str]) -> list[Line]:
 def _marked(
     old: str, new: str
 ) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
-    """Return two lines in parts, the words marked that only one of them has.
+    """Return two lines in parts, with the words marked that only one of them has.
 
     >>> _marked("Price: 5 euros", "Price: 6 euros")[1]
     (('Price: ', False), ('6 ', True), ('euros', False))

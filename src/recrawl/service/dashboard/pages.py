@@ -27,7 +27,7 @@ PAGE_SIZE = 50
 MAX_TEXT, MAX_OFFSET = 1_000, 10**9
 #: Change rates that are drawn as an empty and as a full bar, per day.
 SLOWEST, FASTEST = 1 / 365, 86_400.0
-#: What pages can be sorted by, as people read it.
+#: What pages can be sorted by, in words.
 TITLES = {
     "added": "when it was added",
     "url": "URL",
@@ -40,7 +40,7 @@ TITLES = {
     "failures": "failures in a row",
     "error": "error",
 }
-#: Orders that begin with the largest.
+#: Orders that start with the largest.
 DOWNWARDS = ("importance", "rate", "failures")
 
 
@@ -51,7 +51,7 @@ class Row:
     Attributes:
         page: As listed.
         changed_at: When it was last found to have changed, or first found; None if never.
-        why: Why it is visited next when it is, in a few words.
+        why: Why it is visited at that time, in a few words.
         pace: Where its change rate is between the slowest and the fastest, from 0 to 100.
     """
 
@@ -78,9 +78,9 @@ async def pages(
 ) -> Response:
     """Show pages, filtered and sorted."""
     if order not in ORDERS:
-        raise ArgumentError(f"order: there is {', '.join(ORDERS)}")
+        raise ArgumentError(f"order: choose one of {', '.join(ORDERS)}")
     if state and state not in STATES:
-        raise ArgumentError(f"state: there is {', '.join(STATES)}")
+        raise ArgumentError(f"state: choose one of {', '.join(STATES)}")
     wanted = Wanted(
         states=(STATES[state],) if state else (),
         hosts=(host.strip(),) if host.strip() else (),
@@ -150,7 +150,7 @@ def pace_of(rate: float | None) -> float:
 
 
 def short_why(details: Explanation) -> str:
-    """Return in a few words why a page is visited next when it is."""
+    """Return in a few words why a page is visited at its next time."""
     return _trouble(details.page) or _worth(details)
 
 
@@ -158,8 +158,8 @@ def _trouble(page: Page) -> str:
     """Return what keeps a page from being visited in its turn; empty if nothing does."""
     often = f" {page.failures} times" if page.failures > 1 else ""
     reasons = (
-        (page.state is State.REFUSED, "refused; looked at now and then"),
-        (page.state is State.GONE, "gone; looked at now and then"),
+        (page.state is State.REFUSED, "refused; checked now and then"),
+        (page.state is State.GONE, "gone; checked now and then"),
         (page.state is State.MISSING, "not found; being confirmed"),
         (page.failures > 0, f"failed{often}; retried"),
         (page.last_visit is None, "no copy yet"),

@@ -1,4 +1,4 @@
-"""Templates, and the one place where text from outside is made harmless.
+"""Templates, and the only place where untrusted text is escaped.
 
 Everything that a template shows is escaped twice over: characters that steer terminals or turn
 the direction of writing are spelled out, and what means something in HTML is quoted. No template
@@ -44,7 +44,7 @@ NAVIGATION = (
     ("/settings", "Settings"),
     ("/docs", "API"),
 )
-#: What is shown where there is nothing to show.
+#: Shown in place of a missing value.
 NONE = "–"
 KILO = 1_000
 #: Seconds that count as no time at all.

@@ -1,4 +1,4 @@
-"""Which pages there are, and the files that they need."""
+"""The pages of the dashboard, and the files that they need."""
 
 from http import HTTPStatus
 

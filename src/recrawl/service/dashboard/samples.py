@@ -1,4 +1,4 @@
-"""How the crawl went: samples of the last hour, and what the store keeps of the time before."""
+"""How the crawl went: samples of the last hour, and stored samples of the time before."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ class Sample:
 
     Attributes:
         at: When, in microseconds.
-        freshness: The share of importance whose copies are believed to be current; None without
+        freshness: The share of importance whose copies are expected to be fresh; None without
             pages.
         price: What a visit must be worth, importance times days; None before that is known.
         due: Pages whose visit is due.
@@ -52,7 +52,7 @@ class Sample:
         return self.changed, self.unchanged, self.failed
 
     def kept_after(self, before: "Sample | None") -> KeptSample:
-        """Return what the store keeps: what happened since the sample before."""
+        """Return what to store: what happened since the previous sample."""
         since = (0, 0, 0) if before is None else before.counts
         new = (now - then for now, then in zip(self.counts, since, strict=True))
         return KeptSample(self.at, self.freshness, self.due, *new)
@@ -61,10 +61,10 @@ class Sample:
 @final
 @dataclass(frozen=True)
 class Window:
-    """How much of the past a chart shows.
+    """The time range of a chart.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         length: How far back it goes, in microseconds.
         span: The samples that are drawn of the time before the process began.
         is_fine: Whether all samples of this process are drawn.
@@ -160,7 +160,7 @@ def rows_of(kept: Sequence[KeptSample], live: Sequence[Sample], span: Span) -> l
     for one in reversed(kept):
         if one.at < first:
             if later - one.at > MAX_MISSING * span.microseconds:
-                # Nothing is known of the time in which the process did not run.
+                # Nothing is known about the time in which the process did not run.
                 rows.append(_row(one.at + span.microseconds, None, counts, None))
             rows.append(_row(one.at, one.freshness, counts, one.due))
             later = one.at

@@ -1,4 +1,4 @@
-"""Settings as they are in force, without secrets, and who may use the service."""
+"""The settings in effect, without secrets, and who may use the service."""
 
 from collections.abc import Callable
 from typing import Any

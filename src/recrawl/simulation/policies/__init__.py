@@ -66,5 +66,5 @@ def policy_named(name: str) -> Policy:
     False
     """
     if name not in POLICIES:
-        raise ArgumentError(f"policy: '{name}' is not known; there are {', '.join(POLICIES)}")
+        raise ArgumentError(f"policy: '{name}' is unknown; choose one of {', '.join(POLICIES)}")
     return POLICIES[name]()

@@ -158,7 +158,7 @@ if (isLive) {
     tellChanges();
   });
   source.addEventListener("error", () => {
-    connection.textContent = "Not connected; what is shown may be old.";
+    connection.textContent = "Not connected; this page may be out of date.";
   });
   source.addEventListener("sample", (event) => {
     const { sample, texts } = JSON.parse(event.data);
