@@ -71,7 +71,7 @@ def test_settings_say_where_the_store_is(monkeypatch: pytest.MonkeyPatch) -> Non
         (["example.org"], "example.org: it must begin with http:// or https://"),
         (["https://a.example/", "ftp://a.example/"], "ftp://a.example/: ftp is not supported"),
         (["https://u:secret@a.example/"], "https://...@a.example/: it has a user name"),
-        (["https://a.example/", "--importance", "-1"], "--importance: -1 is not a number from 0"),
+        (["https://a.example/", "--importance", "-1"], "--importance: -1 is not a number, 0"),
         (["--sitemap", "sitemap.xml"], "sitemap.xml: it must begin with http:// or https://"),
         (["--file", "missing.txt"], "missing.txt: there is no such file"),
         (["https://a.example/", "--store", "no/such.db"], "no/such.db: there is no folder no"),
