@@ -468,6 +468,18 @@ def test_a_process_that_does_not_end_is_not_waited_for(monkeypatch: pytest.Monke
     crawl.run(use)
 
 
+def test_processes_are_killed_before_anything_else_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event loop that ends right after it would not notice that they have gone."""
+    crawl = Crawl(monkeypatch)
+
+    async def use(processes: FetchProcesses) -> None:
+        assert not any(one.is_killed for one in crawl.started)
+        processes.cancel()
+        assert all(one.is_killed for one in crawl.started)
+
+    crawl.run(use)
+
+
 def test_processes_are_not_started_again_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = Crawl(monkeypatch)
 

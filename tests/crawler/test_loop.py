@@ -20,6 +20,7 @@ from crawler.fakes import (
     settings_of,
 )
 from site_server import page_about
+from virtual_time import now
 
 from recrawl.crawler import gauges, record
 from recrawl.crawler.build import load
@@ -92,6 +93,20 @@ def test_the_budget_is_spent_and_kept(budget: float) -> None:
     stats = crawl(web, store, settings_of(budget=budget * PER_SECOND), seconds=20.0)
     assert 20 * budget - 2 <= len(web.fetched) <= 20 * budget + 1
     assert stats.budget_used == pytest.approx(1.0, abs=0.12)
+
+
+def test_what_no_visit_may_raise_ends_the_crawl_at_once() -> None:
+    times = list[float]()
+
+    def fail(_url: str) -> None:
+        times.append(now())
+        raise StoreError("the disk is gone")
+
+    web = FakeWeb(dict.fromkeys(urls(A, 30), TEXT), before=fail)
+    with pytest.raises(StoreError, match="the disk is gone"):
+        crawl(web, MemoryStore(*urls(A, 30)), settings_of(budget=PER_SECOND), seconds=1_000.0)
+    # Others may have begun when it failed.
+    assert len(times) < 10
 
 
 def test_a_budget_that_is_changed_is_spent_and_kept_from_then_on() -> None:

@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from email.utils import formatdate
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from scripted_web import AGENT, PATIENT, Names, Request, Web, answer, fetcher, r
 from virtual_time import clock
 from virtual_time import run as run_virtual
 
+from recrawl.clock import Clock
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.headers import location, retry_after, sendable
@@ -533,6 +535,20 @@ def test_no_more_requests_are_under_way_than_allowed() -> None:
 
     run_virtual(main(), grace=0.05)
     assert highest == 3
+
+
+def test_a_date_to_wait_for_is_one_of_the_clock_of_the_crawl() -> None:
+    date = formatdate(1_000_120, usegmt=True)
+    web = Web({"/a": answer("", "503 Busy", [("Retry-After", date)])})
+    then = Clock(wall=lambda: 1_000_000_000_000)
+
+    async def main() -> Response:
+        gate = Gate(HostPacing(0.0, 8), clock=then)
+        async with web, fetcher(gate=gate) as made:
+            return await made.fetch(web.page("/a"))
+
+    got = asyncio.run(main())
+    assert (got.error, got.retry_after) == ("the server answered 503", 120.0)
 
 
 @pytest.mark.parametrize("where", ["/plain", "/caf\xe9", "/\u20ac"])
