@@ -1,10 +1,14 @@
 """A page alone on its site: only its navigation, its footer and passing numbers are told apart."""
 
+from itertools import pairwise
+
 import pytest
 
+from recrawl.content.compare import compare
 from recrawl.content.masking import is_incidental
 from recrawl.content.reader import Reader
-from recrawl.records import ChangeKind
+from recrawl.content.template import SiteTemplate, sketch_of
+from recrawl.records import ChangeKind, Outcome, Page, Response
 
 TEXT = "".join(
     f"<p>{line}</p>"
@@ -106,3 +110,70 @@ def test_a_title_in_the_body_is_not_read() -> None:
 )
 def test_which_lines_change_by_themselves(text: str, expected: bool) -> None:
     assert is_incidental(text) is expected
+
+
+def outcomes(
+    *bodies: str, template: SiteTemplate | None = None, reader: Reader | None = None
+) -> list[bool]:
+    """Return for each body after the first whether a visit takes it for a change."""
+    reader, found = reader or Reader(), list[bool]()
+    page = Page(1, "https://example.org/", "example.org")
+    page = compare(page, Response(page.url, 200, 1, body=bodies[0].encode()), reader).page
+    for at, (before, body) in enumerate(pairwise(bodies), 2):
+        response = Response(page.url, 200, at, body=body.encode())
+        visited = compare(page, response, reader, before.encode(), template=template)
+        found.append(visited.outcome is Outcome.CHANGED)
+        page = visited.page
+    return found
+
+
+SALES = "Winter sale", "Last days", "Spring is here", "Free delivery"
+BANNER = "<div class=promo-banner><p>{}</p></div>"
+
+
+@pytest.mark.parametrize(
+    ("part", "is_learned"),
+    [
+        (BANNER, True),
+        ("<header><p>{}</p></header>", True),
+        # Without a mark it is the page's own.
+        ("<div class=offer><p>{}</p></div>", False),
+        # A price is news, wherever it stands.
+        ("<div class=promo-banner><p>{} for 12 €</p></div>", False),
+        (BANNER.format("{} in a line that is long enough to be prose, which nobody hides."), False),
+    ],
+)
+def test_a_marked_box_that_twice_alone_differed_is_ignored(part: str, is_learned: bool) -> None:
+    found = outcomes(*(around(part.format(sale)) for sale in SALES))
+    assert found == [True, True, not is_learned]
+
+
+def test_what_else_a_page_says_is_news_beside_a_box_that_is_ignored() -> None:
+    *sales, last = (around(BANNER.format(sale)) for sale in SALES)
+    stew = last.replace("Soup", "Stew")
+    assert outcomes(*sales, stew) == [True, True, True]
+    # Nor can the text move into the box.
+    moved = last.replace("</p></div>", f"</p>{TEXT.replace('boiled', 'fried')}</div>", 1)
+    assert outcomes(*sales, moved) == [True, True, True]
+
+
+def test_a_box_around_the_text_or_in_it_is_no_banner() -> None:
+    for form in (
+        "<body><div class=banner><p>{}</p>" + TEXT + "</div></body>",
+        "<body><div>" + TEXT + "<div class=banner><p>{}</p></div>" + TEXT + "</div></body>",
+    ):
+        assert outcomes(*map(form.format, SALES)) == [True, True, True]
+
+
+def test_where_other_pages_are_known_the_template_decides() -> None:
+    template = SiteTemplate()
+    for page in range(2, 4):
+        template.learn(page, {bytes([page] * 6): sketch_of(["Home"])})
+    bodies = [around(f"<div class=top-menu><p>{sale}</p></div>") for sale in SALES]
+    assert outcomes(*bodies, template=template) == [True, True, True]
+    assert outcomes(*bodies) == [True, True, False]
+
+
+def test_a_marked_box_that_is_watched_is_never_ignored() -> None:
+    bodies = (around(BANNER.format(sale)) for sale in SALES)
+    assert outcomes(*bodies, reader=Reader(watch=["div.promo-banner"])) == [True, True, True]

@@ -13,7 +13,8 @@ from recrawl.content.absence import (
 from recrawl.content.boxes import varied_boxes
 from recrawl.content.comparison import Comparison, failed, found_body, not_modified, outcome_of
 from recrawl.content.history import History
-from recrawl.content.outline import Block
+from recrawl.content.lone_page import marked_around
+from recrawl.content.outline import Block, Element
 from recrawl.content.page_content import Content, is_same
 from recrawl.content.reader import Reader
 from recrawl.content.template import SiteTemplate
@@ -141,7 +142,10 @@ def compare_body(
         return found_body(after, response, found, outcome, change)
     new, old = content.apart(copy, page.ignored)
     if not is_after_noise:
-        after = _remember(after, content, copy, new, old)
+        template = bodies.template
+        is_alone = template is None or not template.has_siblings
+        marked = marked_around([*new, *old], content.blocks) if is_alone else frozenset()
+        after = _remember(after, content, copy, (new, old), marked)
     visited = found_body(after, response, found, outcome, change)
     return replace(visited, varied=varied_boxes(new, old))
 
@@ -160,7 +164,11 @@ def _difference(
 
 
 def _remember(
-    page: Page, content: Content, copy: Content, new: list[Block], old: list[Block]
+    page: Page,
+    content: Content,
+    copy: Content,
+    apart: tuple[list[Block], list[Block]],
+    marked: frozenset[Element],
 ) -> Page:
     """Return the page with this change added to its history, which may reveal slow noise."""
     now = page.fingerprint
@@ -170,7 +178,7 @@ def _remember(
     if not history.digests:
         was = copy.fingerprint(page.ignored).digest
         history, _ = history.after(was, (), ())
-    history, learned = history.after(now.digest, new, old)
+    history, learned = history.after(now.digest, *apart, marked)
     ignored = page.ignored | learned
     if len(ignored) > MAX_IGNORED:
         return page

@@ -336,7 +336,7 @@ class _Marks:
         return found
 
     def _is_marked_inside(self, element: Element) -> bool:
-        return is_made_for_it(element) or (element in self._of_links and _is_named_around(element))
+        return is_made_for_it(element) or (element in self._of_links and is_named_around(element))
 
     def _is_surely_marked(self, element: Element, *, is_inside: bool) -> bool:
         """Whether an element, or one around it up to the text, is marked beyond doubt."""
@@ -356,7 +356,7 @@ class _Marks:
                 self._hides_outside(element.parent)
                 or is_made_for_it(element)
                 or element.tag == "form"
-                or _is_named_around(element)
+                or is_named_around(element)
             )
         return found
 
@@ -378,7 +378,7 @@ def _leads(element: Element) -> bool:
     return element.tag in _LEADING or not _LEADING.isdisjoint(element.hint.split())
 
 
-def _is_named_around(element: Element) -> bool:
+def is_named_around(element: Element) -> bool:
     """Whether the ids and classes of an element say that it belongs around a text."""
     return not _words(element.hint).isdisjoint(_AROUND)
 

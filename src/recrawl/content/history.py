@@ -1,23 +1,24 @@
 """Detect slow noise from the history of a page's differences.
 
-A second fetch seconds later cannot detect a date that changes every day. Two patterns show in the
-differences that visits found: the only difference is a date, a time or a count, again and again; or
-the page alternates between earlier versions. The blocks concerned become suspects, and are ignored
-when that has happened often enough. Prose is never a suspect.
+A second fetch seconds later cannot detect a date that changes every day. Three patterns show in the
+differences that visits found: the only difference is a date, a time or a count, again and again;
+the page alternates between earlier versions; or, on a page alone on its host, nothing differs but
+what is marked as a banner or a menu. The blocks concerned become suspects, and are ignored when
+that has happened often enough. Prose is never a suspect.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from recrawl.content.furniture import is_prose
 from recrawl.content.masking import is_dated
-from recrawl.content.noise import exact_key, text_key
-from recrawl.content.outline import Block
+from recrawl.content.noise import exact_key, lines_key, may_be_passing, text_key
+from recrawl.content.outline import Block, Element
 
-#: How often a difference of dates or counts must be the only one, and how often a page must return
-#: to an earlier version.
-DATED, TO_AND_FRO = 2, 4
+#: How often a difference of dates or counts must be the only one, or one in elements marked as
+#: furniture; and how often a page must return to an earlier version.
+DATED, MARKED, TO_AND_FRO = 2, 2, 4
 _MAX_SUSPECTS, _DIGESTS, _DIGEST_BYTES = 18, 4, 4
 _SUSPECT = struct.Struct("<8sB")
 
@@ -55,7 +56,11 @@ class History:
         )
 
     def after(
-        self, digest: bytes, new: Sequence[Block], old: Sequence[Block]
+        self,
+        digest: bytes,
+        new: Sequence[Block],
+        old: Sequence[Block],
+        marked: Collection[Element] = (),
     ) -> "tuple[History, frozenset[bytes]]":
         """Return the history after a change, and the keys of blocks to ignore from now on.
 
@@ -63,6 +68,7 @@ class History:
             digest: The digest of the present version.
             new: The blocks that are new.
             old: The blocks that are gone.
+            marked: The elements with marks of furniture that all of them are in, if they are.
         """
         short = digest[:_DIGEST_BYTES]
         digests = (*self.digests, short)[-_DIGESTS:]
@@ -73,6 +79,8 @@ class History:
             elif short in self.digests[:-1]:
                 # Exactly these texts: any other text there is a change.
                 keys, needed = frozenset(map(exact_key, (*new, *old))), TO_AND_FRO
+            elif marked and all(map(may_be_passing, (*new, *old))):
+                keys, needed = frozenset(map(lines_key, marked)), MARKED
         counts = dict(self.suspects)
         for key in keys:
             counts[key] = counts.get(key, 0) + 1

@@ -12,6 +12,7 @@ from recrawl.content.furniture import (
     Kind,
     is_in_list,
     is_made_for_it,
+    is_named_around,
     is_title,
     leads_to_part,
     prose_of,
@@ -50,6 +51,42 @@ def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
     if not any(kind <= _BESIDE and not block.is_link for kind, block in pairs):
         return [_OWN] * len(blocks)
     return kinds
+
+
+def marked_around(blocks: Sequence[Block], page: Sequence[Block]) -> frozenset[Element]:
+    """Return the innermost elements with marks of furniture around blocks outside a page's text.
+
+    Such marks are not believed of a page alone on its site; its history may confirm them.
+
+    Args:
+        blocks: The blocks.
+        page: All blocks of the page.
+
+    Returns:
+        The elements; none unless every block is in one.
+    """
+    text = text_of(prose_of(page))
+    if text is None:
+        return frozenset()
+    # What is said of an element around the text is said of the text too: it says nothing.
+    around_text = frozenset(around.path for around in text.ancestors())
+    marked = [_marked(block.element, text.path, around_text) for block in blocks]
+    found = frozenset(element for element in marked if element is not None)
+    return found if None not in marked else frozenset()
+
+
+def _marked(element: Element, text: bytes, around_text: frozenset[bytes]) -> Element | None:
+    found = None
+    for around in element.ancestors():
+        if around.path == text or around.is_watched:
+            return None
+        if found is None and around.path not in around_text and _has_mark(around):
+            found = around
+    return found
+
+
+def _has_mark(element: Element) -> bool:
+    return is_made_for_it(element) or is_named_around(element)
 
 
 def _kind_in(

@@ -5,8 +5,9 @@ that still match at the next visit, and is ignored from then on. Noise that vari
 that is learned from the differences that visits find: `history`.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from recrawl.content.furniture import is_prose
@@ -22,11 +23,29 @@ _MAX_SAME = 0.75
 #: ...and so is the box around it, if at most this share of that is the same.
 _HARDLY_SAME = 1 / 3
 _SEVERAL = 2
+#: The share of letters in links from which a line is one of links.
+_MOSTLY_LINKED = 0.5
+_DIGIT = re.compile("[0-9]")
+
+#: Identifies something about an element.
+_Key = Callable[[Element], bytes]
 
 
 def box_key(element: Element) -> bytes:
     """Return the key of everything inside an element."""
     return _hash(b"in", element.path)
+
+
+def lines_key(element: Element) -> bytes:
+    """Identifies the lines inside an element that may be passing."""
+    return _hash(b"lines", element.path)
+
+
+def may_be_passing(block: Block) -> bool:
+    """Whether it may be a teaser: a link, or a short line without a number, such as a price."""
+    if block.is_link or block.linked >= _MOSTLY_LINKED:
+        return True
+    return not is_prose(block) and _DIGIT.search(block.text) is None
 
 
 def text_key(block: Block) -> bytes:
@@ -56,18 +75,19 @@ def _hash(*parts: bytes) -> bytes:
 
 def are_ignored(blocks: Sequence[Block], ignored: frozenset[bytes]) -> list[bool]:
     """Return for each block whether it is ignored."""
-    boxes = dict[Element, bool]()
+    boxes, lines = dict[Element, bool](), dict[Element, bool]()
 
-    def in_box(element: Element | None) -> bool:
+    def is_in(element: Element | None, key: _Key, known: dict[Element, bool]) -> bool:
         if element is None:
             return False
-        found = boxes.get(element)
+        found = known.get(element)
         if found is None:
-            found = boxes[element] = box_key(element) in ignored or in_box(element.parent)
+            found = known[element] = key(element) in ignored or is_in(element.parent, key, known)
         return found
 
     return [
-        in_box(block.element)
+        is_in(block.element, box_key, boxes)
+        or (is_in(block.element, lines_key, lines) and may_be_passing(block))
         or position in ignored
         or text_key(block) in ignored
         or exact_key(block) in ignored
