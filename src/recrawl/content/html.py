@@ -54,6 +54,8 @@ _MAX_ATTRIBUTES = 2_000
 _MAX_REOPENED = 1_000_000
 #: Tags that are looked at one by one; if more are doubtful, all of the page is scanned.
 _FEW = 100
+#: Ends of tags that are tried, until one is found that is surely not in a value.
+_TRIED = 20
 #: A tag with too many attributes is at least this long.
 _LONG = 16_000
 #: In pages longer than this, every tag is checked: one with a hundred thousand attributes could
@@ -190,12 +192,46 @@ def crude_lines(page: bytes) -> list[str]:
 
 def _has_huge_tag(page: bytes) -> bool:
     """Whether a tag has many attributes."""
-    doubtful = list[bytes]() if len(page) <= _LARGE else list(islice(_doubtful(page), _FEW))
+    doubtful = list[bytes]()
+    if len(page) > _LARGE and _may_hide_long_tag(page):
+        doubtful = list(islice(_doubtful(page), _FEW))
     if len(doubtful) == _FEW or any(map(_may_be_huge_tag, _long_parts(page))):
         doubtful = [match[0] for match in _WHOLE_TAG.finditer(page)]
     return any(
         _has_many_attributes(tag) for tag in doubtful if len(tag) > _LONG and tag[1:2] != b"!"
     )
+
+
+def _may_hide_long_tag(page: bytes) -> bool:
+    """Whether a long tag may have a ">" in it, in a quoted value.
+
+    No tag goes on after a ">" before which no value is open. Such places are looked for, each
+    within reach of the one before, or the next ">" after it: what is between them is no long tag,
+    or one without a ">".
+    """
+    at = 0
+    while True:
+        end = page.rfind(b">", at, at + _LONG)
+        if end < 0:
+            end = page.find(b">", at + _LONG)
+            if end < 0:
+                return False
+        tried = 1
+        while _may_be_in_value(page, at, end):
+            end = page.rfind(b">", at, end)
+            tried += 1
+            if end < 0 or tried > _TRIED:
+                return True
+        at = end + 1
+
+
+def _may_be_in_value(page: bytes, begin: int, at: int) -> bool:
+    """Whether a place may be in a quoted value of a tag that starts after another place."""
+    for quote in (b'"', b"'"):
+        last = page.rfind(quote, begin, at)
+        if last >= 0 and page[begin:last].rstrip().endswith(b"="):
+            return True
+    return False
 
 
 def _long_parts(page: bytes) -> Iterator[bytes]:
