@@ -19,6 +19,9 @@ MAX_BYTES = 2_000_000
 #: Bytes in which an encoding of two or four bytes per character shows.
 _SNIFFED = 1_024
 
+#: Bytes that are decoded at a time, to see whether they are UTF-8.
+_DECODED = 16_384
+
 #: The bytes of a character in UTF-8 after its first.
 _CONTINUATION = bytes(range(0x80, 0xC0))
 
@@ -56,6 +59,8 @@ _MAX_REOPENED = 1_000_000
 _FEW = 100
 #: Ends of tags that are tried, until one is found that is surely not in a value.
 _TRIED = 20
+#: Bytes before a quote that are looked at; if they are all space, a "=" may be before them.
+_SPACE = 8
 #: A tag with too many attributes is at least this long.
 _LONG = 16_000
 #: In pages longer than this, every tag is checked: one with a hundred thousand attributes could
@@ -126,12 +131,20 @@ def _converted(body: bytes, encoding: str) -> bytes:
 
 
 def _is_utf8(body: bytes) -> bool:
-    if body.isascii():
-        return True
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
+    """Whether bytes are valid UTF-8; what is ASCII, as most of a page is, need not be decoded."""
+    at = 0
+    while at < len(body):
+        end = at + _DECODED
+        after = body[end : end + 3]
+        # No character is cut in half.
+        end += len(after) - len(after.lstrip(_CONTINUATION))
+        piece = body[at:end]
+        if not piece.isascii():
+            try:
+                piece.decode()
+            except UnicodeDecodeError:
+                return False
+        at = end
     return True
 
 
@@ -229,8 +242,10 @@ def _may_be_in_value(page: bytes, begin: int, at: int) -> bool:
     """Whether a place may be in a quoted value of a tag that starts after another place."""
     for quote in (b'"', b"'"):
         last = page.rfind(quote, begin, at)
-        if last >= 0 and page[begin:last].rstrip().endswith(b"="):
-            return True
+        if last >= 0:
+            before = page[max(begin, last - _SPACE) : last].rstrip()
+            if not before or before.endswith(b"="):
+                return True
     return False
 
 

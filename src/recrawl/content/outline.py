@@ -199,11 +199,16 @@ def _texts_and_tags(
     parts = html.replace(">", "<").split("<")
     tag_of, line_of = _remembered(len(parts) // 2)
     # Most tags are on the page several times: its own dictionary is small, and so it is fast.
-    tags = {one: tag_of[one] for one in set(parts[1::2])}
+    tags = _read_tags(parts, tag_of)
     if any(tag in _RAW for _, tag, _, _ in tags.values()):
         parts = _TAG.split(html)
-        tags = {one: tag_of[one] for one in set(parts[1::2])}
+        tags = _read_tags(parts, tag_of)
     return parts[::2], map(tags.__getitem__, parts[1::2]), line_of
+
+
+def _read_tags(parts: list[str], tag_of: Remembered[_Tag]) -> dict[str, _Tag]:
+    different = set(parts[1::2])
+    return dict(zip(different, map(tag_of.__getitem__, different), strict=True))
 
 
 def _without_comments(html: str) -> str:
@@ -233,14 +238,25 @@ def _line(text: str) -> tuple[str, str]:
     ('Of the day', '\x03theday\x04')
     """
     text = steady_text(text)
-    text = unescape(text) if "&" in text else text
+    text = _unescaped(text) if "&" in text else text
     if text.isprintable():
         # Looking whether there is any takes much less time than taking a long text to pieces.
         text = text.strip()
         return text if "  " not in text else " ".join(text.split()), ""
-    if not _STRESSED.search(text):
-        return " ".join(text.split()), ""
-    return " ".join(_STRESSED.sub("", text).split()), _stressed(text)
+    # Looking for the marks one by one is quicker than for any of them.
+    bare = text.replace("\x03", "").replace("\x04", "").replace("\x05", "").replace("\x06", "")
+    return " ".join(bare.split()), "" if len(bare) == len(text) else _stressed(text)
+
+
+def _unescaped(text: str) -> str:
+    r"""Return a text as `html.unescape` does, in less time where it has nothing but these two.
+
+    >>> _unescaped("Salt &amp;&nbsp;pepper"), _unescaped("1 &lt; 2")
+    ('Salt &\xa0pepper', '1 < 2')
+    """
+    if text.count("&") > text.count("&amp;") + text.count("&nbsp;"):
+        return unescape(text)
+    return text.replace("&nbsp;", "\xa0").replace("&amp;", "&")
 
 
 def _stressed(text: str) -> str:
@@ -300,7 +316,7 @@ def _attribute(raw: str, start: str) -> str:
 
 def _link(raw: str, href: str) -> str:
     """Return where a link leads, with its title, in which numbers do not count."""
-    href = steady_link(unescape(href) if "&" in href else href)
+    href = steady_link(_unescaped(href) if "&" in href else href)
     title = _attribute(raw, ' title="')
     return f"{href} {' '.join(masked(unescape(title)).split())}" if title else href
 
