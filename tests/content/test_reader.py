@@ -379,6 +379,21 @@ def test_a_short_body_is_its_own_beginning() -> None:
     assert len(Reader().beginning(bytes([0x80]) * 2 * MAX_BYTES, "text/html")) <= MAX_BYTES + 4
 
 
+@given(st.binary(max_size=12) | st.text(alphabet="aü€😀", max_size=12).map(str.encode))
+def test_bytes_are_utf_8_if_python_can_decode_them(body: bytes) -> None:
+    """Also where they are looked at a few at a time."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        expected = False
+    else:
+        expected = True
+    for size in range(1, 6):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(html, "_DECODED", size)
+            assert html._is_utf8(body) == expected  # noqa: SLF001
+
+
 @given(st.text(alphabet="<>/ab =\"'\n!-", max_size=120))
 def test_no_tag_with_many_attributes_escapes_the_quick_check(text: str) -> None:
     """A plain search through all tags finds none that the search for doubtful ones does not."""

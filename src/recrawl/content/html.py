@@ -19,6 +19,9 @@ MAX_BYTES = 2_000_000
 #: Bytes checked for an encoding of two or four bytes per character.
 _SNIFFED = 1_024
 
+#: Bytes that are decoded at a time, to see whether they are UTF-8.
+_DECODED = 16_384
+
 #: The bytes of a character in UTF-8 after its first.
 _CONTINUATION = bytes(range(0x80, 0xC0))
 
@@ -54,6 +57,10 @@ _MAX_ATTRIBUTES = 2_000
 _MAX_REOPENED = 1_000_000
 #: Doubtful tags that are checked one by one; if there are more, the whole page is scanned.
 _FEW = 100
+#: Ends of tags that are tried, until one is found that is surely not in a value.
+_TRIED = 20
+#: Bytes before a quote that are looked at; if they are all space, a "=" may be before them.
+_SPACE = 8
 #: A tag with too many attributes is at least this long.
 _LONG = 16_000
 #: In pages longer than this, every tag is checked: one with a hundred thousand attributes could
@@ -124,12 +131,20 @@ def _converted(body: bytes, encoding: str) -> bytes:
 
 
 def _is_utf8(body: bytes) -> bool:
-    if body.isascii():
-        return True
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
+    """Whether bytes are valid UTF-8; what is ASCII, as most of a page is, need not be decoded."""
+    at = 0
+    while at < len(body):
+        end = at + _DECODED
+        after = body[end : end + 3]
+        # No character is cut in half.
+        end += len(after) - len(after.lstrip(_CONTINUATION))
+        piece = body[at:end]
+        if not piece.isascii():
+            try:
+                piece.decode()
+            except UnicodeDecodeError:
+                return False
+        at = end
     return True
 
 
@@ -190,12 +205,48 @@ def crude_lines(page: bytes) -> list[str]:
 
 def _has_huge_tag(page: bytes) -> bool:
     """Whether a tag has many attributes."""
-    doubtful = list[bytes]() if len(page) <= _LARGE else list(islice(_doubtful(page), _FEW))
+    doubtful = list[bytes]()
+    if len(page) > _LARGE and _may_hide_long_tag(page):
+        doubtful = list(islice(_doubtful(page), _FEW))
     if len(doubtful) == _FEW or any(map(_may_be_huge_tag, _long_parts(page))):
         doubtful = [match[0] for match in _WHOLE_TAG.finditer(page)]
     return any(
         _has_many_attributes(tag) for tag in doubtful if len(tag) > _LONG and tag[1:2] != b"!"
     )
+
+
+def _may_hide_long_tag(page: bytes) -> bool:
+    """Whether a long tag may have a ">" in it, in a quoted value.
+
+    No tag goes on after a ">" before which no value is open. Such places are looked for, each
+    within reach of the one before, or the next ">" after it: what is between them is no long tag,
+    or one without a ">".
+    """
+    at = 0
+    while True:
+        end = page.rfind(b">", at, at + _LONG)
+        if end < 0:
+            end = page.find(b">", at + _LONG)
+            if end < 0:
+                return False
+        tried = 1
+        while _may_be_in_value(page, at, end):
+            end = page.rfind(b">", at, end)
+            tried += 1
+            if end < 0 or tried > _TRIED:
+                return True
+        at = end + 1
+
+
+def _may_be_in_value(page: bytes, begin: int, at: int) -> bool:
+    """Whether a place may be in a quoted value of a tag that starts after another place."""
+    for quote in (b'"', b"'"):
+        last = page.rfind(quote, begin, at)
+        if last >= 0:
+            before = page[max(begin, last - _SPACE) : last].rstrip()
+            if not before or before.endswith(b"="):
+                return True
+    return False
 
 
 def _long_parts(page: bytes) -> Iterator[bytes]:

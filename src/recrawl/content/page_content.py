@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from recrawl.content.boxes import box_path, link_boxes
+from recrawl.content.boxes import box_path, is_linked, link_boxes
 from recrawl.content.furniture import Kind, is_prose, sketches_of
 from recrawl.content.masking import is_incidental, masked
 from recrawl.content.noise import are_ignored, noise, position_keys, text_key
@@ -71,9 +71,12 @@ class Content:
     @cached_property
     def sketches(self) -> Sketches:
         """What the page has in its elements, for the template of its site."""
+        sketches = sketches_of(self.blocks)
+        if not any(map(is_linked, self.blocks)):
+            return sketches
         whose = zip(self.blocks, self.whose, strict=True)
         boxes = link_boxes([block for block, kind in whose if kind is not Kind.FURNITURE])
-        return {**sketches_of(self.blocks), **dict.fromkeys(map(box_path, boxes), STEADY)}
+        return {**sketches, **dict.fromkeys(map(box_path, boxes), STEADY)}
 
     def own(self, ignored: frozenset[bytes] = frozenset()) -> list[tuple[Block, Kind]]:
         """Return the page's own blocks, without ignored ones."""
@@ -225,11 +228,9 @@ def _letters_apart(new: list[Block], old: list[Block]) -> int:
 
 
 def _words(blocks: list[Block]) -> Counter[str]:
-    return Counter(
-        word for block in blocks if not block.is_link for word in _WORD.findall(block.text)
-    )
+    return Counter(_WORD.findall("\n".join([block.text for block in blocks if not block.is_link])))
 
 
 def _letters(own: list[tuple[Block, Kind]]) -> int:
-    texts = (block.text for block, _ in own if not block.is_link)
-    return sum(len(text) - text.count(" ") for text in texts) or 1
+    text = "".join([block.text for block, _ in own if not block.is_link])
+    return len(text) - text.count(" ") or 1
