@@ -83,19 +83,6 @@ def test_hosts_beyond_the_limit_are_read_from_the_store_again() -> None:
     assert asked == [*hosts, "a.example"]
 
 
-def test_templates_in_memory_are_limited_by_their_bytes_too() -> None:
-    hosts = [f"{number}.example" for number in range(10)]
-    store = {host: bytes(1_000 * (host > "5")) for host in hosts}
-    templates = Templates(store.get, max_bytes=2_500)
-    for host in hosts:
-        templates.of(host)
-    # The oldest go first, also those that take nothing.
-    assert len(templates) == 2
-    for host in hosts[:5]:
-        templates.of(host)
-    assert len(templates) == 7
-
-
 def test_a_template_is_written_with_the_visits_that_taught_it() -> None:
     store = MemoryStore(*URLS)
     templates = Templates(store.template)

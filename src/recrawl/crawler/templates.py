@@ -2,14 +2,16 @@
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from itertools import islice
 from typing import final
 
 from recrawl.content.template import SiteTemplate
 from recrawl.records import Outcome, Visit
 
-#: Hosts whose templates are in memory, and how many bytes these take, at most 20 kB each. A host
-#: that comes up again later is read from the store in less time than its page takes to arrive.
-MAX_HOSTS, MAX_BYTES = 20_000, 20_000_000
+#: Hosts whose templates are in memory, at most 20 kB each. A crawl visits few hosts at a time,
+#: their pages in turn; a host that comes up again later is read from the store in less time than
+#: its page takes to arrive.
+MAX_HOSTS = 1_000
 
 
 @final
@@ -19,7 +21,6 @@ class Templates:
     Args:
         load: Returns what the store has of a host; None if nothing.
         max_hosts: How many hosts are in memory.
-        max_bytes: How many bytes their templates take together.
 
     >>> templates = Templates()
     >>> templates.of("example.org").pages, templates.changed()
@@ -30,11 +31,9 @@ class Templates:
         self,
         load: Callable[[str], bytes | None] = lambda _host: None,
         max_hosts: int = MAX_HOSTS,
-        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._load = load
-        self._max_hosts, self._max_bytes = max_hosts, max_bytes
-        self._bytes = 0
+        self._max_hosts = max_hosts
         # As bytes: that is small, and cannot change while another thread sends it to a process.
         self._packed = OrderedDict[str, bytes]()
         self._changed: set[str] = set()
@@ -84,17 +83,13 @@ class Templates:
 
     def _remember(self, host: str, packed: bytes) -> None:
         """Keep what is known of a host, and forget others that have been saved."""
-        self._bytes += len(packed) - len(self._packed.get(host, b""))
         self._packed[host] = packed
         self._packed.move_to_end(host)
-        while self._is_full():
-            written = (name for name in self._packed if name not in self._changed and name != host)
-            oldest = next(written, None)
-            if oldest is None:
-                return
-            self._bytes -= len(self._packed.pop(oldest))
-            self._calm.pop(oldest, None)
-            self._grown.discard(oldest)
-
-    def _is_full(self) -> bool:
-        return len(self._packed) > self._max_hosts or self._bytes > self._max_bytes
+        excess = len(self._packed) - self._max_hosts
+        if excess > 0:
+            unwritten = {*self._changed, host}
+            written = (name for name in self._packed if name not in unwritten)
+            for name in list(islice(written, excess)):
+                del self._packed[name]
+                self._calm.pop(name, None)
+                self._grown.discard(name)

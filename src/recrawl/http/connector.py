@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import IPv4Address, ip_address
 from typing import Final, Protocol, TypeAlias, final
 
 from aiohappyeyeballs import start_connection
@@ -108,7 +109,13 @@ class Connector:
             OSError: It cannot be opened.
         """
         infos = await self._addresses(host, port)
-        opened = await self._connected(infos, attempt)
+        # Nothing else may reach the network: the socket is made for a checked address only.
+        opened = await start_connection(
+            infos,
+            happy_eyeballs_delay=NEXT_ADDRESS,
+            interleave=1,
+            socket_factory=partial(self._checked_socket, attempt),
+        )
         try:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             _, made = await asyncio.get_running_loop().create_connection(
@@ -157,28 +164,6 @@ class Connector:
         self._names[host, port] = now + DNS_SECONDS, infos
         return infos
 
-    async def _connected(self, infos: list[AddressInfo], attempt: Attempt) -> socket.socket:
-        """Connect to one of several addresses.
-
-        Nothing else may reach the network: the socket is made for a checked address only.
-        """
-        if len(infos) > 1:
-            return await start_connection(
-                infos,
-                happy_eyeballs_delay=NEXT_ADDRESS,
-                interleave=1,
-                socket_factory=partial(self._checked_socket, attempt),
-            )
-        # There is nothing to choose, which takes a while.
-        opened = self._checked_socket(attempt, infos[0])
-        try:
-            opened.settimeout(0)
-            await asyncio.get_running_loop().sock_connect(opened, infos[0][4])
-        except BaseException:
-            opened.close()
-            raise
-        return opened
-
     def _checked_socket(self, attempt: Attempt, info: AddressInfo) -> socket.socket:
         family, kind, protocol, _, address = info
         if not (self._allow_private or self._allowed(str(address[0]))):
@@ -196,14 +181,11 @@ class Connector:
 
 def _literal(host: str, port: int) -> AddressInfo | None:
     """Return an IP address as the resolver would; None for a name."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    if family is socket.AF_INET and not host[-1:].isdigit():
-        # Most are names, and failing takes longer.
-        return None
     try:
-        socket.inet_pton(family, host)
-    except (OSError, ValueError):
+        address = ip_address(host)
+    except ValueError:
         return None
+    family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     return family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port)
 
 
