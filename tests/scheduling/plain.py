@@ -15,7 +15,7 @@ from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.state import Tables
 
 #: The frontier's tuned constants, written out again so that a change of one does not go unnoticed.
-HOST, SECTION, ONLY_SECTION = 1.0, 0.15, 0.25
+HOST, SECTION, ONLY_SECTION = 2.0, 0.15, 0.25
 MAX_ODDS, FIRST_ODDS = 10.0, 2.0
 MIN_SPEED = 1e-3
 CALIBRATION_VISITS, CALIBRATION_PRIOR = 65_536.0, 8.0

@@ -31,7 +31,7 @@ from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 BINS_PER_GAP = 16
 #: Changes after which the speed of a host, of one of its sections, or of its only section is moved
 #: halfway. A section's speed is around its host's, so that it takes less to move it.
-HOST_PRIOR = np.float32(1.0)
+HOST_PRIOR = np.float32(2.0)
 SECTION_PRIOR = np.float32(0.15)
 ONLY_SECTION_PRIOR = np.float32(0.25)
 #: The log-odds that activity predicts better stay within ± this, so that they can turn again.
