@@ -15,7 +15,7 @@ from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.state import Tables
 
 #: The frontier's tuned constants, written out again so that a change of one does not go unnoticed.
-HOST, SECTION = 4.0, 0.25
+HOST, SECTION, ONLY_SECTION = 2.0, 0.15, 0.25
 MAX_ODDS, FIRST_ODDS = 10.0, 2.0
 MIN_SPEED = 1e-3
 CALIBRATION_VISITS, CALIBRATION_PRIOR = 65_536.0, 8.0
@@ -123,10 +123,11 @@ class Activity:
     def speed(self, section: int, number: int) -> float:
         of_host = ("host", self.host[section], number)
         of_section = ("section", section, number)
-        around = 1.0
+        around, prior = 1.0, ONLY_SECTION
         if self.host.count(self.host[section]) > 1:
             around = (HOST + self.found[of_host]) / (HOST + self.expected[of_host])
-        return (SECTION * around + self.found[of_section]) / (SECTION + self.expected[of_section])
+            prior = SECTION
+        return (prior * around + self.found[of_section]) / (prior + self.expected[of_section])
 
     def parts(self, since: float, now: float) -> list[tuple[int, float]]:
         """Return the bins between two times that are remembered, and how many days lie in each."""

@@ -216,6 +216,9 @@ def schedule(tables: Tables, page: int, now: float, price: float) -> None:
         needed *= early
         if pages["last_visit"][page] > -math.inf:
             due = within_interval(pages, page, due)
+    elif early == 0.0 and pages["importance"][page] > 0.0:
+        # All pages are always ready: the price may fall again below what the visit is worth.
+        due = within_interval(pages, page, now)
     pages["needed"][page] = needed
     if pages["failures"][page] == 0:
         pages["due"][page] = due

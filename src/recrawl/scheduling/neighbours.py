@@ -29,9 +29,11 @@ from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 
 #: Bins in the mean time between two visits of a page.
 BINS_PER_GAP = 16
-#: The number of changes that move the speed of a host, or of a section, halfway.
-HOST_PRIOR = np.float32(4.0)
-SECTION_PRIOR = np.float32(0.25)
+#: The number of changes that move the speed of a host, of one of its sections, or of its only section
+#: halfway. A section's speed is relative to its host's, so fewer are needed to move it.
+HOST_PRIOR = np.float32(2.0)
+SECTION_PRIOR = np.float32(0.15)
+ONLY_SECTION_PRIOR = np.float32(0.25)
 #: The log-odds that activity predicts better stay within ± this, so that they can still reverse.
 MAX_ODDS = 10.0
 #: The minimum speed: a page whose time stood still would never be visited again.
@@ -79,7 +81,7 @@ def _refresh_host(tables: Tables, host: int, bin_now: int) -> None:
 def _refresh_only_section(tables: Tables, section: int, host: int, bin_now: int) -> None:
     """Bring the cumulative time of a host's only section up to date."""
     _advance(tables.sections, section, bin_now)
-    _refresh_around_real_time(tables, tables.sections, section, bin_now, SECTION_PRIOR)
+    _refresh_around_real_time(tables, tables.sections, section, bin_now, ONLY_SECTION_PRIOR)
     tables.sections["refreshed"][section] = tables.hosts["learned"][host]
 
 
