@@ -415,7 +415,7 @@ def test_spark_needs_a_folder_to_write() -> None:
     done = CliRunner().invoke(app, [*words, "--engine", "spark"])
     assert (done.exit_code, "name it with -o plan.parquet" in done.output) == (2, True)
     done = CliRunner().invoke(app, [*words, "--master", "local[2]"])
-    assert (done.exit_code, "for --engine spark only" in done.output) == (2, True)
+    assert (done.exit_code, "needs --engine spark" in done.output) == (2, True)
 
 
 def test_workers_use_the_cores_that_they_were_given(monkeypatch: pytest.MonkeyPatch) -> None:

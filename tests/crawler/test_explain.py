@@ -147,7 +147,7 @@ def test_words_for_pages_that_are_refused_or_away() -> None:
     assert (refused.due, refused.crawl_rate) == (NOW + DAY, 0.0)
     assert "when robots.txt changes, or later, next in 1 day" in refused.why()
     overdue = explain(replace(no, retry_at=NOW - DAY), (1.0, 5.0), PRICE, NOW)
-    assert "or later, next as soon as it fits." in overdue.why()
+    assert "or later, next as soon as possible." in overdue.why()
     away = explain(replace(page(failures=3), missing_since=NOW - DAY), (1.0, 5.0), PRICE, NOW)
     assert away.why().startswith("It was not found, like most pages around it")
 

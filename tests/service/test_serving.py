@@ -7,6 +7,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +110,11 @@ def test_a_crawl_answers_while_it_runs(tmp_path: Path) -> None:
     program.check(store)
 
 
-def started(folder: Path, before: str = "") -> "subprocess.Popen[str]":
-    """Start a service as a supervisor does, without a terminal."""
+@contextmanager
+def started(folder: Path, before: str = "") -> Iterator["subprocess.Popen[str]"]:
+    """Start a service as a supervisor does, without a terminal; it ends with the test."""
     script = f"{before}from recrawl.cli.app import main; main()"
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", script, "serve"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -119,7 +122,11 @@ def started(folder: Path, before: str = "") -> "subprocess.Popen[str]":
         cwd=folder,
         env=program.environ({}),
         start_new_session=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_a_hangup_reads_the_settings_again(tmp_path: Path) -> None:
@@ -128,7 +135,7 @@ def test_a_hangup_reads_the_settings_again(tmp_path: Path) -> None:
     with started(tmp_path) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline().startswith("Answering at http://127.0.0.1:")
+        assert process.stdout.readline().startswith("Listening at http://127.0.0.1:")
         assert "rcrl_" in process.stdout.readline()
         assert "/login?code=" in process.stdout.readline()
         file.write_text('listen = "127.0.0.1:99999"\n')
@@ -136,7 +143,7 @@ def test_a_hangup_reads_the_settings_again(tmp_path: Path) -> None:
         assert "the settings stay as they are: recrawl.toml, listen" in process.stderr.readline()
         file.write_text('listen = "localhost:0"\n')
         process.send_signal(signal.SIGHUP)
-        assert process.stdout.readline().startswith("Answering at http://localhost:")
+        assert process.stdout.readline().startswith("Listening at http://localhost:")
         process.send_signal(signal.SIGTERM)
         _, complaints = process.communicate(timeout=program.HANGS)
     assert (process.returncode, complaints) == (0, "")

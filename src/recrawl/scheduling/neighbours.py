@@ -29,7 +29,7 @@ from recrawl.scheduling.state import BINS, NONE, STALE, Rows, Singles, Tables
 
 #: Bins in the mean time between two visits of a page.
 BINS_PER_GAP = 16
-#: The number of changes that move the speed of a host, of one of its sections, or of its only section
+#: The number of changes that move the speed of a host, of one of its sections, or of its only one
 #: halfway. A section's speed is relative to its host's, so fewer are needed to move it.
 HOST_PRIOR = np.float32(2.0)
 SECTION_PRIOR = np.float32(0.15)
