@@ -13,7 +13,7 @@ from store.made_up import failed, found, gone
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.intervals import Intervals
-from recrawl.crawler.page_list import Wanted, list_pages, next_visits
+from recrawl.crawler.page_list import Wanted, after_pauses, list_pages, next_visits
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, State
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.store.listing import DueBy, PageColumns, PageFilter
@@ -62,6 +62,16 @@ def test_a_page_is_next_when_its_visit_is_worth_the_price_and_at_once_without_a_
     found = next_visits(PAGES, Price(price, is_now=True), Intervals())
     assert_array_equal(found, [-math.inf, due, due, math.nan, 9 * DAY, 9 * DAY, math.nan])
     assert 5 * DAY < due < math.inf
+
+
+def test_visits_wait_for_their_own_host_only() -> None:
+    host, hosts = np.array([7, 2, 5, 2, 9, 5, 2]), {n: f"{n}.example" for n in (2, 5, 7, 9)}
+    pages = replace(PAGES, host=host, hosts=hosts)
+    due = np.array([1.0, 1.0, 1.0, 8.0, 1.0, math.nan, -math.inf])
+    closed = {"2.example": 3, "5.example": 4, "gone.example": 6}
+    found = after_pauses(due, pages, closed)
+    assert_array_equal(found, [1.0, 3.0, 4.0, 8.0, 1.0, math.nan, -math.inf])
+    assert_array_equal(after_pauses(due, pages, {}), due)
 
 
 def test_without_a_price_only_pages_without_a_copy_and_at_rest_have_a_next_visit() -> None:

@@ -230,19 +230,21 @@ def next_visits(pages: PageColumns, price: Price | None, limits: Intervals) -> F
 
 
 def after_pauses(due: Floats, pages: PageColumns, closed: Mapping[str, int]) -> Floats:
-    """Put off visits, where their time is known, until hosts are not left alone any more.
+    """Postpone visits, where their time is known, until their hosts may be visited again.
 
     Args:
-        due: As `next_visits` returns it.
+        due: As returned by `next_visits`.
         pages: The pages.
-        closed: Until when hosts are left alone, in microseconds.
+        closed: When hosts that are in backoff may be visited again, in microseconds.
     """
-    for host, name in pages.hosts.items():
-        if name in closed:
-            # Comparisons with NaN, for what is not known, are false.
-            late = (pages.host == host) & np.isfinite(due) & (due < closed[name])
-            due = np.where(late, closed[name], due)
-    return due
+    paused = sorted((host, closed[name]) for host, name in pages.hosts.items() if name in closed)
+    if not paused:
+        return due
+    numbers, until = np.array(paused, np.int64).T
+    at = np.minimum(np.searchsorted(numbers, pages.host), numbers.size - 1)
+    # Comparisons with NaN, for unknown times, are false.
+    late = (numbers[at] == pages.host) & np.isfinite(due) & (due < until[at])
+    return np.where(late, until[at], due)
 
 
 def _rates(pages: PageColumns) -> Floats:
