@@ -24,7 +24,7 @@ help: ## Show this list
 .PHONY: demo
 demo: $(KERNELS) ## Crawl a small web for a minute and see how fresh the copy really is
 	@$(BIN)/recrawl demo
-		@echo "To watch this in a browser: make dashboard"
+	@echo "To watch this in a browser: make dashboard"
 
 .PHONY: dashboard
 dashboard: $(DEV_READY) $(KERNELS) ## Crawl the same small web for ten minutes and watch it in a browser
