@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from recrawl.scheduling.value import (
     elapsed_worth_of_belief,
-    elapsed_worth_of_rate,
     value_of_belief,
     value_of_rate,
 )
@@ -84,7 +83,6 @@ def test_value_rises_with_time_and_never_past_its_limit(
 def test_nothing_is_gained_at_once() -> None:
     assert value_of_rate(2.0, 0.0) == 0.0
     assert value_of_belief(2.0, 3.0, 0.0) == 0.0
-    assert elapsed_worth_of_rate(2.0, 0.0) == 0.0
     assert elapsed_worth_of_belief(2.0, 3.0, 0.0) == 0.0
 
 
@@ -120,12 +118,6 @@ def test_time_worth_a_value_is_the_inverse_and_not_too_late(
     assert reached <= value * (1 + 1e-9)
 
 
-@given(st.floats(1e-9, 1 - 1e-9), st.floats(1e-6, 1e6))
-def test_time_worth_a_value_at_a_known_rate(share: float, rate: float) -> None:
-    elapsed = elapsed_worth_of_rate(rate, share / rate)
-    assert value_of_rate(rate, elapsed) == pytest.approx(share / rate, rel=1e-6)
-
-
 @given(shapes.filter(lambda shape: shape > 1.0), st.floats(1e-6, 1e6), st.floats(1.0, 1e6))
 def test_what_is_out_of_reach_is_never(shape: float, time: float, times: float) -> None:
     limit = time / (shape - 1.0)
@@ -136,11 +128,6 @@ def test_what_is_out_of_reach_is_never(shape: float, time: float, times: float) 
 def test_what_is_in_reach_has_a_time(shape: float, time: float, share: float) -> None:
     # For shapes nearer to 1 the time itself can be more than a float holds.
     assert elapsed_worth_of_belief(shape, time, share * time / (shape - 1.0)) < math.inf
-
-
-@given(st.floats(1e-6, 1e6), st.floats(1.0 + 1e-12, 1e6))
-def test_what_is_out_of_reach_at_a_known_rate_is_never(rate: float, times: float) -> None:
-    assert elapsed_worth_of_rate(rate, times / rate) == math.inf
 
 
 @given(st.floats(1e-6, 1.0), st.floats(1e-6, 1e6), st.floats(1e-9, 100.0))

@@ -118,10 +118,6 @@ class Leases:
             self._forget(known)
         return settled
 
-    def lease_of(self, page: int) -> Lease | None:
-        """Return the lease that a page is out on, or None."""
-        return self._lease_of.get(page)
-
     def end(self, now: float) -> list[Lease]:
         """Return the leases whose deadline has passed, with the pages that were still out."""
         ended = []

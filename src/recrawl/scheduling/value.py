@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from recrawl.allocation.formulas import periodic_demand, periodic_marginal, scaled_gain
+from recrawl.allocation.formulas import periodic_marginal, scaled_gain
 from recrawl.estimation.gamma import hazard
 from recrawl.kernels.jit import Floats, compiled, step
 
@@ -32,19 +32,6 @@ def value_of_rate(change_rate: float, elapsed: float) -> float:
     0.593994
     """
     return periodic_marginal(1.0 / elapsed, change_rate) if elapsed > 0.0 else 0.0
-
-
-@compiled
-def elapsed_worth_of_rate(change_rate: float, value: float) -> float:
-    """Return the time after which a visit is worth ``value`` days; infinity for never.
-
-    >>> round(elapsed_worth_of_rate(1.0, value_of_rate(1.0, 2.0)), 6)
-    2.0
-    """
-    if value <= 0.0:
-        return 0.0
-    crawl_rate, _ = periodic_demand(1.0, change_rate, value)
-    return 1.0 / crawl_rate if crawl_rate > 0.0 else math.inf
 
 
 @compiled
