@@ -62,7 +62,7 @@ def test_pages_are_fetched_and_their_copies_kept() -> None:
     assert stats.outcomes[Outcome.FIRST] == 3
     assert stats.outcomes[Outcome.UNCHANGED] == stats.visits - 3 > 20
     assert stats.requests == stats.visits == len(web.fetched) == len(store.log)
-    assert (stats.pages, stats.under_way, stats.began, stats.now) == (3, 0, 0, 10 * SECOND)
+    assert (stats.pages, stats.in_flight, stats.began, stats.now) == (3, 0, 0, 10 * SECOND)
     assert 0.9 < (stats.expected_freshness or 0.0) <= 1.0
     for url in urls(A, 3):
         copy = store.page(url).body

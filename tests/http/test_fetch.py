@@ -516,15 +516,15 @@ def test_no_more_connections_are_kept_than_allowed() -> None:
     asyncio.run(main())
 
 
-def test_no_more_requests_are_under_way_than_allowed() -> None:
-    under_way = highest = 0
+def test_no_more_requests_are_in_flight_than_allowed() -> None:
+    in_flight = highest = 0
 
     async def slow(_: Request, writer: asyncio.StreamWriter) -> None:
-        nonlocal under_way, highest
-        under_way += 1
-        highest = max(highest, under_way)
+        nonlocal in_flight, highest
+        in_flight += 1
+        highest = max(highest, in_flight)
         await asyncio.sleep(0.05)
-        under_way -= 1
+        in_flight -= 1
         writer.write(answer())
 
     web = Web({"/a": slow})

@@ -298,6 +298,6 @@ class Crawl:
 
     def refresh_stats(self, *, is_last: bool = False) -> None:
         """Refresh the gauges in `stats`; counters are always current."""
-        self.stats.under_way = self._visits.in_flight
+        self.stats.in_flight = self._visits.in_flight
         self.stats.failing_sitemaps = dict(self._discovery.failing)
         self._gauges.refresh(self._clock.now(), is_last=is_last)

@@ -42,7 +42,7 @@ class Stats:
         robots: Requests for robots.txt.
         files: Requests for sitemaps and feeds.
         transferred: Bytes of bodies received.
-        under_way: Visits in flight.
+        in_flight: Visits in flight.
         next_visit: When the budget pays for the next visit, in microseconds.
         expected_freshness: The share of importance whose copies are believed to be current; None
             without a copy.
@@ -72,7 +72,7 @@ class Stats:
     robots: int = 0
     files: int = 0
     transferred: int = 0
-    under_way: int = 0
+    in_flight: int = 0
     next_visit: int = 0
     expected_freshness: float | None = None
     price: float = 0.0

@@ -165,7 +165,7 @@ _STATUS = {
     "visits": {"first": 0, "changed": 80, "unchanged": 400, "failed": 1, "gone": 0},
     "visits_last_day": OUTCOMES,
     "requests_last_day": 1920,
-    "under_way": 2,
+    "in_flight": 2,
 }
 _SETTING = {
     "name": "host_delay",

@@ -20,7 +20,7 @@ from recrawl.urls import redirected
 
 #: Seconds that a subscription should last: ten days, as the specification suggests.
 LEASE = 10 * 86_400
-#: Seconds for a request, and how many may be under way.
+#: Seconds for a request, and how many may be in flight.
 TIMEOUT, CONNECTIONS = 15.0, 4
 MAX_REDIRECTS = 3
 _SUCCESS = range(200, 300)

@@ -220,7 +220,7 @@ def _gauges(service: Service) -> Iterator[_Row]:
             "Changes that recent visits found, divided by those expected.",
             found / expected if expected > 0.0 else None,
         ),
-        ("recrawl_visits_under_way", "Visits in flight.", stats.under_way),
+        ("recrawl_visits_in_flight", "Visits in flight.", stats.in_flight),
         ("recrawl_closed_hosts", "Hosts in backoff.", len(stats.closed)),
         ("recrawl_leases", "Active leases.", len(leases)),
         (

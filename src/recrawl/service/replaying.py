@@ -116,7 +116,7 @@ class _Answer:
             answer = problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, problem)
             await answer(scope, receive, send)
         elif not self._is_complete:
-            problem = "a request with this Idempotency-Key is under way; try again later"
+            problem = "a request with this Idempotency-Key is in progress; try again later"
             await problem_response(HTTPStatus.CONFLICT, problem)(scope, receive, send)
         else:
             for message in self._messages:

@@ -372,7 +372,7 @@ class Scheduler:
         """Expire leases, and forget those without pages."""
         self._end_leases(now)
         self.stats.now = now
-        self.stats.under_way = self.leases.out
+        self.stats.in_flight = self.leases.out
         finished = frozenset(self._finished)
         rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
         if rows:

@@ -139,7 +139,7 @@ class StatusOut(BaseModel):
     requests_last_day: int = Field(
         description="Requests in the last 24 hours, including redirects."
     )
-    under_way: int = Field(description="Visits in flight.")
+    in_flight: int = Field(description="Visits in flight.")
 
     @classmethod
     def of(cls, status: ServiceStatus) -> "StatusOut":
@@ -168,7 +168,7 @@ class StatusOut(BaseModel):
                 one.name.lower(): count for one, count in status.last_day.outcomes.items()
             },
             requests_last_day=status.last_day.requests,
-            under_way=stats.under_way,
+            in_flight=stats.in_flight,
         )
 
 

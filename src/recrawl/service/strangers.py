@@ -65,7 +65,7 @@ class Bodies:
     """Reads the bodies of strangers, a few at a time, as each takes memory."""
 
     def __init__(self) -> None:
-        self._under_way = 0
+        self._in_flight = 0
 
     async def read(self, request: "Request") -> bytes:
         """Return the body of a request.
@@ -73,9 +73,9 @@ class Bodies:
         Raises:
             ProblemError: There are too many already, or it takes too long.
         """
-        if self._under_way >= MAX_BODIES:
+        if self._in_flight >= MAX_BODIES:
             check_wait(1.0)
-        self._under_way += 1
+        self._in_flight += 1
         try:
             async with asyncio.timeout(BODY_WITHIN):
                 return await request.body()
@@ -84,7 +84,7 @@ class Bodies:
                 HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive; send it again"
             ) from None
         finally:
-            self._under_way -= 1
+            self._in_flight -= 1
 
 
 def check_wait(seconds: float) -> None:

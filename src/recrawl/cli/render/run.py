@@ -260,7 +260,7 @@ def as_object(stats: Stats) -> dict[str, Any]:
         "robots": stats.robots,
         "sitemaps": stats.files,
         "bytes": stats.transferred,
-        "in_flight": stats.under_way,
+        "in_flight": stats.in_flight,
         "next_visit": iso(max(stats.next_visit, stats.now)),
         "budget": stats.budget,
         "budget_used": stats.budget_used,
@@ -296,7 +296,7 @@ def _numbers(stats: Stats, width: int) -> RenderableType:
     left = [("fetched", f"{stats.visits:,}"), ("first", f"{found[Outcome.FIRST]:,}")]
     left += [("changed", f"{found[Outcome.CHANGED]:,}")]
     left += [("unchanged", f"{found[Outcome.UNCHANGED]:,}")]
-    left += [("not modified", f"{stats.not_modified:,}"), ("in flight", f"{stats.under_way:,}")]
+    left += [("not modified", f"{stats.not_modified:,}"), ("in flight", f"{stats.in_flight:,}")]
     middle = [("failed", f"{found[Outcome.FAILED]:,}"), ("gone", f"{found[Outcome.GONE]:,}")]
     middle += [("received", size(stats.transferred)), ("price of a visit", number(stats.price))]
     middle += [("expected fresh", fresh(stats))]

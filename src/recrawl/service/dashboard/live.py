@@ -205,7 +205,7 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
         "budget_used": percent(stats.budget_used, 0),
         "budget_width": f"{min(100.0 * (stats.budget_used or 0.0), 100.0):.1f}%",
         "started": age(service.began, sample.at),
-        "under_way": count(stats.under_way),
+        "in_flight": count(stats.in_flight),
         "visits": count(stats.visits),
         "newest": "" if newest is None else printable(newest.page.url),
         "outcome": "none yet" if newest is None else newest.outcome.name.lower(),
