@@ -41,6 +41,10 @@ def commands(group: Any) -> dict[str, Any]:  # noqa: ANN401 - typer keeps the ty
 
 COMMANDS = commands(PROGRAM)
 
+#: Lines that depend on the machine: it is busy, or a kernel was edited and not rebuilt.
+MACHINE_NOTES = re.compile(
+    r"^(?:recrawl: .* takes a while|the compiled kernels are out of date: .*)\n", re.MULTILINE
+)
 FENCE = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"(<!-- options:([\w ]+) -->\n).*?(<!-- /options -->)", re.DOTALL)
 SETTINGS = re.compile(r"(<!-- settings -->\n).*?(<!-- /settings -->)", re.DOTALL)
@@ -111,9 +115,11 @@ def renewed_fence(fence: re.Match[str], folder: Path) -> str:
     lines = []
     for command in re.findall(r"^\$ recrawl (.*)$", body, re.MULTILINE):
         with contextlib.chdir(folder):
-            printed = CliRunner().invoke(app, shlex.split(command)).output
-            # Said only where the machine is busy.
-            printed = re.sub(r"^recrawl: .* takes a while\n", "", printed, flags=re.MULTILINE)
+            result = CliRunner().invoke(app, shlex.split(command))
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            # The output of a broken command would get into the documentation.
+            raise result.exception
+        printed = MACHINE_NOTES.sub("", result.output)
         lines.append(f"$ recrawl {command}\n{printed}")
     return f"```console\n{''.join(lines)}```"
 
