@@ -1,15 +1,27 @@
 """The frontier that is made from what the store knows."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from crawler.fakes import PER_SECOND, SECOND, MemoryStore, settings_of
 
 from recrawl.crawler.build import load
-from recrawl.crawler.load import load_frontier
+from recrawl.crawler.host_memory import (
+    FOLDER_CLOCK,
+    HOST_CLOCK,
+    HOST_PAUSE,
+    RHYTHM,
+    SIGNAL_TRUST,
+    THE_FLEET,
+    hosts_left_alone,
+)
+from recrawl.crawler.load import CrawlFrontier, load_frontier
 from recrawl.crawler.settings import FIELDS
-from recrawl.records import Outcome, Response, Visit
+from recrawl.crawler.site_tables import read_sites
+from recrawl.records import Outcome, Page, Response, State, Visit
 from recrawl.units import parse_rate
 
 DAY = 86_400 * SECOND
@@ -127,3 +139,137 @@ def test_the_largest_budget_can_be_used_at_any_time(year: int) -> None:
     now = round(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * SECOND
     frontier = load_frontier(MemoryStore(f"{A}/0"), settings, now)
     assert frontier.take(now + SECOND, 5) == [0]
+
+
+def with_copies(*urls: str, days: float = 1.0) -> MemoryStore:
+    store = MemoryStore(*urls)
+    for number, page in store.known.items():
+        store.known[number] = replace(page, last_visit=NOW - round(days * DAY))
+    return store
+
+
+def loaded(store: MemoryStore, **changed: Any) -> CrawlFrontier:  # noqa: ANN401
+    frontier = load_frontier(store, settings_of(**changed), NOW)
+    frontier.frontier.spend(-20)
+    return frontier
+
+
+def test_a_host_that_did_not_answer_is_tried_by_the_next_run_and_one_that_did_is_not() -> None:
+    frontier = load_frontier(MemoryStore(f"{A}/0", f"{B}/0"), settings_of(), NOW)
+    none = Response("", 0, NOW, error="no connection")
+    assert frontier.close("a.example", none, 60.0) == NOW + 60 * SECOND
+    assert frontier.take_learned()[HOST_PAUSE] == {}
+    frontier.close("a.example", replace(none, retry_after=5.0), 60.0)
+    frontier.close("b.example", Response("", 503, NOW), 30.0)
+    kept = frontier.take_learned()[HOST_PAUSE]
+    assert hosts_left_alone(kept, NOW + SECOND) == {"a.example": 59.0, "b.example": 29.0}
+    # What was returned once is not returned again.
+    assert frontier.take_learned()[HOST_PAUSE] == {}
+    store = MemoryStore(f"{B}/0")
+    store.keep(HOST_PAUSE, kept)
+    again = load_frontier(store, settings_of(), NOW + SECOND)
+    # The other host has no page any more.
+    assert again.left_alone == {"b.example": NOW + 30 * SECOND}
+
+
+def test_what_was_learned_is_of_hosts_and_folders_that_were_visited() -> None:
+    store = with_copies(f"{A}/x/0", f"{A}/y/0", f"{B}/0")
+    frontier = loaded(store)
+    assert set(map(len, frontier.take_learned().values())) == {0}
+    strange = Page(9, "https://c.example/0", "c.example")
+    visits = [
+        Visit(page, Outcome.UNCHANGED, Response("", 200, NOW)) for page in (store.known[0], strange)
+    ]
+    frontier.note_activity(visits)
+    learned = frontier.take_learned()
+    assert {what: list(rows) for what, rows in learned.items() if rows} == {
+        HOST_CLOCK: ["a.example"],
+        FOLDER_CLOCK: [f"{A}/x"],
+        SIGNAL_TRUST: ["a.example"],
+        RHYTHM: [THE_FLEET],
+    }
+    assert set(map(len, frontier.take_learned().values())) == {0}
+
+
+def test_pages_of_some_hosts_are_taken() -> None:
+    frontier = loaded(MemoryStore(f"{A}/0", f"{B}/0", f"{A}/1"))
+    assert frontier.take(NOW, 9, ["c.example"]) == []
+    assert frontier.take(NOW, 9, ["b.example", "c.example"]) == [1]
+    assert sorted(frontier.take(NOW, 9)) == [0, 2]
+
+
+def test_the_frontier_goes_on_when_the_clock_is_set_back() -> None:
+    """It had come to a day after the start: a host closed for an hour opens an hour later."""
+    frontier = loaded(with_copies(f"{A}/0", f"{B}/0"))
+    frontier.take(NOW + DAY, 0)
+    frontier.take(NOW, 0)
+    assert frontier.defer("a.example", NOW, 3_600.0) == NOW + DAY // 24
+    frontier.frontier.spend(-20)
+    assert frontier.take(NOW + DAY // 24 - SECOND, 9) == [1]
+    assert frontier.take(NOW + DAY // 24 + SECOND, 9) == [0]
+
+
+def test_pages_that_were_not_fetched_are_taken_again() -> None:
+    frontier = loaded(MemoryStore(f"{A}/0", f"{A}/1"))
+    assert len(frontier.take(NOW, 9)) == 2
+    frontier.release([1, 99], NOW)
+    assert frontier.take(NOW, 9) == [1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "first", "taken"),
+    [
+        # It was visited two hours ago, and may be visited after one or three.
+        ({"min_interval": 1 / 24}, False, True),
+        ({"min_interval": 3 / 24}, False, False),
+        ({"min_interval": 3 / 24}, True, True),
+    ],
+)
+def test_a_page_that_is_added_has_the_limits_of_the_settings(
+    changed: dict[str, float], first: bool, taken: bool
+) -> None:
+    frontier = loaded(MemoryStore(f"{B}/0"), **changed)
+    assert frontier.take(NOW, 1) == [0]
+    page = Page(7, f"{A}/7", "a.example", last_visit=NOW - DAY // 12)
+    frontier.add([page], NOW, first=first)
+    assert (7 in frontier.take(NOW, 1)) == taken
+
+
+def test_a_missing_page_that_is_added_comes_first() -> None:
+    pages = [Page(number, f"{A}/{number}", "a.example", last_visit=NOW - DAY) for number in (7, 8)]
+    frontier = loaded(MemoryStore(f"{B}/0"))
+    frontier.take(NOW, 1)
+    frontier.add([pages[0], replace(pages[1], state=State.MISSING)], NOW)
+    assert frontier.take(NOW, 1) == [8]
+
+
+def test_sites_have_their_own_delay_and_budget() -> None:
+    pages = [f"{host}/{number}" for host in (A, B) for number in range(20)]
+    tables = {"host": {"a.example": {"delay": "5s"}, "b.example": {"budget": "86400/day"}}}
+    settings = replace(settings_of(budget=100 * PER_SECOND), sites=read_sites(tables))
+    frontier = load_frontier(MemoryStore(*pages), settings, NOW)
+    times = [NOW + tenth * SECOND // 10 for tenth in range(1, 101)]
+    numbers = [number for at in times for number in frontier.take(at, 9)]
+    found = Counter("a" if number < 20 else "b" for number in numbers)
+    assert found["a"] == 2
+    assert 9 <= found["b"] <= 12
+
+
+def test_retries_of_pages_that_failed_are_restored() -> None:
+    """One after another failure waits; those without an answer, and without a log, do not."""
+    store = with_copies(*(f"{A}/{number}" for number in range(4)))
+    busy, none = (
+        Response("", 503, NOW - SECOND, error="busy"),
+        Response("", 0, NOW - SECOND, error="no"),
+    )
+    for number in range(3):
+        store.known[number] = replace(store.known[number], failures=2)
+    store.log = [
+        Visit(store.known[0], Outcome.FAILED, busy),
+        Visit(store.known[1], Outcome.FAILED, none),
+    ]
+    frontier = loaded(store)
+    assert sorted(frontier.take(NOW, 9)) == [1, 2, 3]
+    # Twenty seconds after it failed.
+    assert frontier.take(NOW + 18 * SECOND, 9) == []
+    assert frontier.take(NOW + 19 * SECOND, 9) == [0]
