@@ -5,23 +5,29 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pytest
 from crawler.fakes import PER_SECOND, SECOND, MemoryStore, settings_of
 
 from recrawl.crawler.build import load
 from recrawl.crawler.host_memory import (
+    COUNTS,
     FOLDER_CLOCK,
     HOST_CLOCK,
     HOST_PAUSE,
     RHYTHM,
     SIGNAL_TRUST,
+    SITEMAP_TRUST,
     THE_FLEET,
     hosts_left_alone,
+    pack_rows,
+    trust_in_sitemaps,
 )
-from recrawl.crawler.load import CrawlFrontier, load_frontier
+from recrawl.crawler.load import CrawlFrontier, days, load_frontier
 from recrawl.crawler.settings import FIELDS
 from recrawl.crawler.site_tables import read_sites
 from recrawl.records import Outcome, Page, Response, State, Visit
+from recrawl.scheduling.remembering import WEEK, untold
 from recrawl.units import parse_rate
 
 DAY = 86_400 * SECOND
@@ -263,13 +269,57 @@ def test_retries_of_pages_that_failed_are_restored() -> None:
         Response("", 0, NOW - SECOND, error="no"),
     )
     for number in range(3):
-        store.known[number] = replace(store.known[number], failures=2)
+        store.known[number] = replace(store.known[number], failures=1)
     store.log = [
         Visit(store.known[0], Outcome.FAILED, busy),
         Visit(store.known[1], Outcome.FAILED, none),
     ]
     frontier = loaded(store)
     assert sorted(frontier.take(NOW, 9)) == [1, 2, 3]
-    # Twenty seconds after it failed.
-    assert frontier.take(NOW + 18 * SECOND, 9) == []
-    assert frontier.take(NOW + 19 * SECOND, 9) == [0]
+    # Ten seconds after it failed.
+    assert frontier.take(NOW + 8 * SECOND, 9) == []
+    assert frontier.take(NOW + 9 * SECOND, 9) == [0]
+
+
+def test_what_an_earlier_run_learned_is_known_again() -> None:
+    trust, rhythm = untold(2), np.ones(1, WEEK)
+    trust["right"] += 3.0
+    trust["seen"] += np.arange(1.0, 3.0)[:, None] * 4.0
+    for name in WEEK.names or ():
+        rhythm[name] = np.arange(1.0, 1.0 + rhythm[name].size).reshape(rhythm[name].shape)
+    store = with_copies(f"{A}/x/0", f"{B}/0")
+    # Newer data about the same host counts.
+    store.keep(
+        SITEMAP_TRUST,
+        {f"{name}.example": np.array([(9.0, 2.0)], COUNTS).tobytes() for name in "ab"},
+    )
+    store.keep(SIGNAL_TRUST, pack_rows(["b.example", "gone.example"], trust))
+    store.keep(RHYTHM, pack_rows([THE_FLEET], rhythm))
+    found = load_frontier(store, settings_of(), NOW).frontier
+    expected = np.concatenate([trust_in_sitemaps(np.array([(9.0, 2.0)], COUNTS)), trust[:1]])
+    assert found.signal_trust([0, 1]).tobytes() == expected.tobytes()
+    assert found.rhythm().tobytes() == rhythm.tobytes()
+
+
+@pytest.mark.parametrize("neighbours", [True, False])
+def test_activity_of_neighbours_is_known_again_if_it_is_used(neighbours: bool) -> None:
+    store = with_copies(*(f"{A}/x/{number}" for number in range(5)))
+    before = loaded(store)
+    before.frontier.report([0, 1, 2], days(NOW), changed=True)
+    visits = [Visit(store.known[n], Outcome.CHANGED, Response("", 200, NOW)) for n in range(3)]
+    before.note_activity(visits)
+    for what, rows in before.take_learned().items():
+        store.keep(what, rows)
+    again = load_frontier(store, settings_of(neighbours=neighbours), NOW)
+    clocks = [frontier.frontier.clocks(host=[0], section=[0]) for frontier in (before, again)]
+    is_known = [bool((old == new).all()) for old, new in zip(*clocks, strict=True)]
+    assert is_known == [neighbours] * 2
+
+
+def test_a_host_that_comes_later_has_its_own_delay() -> None:
+    sites = read_sites({"host": {"b.example": {"delay": "5s"}}})
+    settings = replace(settings_of(budget=100 * PER_SECOND), sites=sites)
+    frontier = load_frontier(MemoryStore(f"{A}/0"), settings, NOW)
+    frontier.add([Page(n, f"{B}/{n}", "b.example") for n in range(1, 9)], NOW)
+    times = [NOW + tenth * SECOND // 10 for tenth in range(1, 101)]
+    assert len([number for at in times for number in frontier.take(at, 9) if number]) == 2
