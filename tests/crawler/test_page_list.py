@@ -327,4 +327,4 @@ def test_by_default_all_pages_are_wanted_as_they_were_added() -> None:
         False,
     )
     for one in ({"failing": True}, {"error": ""}, {"min_rate": 0.0}, {"due_within": 0.0}):
-        assert not is_unfiltered(replace(wanted, **one))  # type: ignore[arg-type]
+        assert not is_unfiltered(replace(wanted, **one))
