@@ -101,3 +101,13 @@ def test_faults_that_change_nothing_are_not_planted(
     (tmp_path / "some.py").write_text(WITHOUT_FAULTS)
     found = faults.mutants_of(Path("some.py"))
     assert [(mutant.line, mutant.instead) for mutant in found] == [(6, "pass"), (7, "pass")]
+
+
+def test_none_is_planted_where_kernels_are_only_warmed_up() -> None:
+    path, name = "src/recrawl/crawler/load.py", "warm_up"
+    assert {(path, name)} == faults.WARM_UPS
+    tree = ast.parse((ROOT / path).read_bytes())
+    (node,) = (one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name)
+    lines = {mutant.line for mutant in faults.mutants_of(Path(path))}
+    assert lines
+    assert lines.isdisjoint(range(node.lineno, (node.end_lineno or 0) + 1))

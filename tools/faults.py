@@ -22,6 +22,8 @@ CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 LOGGERS, LEVELS = {"LOGGER", "_log", "logger"}, {"debug", "info", "warning", "error", "log"}
 #: What is fetched into the processor's cache ahead of time would come later, when it is needed.
 PREFETCHES = {"prefetch", "prefetch_start"}
+#: Functions that only have kernels loaded early: nothing that they compute is used.
+WARM_UPS = {("src/recrawl/crawler/load.py", "warm_up")}
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 
     def visit(node: ast.AST, *, in_kernel: bool) -> Iterator[Mutant]:
         if isinstance(node, ast.FunctionDef):
+            if (str(path), node.name) in WARM_UPS:
+                return
             in_kernel |= any(
                 isinstance(d, ast.Name) and d.id in KERNEL for d in node.decorator_list
             )

@@ -28,9 +28,13 @@ CHILDREN = ROOT / "tools" / "in_children"
 MORE_TESTS = {
     "crawler": (
         *(f"tests/cli/test_{name}.py" for name in ("settings", "add", "show", "pages", "run")),
+        *(f"tests/cli/test_{name}.py" for name in ("status", "webhook")),
         "tests/acceptance/test_processes.py",
     ),
-    "store": ("tests/cli/test_export.py", "tests/cli/test_remove.py"),
+    "store": tuple(
+        f"tests/cli/test_{name}.py"
+        for name in ("export", "remove", "backup", "changes", "get", "diff")
+    ),
     "kernels": ("tests/estimation", "tests/allocation"),
 }
 #: Files that run only in processes that do not note anything, and who starts those.

@@ -103,6 +103,42 @@ def test_visits_at_the_same_time_teach_no_prior() -> None:
     assert found.likelihood.tolist() == usual.likelihood.tolist()
 
 
+def test_observations_of_pages_that_are_not_there_any_more_teach_no_prior() -> None:
+    store = ObservedStore(800)
+    store.beliefs = {20: (5.0, 5.0)}
+    observed = store.observations(200_000)
+    # The first pages and the last were removed; those between keep their numbers.
+    for number in (*range(10), *range(70, 80)):
+        del store.known[number]
+    fleet = store.fleet()
+    left = (observed.page >= 10) & (observed.page < 70)
+    kept = Observed(observed.page[left], observed.elapsed[left], observed.changed[left])
+    found = stored_octaves(fleet, lambda _about: observed, fleet.host, 1.0)
+    expected = stored_octaves(fleet, lambda _about: kept, fleet.host, 1.0)
+    assert found.likelihood.tolist() == expected.likelihood.tolist()
+
+
+@pytest.mark.parametrize(("observed", "is_learned"), [(49, False), (50, True)])
+def test_fifty_observations_are_enough_to_learn_a_prior(observed: int, is_learned: bool) -> None:
+    """The shortest of times counts."""
+    store = ObservedStore(observed, pages=observed)
+    store.beliefs = {0: (1.0, 1.0)}
+    fleet, log = store.fleet(), store.observations(200_000)
+    some = Observed(log.page, np.ones(observed, np.int64), log.changed)
+    octaves = stored_octaves(fleet, lambda _about: some, fleet.host, 1.0)
+    assert (octaves.likelihood[0].tolist() != NOTHING) == is_learned
+
+
+def test_the_grid_of_rates_is_that_of_the_latest_visits() -> None:
+    store = MemoryStore(*(f"{BUSY}/{page}" for page in range(3)))
+    for number, first in enumerate((-3, 2, -1)):
+        (store.octaves[number],) = pack_octaves(Octaves(first, np.ones((1, OCTAVES), np.float32)))
+    fleet = store.fleet()
+    assert stored_octaves(fleet, store.observations, fleet.host, 1e-6).first == 2
+    assert unpack_octaves([]).first == 0
+    assert unpack_octaves([store.octaves[2]]).first == -1
+
+
 def test_a_restarted_run_believes_what_it_did_before() -> None:
     urls = [f"{host}/{page}" for host in (BUSY, QUIET) for page in range(20)]
     store = MemoryStore(*urls)

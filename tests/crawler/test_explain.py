@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from recrawl.crawler.explain import Explanation, Price, explain
+from recrawl.crawler.explain import Explanation, Price, explain, percent_sign
 from recrawl.records import MICROSECONDS_A_DAY, Page, State
 from recrawl.scheduling.value import due_after
 
@@ -234,3 +234,59 @@ def test_a_minimum_interval_that_has_passed_is_not_named() -> None:
     passed = explain(page(age=3.0), (6.0, 30.0), asked, NOW, (1.0, math.inf))
     assert passed.due == NOW - 2 * DAY
     assert "min_interval" not in passed.why()
+
+
+def test_a_minimum_interval_that_ends_just_now_holds_nothing_back() -> None:
+    asked = Price(1e-6, is_now=True)
+    passed = explain(page(age=3.0), (6.0, 30.0), asked, NOW, (3.0, math.inf))
+    assert passed.due == NOW
+    assert passed.why().endswith("it is due now.")
+
+
+def test_a_page_visited_just_now() -> None:
+    asked = Price(1e-6, is_now=True)
+    fresh = explain(page(age=0.0), (6.0, 30.0), asked, NOW, (0.5, math.inf))
+    assert (fresh.elapsed, fresh.stale, fresh.value) == (0.0, 0.0, 0.0)
+    assert fresh.due == NOW + DAY // 2
+    assert fresh.why().endswith("it is not visited within 12 h of the last visit.")
+    # Days are too long for what is this cheap.
+    assert fresh.visit_after is not None
+    assert 0.0 < fresh.visit_after < 0.5
+    assert "; it will be worth that in " in fresh.why()
+    unlimited = explain(page(age=0.0), (6.0, 30.0), asked, NOW)
+    assert unlimited.due == NOW + round(fresh.visit_after * DAY)
+    assert unlimited.crawl_rate == pytest.approx(1.0 / fresh.visit_after)
+
+
+def test_a_visit_that_is_worth_its_price_at_once_is_made_all_the_time() -> None:
+    free = explain(page(), (6.0, 30.0), Price(0.0, is_now=True), NOW)
+    assert (free.visit_after, free.crawl_rate) == (0.0, math.inf)
+
+
+def test_words_for_what_is_over_just_now() -> None:
+    opens = explain(page(), (6.0, 30.0), PRICE, NOW, closed_until=NOW)
+    assert "left alone" not in opens.why()
+    retried = explain(page(failures=1), (6.0, 30.0), PRICE, NOW, retry_at=NOW)
+    assert retried.why().startswith("The last visit failed; it is retried soon.")
+
+
+def test_words_for_a_page_that_is_gone_say_when_it_is_checked() -> None:
+    gone = replace(page(state=State.GONE), retry_at=NOW + 2 * DAY)
+    why = explain(gone, (1.0, 5.0), PRICE, NOW).why()
+    assert why.startswith("It was not found several times in a row and is no longer visited")
+    assert "except for a check now and then, next in 2 days." in why
+
+
+def test_two_visits_are_more_than_a_guess() -> None:
+    assert not explain(page(visits=2), (1.0, 5.0), PRICE, NOW).is_guess
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        *((0.0, "0 %"), (0.0049, "under 1 %"), (0.005, "under 1 %"), (0.006, "1 %"), (0.02, "2 %")),
+        *((0.994, "99 %"), (0.995, "over 99 %"), (1.0, "100 %")),
+    ],
+)
+def test_a_chance_that_is_not_nothing_or_certain_is_not_called_so(share: float, shown: str) -> None:
+    assert percent_sign(share) == shown

@@ -203,3 +203,49 @@ def test_a_suspect_is_asked_for_only_if_suspects_have_a_connection_free() -> Non
     assert queues.next_of("b") is None
     queues.done("a")
     assert queues.next_of("b") == page(1, "b")
+
+
+def test_by_default_there_is_one_connection() -> None:
+    queues = HostQueues(HostPacing())
+    assert queues.wanted(in_flight=0) == 8
+    for number in range(16):
+        assert not queues.is_full("a")
+        queues.add(page(number, "a"))
+    assert queues.is_full("a")
+
+
+def test_a_host_whose_last_page_is_done_does_not_come_up_twice() -> None:
+    """With two visits at a time, it is in line already when one of them ends."""
+    queues = queues_for(2)
+    for number, host in enumerate("aaaab"):
+        queues.add(page(number, host))
+    assert [one.number for one in (queues.next(), queues.next()) if one] == [0, 4]
+    queues.done("a")
+    queues.add(page(5, "c"))
+    order = [queues.next() for _ in range(4)]
+    assert [one.number for one in order if one] == [1, 5, 2]
+
+
+def test_a_host_that_opened_can_close_again() -> None:
+    """What it waited for before says nothing about the next time."""
+    now = [0.0]
+    pacing = HostPacing(2.0, 1, connections=2)
+    queues = HostQueues(pacing, 2, 1, now=lambda: now[0])
+
+    def request(at: float) -> None:
+        pacing.start_request("a")
+        pacing.end_request("a", at)
+
+    request(0.0)
+    queues.add(page(0, "a"))
+    assert queues.next() is None
+    assert queues.drop("a") == [page(0, "a")]
+    queues.add(page(1, "a"))
+    now[0] = 1.0
+    request(1.0)
+    assert queues.next() is None
+    # The end of the first delay was forgotten with the page that waited for it.
+    now[0] = 2.5
+    assert queues.next() is None
+    now[0] = 3.0
+    assert queues.next() == page(1, "a")

@@ -5,10 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crawler.fakes import settings_of
 from crawler.test_site_effects import A, B, with_sites
 from numpy.testing import assert_array_equal
 
-from recrawl.crawler.intervals import NEVER, Intervals, stored_intervals
+from recrawl.crawler.intervals import (
+    NEVER,
+    Intervals,
+    stored_intervals,
+    unlimited,
+    with_intervals_of_run,
+)
 from recrawl.hosts import host_of
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
@@ -49,3 +56,22 @@ def test_no_limit_has_a_page_without_importance_visited_nor_any_beyond_all_calen
     after = limits.applied(np.array([0.5, 0.5, math.inf]), np.array([1.0, 0.0, 0.0]))
     assert after.tolist() == [1.0, 0.5, math.inf]
     assert Intervals().applied(np.array([NEVER, NEVER + 1.0]), 1.0).tolist() == [NEVER, math.inf]
+
+
+def test_there_is_no_limit_unless_one_is_set() -> None:
+    after = np.array([0.0, 0.5, 1e5])
+    assert Intervals().applied(after, 1.0).tolist() == after.tolist()
+    assert Intervals.of(settings_of(min_interval=0.25), ()) == Intervals(0.25, math.inf)
+    # The year 9999 is the last of the calendar.
+    assert Intervals().applied(np.array([2.4e6, 2.6e6]), 1.0).tolist() == [2.4e6, math.inf]
+
+
+def test_the_limits_of_a_run_count_while_it_runs() -> None:
+    settings = settings_of(min_interval=0.5, max_interval=9.0)
+    with SqliteStore.open(":memory:") as store:
+        assert with_intervals_of_run(settings, store, is_now=True) == settings
+        store.set_meta("intervals", "2.0 7.0")
+        assert unlimited(store, np.array([0])) == Intervals()
+        assert with_intervals_of_run(settings, store, is_now=False) == settings
+        found = with_intervals_of_run(settings, store, is_now=True)
+    assert (found.min_interval, found.max_interval) == (2.0, 7.0)

@@ -13,8 +13,15 @@ from store.made_up import failed, found, gone
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.intervals import Intervals
-from recrawl.crawler.page_list import Wanted, after_pauses, list_pages, next_visits
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, State
+from recrawl.crawler.page_list import (
+    ORDERS,
+    Wanted,
+    after_pauses,
+    is_unfiltered,
+    list_pages,
+    next_visits,
+)
+from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, Outcome, Response, State, Visit
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.store.listing import DueBy, PageColumns, PageFilter
 from recrawl.store.queries import statement
@@ -246,3 +253,78 @@ def test_pages_that_cannot_be_due_are_not_read(
         store.record([replace(visit, belief=(1.5, 3.0))])
         due = DueBy(9 * DAY, 2.0 * value_of_belief(1.5, 3.0, 1.5), max_interval)
         assert store.page_columns(PageFilter(due=due)).number.size == is_read
+
+
+def test_a_listed_page_has_all_that_is_known_of_it(several: SqliteStore) -> None:
+    listed = list_pages(several, Wanted(), Price(0.5, is_now=True), 7 * DAY)
+    assert listed.found == 5
+    slow, _, away, broken, new = listed.rows
+    assert (slow.url, slow.host, slow.state) == ("https://b/d", "b", State.ALIVE)
+    assert (slow.importance, slow.change_rate, slow.visits, slow.changes) == (1.0, 0.1, 1, 1)
+    assert (slow.last_visit, slow.status, slow.error) == (5 * DAY, 200, None)
+    needed = days_until_due(1.0, 1.0, 10.0, 0.5)
+    assert slow.next_visit == pytest.approx(5 * DAY + needed * DAY, abs=1)
+    assert slow.is_guess
+    assert not replace(slow, visits=2).is_guess
+    assert (away.state, away.status, away.error) == (State.GONE, 404, "status 404")
+    assert (broken.failures, broken.status, broken.next_visit) == (1, 0, None)
+    assert broken.error == "timed out after 60 s"
+    assert (new.last_visit, new.next_visit, new.change_rate, new.status) == (None,) * 4
+    assert not new.is_guess
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "error"),
+    [
+        (State.MISSING, 400, "status 400"),
+        (State.MISSING, 399, "redirected to the front page"),
+        (State.GONE, 0, None),
+        (State.ALIVE, 500, None),
+    ],
+)
+def test_a_page_that_is_not_there_has_an_error_and_one_that_is_has_none(
+    state: State, status: int, error: str | None
+) -> None:
+    with SqliteStore.open(":memory:") as store:
+        store.add([NewPage("https://a.example/", "a.example")], at=0)
+        page = replace(store.pages([0])[0], state=state)
+        outcome = Outcome.FIRST if state is State.ALIVE else Outcome.GONE
+        store.record([Visit(page, outcome, Response(page.url, status, DAY))])
+        (listed,) = list_pages(store, Wanted(), None, 7 * DAY).rows
+    assert listed.error == error
+
+
+def test_a_page_that_is_due_just_then_is_listed() -> None:
+    with SqliteStore.open(":memory:") as store:
+        store.add([NewPage("https://a.example/", "a.example")], at=0)
+        visit = found(store.pages([0])[0], b"one", 5 * DAY)
+        store.record([replace(visit, belief=(1.0, 3.0))])
+        limits = Intervals(0.0, 2.0)
+
+        def count(due_within: float) -> int:
+            wanted, price = Wanted(due_within=due_within), Price(1e6, is_now=True)
+            return list_pages(store, wanted, price, 6 * DAY, lambda _store, _pages: limits).found
+
+        assert [count(days) for days in (0.99, 1.0, 1.01)] == [0, 1, 1]
+
+
+def test_an_order_without_pages_is_empty() -> None:
+    with SqliteStore.open(":memory:") as store:
+        for order in ORDERS:
+            for reverse in (False, True):
+                wanted = Wanted(order=order, reverse=reverse)
+                listed = list_pages(store, wanted, None, DAY)
+                assert (listed.found, list(listed.rows)) == (0, [])
+
+
+def test_by_default_all_pages_are_wanted_as_they_were_added() -> None:
+    wanted = Wanted()
+    assert is_unfiltered(wanted)
+    assert (wanted.order, wanted.reverse, wanted.limit, wanted.failing) == (
+        "added",
+        False,
+        None,
+        False,
+    )
+    for one in ({"failing": True}, {"error": ""}, {"min_rate": 0.0}, {"due_within": 0.0}):
+        assert not is_unfiltered(replace(wanted, **one))

@@ -6,7 +6,6 @@ import pytest
 
 from recrawl.clock import Clock
 from recrawl.crawler.polling import (
-    EMPTY_SECONDS,
     MAX_IDLE_NAP,
     MAX_NAP,
     MAX_REST,
@@ -81,13 +80,13 @@ def test_a_frontier_that_takes_long_to_ask_is_asked_less_often(cost: float, rest
     time = Time()
     polling = Polling(Clock(steady=time))
     naps, began = list[tuple[float, float]](), time.now
-    while time.now < began + 2.0 * EMPTY_SECONDS:
+    while time.now < began + 2.0:
         polling.note_taken(0, cost)
         naps.append((time.now - began, polling.nap(SECONDS_A_DAY, math.inf)))
         time.now += 1.01 * naps[-1][1]
         assert not polling.is_resting
     # Not at once: a host may be about to open.
-    assert max(nap for at, nap in naps if at < EMPTY_SECONDS) == pytest.approx(MAX_IDLE_NAP)
+    assert max(nap for at, nap in naps if at < 1.0) == pytest.approx(MAX_IDLE_NAP)
     assert naps[-1][1] == pytest.approx(rest)
     polling.note_taken(1, cost)
     assert not polling.is_resting

@@ -1,10 +1,11 @@
 """What visits teach, and which dates of servers are believed."""
 
+import asyncio
 import math
 from dataclasses import replace
 
 import pytest
-from crawler.fakes import MemoryStore, settings_of
+from crawler.fakes import MemoryStore, VirtualExecutor, settings_of
 
 from recrawl.clock import Clock
 from recrawl.crawler.build import load
@@ -13,6 +14,7 @@ from recrawl.crawler.retries import MISSING_PAUSE, pause_after
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import Outcome, Page, Response, State, Visit
+from recrawl.store.rows import Spent
 
 URL = "https://a.example/"
 DAY = 86_400_000_000
@@ -168,3 +170,81 @@ def test_bodies_that_wait_are_accounted_for_until_they_are_released() -> None:
     assert (len(batch), len(recorder), memory.held) == (2, 0, 600)
     recorder.release(batch)
     assert memory.held == 0
+
+
+def test_a_date_of_the_last_visit_itself_is_none_of_a_change() -> None:
+    assert math.isnan(credible_age(changed(2 * DAY)))
+    assert credible_age(replace(changed(2 * DAY), outcome=Outcome.UNCHANGED)) == 8.0
+
+
+def test_a_page_modified_while_it_was_fetched_slowly_is_made_on_the_fly() -> None:
+    """Two seconds that dates are rounded to, and the three that the response took."""
+
+    def time_of_belief(ago: float | None) -> float:
+        recorder = recorder_of(MemoryStore(URL))
+        recorder.learn([first()])
+        at = NOW + DAY
+        modified = None if ago is None else at - round(ago * 1e6)
+        response = Response(URL, 200, at, seconds=3.0)
+        visit = first(
+            outcome=Outcome.CHANGED, previous=NOW, response=response, last_modified=modified
+        )
+        (learned,) = recorder.learn([visit])
+        assert learned.belief is not None
+        return learned.belief[1]
+
+    assert time_of_belief(4.9) == time_of_belief(None)
+    assert time_of_belief(5.1) != time_of_belief(None)
+
+
+def test_no_page_is_taken_while_a_thousand_visits_are_unwritten() -> None:
+    recorder = recorder_of(MemoryStore(URL))
+    backlog = []
+    for visits in (1_000, 1):
+        for _ in range(visits):
+            recorder.add(first())
+        backlog.append(recorder.has_backlog)
+    recorder.take_batch()
+    assert [*backlog, recorder.has_backlog] == [False, True, False]
+
+
+def test_no_page_is_fetched_while_twenty_megabytes_are_unwritten() -> None:
+    recorder = recorder_of(MemoryStore(URL))
+    is_full, bodies = list[bool](), (bytes(19_999_999), b"x")
+    visits = [first(response=Response(URL, 200, NOW, body=body)) for body in bodies]
+    for visit in visits:
+        recorder.add(visit)
+        is_full.append(recorder.is_full)
+    recorder.release(visits[:1])
+    assert [*is_full, recorder.is_full] == [False, True, False]
+
+
+@pytest.mark.parametrize(("is_same", "held"), [(True, 5), (False, 8)])
+def test_a_body_that_is_the_content_is_held_once(is_same: bool, held: int) -> None:
+    memory, body = MemoryBudget(), bytes(5)
+    content = body if is_same else bytes(3)
+    visit = first(response=Response(URL, 200, NOW, body=body), content=content)
+    recorder_of(MemoryStore(URL), memory).add(visit)
+    assert memory.held == held
+
+
+def test_what_was_postponed_is_learned_from_but_not_written() -> None:
+    store = MemoryStore(URL)
+    frontier = load(store, settings_of(), NOW)
+    recorder = Recorder(frontier, StoreThread(store, VirtualExecutor({})), MemoryBudget())
+    postponed = Response(URL, 0, NOW, error="not yet", postponed=True, requests=0)
+    visits = [first(), first(outcome=Outcome.FAILED, response=postponed)]
+
+    async def write() -> list[list[Visit]]:
+        spent = Spent(NOW, 1, 2, 3)
+        return [await recorder.write([visit], spent) for visit in visits] + [
+            await recorder.write([], spent)
+        ]
+
+    assert [[visit.outcome for visit in some] for some in asyncio.run(write())] == [
+        [Outcome.FIRST],
+        [],
+        [],
+    ]
+    assert store.outcomes(URL) == [Outcome.FIRST]
+    assert len(store.spent) == 3

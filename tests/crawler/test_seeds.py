@@ -1,13 +1,24 @@
 """Pages named in a file."""
 
+import gc
 import gzip
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from crawler.fakes import settings_of
 
-from recrawl.crawler.seeds import checked_importance, named_page, read_seeds, with_importance
+from recrawl.crawler.seeds import (
+    checked_importance,
+    named_page,
+    no_collecting,
+    read_seeds,
+    with_importance,
+    with_initial_importance,
+)
+from recrawl.crawler.site_tables import read_sites
 from recrawl.errors import ArgumentError, InputError
 
 
@@ -127,3 +138,32 @@ def test_an_importance_of_its_own_is_kept() -> None:
 def test_an_importance_is_a_number_from_0_up(importance: float) -> None:
     with pytest.raises(ArgumentError, match="is not a number, 0 or above"):
         checked_importance(importance)
+
+
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_a_table_with_a_cell_that_is_too_long_is_no_csv(size: int, tmp_path: Path) -> None:
+    text = f"url,importance\nhttps://a.example/,{'1' * size}\n"
+    if size == 3:
+        assert len(read(tmp_path, "urls.csv", text)) == 1
+    else:
+        assert "this is not CSV" in problem(tmp_path, "urls.csv", text)
+
+
+def test_the_importance_of_a_site_is_that_of_its_new_pages() -> None:
+    pages = [named_page(f"https://{name}.example/") for name in "ab"]
+    assert list(with_initial_importance(pages, settings_of())) == pages
+    sites = read_sites({"host": {"a.example": {"importance": 3.0}}})
+    found = with_initial_importance(pages, replace(settings_of(), sites=sites))
+    assert [page.initial_importance for page in found] == [3.0, None]
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_garbage_collector_rests_while_pages_are_read(is_enabled: bool) -> None:
+    before = gc.isenabled()
+    try:
+        (gc.enable if is_enabled else gc.disable)()
+        with no_collecting():
+            assert not gc.isenabled()
+        assert gc.isenabled() is is_enabled
+    finally:
+        (gc.enable if before else gc.disable)()

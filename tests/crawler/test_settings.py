@@ -82,6 +82,37 @@ def test_these_are_at_least_one(name: str) -> None:
         load_settings(environ={f"RECRAWL_{name.upper()}": f"0{unit}"})
 
 
+@pytest.mark.parametrize(("name", "least"), [
+    *((name, "0s") for name in ("slack", "host_delay", "max_crawl_delay", "min_interval")),
+    *((name, "0s") for name in ("max_interval", "gone_after_time", "keep_for")),
+    *((name, "0/day") for name in ("host_budget", "sitemap_budget")),
+    *((name, "0") for name in ("max_redirects", "parse_processes", "min_change", "keep_versions")),
+    *((name, "0") for name in ("max_sitemap_pages", "max_depth", "max_pages", "link_importance")),
+])  # fmt: skip
+def test_these_may_be_nothing_but_not_less(name: str, least: str) -> None:
+    variable = f"RECRAWL_{name.upper()}"
+    assert getattr(load_settings(environ={variable: least}), name) == 0
+    with pytest.raises(SettingsError, match=variable):
+        load_settings(environ={variable: f"-{least.replace('0', '1')}"})
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "less"),
+    [
+        *((name, "0.001s", "0.0009s") for name in ("connect_timeout", "read_timeout")),
+        *((name, "0.001s", "0.0009s") for name in ("total_timeout", "webhook_timeout")),
+        *((name, "0.0865s", "0.0863s") for name in ("refused_retry", "sitemap_interval")),
+        ("half_life", "0.0000865s", "0.0000863s"),
+        ("budget", "0.0000000011/day", "0.0000000009/day"),
+    ],
+)
+def test_these_are_more_than_nothing_by_little(name: str, least: str, less: str) -> None:
+    variable = f"RECRAWL_{name.upper()}"
+    assert getattr(load_settings(environ={variable: least}), name) > 0
+    with pytest.raises(SettingsError, match="too small"):
+        load_settings(environ={variable: less})
+
+
 def test_on_windows_one_process_fetches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert load_settings({"processes": "1"}, environ={}).processes == 1

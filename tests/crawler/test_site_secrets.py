@@ -10,8 +10,11 @@ from typer.testing import CliRunner
 
 from recrawl.cli.app import app
 from recrawl.crawler.crawler import Crawler
+from recrawl.crawler.secrets import MASK, Secret, without_arguments
 from recrawl.crawler.setting_sources import load_settings
+from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
+from recrawl.errors import SettingsError
 from recrawl.hosts import host_of
 from recrawl.http.access import Proxy, basic_auth
 
@@ -87,3 +90,26 @@ def test_a_proxy_for_all_may_be_in_a_file_next_to_the_settings(tmp_path: Path) -
     file.write_text('proxy = "file:proxy.txt"\n')
     proxy = site_access(load_settings(file=file, environ={}))("https://a.example/").proxy
     assert proxy == Proxy("http://proxy.example:3128")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(b"\xff\xfe", "this is not text in UTF-8"), (b" \n", "the file is empty"), (None, "No such")],
+)
+def test_a_file_without_a_secret_is_an_error_that_names_it(
+    content: bytes | None, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    secret = Secret(f"file:{path}")
+    with pytest.raises(SettingsError, match=problem) as caught:
+        secret.reveal("headers")
+    assert str(caught.value).startswith(f"headers: {path}: ")
+
+
+def test_a_secret_is_in_no_text_about_the_settings() -> None:
+    secret = Secret("sesame")
+    assert "sesame" not in f"{secret} {secret!r} {Settings(proxy=secret)!r}"
+    assert without_arguments(" notify --key very ") == f"notify {MASK}"
+    assert without_arguments("notify") == "notify"

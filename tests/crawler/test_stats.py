@@ -1,12 +1,13 @@
 """What a run counts."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from recrawl.cli.render.run import as_object, spending
 from recrawl.crawler.stats import HostTimes, Stats
-from recrawl.records import Outcome, Page, Response, Visit
+from recrawl.records import Outcome, Page, Response, State, Visit
 
 HOUR = 3_600_000_000
 
@@ -79,3 +80,21 @@ def test_responses_are_counted_in_the_smallest_bucket_that_holds_them(
     stats = Stats(began=0, budget=1.0)
     stats.count(visit("a.example", seconds))
     assert (dict(stats.times), stats.seconds) == ({bucket: 1}, seconds)
+
+
+def test_visits_add_up() -> None:
+    stats = Stats(began=0, budget=1.0)
+    page = Page(1, "http://a.example/", "a.example")
+    found = Response(page.url, 200, 1, requests=2, transferred=700, seconds=1.5)
+    refused = Visit(replace(page, state=State.REFUSED), Outcome.FAILED, found)
+    for one in (Visit(page, Outcome.FIRST, found), Visit(page, Outcome.CHANGED, found), refused):
+        stats.count(one)
+        assert stats.newest is one
+    assert (stats.visits, stats.refused, stats.not_modified) == (2, 1, 0)
+    assert (stats.requests, stats.transferred, stats.seconds) == (6, 2_100, 4.5)
+    stats.count(refused)
+    assert stats.refused == 2
+
+
+def test_a_host_without_a_response_has_taken_no_time() -> None:
+    assert HostTimes().mean == 0.0

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +16,12 @@ from store.made_up import found as found_visit
 from recrawl.crawler.explain import Price
 from recrawl.crawler.host_memory import HOST_PAUSE, PAUSE, pack_rows
 from recrawl.crawler.page_list import Wanted, list_pages
-from recrawl.crawler.status import Status, read_status
-from recrawl.records import Outcome
-from recrawl.scheduling.value import days_until_due
+from recrawl.crawler.status import Status, host_pages, read_status, size_of, stale_chances
+from recrawl.records import NO_TIME, Outcome
+from recrawl.scheduling.value import days_until_due, value_of_belief
+from recrawl.store.listing import HostCounts
 from recrawl.store.locking import runner_of
-from recrawl.store.rows import NewPage, Trouble
+from recrawl.store.rows import NewPage, Outlook, Spent, Trouble
 from recrawl.store.sqlite import SqliteStore
 
 NOW = 20_000 * DAY + HOUR // 2
@@ -208,3 +210,101 @@ def test_pages_of_a_host_that_is_left_alone_are_next_after_that(tmp_path: Path) 
     later = [due.at for due in status_of(tmp_path / "s.db").due[1:]]
     assert later == pytest.approx([until, until], abs=1)
     assert [page.next_visit for page in listed if page.url in (NEWS, ABOUT)] == [until, until]
+
+
+def outlook(hosts: list[str], **columns: Any) -> Outlook:  # noqa: ANN401
+    """Make columns of pages: visited a day ago, alike and well unless given."""
+    host = np.array(columns.pop("host", [0]), np.int64)
+    usual = {
+        "number": np.arange(host.size),
+        "importance": np.ones(host.size),
+        "shape": np.ones(host.size),
+        "time": np.ones(host.size),
+        "last_visit": np.full(host.size, NOW - DAY),
+        "failures": np.zeros(host.size, np.int64),
+    }
+    given = {name: np.array(column) for name, column in columns.items()}
+    return Outlook(host=host, hosts=hosts, **(usual | given))
+
+
+def counts(name: str) -> HostCounts:
+    return HostCounts(name, 1, 2, 3, 4, 5, 6)
+
+
+def test_the_freshness_of_a_host_is_that_of_its_pages_by_importance() -> None:
+    fleet = outlook(["a", "b", "c"], host=[0, 0, 1, 2], importance=[1.0, 3.0, 0.5, 1.0])
+    stale = np.array([0.5, 0.25, 0.5, 1.0])
+    names = ["b", "a", "unknown", "c"]
+    found = host_pages([counts(name) for name in names], fleet, stale, is_sample=False)
+    assert [one.name for one in found] == names
+    assert [one.expected_freshness for one in found[:2]] == [0.5, 2.75 / 4.0]
+    # It has no copies, or none that may be current.
+    assert all(math.isnan(one.expected_freshness) for one in found[2:])
+    first = found[0]
+    assert (first.pages, first.missing, first.gone, first.refused) == (1, 2, 3, 4)
+    assert (first.failing, first.without_copy) == (5, 6)
+
+
+@pytest.mark.parametrize(("pages", "is_known"), [(99, False), (100, True)])
+def test_a_hundred_pages_of_a_sample_are_enough_for_a_host(pages: int, is_known: bool) -> None:
+    fleet = outlook(["a"], host=[0] * pages)
+    (found,) = host_pages([counts("a")], fleet, np.zeros(pages), is_sample=True)
+    assert math.isnan(found.expected_freshness) != is_known
+
+
+def test_a_copy_is_stale_with_a_chance_that_grows_and_certainly_without_one() -> None:
+    fleet = outlook(
+        ["a"],
+        host=[0] * 5,
+        shape=[1.0, 2.0, 1.0, math.nan, 1.0],
+        time=[3.0, 3.0, 3.0, math.nan, 3.0],
+        last_visit=[NOW - DAY, NOW - DAY, NOW, NOW, NO_TIME],
+    )
+    expected = [0.25, 1.0 - 0.75**2, 0.0, 1.0, 1.0]
+    assert stale_chances(fleet, NOW).tolist() == pytest.approx(expected)
+    # By a clock that was set back, the visit is in the future.
+    assert stale_chances(fleet, NOW - 9 * DAY)[0] == 0.0
+
+
+def test_ten_pages_and_hosts_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with SqliteStore.open(path, create=True) as store:
+        names = [f"h{number:02}.example" for number in range(12)]
+        store.add([NewPage(f"https://{name}/", name, 1.0) for name in names], 0)
+        visits = [
+            replace(found_visit(page, b"one", NOW - DAY), belief=(1.0, 3.0))
+            for page in store.pages(range(8)).values()
+        ]
+        store.record(visits)
+        store.set_meta("price", "1e-9")
+        found = read_status(store, path, 10.0, NOW)
+    assert (len(found.hosts), found.other_hosts) == (10, 2)
+    # Four of them have no copy, which come first, and six others are due.
+    assert [due.at is None for due in found.due] == [True] * 4 + [False] * 6
+    assert [due.stale for due in found.due] == pytest.approx([1.0] * 4 + [0.25] * 6)
+    assert all(math.isnan(due.change_rate) and math.isnan(due.value) for due in found.due[:4])
+    value = value_of_belief(1.0, 3.0, 1.0)
+    assert [due.change_rate for due in found.due[4:]] == pytest.approx([1.0 / 3.0] * 6)
+    assert [due.value for due in found.due[4:]] == pytest.approx([value] * 6)
+
+
+def test_the_last_day_is_twenty_four_whole_hours(tmp_path: Path) -> None:
+    """The hour that has begun, and the 23 before it."""
+    path = tmp_path / "s.db"
+    with SqliteStore.open(path, create=True) as store:
+        for hours in (0, 22, 23, 24, 25):
+            store.record([], Spent(at=NOW - hours * HOUR, robots=1))
+        found = read_status(store, path, 10.0, NOW)
+        assert (found.last_day.robots, found.ever.robots) == (3, 5)
+        assert found.budget == 10.0
+        store.set_meta("budget", "25.0")
+        assert read_status(store, path, 10.0, NOW).budget == 25.0
+
+
+def test_the_size_of_a_store_is_that_of_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    assert size_of(path) == 0
+    path.write_bytes(bytes(30))
+    assert size_of(path) == 30
+    (tmp_path / "s.db-wal").write_bytes(bytes(12))
+    assert size_of(path) == 42

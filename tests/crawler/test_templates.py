@@ -144,3 +144,73 @@ def test_what_is_damaged_is_as_good_as_nothing() -> None:
     whole = template.to_bytes()
     for damaged in (b"", whole[:-1], bytes([99]) + whole[1:]):
         assert SiteTemplate.from_bytes(damaged).pages == 0
+
+
+def calm(host: str = "a.example", outcome: Outcome = Outcome.UNCHANGED) -> Visit:
+    """Make a visit that parsed nothing."""
+    return replace(visit(0, host), outcome=outcome, sketches=None)
+
+
+def test_visits_that_found_nothing_new_are_counted_with_the_next_that_did() -> None:
+    templates = Templates()
+    # Nothing is known of the host yet.
+    templates.learn(calm())
+    templates.learn(visit(0))
+    assert templates.of("a.example").visits == 1
+    for one in (calm(), calm(), calm(outcome=Outcome.FAILED), calm("b.example"), visit(1)):
+        templates.learn(one)
+    assert templates.of("a.example").visits == 4
+    # Each once.
+    templates.learn(visit(2))
+    assert templates.of("a.example").visits == 5
+
+
+def test_a_host_that_was_forgotten_begins_anew_with_what_the_store_has() -> None:
+    """Also with its calm visits; and the hosts used longest ago are forgotten first."""
+    store: dict[str, bytes] = {}
+    templates = Templates(store.get, max_hosts=2)
+
+    def learn(host: str, *visits: Visit) -> None:
+        for one in visits:
+            templates.learn(one)
+        store.update(templates.changed())
+        templates.of(host)
+
+    learn("a.example", visit(0), calm())
+    learn("b.example", visit(0, "b.example"))
+    assert len(templates) == 2
+    templates.of("a.example")
+    learn("c.example", visit(0, "c.example"))
+    # The second had to go, though it was loaded after the first.
+    store["b.example"] = b""
+    assert [templates.of(host).pages for host in ("a.example", "b.example")] == [1, 0]
+    # Now the first has gone, and its calm visit with it, or it would count twice.
+    templates.of("c.example")
+    templates.learn(visit(1))
+    assert templates.of("a.example").visits == 2
+
+
+def test_a_host_stops_being_young_for_as_long_as_it_is_in_memory() -> None:
+    old, asked = SiteTemplate(), list[str]()
+    while old.is_young:
+        old.learn(1, {MENU: (1, 2, 3)})
+    stored = old.to_bytes()
+
+    def load(host: str) -> bytes | None:
+        asked.append(host)
+        return stored if host == "a.example" else None
+
+    templates = Templates(load, max_hosts=1)
+    assert [templates.is_young("a.example") for _ in range(3)] == [False] * 3
+    assert asked == ["a.example"]
+    assert templates.is_young("b.example")
+    # It was forgotten, and has to be read again: it may have been replaced meanwhile.
+    stored = b""
+    assert templates.is_young("a.example")
+
+
+def test_a_thousand_hosts_are_in_memory() -> None:
+    templates = Templates()
+    for number in range(1_001):
+        templates.of(f"{number}.example")
+    assert len(templates) == 1_000

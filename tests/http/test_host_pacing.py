@@ -193,3 +193,49 @@ def test_whoever_takes_what_others_need_is_left_alone_at_once() -> None:
         pacing.start_visit("a")
         assert pacing.is_held_back("a")
         assert pacing.backoff("a", FINE) == 0.0
+
+
+def test_a_plain_server_error_is_a_failure_and_no_body_is_not_heavy() -> None:
+    pacing = HostPacing()
+    broken = Response(URL, 500, at=0, error="the server answered 500")
+    assert [pacing.backoff("a", broken) for _ in range(3)] == [0.0, 0.0, 30.0]
+    assert pacing.backoff("a", FINE) == 0.0
+
+
+def test_by_default_a_host_has_one_request_a_second_and_one_visit() -> None:
+    pacing = HostPacing()
+    assert pacing.delay_of("a") == 1.0
+    pacing.start_visit("a")
+    assert not pacing.has_free_visit("a")
+    assert HostPacing(0.0, 3).free_suspects == 1
+
+
+def test_a_delay_of_robots_txt_that_is_the_usual_one_needs_no_memory() -> None:
+    pacing = HostPacing(2.0)
+    pacing.set_delay("a", 2.0)
+    assert len(pacing) == 0
+    pacing.set_delay("a", 2.5)
+    assert len(pacing) == 1
+
+
+def test_idle_hosts_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recrawl.http.host_pacing.MAX_HOSTS", 4)
+    pacing = HostPacing(1.0)
+
+    def request(*hosts: str, at: float) -> None:
+        for host in hosts:
+            pacing.start_request(host)
+            pacing.end_request(host, at)
+
+    request("a", "b", "c", "d", at=10.0)
+    assert len(pacing) == 4
+    # Their delay is just over, and that of the fifth is not.
+    request("e", at=11.0)
+    assert len(pacing) == 1
+    # None may be forgotten: they are next looked at when there are twice as many.
+    request(*"fghi", at=11.5)
+    assert len(pacing) == 5
+    request(*"jklmn", at=99.0)
+    assert len(pacing) == 10
+    request("o", at=100.0)
+    assert len(pacing) == 1

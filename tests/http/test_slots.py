@@ -53,3 +53,23 @@ def test_a_slot_of_somebody_who_was_cancelled_goes_to_the_next() -> None:
         assert slots.take() is None
 
     asyncio.run(story())
+
+
+def test_somebody_who_stops_waiting_gives_nothing_back() -> None:
+    async def story() -> None:
+        slots = Slots(1)
+        assert slots.take() is None
+        turn = slots.take()
+        assert turn is not None
+        waiting = asyncio.create_task(turn)
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        # The only slot is still taken.
+        turn = slots.take()
+        assert turn is not None
+        turn.close()
+        slots.give_back()
+        assert slots.take() is None
+
+    asyncio.run(story())
