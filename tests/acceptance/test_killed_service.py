@@ -6,6 +6,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,8 @@ class Client:
             try:
                 with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: S310
                     return json.load(answer)
-            except (urllib.error.URLError, OSError, ValueError):
+            # Killed between an answer's head and its end, the service leaves the latter unread.
+            except (urllib.error.URLError, HTTPException, OSError, ValueError):
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.05)

@@ -1,5 +1,7 @@
 """Parts of a report that are made up, with everything a part can have."""
 
+from functools import cache
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -9,6 +11,7 @@ from recrawl.paper.section import Claim, Section, Table, drawn
 ORIGIN = Origin("all", runs=20, seed=3)
 
 
+@cache
 def made_up_section(name: str = "made-up", *, rows: int = 3, timed: bool = False) -> Section:
     """Return a section with two claims, a table and a real picture."""
     figure = Figure(figsize=(2, 1))

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from paper.undrawn import undrawn
 
 from recrawl.estimation import LLN, SA
 from recrawl.paper import best_sequence
@@ -89,7 +90,9 @@ def test_the_answer() -> None:
 
 
 def test_one_run_and_the_same_seed() -> None:
-    first, again, other = (best_sequence.run(1, seed) for seed in (2, 2, 3))
+    first = best_sequence.run(1, 2)
+    with undrawn():
+        again, other = best_sequence.run(1, 2), best_sequence.run(1, 3)
     for table, twin in zip(first.tables, again.tables, strict=True):
         for name, column in table.columns.items():
             np.testing.assert_array_equal(column, twin.columns[name])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from paper.undrawn import undrawn
 from scipy import integrate
 
 from recrawl.paper import efficiency
@@ -60,7 +61,9 @@ def test_the_verdicts_follow_from_the_numbers() -> None:
 
 @pytest.mark.parametrize("runs", [1, 2])
 def test_few_runs_and_the_same_seed(runs: int) -> None:
-    first, again, other = (efficiency.run(runs, seed) for seed in (4, 4, 5))
+    first, again = efficiency.run(runs, 4), efficiency.run(runs, 4)
+    with undrawn():
+        other = efficiency.run(runs, 5)
     columns = first.tables[0].columns
     for name, column in columns.items():
         np.testing.assert_array_equal(column, again.tables[0].columns[name])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from paper.undrawn import undrawn
 
 from recrawl.paper import experiment_3
 from recrawl.paper.experiment_3 import (
@@ -72,7 +73,9 @@ def test_claims_are_judged_by_the_numbers(found: Experiment3) -> None:
 
 @pytest.mark.parametrize("runs", [1, 2])
 def test_a_seed_gives_the_same_numbers(runs: int) -> None:
-    one, again = experiment_3.run(runs, 7), experiment_3.run(runs, 7)
+    one = experiment_3.run(runs, 7)
+    with undrawn():
+        again = experiment_3.run(runs, 7)
     assert one.claims == again.claims
     columns = one.tables[0].columns
     assert set(columns["setting"].tolist()) == {*LLNS, *SAS}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from paper.undrawn import undrawn
 from scipy import stats
 
 from recrawl.paper import long_runs
@@ -48,7 +49,9 @@ def test_claims_hold_and_others_would_not(found: LongRuns) -> None:
 
 
 def test_one_run_will_do_and_the_same_seed_gives_the_same() -> None:
-    once, again = long_runs.run(1, 7), long_runs.run(1, 7)
+    once = long_runs.run(1, 7)
+    with undrawn():
+        again = long_runs.run(1, 7)
     for name, column in once.tables[0].columns.items():
         assert column.tobytes() == again.tables[0].columns[name].tobytes()
     assert set(once.tables[0].columns["run"].tolist()) == {1}

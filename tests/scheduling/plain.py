@@ -83,10 +83,13 @@ class Beliefs:
         if not self.pooling:
             return prior
         others = self.seen & (np.arange(self.seen.size) != here)
-        pools = (others, others & (self.host == self.host[here]))
+        on_host = others & (self.host == self.host[here])
         alike = others & (self.section == self.section[here])
-        for strength, pool in zip((5.0, 5.0, 3.0), (*pools, alike), strict=True):
-            learned = (strength * prior + self.weight[pool].sum(0)) / (strength + pool.sum())
+        pools = np.array([others, on_host, alike], float)
+        # Sums of weights: a product is several times faster than picking rows.
+        total, count = pools @ self.weight, pools.sum(1)
+        for level, strength in enumerate((5.0, 5.0, 3.0)):
+            learned = (strength * prior + total[level]) / (strength + count[level])
             prior = 0.5 * flat + 0.5 * learned
         return prior
 
