@@ -51,6 +51,22 @@ def fill_memory(size: int) -> int:
     return len(bytearray(size))
 
 
+def import_without_memory() -> None:
+    """Import a module with machine code when hardly any memory is left."""
+    held = list[bytearray]()
+    size = 10_000_000
+    while size >= 10_000:
+        try:
+            held.append(bytearray(size))
+        except MemoryError:
+            size //= 2
+    import _codecs_jp  # type: ignore[import-not-found]  # noqa: F401
+
+
+def import_what_is_not_there() -> None:
+    import no_such_module  # type: ignore[import-not-found]  # noqa: F401
+
+
 def crash() -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
@@ -185,6 +201,19 @@ def test_calls_that_take_memory_or_crash_are_given_up() -> None:
     assert isinstance(large, TooExpensiveError)
     assert isinstance(crashed, TooExpensiveError)
     assert small == 10**6
+
+
+@needs_linux
+def test_a_module_for_which_there_is_no_memory_is_too_expensive_and_a_missing_one_is_missing() -> (
+    None
+):
+    async def use(pool: ParsePool) -> list[object]:
+        calls = pool.run(import_without_memory), pool.run(import_what_is_not_there)
+        return list(await asyncio.gather(*calls, return_exceptions=True))
+
+    without_memory, missing = with_pool(use)
+    assert isinstance(without_memory, TooExpensiveError)
+    assert isinstance(missing, ModuleNotFoundError)
 
 
 @needs_linux

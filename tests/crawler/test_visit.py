@@ -16,8 +16,8 @@ from recrawl.content.template import YOUNG, SiteTemplate
 from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
 from recrawl.crawler.second_fetches import SecondFetches
 from recrawl.crawler.templates import Templates
-from recrawl.crawler.visit import Visitor
-from recrawl.errors import StoreError
+from recrawl.crawler.visit import NOT_PARSED, Visitor
+from recrawl.errors import RecrawlError, StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE, HostPacing
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import (
@@ -218,6 +218,39 @@ def test_a_page_that_is_too_expensive_to_parse_is_a_failure_and_its_host_is_blam
     assert (found.outcome, found.content, found.page.body) == (Outcome.FAILED, None, COPY.body)
     assert (found.response.error, found.response.body) == (TOO_EXPENSIVE, None)
     assert HostPacing().backoff("a.example", found.response) > 0.0
+
+
+class Broken:
+    """Fails to parse anything, and not because it is expensive."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        del function, args, kwargs
+        raise self.error
+
+
+def test_a_page_on_which_parsing_fails_is_a_failure_and_the_crawl_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pool = Broken(ZeroDivisionError("no words"))
+    visitor = Visitor(Scripted(ok(LONG)), Reader(), lambda _: OLD, 20, PATIENCE, pool)
+    found = asyncio.run(visitor.visit(COPY))
+    assert (found.outcome, found.content, found.page.body) == (Outcome.FAILED, None, COPY.body)
+    assert found.response.error == f"{NOT_PARSED} (ZeroDivisionError)"
+    (logged,) = caplog.records
+    assert URL in logged.getMessage()
+    assert logged.exc_info is not None
+    # It says nothing about the host.
+    assert HostPacing().backoff("a.example", found.response) == 0.0
+
+
+def test_a_crawl_that_cannot_start_processes_ends() -> None:
+    pool = Broken(RecrawlError("cannot start a process"))
+    visitor = Visitor(Scripted(ok(LONG)), Reader(), lambda _: OLD, 20, PATIENCE, pool)
+    with pytest.raises(RecrawlError, match="cannot start"):
+        asyncio.run(visitor.visit(COPY))
 
 
 def test_what_need_not_be_parsed_is_not_sent_to_another_process() -> None:

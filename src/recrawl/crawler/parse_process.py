@@ -20,12 +20,11 @@ MODULES = ("recrawl.content.reading", "recrawl.content.packed_sitemaps")
 #: process that is stopped or blocked uses none.
 MAX_WAIT = 60.0
 
-#: Make glibc return the memory of a long page, rather than keep it for the next. Pages of up to
-#: 100 kB take less than the trim threshold: to get that much again takes half a millisecond.
+#: Make glibc return the memory of a page, rather than keep it for the next.
 _MALLOC = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "131072",
-    "MALLOC_TRIM_THRESHOLD_": "4194304",
+    "MALLOC_TRIM_THRESHOLD_": "1048576",
 }
 
 #: Exit statuses that are not the fault of what a process was parsing.

@@ -66,6 +66,10 @@ def _answer(jobs: list[bytes], seconds: float) -> bytes:
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
+        if isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError):
+            # A module that is there, and is imported by the first call that needs it, cannot be
+            # loaded any more.
+            os._exit(OUT_OF_MEMORY)
         with suppress(Exception):
             return pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
         return pickle.dumps((False, RuntimeError(repr(error))), pickle.HIGHEST_PROTOCOL)

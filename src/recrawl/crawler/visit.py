@@ -1,5 +1,6 @@
 """Visit a page: fetch it, compare it, and fetch it again if it seems to change every time."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -21,10 +22,19 @@ from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.protocols import Fetching, Parsing
 from recrawl.crawler.second_fetches import SecondFetches
 from recrawl.crawler.templates import Templates
-from recrawl.errors import StoreError
+from recrawl.errors import RecrawlError, StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import Outcome, Page, Response, Visit, digest_of
+
+LOGGER = logging.getLogger("recrawl.crawler")
+
+#: The error of a visit to a page on which parsing failed for an unknown reason.
+NOT_PARSED = "cannot be parsed"
+
+
+class _ParseError(Exception):
+    """A page cannot be parsed; the message says why."""
 
 
 @final
@@ -78,8 +88,8 @@ class Visitor:
             return self._unread_visit(page, response, digest)
         try:
             reading = await self._read(page, (response,), (digest,), self._copy(page))
-        except TooExpensiveError:
-            return self._too_expensive(page, response)
+        except _ParseError as error:
+            return self._failed(page, response, str(error))
         is_change = reading.found.outcome is Outcome.CHANGED
         if again and is_change and self._wants_second_fetch(page, reading):
             return await self._fetch_again(page, response, reading)
@@ -135,14 +145,37 @@ class Visitor:
         try:
             digests = digest_of(first.body or b""), digest_of(second.body)
             again = await self._read(page, (first, second), digests, self._copy(page))
-        except TooExpensiveError:
-            return self._too_expensive(page, both)
+        except _ParseError as error:
+            return self._failed(page, both, str(error))
         taught = bool(again.found.page.ignored - reading.found.page.ignored)
         self.second_fetches.note(page.host, taught=taught)
         kept = 0 if again.copy == 0 else 1
         return _visit(page, both, again, (first, second)[kept].body, digests[kept])
 
     async def _read(
+        self,
+        page: Page,
+        responses: tuple[Response, ...],
+        digests: tuple[bytes, ...],
+        previous: bytes | None,
+    ) -> Reading:
+        """Compare one or two responses with the copy, whatever is in them.
+
+        Raises:
+            _ParseError: They cannot be parsed.
+        """
+        try:
+            return await self._compared(page, responses, digests, previous)
+        except TooExpensiveError:
+            raise _ParseError(TOO_EXPENSIVE) from None
+        except RecrawlError:
+            raise
+        except Exception as error:
+            # A page that we cannot parse must not end the crawl, now and at every restart.
+            LOGGER.exception("cannot parse %s, which is a bug in recrawl", page.url)
+            raise _ParseError(f"{NOT_PARSED} ({type(error).__name__})") from None
+
+    async def _compared(
         self,
         page: Page,
         responses: tuple[Response, ...],
@@ -189,9 +222,9 @@ class Visitor:
             if self.memory is not None:
                 self.memory.hold(-size, waits=waits)
 
-    def _too_expensive(self, page: Page, response: Response) -> Visit:
-        """Return a failed visit: the fault is the server's."""
-        failed = replace(response, body=None, error=TOO_EXPENSIVE)
+    def _failed(self, page: Page, response: Response, why: str) -> Visit:
+        """Return a failed visit, although there was a response."""
+        failed = replace(response, body=None, error=why)
         return _visit(page, failed, Reading(compare(page, failed, self._reader_of(page))))
 
     def _outage(self, page: Page, response: Response) -> str | None:
