@@ -246,6 +246,13 @@ def test_a_page_on_which_parsing_fails_is_a_failure_and_the_crawl_goes_on(
     assert HostPacing().backoff("a.example", found.response) == 0.0
 
 
+def test_a_first_copy_is_kept_even_if_nothing_can_be_learned_from_it() -> None:
+    for error in (TooExpensiveError(), ZeroDivisionError()):
+        visitor = Visitor(Scripted(ok(LONG)), Reader(), lambda _: OLD, 20, PATIENCE, Broken(error))
+        found = asyncio.run(visitor.visit(replace(COPY, body=None)))
+        assert (found.outcome, found.content, found.sketches) == (Outcome.FIRST, LONG, None)
+
+
 def test_a_crawl_that_cannot_start_processes_ends() -> None:
     pool = Broken(RecrawlError("cannot start a process"))
     visitor = Visitor(Scripted(ok(LONG)), Reader(), lambda _: OLD, 20, PATIENCE, pool)

@@ -159,33 +159,10 @@ class Visitor:
         digests: tuple[bytes, ...],
         previous: bytes | None,
     ) -> Reading:
-        """Compare one or two responses with the copy, whatever is in them.
-
-        Raises:
-            _ParseError: They cannot be parsed.
-        """
-        try:
-            return await self._compared(page, responses, digests, previous)
-        except TooExpensiveError:
-            raise _ParseError(TOO_EXPENSIVE) from None
-        except RecrawlError:
-            raise
-        except Exception as error:
-            # A page that we cannot parse must not end the crawl, now and at every restart.
-            LOGGER.exception("cannot parse %s, which is a bug in recrawl", page.url)
-            raise _ParseError(f"{NOT_PARSED} ({type(error).__name__})") from None
-
-    async def _compared(
-        self,
-        page: Page,
-        responses: tuple[Response, ...],
-        digests: tuple[bytes, ...],
-        previous: bytes | None,
-    ) -> Reading:
         """Compare one or two responses with the copy; in the pool, if that could take long.
 
         Raises:
-            TooExpensiveError: It took too long.
+            _ParseError: They cannot be parsed.
         """
         function: Callable[..., Reading] = read_response if len(responses) == 1 else read_twice
         follow = page.depth < self.follow_depth
@@ -198,18 +175,21 @@ class Visitor:
         }
         if len(responses) == 1:
             rules["outage"] = self._outage(page, responses[0])
-        if is_harmless(previous, *(response.body for response in responses)):
-            return function(page, *responses, reader, previous, **rules)
-        # The rest of the copy is no longer needed.
-        short, previous = beginnings(responses, reader, previous)
         try:
+            if is_harmless(previous, *(response.body for response in responses)):
+                return function(page, *responses, reader, previous, **rules)
+            # The rest of the copy is no longer needed.
+            short, previous = beginnings(responses, reader, previous)
             with self._held(_size(responses, short, previous)):
                 return await self.parse_pool.run(function, page, *short, reader, previous, **rules)
-        except TooExpensiveError:
+        except RecrawlError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no page may end the crawl, at every restart too
+            why = _why_not_parsed(page, error)
             if page.body is not None or follow:
-                raise
+                raise _ParseError(why) from None
             # It was parsed only for the template of its site; it is a copy in any case.
-            return function(page, *short, reader, previous, **rules | {"template": None})
+            return function(page, *responses, reader, previous, **rules | {"template": None})
 
     @contextmanager
     def _held(self, size: int, *, waits: bool = False) -> Iterator[None]:
@@ -243,6 +223,14 @@ class Visitor:
         with suppress(StoreError):
             return None if page.body is None else self.stored_body(page.body)
         return None
+
+
+def _why_not_parsed(page: Page, error: Exception) -> str:
+    """Return why a page cannot be parsed; if we do not know, the log has the traceback."""
+    if isinstance(error, TooExpensiveError):
+        return TOO_EXPENSIVE
+    LOGGER.error("cannot parse %s, which is a bug in recrawl", page.url, exc_info=error)
+    return f"{NOT_PARSED} ({type(error).__name__})"
 
 
 def _size(
