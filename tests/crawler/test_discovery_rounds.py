@@ -19,6 +19,7 @@ from recrawl.crawler.discovery import Discovery, is_unvisited
 from recrawl.crawler.load import CrawlFrontier, load_frontier
 from recrawl.crawler.parse_pool import TooExpensiveError
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.errors import RecrawlError
 from recrawl.records import Outcome, Page, Response, State, Validators, Visit
 from recrawl.store.rows import NewPage, SitemapFile, Spent
 
@@ -138,6 +139,29 @@ def test_a_sitemap_that_is_too_expensive_to_parse_has_failed() -> None:
     noted = found.read()
     assert (noted.error, noted.failures, noted.next_at) == ("it is too long", 1, NOW + 120 * SECOND)
     assert noted.read_at is None
+
+
+class BrokenPool:
+    """Fails on everything for a reason that nobody has thought of."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401
+        raise self.error
+
+
+def test_a_sitemap_on_which_parsing_fails_does_not_end_the_crawl(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = reading(urlset())
+    found.pool = BrokenPool(ZeroDivisionError("division by zero"))
+    noted = found.read()
+    assert (noted.error, noted.failures) == ("it cannot be parsed (ZeroDivisionError)", 1)
+    assert "division by zero" in caplog.text
+    found.pool = BrokenPool(RecrawlError("the processes cannot start"))
+    with pytest.raises(RecrawlError, match="cannot start"):
+        found.read()
 
 
 @pytest.mark.parametrize(("asked", "wait"), [(None, 5.0), (0.0, 5.0), (4.0, 5.0), (7.5, 7.5)])

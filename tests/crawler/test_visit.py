@@ -13,10 +13,10 @@ from recrawl.content.html import MAX_BYTES
 from recrawl.content.reader import Reader
 from recrawl.content.reading import Reading
 from recrawl.content.template import YOUNG, SiteTemplate
-from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError
+from recrawl.crawler.parse_pool import NOT_PARSED, ParsePool, TooExpensiveError
 from recrawl.crawler.second_fetches import SecondFetches
 from recrawl.crawler.templates import Templates
-from recrawl.crawler.visit import NOT_PARSED, Visitor
+from recrawl.crawler.visit import Visitor
 from recrawl.errors import RecrawlError, StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE, HostPacing
 from recrawl.http.memory_budget import MemoryBudget

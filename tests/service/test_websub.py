@@ -112,6 +112,32 @@ def site_and_hub(folder: Path, hub_path: str = "") -> Iterator[tuple[Site, Hub, 
         yield site, hub, store
 
 
+def test_a_message_on_which_parsing_fails_does_not_end_the_service(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = "https://a.example/feed"
+
+    class BrokenPool:
+        async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401
+            raise ZeroDivisionError
+
+    async def main() -> None:
+        with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
+            store.sitemaps.add(url)
+            nobody: Any = None
+            reader = StoreReader(store, VirtualExecutor({}))
+            listening = WebSub(nobody, nobody, reader, BrokenPool(), clock(), "https://me.example/")
+            body = feed(hub="https://hub.example/").encode()
+            listening.note_feed(url, Response(url, 200, 0, body=body))
+            (known,) = listening._by_feed.values()  # noqa: SLF001 - the hub knows it
+            signature = f"sha256={hmac.digest(known.secret.encode(), body, 'sha256').hex()}"
+            await listening.receive(known.callback, signature, body)
+            assert listening.messages[websub.UNREADABLE] == 1
+            assert "ZeroDivisionError" in caplog.text
+
+    run(main())
+
+
 def test_a_feed_that_was_removed_is_not_listened_to_any_more(tmp_path: Path) -> None:
     url, said = "https://a.example/feed", list[str]()
 

@@ -9,7 +9,7 @@ from typing import final
 from recrawl.content.packed_sitemaps import read_packed
 from recrawl.content.sitemaps import Sitemap
 from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.parse_pool import TooExpensiveError
+from recrawl.crawler.parse_pool import TooExpensiveError, log_parse_error
 from recrawl.crawler.protocols import FileFetching, Parsing
 from recrawl.crawler.scope import Scope
 from recrawl.crawler.settings import Settings
@@ -22,6 +22,7 @@ from recrawl.crawler.sitemap_limits import (
     next_read,
 )
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.errors import RecrawlError
 from recrawl.hosts import host_of
 from recrawl.records import (
     MICROSECONDS_A_DAY,
@@ -195,16 +196,26 @@ class Discovery:
             return self._failed(known, now, error, response.retry_after)
         if response.body is None:
             return self._succeeded(known, now)
-        try:
-            packed = await self._parse_pool.run(read_packed, response.body)
-        except TooExpensiveError as error:
-            return self._failed(known, now, f"it is {error}", None)
-        sitemap = packed.unpacked()
+        sitemap = await self._parsed(known.url, response.body)
         if sitemap.problem is not None:
             return self._failed(known, now, sitemap.problem, None)
         if sitemap.kind == FEED:
             self.on_feed(known.url, response)
         return await self._use(known, response, sitemap, now)
+
+    async def _parsed(self, url: str, body: bytes) -> Sitemap:
+        """Parse a sitemap; one that cannot be parsed has a problem."""
+        try:
+            packed = await self._parse_pool.run(read_packed, body)
+        except TooExpensiveError as error:
+            problem = f"it is {error}"
+        except RecrawlError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no sitemap may end the crawl
+            problem = f"it {log_parse_error(url, error)}"
+        else:
+            return packed.unpacked()
+        return Sitemap(problem=problem)
 
     def _is_affordable(self, limits: SitemapLimits, now: int) -> bool:
         is_affordable = limits.may_request(now)

@@ -1,6 +1,7 @@
 """Parse untrusted bytes in worker processes that can be killed."""
 
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -11,6 +12,8 @@ from typing import Any, ParamSpec, TypeVar, final
 
 from recrawl.crawler.parse_process import ParseProcess, pickled
 from recrawl.errors import RecrawlError
+
+LOGGER = logging.getLogger("recrawl.crawler")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,11 +32,23 @@ MAX_BATCH, MAX_BATCH_BYTES = 16, 2_000_000
 #: higher value, a busy machine would leave them too little CPU time.
 NICENESS = 10
 
+#: The error of a visit to something on which parsing failed for an unknown reason.
+NOT_PARSED = "cannot be parsed"
+
 _WATCH_SECONDS = 1.0
 
 
 class TooExpensiveError(Exception):
     """A call took too much time or memory, or crashed its process."""
+
+
+def log_parse_error(url: str, error: Exception) -> str:
+    """Log an error that nothing explains, with its traceback; return it in a few words.
+
+    No page may end a crawl: it would end every later one too.
+    """
+    LOGGER.error("cannot parse %s, which is a bug in recrawl", url, exc_info=error)
+    return f"{NOT_PARSED} ({type(error).__name__})"
 
 
 @final

@@ -1,6 +1,5 @@
 """Visit a page: fetch it, compare it, and fetch it again if it seems to change every time."""
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from recrawl.content.reading import (
 )
 from recrawl.content.second_fetch import wants_second_fetch
 from recrawl.crawler.outages import Outages
-from recrawl.crawler.parse_pool import TooExpensiveError
+from recrawl.crawler.parse_pool import TooExpensiveError, log_parse_error
 from recrawl.crawler.protocols import Fetching, Parsing
 from recrawl.crawler.second_fetches import SecondFetches
 from recrawl.crawler.templates import Templates
@@ -26,11 +25,6 @@ from recrawl.errors import RecrawlError, StoreError
 from recrawl.http.host_pacing import TOO_EXPENSIVE
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import Outcome, Page, Response, Visit, digest_of
-
-LOGGER = logging.getLogger("recrawl.crawler")
-
-#: The error of a visit to a page on which parsing failed for an unknown reason.
-NOT_PARSED = "cannot be parsed"
 
 
 class _ParseError(Exception):
@@ -185,7 +179,8 @@ class Visitor:
         except RecrawlError:
             raise
         except Exception as error:  # noqa: BLE001 - no page may end the crawl, at every restart too
-            why = _why_not_parsed(page, error)
+            is_costly = isinstance(error, TooExpensiveError)
+            why = TOO_EXPENSIVE if is_costly else log_parse_error(page.url, error)
             if page.body is not None or follow:
                 raise _ParseError(why) from None
             # It was parsed only for the template of its site; it is a copy in any case.
@@ -223,14 +218,6 @@ class Visitor:
         with suppress(StoreError):
             return None if page.body is None else self.stored_body(page.body)
         return None
-
-
-def _why_not_parsed(page: Page, error: Exception) -> str:
-    """Return why a page cannot be parsed; if we do not know, the log has the traceback."""
-    if isinstance(error, TooExpensiveError):
-        return TOO_EXPENSIVE
-    LOGGER.error("cannot parse %s, which is a bug in recrawl", page.url, exc_info=error)
-    return f"{NOT_PARSED} ({type(error).__name__})"
 
 
 def _size(

@@ -20,9 +20,9 @@ from typing import final
 from recrawl.clock import Clock
 from recrawl.content.feed_links import hub_links
 from recrawl.content.packed_sitemaps import read_packed
-from recrawl.crawler.parse_pool import TooExpensiveError
+from recrawl.crawler.parse_pool import TooExpensiveError, log_parse_error
 from recrawl.crawler.protocols import Parsing
-from recrawl.errors import StoreError
+from recrawl.errors import RecrawlError, StoreError
 from recrawl.hosts import host_of, is_same_site
 from recrawl.records import Response
 from recrawl.service.guard import WEBSUB_FOLDER
@@ -253,6 +253,12 @@ class WebSub:
         try:
             packed = await self._parse_pool.run(read_packed, body)
         except TooExpensiveError:
+            self.messages[UNREADABLE] += 1
+            return
+        except RecrawlError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no message may end the service
+            log_parse_error(known.feed, error)
             self.messages[UNREADABLE] += 1
             return
         own = host_of(known.feed)
