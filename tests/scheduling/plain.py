@@ -67,7 +67,8 @@ class Beliefs:
         self.section, self.pooling = section, pooling
         self.host = np.array(host)[section]
         self.likelihood = np.ones((section.size, 14))
-        self.weight = np.tile(self.flat(np.ones(14)), (section.size, 1))
+        self.chances = np.full(4, 0.25) if pooling else np.array([1.0, 0.0, 0.0, 0.0])
+        self.weight = np.tile(self.base(np.ones(14)), (section.size, 1))
         self.seen = np.zeros(section.size, np.bool_)
 
     @staticmethod
@@ -78,8 +79,30 @@ class Beliefs:
         flat: Floats = np.minimum(counts, 1.0) / np.minimum(counts, 1.0).sum()
         return flat
 
+    def shapes(self, likelihood: Floats) -> Floats:
+        """Return the flat shape, and those that peak at a change in 16 gaps, in 4, and in one."""
+        octave = np.arange(14)
+        peaked = [
+            np.where(octave > peak, 4.0 ** (peak - octave), 2.0 ** (octave - peak))
+            for peak in (5, 7, 9)
+        ]
+        return np.array([self.flat(likelihood), *(shape / shape.sum() for shape in peaked)])
+
+    def base(self, likelihood: Floats) -> Floats:
+        """Return the mixture of shapes."""
+        base: Floats = self.chances @ self.shapes(likelihood)
+        return base
+
+    def learn_shape(self, before: Floats, after: Floats) -> None:
+        """Learn how well each shape predicted a visit."""
+        if self.pooling:
+            shapes = self.shapes(before)
+            likely = self.chances * (shapes @ after) / (shapes @ before)
+            likely = np.maximum(likely / likely.sum(), 2.0**-12)
+            self.chances = likely / likely.sum()
+
     def prior(self, likelihood: Floats, here: int) -> Floats:
-        prior = flat = self.flat(likelihood)
+        prior = base = self.base(likelihood)
         if not self.pooling:
             return prior
         others = self.seen & (np.arange(self.seen.size) != here)
@@ -90,11 +113,12 @@ class Beliefs:
         total, count = pools @ self.weight, pools.sum(1)
         for level, strength in enumerate((5.0, 5.0, 3.0)):
             learned = (strength * prior + total[level]) / (strength + count[level])
-            prior = 0.5 * flat + 0.5 * learned
+            prior = 0.5 * base + 0.5 * learned
         return prior
 
     def learn(self, here: int, chances: Floats, kept: float) -> None:
         likelihood = self.likelihood[here] * chances
+        self.learn_shape(self.likelihood[here], likelihood)
         prior = self.prior(likelihood, here)
         likelihood = kept * likelihood / (prior @ likelihood) + 1.0 - kept
         self.likelihood[here], self.weight[here] = likelihood, prior * likelihood

@@ -104,7 +104,9 @@ def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
         belief=old.octaves(page),
     )
     # Priors have followed what was learned about other pages since.
-    assert new.belief(page).rate == pytest.approx(old.belief(page).rate, rel=0.25)
+    share = np.asarray(new.belief(page).rate) / np.asarray(old.belief(page).rate)
+    assert np.median(share) == pytest.approx(1.0, abs=0.05)
+    assert share == pytest.approx(np.ones(60), abs=0.6)
     assert new.expected_freshness(5.0) == pytest.approx(old.expected_freshness(5.0), rel=0.02)
     ours, theirs = visits_from(new, 5.0, 9.0), visits_from(old, 5.0, 9.0)
     again, before = (
@@ -366,7 +368,9 @@ def test_limited_hosts_are_visited_as_often_as_they_allow(
 
 
 def test_what_a_limited_host_cannot_take_others_get() -> None:
-    frontier = by_host(Frontier(100.0, slack=0.0), 300, 3)
+    # Changes do not depend on time here, so neighbours would tell nothing but that the others'
+    # clocks run fast.
+    frontier = by_host(Frontier(100.0, slack=0.0, neighbours=False), 300, 3)
     frontier.limit_host([0], delay=0.5)
     story = visits_from(frontier, 0.0, 6.0)
     page = np.concatenate([page for _, page in story])

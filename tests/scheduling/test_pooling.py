@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scheduling.plain import tables_of
 
+from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import BELOW, OCTAVES, ONE
 from recrawl.kernels.jit import Floats
 from recrawl.scheduling.frontier import Frontier
@@ -67,3 +68,61 @@ def test_pools_are_the_sums_of_their_pages_when_the_grid_of_rates_has_moved(fact
     for table, numbers in ((tables.hosts, pages % 4), (tables.sections, pages % 8)):
         for row in range(table.size):
             assert np.array_equal(table["pool"][row], weight[numbers == row].sum(0))
+
+
+def chances(frontier: Frontier) -> Floats:
+    share: Floats = tables_of(frontier).shared["chances"][0]
+    return share
+
+
+def taught(pages: int, rounds: int, changed: list[int]) -> Frontier:
+    """Return a frontier whose pages were visited in turn; some had changed each time."""
+    frontier = Frontier(pages / GAP, neighbours=False, rhythm=False, half_life=None)
+    everyone = np.arange(pages)
+    frontier.add(everyone, now=0.0, last_visit=0.0)
+    for visit in range(1, rounds + 1):
+        frontier.report(everyone, GAP * visit, changed=np.isin(everyone, changed))
+    return frontier
+
+
+def test_how_rates_are_distributed_is_learned_from_visits_of_all_pages() -> None:
+    assert chances(taught(50, 0, [])) == pytest.approx(np.full(4, 0.25))
+    assert chances(taught(50, 4, [])).argmax() == 1
+    assert chances(taught(50, 8, [7, 17, 27, 37, 47])).argmax() == 0
+
+
+def test_without_pooling_the_shape_stays_flat() -> None:
+    assert chances(watched(30)).tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_page_with_a_prior_of_its_own_says_nothing_about_the_shape() -> None:
+    frontier = Frontier(1.0 / GAP, neighbours=False)
+    frontier.add([0], now=0.0, last_visit=0.0, prior=Prior(1.0, GAP))
+    frontier.report([0], GAP, changed=True)
+    assert chances(frontier) == pytest.approx(np.full(4, 0.25))
+
+
+def test_the_shape_is_known_again_after_a_restart() -> None:
+    before = taught(50, 8, [7, 17, 27, 37, 47])
+    pages = np.arange(50)
+    after = Frontier(50 / GAP, neighbours=False, rhythm=False, half_life=None)
+    after.add(pages, now=8 * GAP, last_visit=8 * GAP, belief=before.octaves(pages))
+    assert chances(after).argmax() == chances(before).argmax()
+    assert np.asarray(after.belief(pages).rate) == pytest.approx(
+        np.asarray(before.belief(pages).rate), rel=0.25
+    )
+
+
+@pytest.mark.parametrize("factor", [0.25, 4.0])
+def test_the_shape_is_learned_anew_when_the_grid_of_rates_has_moved(factor: float) -> None:
+    """A change in 16 gaps is a change in 4 gaps that are four times as long."""
+    rng = np.random.default_rng(1)
+    frontier = Frontier(200 / GAP, neighbours=False, rhythm=False, half_life=None)
+    pages = np.arange(200)
+    frontier.add(pages, now=0.0, last_visit=0.0)
+    for visit in range(1, 13):
+        frontier.report(pages, GAP * visit, changed=rng.random(200) < -np.expm1(-1 / 4))
+    frontier.settle(12 * GAP)
+    assert chances(frontier).argmax() == 2
+    frontier.set_budget(200 / GAP * factor, 12 * GAP)
+    assert chances(frontier).argmax() == (1 if factor > 1 else 3)

@@ -72,8 +72,7 @@ class Frontier(FrontierView):
     Args:
         budget: Visits per day.
         prior: The belief about pages before their first visit; by default it is learned from other
-            pages, and at first all rates around one change in pages / budget days are equally
-            likely.
+            pages, and at first it is a mixture of shapes (`recrawl.estimation.rate_shapes`).
         half_life: Days after which half of what was learned is forgotten; None for never.
         host_delay: Days between two visits to a host.
         host_budget: Maximum visits per day to a host.

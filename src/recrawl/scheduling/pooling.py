@@ -3,14 +3,8 @@
 Pages of one section change about equally often. So the prior of a page is the mean of the beliefs
 about the other pages of its section, shrunk towards the same for its host, and that towards the
 same for the fleet. The page itself is left out: it would confirm itself. Half of each of the three
-is flat, with all rates equally likely on a logarithmic scale: however many pages never change, the
-next one may.
-
-How low these rates go depends on how long a page was observed. If it was unchanged for a month, it
-may change once a year or once in a century: its visits are equally likely at both rates, and
-counting both would only make it more likely that it never changes. So a low rate counts only as far
-as the likelihood of the visits differs from that at the next one: the longer a page is unchanged,
-the lower the rates go.
+is the fleet's mixture of shapes (`recrawl.estimation.rate_shapes`), one of which is flat: however
+many pages never change, the next one may.
 """
 
 from typing import Any
@@ -19,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.estimation.octaves import (
-    BELOW,
     OCTAVES,
     ONE,
     Likelihoods,
@@ -29,22 +22,19 @@ from recrawl.estimation.octaves import (
     gamma_weights,
     shift_rows,
 )
+from recrawl.estimation.rate_shapes import FLAT, Fits, fits, learn_shape, write_base, write_flat
 from recrawl.kernels.jit import Ints, bare_step, compiled, prefetch_start, small_bare_step
 from recrawl.scheduling.signals import is_heard, lean_to_signals
-from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables
+from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables, set_usual_shapes
 
 #: The number of pages at which the mean of a host, of the fleet, or of a section counts half.
 FLEET_PRIOR = HOST_PRIOR = 5.0
 SECTION_PRIOR = 3.0
-#: The share of a section's, a host's and the fleet's prior that is learned; the rest is flat.
+#: The share of a section's, a host's and the fleet's prior that is learned; the rest is the mixture
+#: of shapes.
 LEARNED = 0.5
-#: In the flat part, the rates from 1/8 of a change to 16 changes in the mean time between visits
-#: are equally likely; only a given prior has weight on the two above that...
-FIRST, END = BELOW - 3, OCTAVES - 2
-#: ...and each below counts in full if the likelihood of visits differs from the next by this share.
-APART = np.float32(1 / 64)
-#: Rates with less likelihood than this are clearly distinct from all others.
-SMALLEST = np.float32(1e-36)
+#: How well shapes fit a page without visits.
+NO_VISITS = (1.0, 1.0, 1.0, 1.0)
 
 
 @small_bare_step
@@ -67,21 +57,21 @@ def find_usual_prior(tables: Tables, page: int) -> None:
         return
     for k in range(OCTAVES):
         prior[k] = np.float32(0.0)
-    flat = 1.0
+    base = 1.0
     if shared["pooling"][0]:
         itself = int(pages["counts"][page])
         own = pages["weight"][page]
-        flat = _mix(prior, flat, shared, 0, FLEET_PRIOR, own, itself)
-        flat = _mix(prior, flat, tables.hosts, pages["host"][page], HOST_PRIOR, own, itself)
+        base = _mix(prior, base, shared, 0, FLEET_PRIOR, own, itself)
+        base = _mix(prior, base, tables.hosts, pages["host"][page], HOST_PRIOR, own, itself)
         section = pages["section"][page]
-        flat = _mix(prior, flat, tables.sections, section, SECTION_PRIOR, own, itself)
-    _add_flat(prior, flat, pages["likelihood"][page], shared["likely"][0])
+        base = _mix(prior, base, tables.sections, section, SECTION_PRIOR, own, itself)
+    _add_shapes(tables, page, base)
 
 
 @small_bare_step
 def _mix(
     prior: Likelihoods,
-    flat: float,
+    base: float,
     pool: Rows,
     row: int,
     strength: float,
@@ -91,8 +81,8 @@ def _mix(
     """Mix the mean weights of a pool, without the page itself, into a prior.
 
     Args:
-        prior: Counts, with its flat part, as ``strength`` pages.
-        flat: The share of the prior that is flat, which is not in ``prior`` itself.
+        prior: Counts, with its part from the shapes, as ``strength`` pages.
+        base: The share of the prior that is from the shapes, which is not in ``prior`` itself.
         pool: Sections, hosts, or the fleet.
         row: Which of them.
         strength: How many pages.
@@ -100,7 +90,7 @@ def _mix(
         itself: 1 if they are part of the pool, 0 if not.
 
     Returns:
-        The share that is flat afterwards.
+        The share that is from the shapes afterwards.
     """
     members = strength + pool["members"][row] - itself
     before, others = LEARNED * strength / members, LEARNED / (members * ONE)
@@ -109,37 +99,50 @@ def _mix(
         prior[k] = np.float32(before) * prior[k] + np.float32(
             others * (total[k] - itself * float(own[k]))
         )
-    return float(1.0 - LEARNED + before * flat)
+    return float(1.0 - LEARNED + before * base)
 
 
 @small_bare_step
-def _add_flat(
-    prior: Likelihoods, share: float, likelihood: Likelihoods, apart: Likelihoods
-) -> None:
-    """Add a flat share over all rates that a page's visits distinguish.
+def _add_shapes(tables: Tables, page: int, share: float) -> None:
+    """Add the mixture of shapes to the shared ``prior``, as a share of it."""
+    shared = tables.shared
+    prior, flat, base = shared["prior"][0], shared["flat"][0], shared["base"][0]
+    write_flat(tables.pages["likelihood"][page], flat)
+    of_flat, of_base = np.float32(share * shared["chances"][0, FLAT]), np.float32(share)
+    for k in range(OCTAVES):
+        prior[k] += of_flat * flat[k] + of_base * base[k]
+
+
+@bare_step
+def shape_fits(tables: Tables, page: int) -> Fits:
+    """Return how likely the visits to a page are under each shape; the flat one is shared."""
+    flat = tables.shared["flat"][0]
+    write_flat(tables.pages["likelihood"][page], flat)
+    return fits(tables.pages["likelihood"][page], flat)
+
+
+@bare_step
+def learn_shape_from(tables: Tables, page: int, before: Fits) -> None:
+    """Learn the shape of the fleet's rates from a visit to a page.
 
     Args:
-        prior: What to add to.
-        share: How much of it is flat.
-        likelihood: The likelihood of the page's visits.
-        apart: Output: how far they distinguish each of the low rates from the next one.
+        tables: The frontier's tables, with the flat shape as of before the visit.
+        page: The page, with the likelihoods after the visit.
+        before: How likely earlier visits are under each shape.
     """
-    total = np.float32(END - FIRST)
-    for k in range(FIRST):
-        apart[k] = _distinctness(likelihood, k)
-        total += apart[k]
-    each = np.float32(share) / total
-    for k in range(FIRST):
-        prior[k] += each * apart[k]
-    for k in range(FIRST, END):
-        prior[k] += each
+    shared = tables.shared
+    if tables.pages["prior_shape"][page] > 0.0 or not shared["pooling"][0]:
+        return
+    after = fits(tables.pages["likelihood"][page], shared["flat"][0])
+    learn_shape(shared["chances"][0], before, after)
+    write_base(shared["chances"][0], shared["base"][0])
 
 
 @small_bare_step
-def _distinctness(likelihood: Likelihoods, k: int) -> np.float32:
-    """Return how far visits distinguish a rate from the next one, 0 to 1."""
-    apart = abs(likelihood[k + 1] - likelihood[k])
-    return min((apart + SMALLEST) / (APART * likelihood[k] + SMALLEST), np.float32(1.0))
+def _learn_shape_from_all(tables: Tables, page: int) -> None:
+    """Learn the shape of the fleet's rates from all visits to a page."""
+    write_flat(tables.pages["likelihood"][page], tables.shared["flat"][0])
+    learn_shape_from(tables, page, NO_VISITS)
 
 
 @bare_step
@@ -223,6 +226,10 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
     """Set the weights of new pages, and count those that were visited before."""
     counts, weight = tables.pages["counts"], tables.pages["weight"]
     any_counts = False
+    for row in range(page.size):
+        if counts[page[row]]:
+            any_counts = True
+            _learn_shape_from_all(tables, page[row])
     like = NONE
     for row in range(page.size):
         ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
@@ -236,7 +243,6 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
             continue
         weigh(tables, here, 1.0, visited)
         like = NONE if visited else here
-        any_counts |= visited
     if any_counts:
         # Again, now that all of them are counted.
         for row in range(page.size):
@@ -252,6 +258,8 @@ def shift_octaves(tables: Tables, octaves: int) -> None:
     shift_rows(likelihood, octaves)
     tables.pages["likelihood"] = likelihood
     tables.shared["rate"] *= 2.0**octaves
+    set_usual_shapes(tables.shared)
+    learn_shape_of_all(tables)
     _weigh_again(tables)
 
 
@@ -261,6 +269,14 @@ def _merged(rows: NDArray[Any], octaves: int) -> NDArray[Any]:
     for k in range(OCTAVES):
         moved[:, min(max(k - octaves, 0), OCTAVES - 1)] += rows[:, k]
     return moved
+
+
+@compiled
+def learn_shape_of_all(tables: Tables) -> None:
+    """Learn the shape of the fleet's rates from all visits to all pages."""
+    for page in range(tables.pages.size):
+        if tables.pages["status"][page] != ABSENT and tables.pages["counts"][page]:
+            _learn_shape_from_all(tables, page)
 
 
 @compiled

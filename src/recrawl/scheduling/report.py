@@ -37,7 +37,13 @@ from recrawl.scheduling.neighbours import (
     note_schedule,
     refresh_section,
 )
-from recrawl.scheduling.pooling import find_usual_prior, uncount, weigh
+from recrawl.scheduling.pooling import (
+    find_usual_prior,
+    learn_shape_from,
+    shape_fits,
+    uncount,
+    weigh,
+)
 from recrawl.scheduling.rhythm import learn_rhythm, refit_rhythm
 from recrawl.scheduling.signals import (
     is_heard,
@@ -220,11 +226,13 @@ def _multiply(tables: Tables, page: int, finding: Finding) -> None:
     pages, rate = tables.pages, tables.shared["rate"][0]
     likelihood, since = pages["likelihood"][page], pages["last_visit"][page]
     elapsed, changed = finding.elapsed, finding.changed
+    before = shape_fits(tables, page)
     if math.isnan(finding.age):
         multiply_likelihood(tables.curves, likelihood, rate, elapsed, changed, stated(pages, page))
     else:
         quiet = elapsed / (finding.now - since) * min(finding.age, finding.now - since)
         multiply_by_date(tables.curves, likelihood, rate, quiet, changed)
+    learn_shape_from(tables, page, before)
 
 
 @bare_step

@@ -31,7 +31,7 @@ from recrawl.scheduling.upgrading import (
 )
 
 KIND = "frontier"
-VERSION = 6
+VERSION = 7
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.octaves import OCTAVES, Curves, make_curves
+from recrawl.estimation.rate_shapes import EQUAL, ONLY_FLAT, PEAKED, SHAPES
 from recrawl.estimation.signals import KINDS, PRECISION, PRIOR_CHANGES, PRIOR_SIGNALS
 from recrawl.kernels.jit import Floats, Ints, compiled, small_bare_step
 from recrawl.scheduling.inputs import NewPages
@@ -163,6 +164,9 @@ SHARED = np.dtype(
         ("prior", np.float32, (OCTAVES,)),  # the prior of the page that is being looked at
         ("likely", np.float32, (OCTAVES,)),  # what visits tell apart; the prior by signals; a visit
         ("weight", np.uint16, (OCTAVES,)),  # the weights that it leads to
+        ("flat", np.float32, (OCTAVES,)),  # the flat shape, as far as the page's visits tell
+        ("chances", np.float64, (SHAPES,)),  # of the shapes of the fleet's rates
+        ("base", np.float32, (OCTAVES,)),  # what all shapes but the flat one add to a prior
         *POOL,
         ("drawn", np.int64),  # random numbers drawn so far
         ("saving_price", np.float64),  # what a visit must be worth to be made with saved budget
@@ -248,6 +252,7 @@ def empty_tables(settings: FrontierSettings) -> Tables:
     shared = np.zeros(1, SHARED)
     shared["half_life"] = settings.half_life
     shared["pooling"] = settings.pooling
+    set_usual_shapes(shared)
     # Odds of −∞ never move: a rhythm that is switched off stays so.
     shared["week_odds"] = 0.0 if settings.rhythm else -math.inf
     shared["week_refit_at"] = -math.inf
@@ -257,6 +262,13 @@ def empty_tables(settings: FrontierSettings) -> Tables:
     return Tables(
         np.zeros(0, PAGE), np.zeros(0, HOST), np.zeros(0, SECTION), shared, heads, make_curves()
     )
+
+
+def set_usual_shapes(shared: Rows) -> None:
+    """Set the chances of the shapes of rates as before any visit."""
+    chances = EQUAL if shared["pooling"][0] else ONLY_FLAT
+    shared["chances"] = chances
+    shared["base"] = chances[1:] @ PEAKED
 
 
 def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float) -> Tables:

@@ -1,7 +1,8 @@
 """Upgrade frontier files of earlier versions.
 
-Version 5 had evidence as a share, and no signals. Version 4 had Gamma beliefs: what visits added to
-their priors becomes likelihoods of the octaves. Nothing that was learned is lost.
+Version 6 did not learn the shape of change rates. Version 5 had evidence as a share, and no
+signals. Version 4 had Gamma beliefs: what visits added to their priors becomes likelihoods of the
+octaves. Nothing that was learned is lost.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import Octaves, lowest_octave, make_curves
 from recrawl.kernels.jit import Floats
-from recrawl.scheduling.pooling import weigh_pages
+from recrawl.scheduling.pooling import learn_shape_of_all, weigh_pages
 from recrawl.scheduling.signals import state_evidence
 from recrawl.scheduling.state import (
     ABSENT,
@@ -28,8 +29,8 @@ from recrawl.scheduling.state import (
     forget_signals,
 )
 
-#: The first version whose files can be read, and the first one with octaves.
-OLDEST, OCTAVES_SINCE = 4, 5
+#: The first version whose files can be read, and the first ones with octaves and with signals.
+OLDEST, OCTAVES_SINCE, SIGNALS_SINCE = 4, 5, 6
 #: The shape of the prior that all pages without one of their own had before octaves.
 USUAL_SHAPE = 1.0
 #: Settings that earlier versions did not have.
@@ -65,10 +66,11 @@ def upgraded_tables(
         heads=columns["heads"],
         curves=make_curves(),
     )
-    forget_signals(tables.hosts)
-    there = np.flatnonzero(tables.pages["status"] != ABSENT)
-    keep = np.clip(columns["pages"]["keep"][there].astype(np.float64), 0.0, 1.0)
-    state_evidence(tables.pages, there, keep)
+    if version < SIGNALS_SINCE:
+        forget_signals(tables.hosts)
+        there = np.flatnonzero(tables.pages["status"] != ABSENT)
+        keep = np.clip(columns["pages"]["keep"][there].astype(np.float64), 0.0, 1.0)
+        state_evidence(tables.pages, there, keep)
     if version < OCTAVES_SINCE and counters[0] > 0.0:
         tables.shared["rate"] = 2.0 ** lowest_octave(counters[0] / settings.budget)
         # All pages are scheduled again at the next take, as if the price had fallen.
@@ -89,8 +91,11 @@ def upgrade_beliefs(
         settings: Its settings.
     """
     there = np.flatnonzero(tables.pages["status"] != ABSENT)
-    np.add.at(tables.hosts["pages"], tables.pages["host"][there], 1)
+    if version < SIGNALS_SINCE:
+        np.add.at(tables.hosts["pages"], tables.pages["host"][there], 1)
     tables.shared["pooling"], tables.shared["half_life"] = settings.pooling, settings.half_life
+    if version >= OCTAVES_SINCE:
+        learn_shape_of_all(tables)
     if version >= OCTAVES_SINCE or not there.size:
         return
     first = round(float(np.log2(tables.shared["rate"][0])))
