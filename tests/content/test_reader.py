@@ -409,7 +409,18 @@ def test_no_tag_with_many_attributes_escapes_the_quick_check(text: str) -> None:
         assert not (has_huge and is_parsable(page))
 
 
-@pytest.mark.parametrize("raw", [b"<xmp>1 < 2</xmp>", b"<noembed> < </noembed>", b"<!-- < -->"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"<xmp>1 < 2</xmp>",
+        b"<noembed> < </noembed>",
+        b"<!-- < -->",
+        # The end of a tag is missing, so the next one is part of it.
+        b"<br<i>",
+        b"<p class=a <b>One</b>",
+        b"<p<i title='>'>One</p>",
+    ],
+)
 def test_brackets_that_are_not_escaped_do_not_hide_what_follows(raw: bytes) -> None:
     """Texts and tags come by turns; one bracket too many would turn all texts into tags."""
     texts = [Reader().read(raw + b"<p>" + text + b"</p>").texts for text in (b"Soup", b"Stew")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: The parser escapes "<" and ">" in texts and attributes, but not in comments, nor in these.
 _RAW = frozenset({"xmp", "plaintext", "noembed", "noframes"})
-_TAG = re.compile(r'<([^<>"]*+(?:"[^"]*+"[^<>"]*+)*+)>')
+_TAG = re.compile("<(/?[a-zA-Z][^>]*+)>")
 _COMMENT = re.compile(r"<!--[\s\S]*?-->")
 _HAS_DIGIT = re.compile(r"\d").search
 _WITHOUT_DIGIT = re.compile(r"(?<!\S)[^\s\d]+(?!\S)").findall
@@ -200,10 +200,24 @@ def _texts_and_tags(
     tag_of, line_of = _remembered(len(parts) // 2)
     # Most tags are on the page several times: its own dictionary is small, and so it is fast.
     tags = _read_tags(parts, tag_of)
-    if any(tag in _RAW for _, tag, _, _ in tags.values()):
-        parts = _TAG.split(html)
+    # A tag without an end swallows the next: "<br <p>" is a tag with an attribute named "<p".
+    is_swallowed = html.count("<") != html.count(">")
+    if is_swallowed or any(tag in _RAW for _, tag, _, _ in tags.values()):
+        parts = _split(html)
         tags = _read_tags(parts, tag_of)
     return parts[::2], map(tags.__getitem__, parts[1::2]), line_of
+
+
+def _split(html: str) -> list[str]:
+    """Return texts and tags in turn, where not every bracket is that of a tag.
+
+    >>> _split('<p>1 < 2</p><br <p="">3')
+    ['', 'p', '1 < 2', '/p', '', 'br <p=""', '3']
+    """
+    # After the last bracket nothing can be a tag, and each that might begin one would be tried.
+    end = html.rfind(">") + 1
+    *parts, last = _TAG.split(html[:end])
+    return [*parts, last + html[end:]]
 
 
 def _read_tags(parts: list[str], tag_of: Remembered[_Tag]) -> dict[str, _Tag]:
