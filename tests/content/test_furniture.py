@@ -152,6 +152,57 @@ def test_marked_furniture_is_no_change_once_the_site_has_shown_two_pages(furnitu
     assert kind_of(old, new) is (ChangeKind.FURNITURE if is_sure else ChangeKind.TEXT)
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div hidden>{}</div>",
+        "<div style='display:none'>{}</div>",
+        "<p style='color: red; VISIBILITY : Hidden !important'>{}</p>",
+        "<div hidden><div><p>{}</p></div></div>",
+    ],
+)
+def test_what_is_hidden_beside_the_text_does_not_count(hidden: str) -> None:
+    old, new = (page() + hidden.format(words).encode() for words in ("Sale", "Winter sale"))
+    assert kind_of(old, new, site()) is ChangeKind.FURNITURE
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<div hidden=until-found>{}</div>",
+        "<div style='display:block'>{}</div>",
+        "<div style='--display:none'>{}</div>",
+        "<div title='hidden' class=hidden data-style='display:none'>{}</div>",
+        "<div class='a'>{}</div><div class='a' hidden></div>",
+    ],
+)
+def test_what_is_not_surely_hidden_counts(shown: str) -> None:
+    old, new = (page() + shown.format(words).encode() for words in ("Sale", "Winter sale"))
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+
+
+@pytest.mark.parametrize("hidden", ["hidden", "style='display:none'"])
+def test_nothing_hides_the_text_of_a_page(hidden: str) -> None:
+    # Scripts open parts of a text, and show pages that are hidden until they are complete.
+    inside = [page(prose=(*PROSE, f"<div {hidden}>{words}</div>")) for words in ("Hot.", "Cold.")]
+    assert kind_of(inside[0], inside[1], site()) is ChangeKind.TEXT
+    around = [page(prose=(*PROSE, words), style=f" {hidden}") for words in ("Hot.", "Cold.")]
+    assert kind_of(around[0], around[1], site()) is ChangeKind.TEXT
+    beside = [page(box=(words,), style=f" {hidden}") for words in ("Sale", "Winter sale")]
+    assert kind_of(beside[0], beside[1], site()) is ChangeKind.TEXT
+    named = [one.replace(b"class=y", b"class=site-header") for one in beside]
+    assert kind_of(named[0], named[1], site()) is ChangeKind.TEXT
+
+
+def test_what_is_watched_counts_even_if_it_is_hidden() -> None:
+    old, new = (page() + f"<div id=stock hidden>{count}</div>".encode() for count in "12")
+    assert kind_of(old, new, site()) is ChangeKind.FURNITURE
+    one, other = (Reader(watch=["#stock"]).read(body, template=site()) for body in (old, new))
+    change = other.difference(one)
+    assert change is not None
+    assert change.kind is ChangeKind.TEXT
+
+
 def test_a_line_of_text_in_what_is_named_like_a_menu_needs_the_template_to_be_furniture() -> None:
     def named(text: str) -> bytes:
         return page() + f"<div class='site-header'>{text}</div>".encode()

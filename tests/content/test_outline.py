@@ -25,6 +25,10 @@ def elements(attributes: str) -> list[Element]:
         ("title=' class=' class=menu", "div.menu"),
         ("title=' id=' class=menu id=top", "div#top.menu"),
         ("title='&quot; id=&quot;top'", "div"),
+        ("class=menu hidden", "div.menu[hidden]"),
+        ("title=' hidden=' class=menu", "div.menu"),
+        ("role=note style='display:none'", "div@note[hidden]"),
+        ("title=' style=&quot;display:none'", "div"),
     ],
 )
 def test_an_attribute_is_not_looked_for_in_the_value_of_another(attributes: str, name: str) -> None:
