@@ -409,6 +409,9 @@ def test_tags_that_a_site_makes_up_tell_what_they_are_for() -> None:
             "/a?to=https%3A%2F%2Fb.org%2F%3Fv%3D2%26u%3D1",
         ),
         ("/a' title='Your reference is 7CEAFB0", "/a' title='Your reference is EE71F87"),
+        ("/a?b=[x]|{y}", "/a?b=%5Bx%5d%7C%7by%7D"),
+        ("/%7Eleeks/%61-b", "/~leeks/a-b"),
+        ("/po%c3%a9lée", "/poélée"),
     ],
 )
 def test_random_parts_of_link_targets_do_not_count(old: str, new: str) -> None:
@@ -424,6 +427,14 @@ def test_random_parts_of_link_targets_do_not_count(old: str, new: str) -> None:
         ("/a?to=%2Fleeks", "/a?to=%2Fpeas"),
         ("/a?id=1070208491", "/a?id=1070294891"),
         ("/a' title='Leeks", "/a' title='Peas"),
+        ("/a%2Fb", "/a/b"),
+        ("/a%3Fb", "/a?b"),
+        ("/a%23b", "/a#b"),
+        ("/a?b=1%26c", "/a?b=1&c"),
+        ("/a?b%3D1", "/a?b=1"),
+        ("/a?b=1%2B1", "/a?b=1+1"),
+        ("/a%2541", "/a%41"),
+        ("/a%", "/a%25"),
     ],
 )
 def test_other_parts_of_link_targets_count(old: str, new: str) -> None:
