@@ -614,6 +614,20 @@ def test_prices_and_prose_are_never_taken_for_slow_noise() -> None:
     assert set(swapped[1:]) == {Outcome.CHANGED}
 
 
+def test_a_dialog_that_comes_and_goes_is_learned_although_it_is_prose() -> None:
+    long, dialog = (
+        PROSE * 10,
+        "We value your privacy, and would like to know all about you. May we?",
+    )
+    crawled = Crawled()
+    found = [crawled.visit(page(prose=long, box=(dialog,) * (day % 2))) for day in range(20)]
+    assert found.count(Outcome.CHANGED) <= 5
+    assert set(found[6:]) == {Outcome.UNCHANGED}
+    # Only this text is ignored, and only there.
+    assert crawled.visit(page(prose=long, box=(f"{dialog} Please.",))) is Outcome.CHANGED
+    assert crawled.visit(page(prose=(*long, dialog))) is Outcome.CHANGED
+
+
 @pytest.mark.parametrize("drawn_from", [10, 20, 50])
 def test_a_lesson_about_a_box_holds_for_whatever_is_drawn_next(drawn_from: int) -> None:
     rng = Random(drawn_from)  # noqa: S311 - a game
