@@ -42,19 +42,19 @@ def same(reader: Reader, one: str, other: str) -> bool:
 def test_the_modes() -> None:
     body = ARTICLE.encode()
     read = {reader.kind: list(reader.read(body, "text/html").texts) for reader in KINDS}
-    assert read["text/8"] == [
+    assert read["text/9"] == [
         *("Home of soups", "A", "B", "Leek soup", "Leeks are cut and boiled, as described here."),
         *("Pea soup", "Bean soup", "Send", "© Soups"),
         *("\x02/", "\x02/a", "\x02/b", "\x02/how Boiling", "\x02/x", "\x02/y"),
     ]
-    assert read["main/8"] == [
+    assert read["main/9"] == [
         "Leek soup",
         "Leeks are cut and boiled, as described here.",
         "\x02/how Boiling",
     ]
-    assert len(read["bytes/8"]) == 1
-    assert read["selector/8:p, a"][:3] == ["Home", "A", "B"]
-    assert "Leeks are cut and boiled, as described here." in read["selector/8:p, a"]
+    assert len(read["bytes/9"]) == 1
+    assert read["selector/9:p, a"][:3] == ["Home", "A", "B"]
+    assert "Leeks are cut and boiled, as described here." in read["selector/9:p, a"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_selector_reads_inline_elements_once_each() -> None:
     )
     assert Reader("selector", ".price").read(page.encode()).texts == ("12 €", "a b")
     several = Reader("selector", ["h1", ".price"])
-    assert several.kind == "selector/8:h1, .price"
+    assert several.kind == "selector/9:h1, .price"
     assert several.read(f"<h1>T</h1>{page}".encode()).texts == ("T", "12 €", "a b")
     assert Reader("selector", "#none").read(page.encode()).texts == ()
 
