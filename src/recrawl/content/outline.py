@@ -218,7 +218,7 @@ def _texts_and_tags(
     # Most tags are on the page several times: its own dictionary is small, and so it is fast.
     tags = _read_tags(parts, tag_of)
     # A tag without an end swallows the next: "<br <p>" is a tag with an attribute named "<p".
-    is_swallowed = html.count("<") != html.count(">")
+    is_swallowed = 2 * html.count(">") != len(parts) - 1
     if is_swallowed or any(tag in _RAW for _, tag, _, _ in tags.values()):
         parts = _split(html)
         tags = _read_tags(parts, tag_of)
@@ -329,7 +329,8 @@ def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
         name = ".".join((name, *sorted(steady)))
     if role:
         name += f"@{role}"
-    if _is_hidden(raw):
+    # Few elements have either, and asking here saves calls.
+    if (' style="' in raw or ' hidden="' in raw) and _is_hidden(raw):
         name += _HIDDEN
     if WATCHED in raw:
         name += WATCHED
