@@ -220,7 +220,7 @@ def test_another_kind_is_no_change() -> None:
     same = compare(page, answer(SOUP + b" "), main, SOUP)
     assert same.outcome is Outcome.UNCHANGED
     assert same.page.fingerprint is not None
-    assert same.page.fingerprint.kind == "main/8"
+    assert same.page.fingerprint.kind == "main/9"
     assert same.page.ignored == frozenset()
     assert compare(page, answer(STEW), main, SOUP).outcome is Outcome.CHANGED
     assert compare(page, answer(STEW), main, main.read(SOUP)).outcome is Outcome.CHANGED

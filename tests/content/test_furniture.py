@@ -152,6 +152,57 @@ def test_marked_furniture_is_no_change_once_the_site_has_shown_two_pages(furnitu
     assert kind_of(old, new) is (ChangeKind.FURNITURE if is_sure else ChangeKind.TEXT)
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div hidden>{}</div>",
+        "<div style='display:none'>{}</div>",
+        "<p style='color: red; VISIBILITY : Hidden !important'>{}</p>",
+        "<div hidden><div><p>{}</p></div></div>",
+    ],
+)
+def test_what_is_hidden_beside_the_text_does_not_count(hidden: str) -> None:
+    old, new = (page() + hidden.format(words).encode() for words in ("Sale", "Winter sale"))
+    assert kind_of(old, new, site()) is ChangeKind.FURNITURE
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<div hidden=until-found>{}</div>",
+        "<div style='display:block'>{}</div>",
+        "<div style='--display:none'>{}</div>",
+        "<div title='hidden' class=hidden data-style='display:none'>{}</div>",
+        "<div class='a'>{}</div><div class='a' hidden></div>",
+    ],
+)
+def test_what_is_not_surely_hidden_counts(shown: str) -> None:
+    old, new = (page() + shown.format(words).encode() for words in ("Sale", "Winter sale"))
+    assert kind_of(old, new, site()) is ChangeKind.TEXT
+
+
+@pytest.mark.parametrize("hidden", ["hidden", "style='display:none'"])
+def test_nothing_hides_the_text_of_a_page(hidden: str) -> None:
+    # Scripts open parts of a text, and show pages that are hidden until they are complete.
+    inside = [page(prose=(*PROSE, f"<div {hidden}>{words}</div>")) for words in ("Hot.", "Cold.")]
+    assert kind_of(inside[0], inside[1], site()) is ChangeKind.TEXT
+    around = [page(prose=(*PROSE, words), style=f" {hidden}") for words in ("Hot.", "Cold.")]
+    assert kind_of(around[0], around[1], site()) is ChangeKind.TEXT
+    beside = [page(box=(words,), style=f" {hidden}") for words in ("Sale", "Winter sale")]
+    assert kind_of(beside[0], beside[1], site()) is ChangeKind.TEXT
+    named = [one.replace(b"class=y", b"class=site-header") for one in beside]
+    assert kind_of(named[0], named[1], site()) is ChangeKind.TEXT
+
+
+def test_what_is_watched_counts_even_if_it_is_hidden() -> None:
+    old, new = (page() + f"<div id=stock hidden>{count}</div>".encode() for count in "12")
+    assert kind_of(old, new, site()) is ChangeKind.FURNITURE
+    one, other = (Reader(watch=["#stock"]).read(body, template=site()) for body in (old, new))
+    change = other.difference(one)
+    assert change is not None
+    assert change.kind is ChangeKind.TEXT
+
+
 def test_a_line_of_text_in_what_is_named_like_a_menu_needs_the_template_to_be_furniture() -> None:
     def named(text: str) -> bytes:
         return page() + f"<div class='site-header'>{text}</div>".encode()
@@ -358,6 +409,9 @@ def test_tags_that_a_site_makes_up_tell_what_they_are_for() -> None:
             "/a?to=https%3A%2F%2Fb.org%2F%3Fv%3D2%26u%3D1",
         ),
         ("/a' title='Your reference is 7CEAFB0", "/a' title='Your reference is EE71F87"),
+        ("/a?b=[x]|{y}", "/a?b=%5Bx%5d%7C%7by%7D"),
+        ("/%7Eleeks/%61-b", "/~leeks/a-b"),
+        ("/po%c3%a9lée", "/poélée"),
     ],
 )
 def test_random_parts_of_link_targets_do_not_count(old: str, new: str) -> None:
@@ -373,6 +427,14 @@ def test_random_parts_of_link_targets_do_not_count(old: str, new: str) -> None:
         ("/a?to=%2Fleeks", "/a?to=%2Fpeas"),
         ("/a?id=1070208491", "/a?id=1070294891"),
         ("/a' title='Leeks", "/a' title='Peas"),
+        ("/a%2Fb", "/a/b"),
+        ("/a%3Fb", "/a?b"),
+        ("/a%23b", "/a#b"),
+        ("/a?b=1%26c", "/a?b=1&c"),
+        ("/a?b%3D1", "/a?b=1"),
+        ("/a?b=1%2B1", "/a?b=1+1"),
+        ("/a%2541", "/a%41"),
+        ("/a%", "/a%25"),
     ],
 )
 def test_other_parts_of_link_targets_count(old: str, new: str) -> None:
@@ -550,6 +612,20 @@ def test_prices_and_prose_are_never_taken_for_slow_noise() -> None:
     crawled, texts = Crawled(), (PROSE, PROSE[:2])
     swapped = [crawled.visit(page(prose=texts[day % 2])) for day in range(20)]
     assert set(swapped[1:]) == {Outcome.CHANGED}
+
+
+def test_a_dialog_that_comes_and_goes_is_learned_although_it_is_prose() -> None:
+    long, dialog = (
+        PROSE * 10,
+        "We value your privacy, and would like to know all about you. May we?",
+    )
+    crawled = Crawled()
+    found = [crawled.visit(page(prose=long, box=(dialog,) * (day % 2))) for day in range(20)]
+    assert found.count(Outcome.CHANGED) <= 5
+    assert set(found[6:]) == {Outcome.UNCHANGED}
+    # Only this text is ignored, and only there.
+    assert crawled.visit(page(prose=long, box=(f"{dialog} Please.",))) is Outcome.CHANGED
+    assert crawled.visit(page(prose=(*long, dialog))) is Outcome.CHANGED
 
 
 @pytest.mark.parametrize("drawn_from", [10, 20, 50])

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from recrawl.content.compare import MAX_IGNORED, compare
 from recrawl.content.history import History
+from recrawl.content.outline import Block, Element
 from recrawl.content.reader import Reader
 from recrawl.records import Page, Response
 
@@ -30,6 +31,18 @@ def test_a_page_with_any_number_of_suspects_takes_at_most_200_bytes(history: His
     newest = [(key, min(count, 255)) for key, count in history.suspects]
     assert list(kept.suspects) == newest[len(newest) - len(kept.suspects) :]
     assert kept.to_bytes() == packed
+
+
+@pytest.mark.parametrize(("share", "is_learned"), [(0.0, True), (0.05, True), (0.051, False)])
+def test_prose_that_comes_and_goes_is_noise_if_it_is_little(share: float, is_learned: bool) -> None:
+    history, learned = History(), frozenset[bytes]()
+    prose = Block("A line that is long enough to be prose, of which there is little.", Element())
+    for visit in range(6):
+        assert not learned
+        new = [prose] if visit % 2 else []
+        old = [] if visit % 2 or not visit else [prose]
+        history, learned = history.after(bytes([visit % 2]) * 4, new, old, share=share)
+    assert bool(learned) is is_learned
 
 
 def test_the_newest_suspects_are_kept() -> None:

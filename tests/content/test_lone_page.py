@@ -42,9 +42,14 @@ def around(part: str) -> str:
         ("<div class=menu>{}</div>", True),
         ("<article><p>Stew</p><footer>{}</footer></article>", True),
         ("<nav><h1>{}</h1></nav>", True),
+        ("<div hidden>{}</div>", False),
+        ("<div style='display: none'><ul><li>{}</ul></div>", False),
+        ("<div hidden=until-found>{}</div>", True),
     ],
 )
-def test_only_navigation_and_the_footer_are_furniture(part: str, is_own: bool) -> None:
+def test_only_navigation_the_footer_and_what_is_hidden_are_furniture(
+    part: str, is_own: bool
+) -> None:
     old, new = (around(part.format(word)) for word in ("Jobs", "Press"))
     assert kind_of(old, new) is (ChangeKind.TEXT if is_own else ChangeKind.FURNITURE)
 
@@ -59,6 +64,19 @@ def test_a_page_that_says_all_in_its_furniture_is_still_seen_to_change(tag: str)
         for word in ("Soup", "Stew")
     )
     assert kind_of(old, new) is ChangeKind.TEXT
+
+
+@pytest.mark.parametrize("hidden", ["hidden", "style='display:none'"])
+def test_nothing_hides_the_text_of_a_page(hidden: str) -> None:
+    pages = [
+        "<body><div {0}><p>{1}</p></div></body>",
+        "<body><div {0}>" + TEXT + "<p>{1}</p></div></body>",
+        "<body>" + TEXT + "<div {0}><p>{1}</p></div></body>",
+        # What is hidden with the text is as good as shown.
+        "<body {0}><div>" + TEXT + "</div><div>{1}</div></body>",
+    ]
+    for one in pages:
+        assert kind_of(one.format(hidden, "Soup"), one.format(hidden, "Stew")) is ChangeKind.TEXT
 
 
 def test_a_page_without_text_of_its_own_is_read_as_it_is() -> None:

@@ -74,6 +74,8 @@ MARKS = [
     "<footer>{}</footer>",
     "<header><form>{}</form></header>",
     "<div role=navigation>{}</div>",
+    "<div hidden>{}</div>",
+    "<div style='display: none'>{}</div>",
     "<div class='cookie-banner ad'>{}</div>",
     "<div id=sidebar><nav><div class=related>{}</div></nav></div>",
 ]
@@ -90,11 +92,12 @@ def test_a_page_cannot_hide_in_marks_of_furniture(marks: str, *, is_prose: bool)
     assert all(Marked().found())
 
 
-def test_a_page_cannot_hide_in_marks_beside_a_decoy() -> None:
+@pytest.mark.parametrize("marks", ["<nav>{}</nav>", "<div hidden>{}</div>"])
+def test_a_page_cannot_hide_in_marks_beside_a_decoy(marks: str) -> None:
     class Decoy(Hostile):
         def hostile(self) -> str:
             text = prose("hostile", self.edits, lines=4)
-            return f"<body><p>{prose('decoy')[0]}</p><nav>{paragraphs(text)}</nav></body>"
+            return f"<body><p>{prose('decoy')[0]}</p>{marks.format(paragraphs(text))}</body>"
 
     assert all(Decoy().found())
 

@@ -138,14 +138,14 @@ def compare_body(
     outcome = Outcome.FIRST if is_first else outcome_of(page, is_same=not is_change)
     after = replace(page, fingerprint=content.fingerprint(page.ignored))
     copy = bodies.copy(response) if is_change else None
-    if copy is None or content.is_exact:
+    if change is None or copy is None or content.is_exact:
         return found_body(after, response, found, outcome, change)
     new, old = content.apart(copy, page.ignored)
     if not is_after_noise:
         template = bodies.template
         is_alone = template is None or not template.has_siblings
         marked = marked_around([*new, *old], content.blocks) if is_alone else frozenset()
-        after = _remember(after, content, copy, (new, old), marked)
+        after = _remember(after, content, copy, (new, old), marked, change.share)
     visited = found_body(after, response, found, outcome, change)
     return replace(visited, varied=varied_boxes(new, old))
 
@@ -169,6 +169,7 @@ def _remember(
     copy: Content,
     apart: tuple[list[Block], list[Block]],
     marked: frozenset[Element],
+    share: float,
 ) -> Page:
     """Return the page with this change added to its history, which may reveal slow noise."""
     now = page.fingerprint
@@ -178,7 +179,7 @@ def _remember(
     if not history.digests:
         was = copy.fingerprint(page.ignored).digest
         history, _ = history.after(was, (), ())
-    history, learned = history.after(now.digest, *apart, marked)
+    history, learned = history.after(now.digest, *apart, marked, share)
     ignored = page.ignored | learned
     if len(ignored) > MAX_IGNORED:
         return page

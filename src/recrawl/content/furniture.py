@@ -5,9 +5,9 @@
    they do not count, however long they are.
 2. In the text, elements made for furniture (navigation, asides, dialogs, buttons) are furniture,
    and so are boxes of links with telling ids and classes, if the site's template confirms it.
-   Outside the text, the following are furniture: elements made for it, and forms; lines of links
-   with telling ids and classes; everything in the site's template; and boxes of links that vary on
-   page after page of the site.
+   Outside the text, the following are furniture: elements made for it, forms, and elements that are
+   hidden; lines of links with telling ids and classes; everything in the site's template; and boxes
+   of links that vary on page after page of the site.
 3. The title of the page and its table of contents are its own, wherever they are.
 4. Everything else outside the text is the page's own too, but dates and counts of views do not
    count there, nor does the target of a link that has a text.
@@ -310,7 +310,7 @@ class _Marks:
         Weak marks need to be confirmed by the site's template. In the text of the page, marks of
         navigation within it are weak: a list of languages there may be the page's own. Outside,
         ids and classes are weak, unless the line is one of links. Names of transient elements are
-        strong.
+        strong, and so is being hidden.
         """
         if element.path[:PATH_BYTES] in template:
             return False
@@ -343,6 +343,8 @@ class _Marks:
         for around in element.ancestors():
             if is_inside and around is self._text:
                 return False
+            if not is_inside and around.is_hidden and self._hides_outside(around):
+                return True
             if around.tag == "form" or not _words(around.hint).isdisjoint(_PASSING):
                 return True
             if is_made_for_it(around) and not (is_inside and _leads(around)):
@@ -356,6 +358,7 @@ class _Marks:
                 self._hides_outside(element.parent)
                 or is_made_for_it(element)
                 or element.tag == "form"
+                or element.is_hidden
                 or is_named_around(element)
             )
         return found

@@ -4,7 +4,8 @@ A second fetch seconds later cannot detect a date that changes every day. Three 
 differences that visits found: the only difference is a date, a time or a count, again and again;
 the page alternates between earlier versions; or, on a page alone on its host, nothing differs but
 what is marked as a banner or a menu. The blocks concerned become suspects, and are ignored when
-that has happened often enough. Prose is never a suspect.
+that has happened often enough. Prose is a suspect only if a page alternates between versions that
+differ little, such as with and without a dialog.
 """
 
 import struct
@@ -19,6 +20,8 @@ from recrawl.content.outline import Block, Element
 #: How often a difference of dates or counts must be the only one, or one in elements marked as
 #: furniture; and how often a page must return to an earlier version.
 DATED, MARKED, TO_AND_FRO = 2, 2, 4
+#: The largest share of the text in which versions with different prose may alternate.
+_LITTLE = 0.05
 _MAX_SUSPECTS, _DIGESTS, _DIGEST_BYTES = 18, 4, 4
 _SUSPECT = struct.Struct("<8sB")
 
@@ -61,6 +64,7 @@ class History:
         new: Sequence[Block],
         old: Sequence[Block],
         marked: Collection[Element] = (),
+        share: float = 1.0,
     ) -> "tuple[History, frozenset[bytes]]":
         """Return the history after a change, and the keys of blocks to ignore from now on.
 
@@ -69,18 +73,20 @@ class History:
             new: The blocks that are new.
             old: The blocks that are gone.
             marked: The elements with marks of furniture that all of them are in, if they are.
+            share: The share of the page's text that they are.
         """
         short = digest[:_DIGEST_BYTES]
         digests = (*self.digests, short)[-_DIGESTS:]
         keys, needed = frozenset[bytes](), 0
-        if not any(map(is_prose, (*new, *old))):
-            if _is_dated(new, old):
-                keys, needed = frozenset(map(text_key, new)), DATED
-            elif short in self.digests[:-1]:
+        has_prose = any(map(is_prose, (*new, *old)))
+        if not has_prose and _is_dated(new, old):
+            keys, needed = frozenset(map(text_key, new)), DATED
+        elif short in self.digests[:-1]:
+            if not has_prose or share <= _LITTLE:
                 # Exactly these texts: any other text there is a change.
                 keys, needed = frozenset(map(exact_key, (*new, *old))), TO_AND_FRO
-            elif marked and all(map(may_be_passing, (*new, *old))):
-                keys, needed = frozenset(map(lines_key, marked)), MARKED
+        elif marked and all(map(may_be_passing, (*new, *old))):
+            keys, needed = frozenset(map(lines_key, marked)), MARKED
         counts = dict(self.suspects)
         for key in keys:
             counts[key] = counts.get(key, 0) + 1

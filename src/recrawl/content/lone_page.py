@@ -1,8 +1,9 @@
 """Tell a page's own content from furniture when nothing else is known about its site.
 
 No other page confirms what names, headers and boxes are, so only HTML's markup for navigation and
-for the footer of a page is trusted. Outside the text, lines that change by themselves, such as
-dates and counts, are recognised too. Everything else is the page's own.
+for the footer of a page is trusted, and outside the text, what says that it is hidden. There, lines
+that change by themselves, such as dates and counts, are recognised too. Everything else is the
+page's own.
 """
 
 from collections.abc import Sequence
@@ -37,13 +38,14 @@ def lone_kinds(blocks: Sequence[Block]) -> list[Kind]:
     if hidden > MAX_HIDDEN * sum(prose.values()):
         return [_OWN] * len(blocks)
     inside, consent = {text: True}, dict[Element, bool]()
+    unseen = {} if text is None else dict.fromkeys(text.ancestors(), False)
     # Each element is classified once, as pages have many blocks in few elements.
     of_elements = dict[Element, Kind]()
     kinds = list[Kind]()
     for block in blocks:
         kind = of_elements.get(block.element)
         if kind is None:
-            kind = of_elements[block.element] = _kind_in(block.element, marked, inside)
+            kind = of_elements[block.element] = _kind_in(block.element, marked, inside, unseen)
         if kind is not _OWN:
             kind = _kind(block, kind, consent)
         kinds.append(kind)
@@ -90,14 +92,19 @@ def _has_mark(element: Element) -> bool:
 
 
 def _kind_in(
-    element: Element, marked: dict[Element, bool], inside: dict[Element | None, bool]
+    element: Element,
+    marked: dict[Element, bool],
+    inside: dict[Element | None, bool],
+    unseen: dict[Element, bool],
 ) -> Kind:
     """Classify the blocks of an element, except those that are classified individually."""
     if element.is_watched:
         return _OWN
     if _is_marked(element, marked):
         return _FURNITURE
-    return _OWN if _is_in(element, inside) else _BESIDE
+    if _is_in(element, inside):
+        return _OWN
+    return _FURNITURE if _is_unseen(element, unseen) else _BESIDE
 
 
 def _kind(block: Block, around: Kind, consent: dict[Element, bool]) -> Kind:
@@ -118,6 +125,16 @@ def _is_marked(element: Element, known: dict[Element, bool]) -> bool:
         is_either = element.tag in _TAGS or not _ROLES.isdisjoint(element.hint.split())
         found = known[element] = (is_either and is_made_for_it(element)) or (
             element.parent is not None and _is_marked(element.parent, known)
+        )
+    return found
+
+
+def _is_unseen(element: Element, known: dict[Element, bool]) -> bool:
+    """Whether an element, or one around it, is hidden."""
+    found = known.get(element)
+    if found is None:
+        found = known[element] = element.is_hidden or (
+            element.parent is not None and _is_unseen(element.parent, known)
         )
     return found
 

@@ -6,7 +6,7 @@ differed between two fetches in a row, so it can remove much more.
 """
 
 import re
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from recrawl.content.remembering import Remembered
 
@@ -35,6 +35,9 @@ _HEX_ID = re.compile(
 
 #: An address with nothing to remove, unless Cloudflare has encoded it.
 _PLAIN = re.compile(r"(?:https?:)?/[a-zA-Z/._-]*+")
+#: What may be encoded in an address although it need not be, or the other way round (RFC 3986).
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~!#$%&'()*+,/:;=?@-]")
+_NEVER_ENCODED = re.compile(r"[A-Za-z0-9._~-]")
 _SESSION_IN_PATH = re.compile(r";(?:jsessionid|sid|phpsessid)=[^?#;/]*", re.IGNORECASE)
 #: Parameters for tracking, sessions, forgery tokens and cache busting.
 _TRACKING = re.compile(
@@ -126,6 +129,8 @@ def steady_link(href: str, depth: int = 0) -> str:
     'mailto:'
     >>> steady_link("/files/7c9e6679-7425-40de-944b-e07fc1f90ae7/a.pdf?b=1&a=2#4f8Kd02mmP19sKd7")
     '/files/#/a.pdf?a=2&b=1'
+    >>> steady_link("/%7euser/[x]?q=a%2fb"), steady_link("/~user/%5Bx%5d?q=a%2Fb")
+    ('/~user/%5Bx%5D?q=a%2Fb', '/~user/%5Bx%5D?q=a%2Fb')
     >>> steady_link("/login?at=1770208491&to=https%3A%2F%2Fe.org%2F%3Fy%3D2%26utm_id%3D7%26x%3D1")
     '/login?to=https://e.org/?x=1&y=2'
     """
@@ -137,6 +142,7 @@ def steady_link(href: str, depth: int = 0) -> str:
         return "mailto:"
     if href[:11].lower() == "javascript:":
         return "javascript:"
+    href = _ENCODED.sub(_encoded, href)
     if ";" in href:
         href = _SESSION_IN_PATH.sub("", href)
     rest, hash_mark, fragment = href.partition("#")
@@ -150,6 +156,16 @@ def steady_link(href: str, depth: int = 0) -> str:
     if is_random(fragment):
         hash_mark = fragment = ""
     return address + mark + query + hash_mark + fragment
+
+
+def _encoded(character: re.Match[str]) -> str:
+    """Return a character of an address, encoded only if it has to be."""
+    written = character[0]
+    if written[0] != "%":
+        return quote(written, errors="replace")
+    meant = unquote(written)
+    # Anything else means something else if it is not encoded, such as "/" and "&".
+    return meant if _NEVER_ENCODED.fullmatch(meant) else written.upper()
 
 
 def _steady_pair(pair: str, depth: int) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: The parser escapes "<" and ">" in texts and attributes, but not in comments, nor in these.
 _RAW = frozenset({"xmp", "plaintext", "noembed", "noframes"})
-_TAG = re.compile(r'<([^<>"]*+(?:"[^"]*+"[^<>"]*+)*+)>')
+_TAG = re.compile("<(/?[a-zA-Z][^>]*+)>")
 _COMMENT = re.compile(r"<!--[\s\S]*?-->")
 _HAS_DIGIT = re.compile(r"\d").search
 _WITHOUT_DIGIT = re.compile(r"(?<!\S)[^\s\d]+(?!\S)").findall
@@ -40,6 +40,11 @@ _EMPTY_STRESS = re.compile("\x03\x04|\x04\x03|\x05\x06|\x06\x05")
 _SET_APART = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "li"})
 #: The attribute of elements that the user wants watched.
 WATCHED = "data-recrawl-watch"
+#: The end of the name of an element that browsers do not show.
+_HIDDEN = "[hidden]"
+_NOT_SHOWN = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE
+)
 #: The maximum number of tags of a page whose tags and lines are cached for others.
 _MAX_TAGS = 16_384
 
@@ -51,14 +56,25 @@ class Element:
         tag: Its tag.
         parent: The element around it; None for the page.
         name: Its name on the path: its tag, id and classes, without those with digits, which may
-            be random, and its role.
+            be random, its role, and whether it is hidden.
         hint: Its role, id and classes, verbatim, and its tag if that is not of HTML.
         depth: The number of elements around it.
         is_watched: Whether the user wants it watched, whatever it looks like.
         is_set_apart: Whether lines in it look distinctive.
+        is_hidden: Whether browsers do not show it, at least until a script does.
     """
 
-    __slots__ = ("_path", "depth", "hint", "is_set_apart", "is_watched", "name", "parent", "tag")
+    __slots__ = (
+        "_path",
+        "depth",
+        "hint",
+        "is_hidden",
+        "is_set_apart",
+        "is_watched",
+        "name",
+        "parent",
+        "tag",
+    )
 
     def __init__(
         self, tag: str = "", parent: "Element | None" = None, name: str = "", hint: str = ""
@@ -70,6 +86,7 @@ class Element:
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.is_watched: bool = parent is not None and (parent.is_watched or name.endswith(WATCHED))
         self.is_set_apart: bool = tag in _SET_APART
+        self.is_hidden: bool = name.endswith(_HIDDEN)
         self._path: bytes | None = None
 
     @property
@@ -200,10 +217,24 @@ def _texts_and_tags(
     tag_of, line_of = _remembered(len(parts) // 2)
     # Most tags are on the page several times: its own dictionary is small, and so it is fast.
     tags = _read_tags(parts, tag_of)
-    if any(tag in _RAW for _, tag, _, _ in tags.values()):
-        parts = _TAG.split(html)
+    # A tag without an end swallows the next: "<br <p>" is a tag with an attribute named "<p".
+    is_swallowed = 2 * html.count(">") != len(parts) - 1
+    if is_swallowed or any(tag in _RAW for _, tag, _, _ in tags.values()):
+        parts = _split(html)
         tags = _read_tags(parts, tag_of)
     return parts[::2], map(tags.__getitem__, parts[1::2]), line_of
+
+
+def _split(html: str) -> list[str]:
+    """Return texts and tags in turn, where not every bracket is that of a tag.
+
+    >>> _split('<p>1 < 2</p><br <p="">3')
+    ['', 'p', '1 < 2', '/p', '', 'br <p=""', '3']
+    """
+    # After the last bracket nothing can be a tag, and each that might begin one would be tried.
+    end = html.rfind(">") + 1
+    *parts, last = _TAG.split(html[:end])
+    return [*parts, last + html[end:]]
 
 
 def _read_tags(parts: list[str], tag_of: Remembered[_Tag]) -> dict[str, _Tag]:
@@ -298,6 +329,9 @@ def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
         name = ".".join((name, *sorted(steady)))
     if role:
         name += f"@{role}"
+    # Few elements have either, and asking here saves calls.
+    if (' style="' in raw or ' hidden="' in raw) and _is_hidden(raw):
+        name += _HIDDEN
     if WATCHED in raw:
         name += WATCHED
     # Custom elements have a hyphen, and often a telling name.
@@ -305,13 +339,28 @@ def _name_and_hint(raw: str, tag: str) -> tuple[str, str]:
     return name, f"{id_} {classes} {role} {made_up}"
 
 
-def _attribute(raw: str, start: str) -> str:
+def _is_hidden(raw: str) -> bool:
+    """Whether an element is hidden by its markup, not by its class.
+
+    >>> _is_hidden('div hidden=""'), _is_hidden('p style="color: red; display: none"')
+    (True, True)
+    >>> _is_hidden('div hidden="until-found"'), _is_hidden('div title=" hidden="')
+    (False, False)
+    """
+    style = _attribute(raw, ' style="')
+    if style and _NOT_SHOWN.search(style):
+        return True
+    # Browsers search what is hidden until it is found.
+    return _attribute(raw, ' hidden="', "until-found") != "until-found"
+
+
+def _attribute(raw: str, start: str, default: str = "") -> str:
     """Return the value of an attribute: quotes inside values are escaped."""
     at = raw.find(start)
     # The value of another attribute may look like this: `title=" class="`.
     while at >= 0 and raw.count('"', 0, at) % 2:
         at = raw.find(start, at + 1)
-    return raw[at + len(start) :].partition('"')[0] if at >= 0 else ""
+    return raw[at + len(start) :].partition('"')[0] if at >= 0 else default
 
 
 def _link(raw: str, href: str) -> str:

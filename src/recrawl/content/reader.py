@@ -29,7 +29,7 @@ from recrawl.records import MARKUP_BYTES, digest_of
 Mode = Literal["bytes", "text", "main", "selector"]
 
 #: Incremented whenever the same body would have a different fingerprint.
-VERSION = 8
+VERSION = 9
 
 
 class Reader:
@@ -50,7 +50,7 @@ class Reader:
 
     >>> reader = Reader()
     >>> reader.kind
-    'text/8'
+    'text/9'
     >>> page = b"<script>t=1</script><h1>Soup</h1><p>Of <b>the</b> day: <a href=/leek>leek</a>"
     >>> [text for text in reader.read(page, "text/html").texts]
     ['Soup', 'Of the day: leek', '\x02/leek']
