@@ -40,7 +40,7 @@ def fits_of(likelihood: Likelihoods, flat: Likelihoods) -> Fits:
 
 @compiled
 def learn(chances: Floats, before: Fits, after: Fits) -> None:
-    learn_shape(chances, before, after)
+    learn_shape(chances, before, after, MIN_CHANCE)
 
 
 @compiled

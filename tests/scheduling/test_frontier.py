@@ -114,7 +114,7 @@ def test_a_frontier_made_anew_from_beliefs_goes_on_as_the_old_one() -> None:
         for story in (ours, theirs)
     )
     # Two or three visits to each page, which a small difference may move.
-    assert np.corrcoef(again, before)[0, 1] > 0.8
+    assert np.corrcoef(again, before)[0, 1] > 0.7
 
 
 def test_what_was_settled_is_taken_as_it_would_have_been() -> None:

@@ -113,6 +113,18 @@ def test_the_shape_is_known_again_after_a_restart() -> None:
     )
 
 
+def test_the_order_of_pages_says_nothing_about_the_shape() -> None:
+    """Those that changed all come first, or last."""
+    before = taught(200, 8, [*range(20)])
+    pages, found = np.arange(200), []
+    for order in (pages, pages[::-1]):
+        after = Frontier(200 / GAP, neighbours=False, rhythm=False, half_life=None)
+        after.add(pages, now=8 * GAP, last_visit=8 * GAP, belief=before.octaves(order))
+        found.append(chances(after))
+    assert found[0] == pytest.approx(found[1])
+    assert found[0].min() == pytest.approx(2.0**-12, rel=0.01)
+
+
 @pytest.mark.parametrize("factor", [0.25, 4.0])
 def test_the_shape_is_learned_anew_when_the_grid_of_rates_has_moved(factor: float) -> None:
     """A change in 16 gaps is a change in 4 gaps that are four times as long."""

@@ -38,8 +38,9 @@ SMALLEST = np.float32(1e-36)
 PEAKS = (BELOW - 4, BELOW - 2, BELOW)
 #: The octaves by which weights fall per octave of rates above and below a peak.
 FALL_ABOVE, FALL_BELOW = 2.0, 1.0
-#: No shape is ever less likely than this: a fleet may change.
-MIN_CHANCE = 2.0**-12
+#: No shape is ever less likely than this: a fleet may change. While the visits to all pages are
+#: counted, one after the other, it may be: the order of the pages says nothing.
+MIN_CHANCE, MIN_COUNTING = 2.0**-12, 1e-300
 
 
 def _peaked(peak: int) -> NDArray[np.float32]:
@@ -101,13 +102,14 @@ def fits(likelihood: Likelihoods, flat: Likelihoods) -> Fits:
 
 
 @bare_step
-def learn_shape(chances: Floats, before: Fits, after: Fits) -> None:
+def learn_shape(chances: Floats, before: Fits, after: Fits, least: float) -> None:
     """Multiply the chance of each shape by how likely a visit's result was under it.
 
     Args:
         chances: One per shape; they add up to 1.
         before: How likely all earlier visits to the page are under each shape.
         after: The same with this visit.
+        least: The chance below which no shape falls.
     """
     total = 0.0
     for shape in range(SHAPES):
@@ -119,7 +121,7 @@ def learn_shape(chances: Floats, before: Fits, after: Fits) -> None:
     left = 0.0
     for shape in range(SHAPES):
         share = chances[shape] * after[shape] / (before[shape] * total)
-        chances[shape] = max(share, MIN_CHANCE)
+        chances[shape] = max(share, least)
         left += chances[shape]
     for shape in range(SHAPES):
         chances[shape] /= left

@@ -22,7 +22,16 @@ from recrawl.estimation.octaves import (
     gamma_weights,
     shift_rows,
 )
-from recrawl.estimation.rate_shapes import FLAT, Fits, fits, learn_shape, write_base, write_flat
+from recrawl.estimation.rate_shapes import (
+    FLAT,
+    MIN_CHANCE,
+    MIN_COUNTING,
+    Fits,
+    fits,
+    learn_shape,
+    write_base,
+    write_flat,
+)
 from recrawl.kernels.jit import Ints, bare_step, compiled, prefetch_start, small_bare_step
 from recrawl.scheduling.signals import is_heard, lean_to_signals
 from recrawl.scheduling.state import ABSENT, NONE, ROWS_AHEAD, Rows, Tables, set_usual_shapes
@@ -131,18 +140,33 @@ def learn_shape_from(tables: Tables, page: int, before: Fits) -> None:
         before: How likely earlier visits are under each shape.
     """
     shared = tables.shared
-    if tables.pages["prior_shape"][page] > 0.0 or not shared["pooling"][0]:
-        return
-    after = fits(tables.pages["likelihood"][page], shared["flat"][0])
-    learn_shape(shared["chances"][0], before, after)
-    write_base(shared["chances"][0], shared["base"][0])
+    if _tells_shape(tables, page):
+        after = fits(tables.pages["likelihood"][page], shared["flat"][0])
+        learn_shape(shared["chances"][0], before, after, MIN_CHANCE)
+        write_base(shared["chances"][0], shared["base"][0])
 
 
 @small_bare_step
-def _learn_shape_from_all(tables: Tables, page: int) -> None:
-    """Learn the shape of the fleet's rates from all visits to a page."""
-    write_flat(tables.pages["likelihood"][page], tables.shared["flat"][0])
-    learn_shape_from(tables, page, NO_VISITS)
+def _tells_shape(tables: Tables, page: int) -> bool:
+    """Whether visits to a page tell anything about the shape of the fleet's rates."""
+    return bool(tables.shared["pooling"][0]) and not tables.pages["prior_shape"][page] > 0.0
+
+
+@small_bare_step
+def _count_shape(tables: Tables, page: int) -> None:
+    """Learn the shape of the fleet's rates from all visits to a page, one of many."""
+    if _tells_shape(tables, page):
+        after = shape_fits(tables, page)
+        learn_shape(tables.shared["chances"][0], NO_VISITS, after, MIN_COUNTING)
+
+
+@small_bare_step
+def _finish_counting(tables: Tables) -> None:
+    """Raise the chances of shapes that hardly any page has to what they are at least."""
+    shared = tables.shared
+    if shared["pooling"][0]:
+        learn_shape(shared["chances"][0], NO_VISITS, NO_VISITS, MIN_CHANCE)
+        write_base(shared["chances"][0], shared["base"][0])
 
 
 @bare_step
@@ -229,7 +253,8 @@ def weigh_pages(tables: Tables, page: Ints) -> None:
     for row in range(page.size):
         if counts[page[row]]:
             any_counts = True
-            _learn_shape_from_all(tables, page[row])
+            _count_shape(tables, page[row])
+    _finish_counting(tables)
     like = NONE
     for row in range(page.size):
         ahead = page[min(row + ROWS_AHEAD, page.size - 1)]
@@ -276,7 +301,8 @@ def learn_shape_of_all(tables: Tables) -> None:
     """Learn the shape of the fleet's rates from all visits to all pages."""
     for page in range(tables.pages.size):
         if tables.pages["status"][page] != ABSENT and tables.pages["counts"][page]:
-            _learn_shape_from_all(tables, page)
+            _count_shape(tables, page)
+    _finish_counting(tables)
 
 
 @compiled
