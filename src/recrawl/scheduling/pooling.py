@@ -140,22 +140,22 @@ def learn_shape_from(tables: Tables, page: int, before: Fits) -> None:
         before: How likely earlier visits are under each shape.
     """
     shared = tables.shared
-    if _tells_shape(tables, page):
+    if _is_pooled(tables, page):
         after = fits(tables.pages["likelihood"][page], shared["flat"][0])
         learn_shape(shared["chances"][0], before, after, MIN_CHANCE)
         write_base(shared["chances"][0], shared["base"][0])
 
 
 @small_bare_step
-def _tells_shape(tables: Tables, page: int) -> bool:
-    """Whether visits to a page tell anything about the shape of the fleet's rates."""
+def _is_pooled(tables: Tables, page: int) -> bool:
+    """Whether the prior of a page is learned, and its visits teach about those of others."""
     return bool(tables.shared["pooling"][0]) and not tables.pages["prior_shape"][page] > 0.0
 
 
 @small_bare_step
 def _count_shape(tables: Tables, page: int) -> None:
     """Learn the shape of the fleet's rates from all visits to a page, one of many."""
-    if _tells_shape(tables, page):
+    if _is_pooled(tables, page):
         after = shape_fits(tables, page)
         learn_shape(tables.shared["chances"][0], NO_VISITS, after, MIN_COUNTING)
 
