@@ -162,7 +162,7 @@ SHARED = np.dtype(
         ("rate", np.float64),  # the lowest of the change rates that weights are for
         ("pooling", np.bool_),  # whether priors are learned from sections, hosts and the fleet
         ("prior", np.float32, (OCTAVES,)),  # the prior of the page that is being looked at
-        ("likely", np.float32, (OCTAVES,)),  # what visits tell apart; the prior by signals; a visit
+        ("likely", np.float32, (OCTAVES,)),  # its prior by signals; the likelihood of a visit
         ("weight", np.uint16, (OCTAVES,)),  # the weights that it leads to
         ("flat", np.float32, (OCTAVES,)),  # the flat shape, as far as the page's visits tell
         ("chances", np.float64, (SHAPES,)),  # of the shapes of the fleet's rates
