@@ -17,15 +17,15 @@ HANGS = 300.0
 #: The program, with all the time that a busy machine takes to start parse processes, and to stop.
 _PATIENT = (
     "import sys;"
-    "from recrawl.crawler import parse_pool, parse_process, stopping, visiting;"
-    "stopping.STOP_SECONDS = visiting.GRACE = parse_process.MAX_WAIT = 600.0;"
+    "from recrawl.crawler import parse_pool, parse_process, stopping; from recrawl.fetching import worker;"
+    "stopping.STOP_SECONDS = worker.GRACE = parse_process.MAX_WAIT = 600.0;"
     "parse_pool.NICENESS = 0;"
     "sys.argv[0] = 'recrawl';"
     "from recrawl.cli.app import main; main()"
 )
 #: The same, reporting its stats twenty times per second.
 _OFTEN = (
-    "import recrawl.cli.render.run as screen, recrawl.crawler.loop as crawl;"
+    "import recrawl.cli.render.run as screen, recrawl.engine.engine as crawl;"
     "screen.LOG_EVERY, crawl.WATCH_EVERY = 0, 0.05;"
 ) + _PATIENT
 

@@ -15,7 +15,6 @@ from acceptance import program
 from acceptance.test_polite import SETTINGS, check_delays, times_of
 from site_server import Site, page_about, serving
 
-from recrawl.crawler.host_shares import process_of
 from recrawl.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
@@ -24,14 +23,14 @@ PROCESSES = 3
 DELAY = 0.3
 
 
-def fetch_processes(parent: int) -> list[int]:
+def worker_processes(parent: int) -> list[int]:
     """Return the fetch processes that a process has started."""
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text("ascii").split()
         lines = {int(one): Path(f"/proc/{one}/cmdline").read_bytes() for one in children}
     except OSError:
         return []
-    return [one for one, line in lines.items() if b"fetch_process" in line]
+    return [one for one, line in lines.items() if b"worker_process" in line]
 
 
 def is_running(process: int) -> bool:
@@ -66,18 +65,6 @@ def a_site() -> Site:
     return Site({**pages, "/secret/1": page_about("Not for you."), "/robots.txt": robots})
 
 
-@contextmanager
-def serving_for_several(hosts: int) -> Iterator[Site]:
-    """Serve a site on hosts of more than one process; that depends on ports, which are drawn."""
-    while True:
-        site = a_site()
-        with serving(site, hosts=hosts):
-            names = [url.removeprefix("http://") for url in site.urls]
-            if len({process_of(name, PROCESSES) for name in names}) > 1:
-                yield site
-                return
-
-
 def all_asked(site: Site, count: int) -> bool:
     times = times_of(list(site.requests)).values()
     return len(times) == len(site.urls) and min(map(len, times)) >= count
@@ -88,14 +75,14 @@ def visited(store: Path) -> int:
         return opened.totals().with_copy
 
 
-def test_hosts_are_dealt_to_processes_and_asked_as_politely_as_by_one(tmp_path: Path) -> None:
+def test_hosts_are_lent_to_processes_and_asked_as_politely_as_by_one(tmp_path: Path) -> None:
     site, store = a_site(), tmp_path / "recrawl.db"
     with serving(site, hosts=6):
         paths = [path for path in site.pages if path != "/robots.txt"]
         program.add(store, (url + path for url in site.urls for path in paths))
         with crawling(store) as process:
             program.wait_until(partial(all_asked, site, 6), process)
-            running = fetch_processes(process.pid)
+            running = worker_processes(process.pid)
             stopped(process)
     assert len(running) == PROCESSES
     assert not any(map(is_running, running))
@@ -109,9 +96,9 @@ def test_hosts_are_dealt_to_processes_and_asked_as_politely_as_by_one(tmp_path: 
     assert spent.requests == len(site.requests) - spent.robots
 
 
-def test_redirects_to_hosts_of_other_processes_keep_their_delays(tmp_path: Path) -> None:
-    store = tmp_path / "recrawl.db"
-    with serving_for_several(hosts=4) as site:
+def test_redirects_to_hosts_that_others_have_keep_their_delays(tmp_path: Path) -> None:
+    site, store = a_site(), tmp_path / "recrawl.db"
+    with serving(site, hosts=4):
         for number, target in enumerate([*site.urls[1:], site.urls[0]]):
             # Each host sends on to the next.
             site.status[f"/to{number}"] = 302
@@ -133,12 +120,12 @@ def test_a_process_that_is_killed_is_replaced_and_its_pages_are_visited(tmp_path
         program.add(store, (f"{url}/{n}" for url in site.urls for n in range(4)))
         with crawling(store) as process:
             program.wait_until(partial(all_asked, site, 3), process)
-            before = fetch_processes(process.pid)
+            before = worker_processes(process.pid)
             for one in before:
                 os.kill(one, signal.SIGKILL)
             asked = len(site.requests)
             program.wait_until(lambda: len(site.requests) > asked + 60, process)
-            after = fetch_processes(process.pid)
+            after = worker_processes(process.pid)
             stopped(process)
     assert len(before) == len(after) == PROCESSES
     assert not set(before) & set(after)
@@ -153,7 +140,7 @@ def test_processes_end_with_a_crawl_that_is_killed(tmp_path: Path) -> None:
         program.add(store, (f"{url}/{n}" for url in site.urls for n in range(4)))
         with crawling(store) as process:
             program.wait_until(partial(all_asked, site, 2), process)
-            running = fetch_processes(process.pid)
+            running = worker_processes(process.pid)
             process.kill()
             process.wait()
             wait_for(lambda: not any(map(is_running, running)))
@@ -174,7 +161,7 @@ def wait_for(done: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_sitemaps_and_links_are_read_by_the_processes(tmp_path: Path) -> None:
+def test_sitemaps_and_links_are_read_beside_the_processes(tmp_path: Path) -> None:
     site, store = a_site(), tmp_path / "recrawl.db"
     with serving(site, hosts=3):
         for number, url in enumerate(site.urls):

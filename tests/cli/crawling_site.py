@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from recrawl.cli.app import app
 from recrawl.crawler import parse_pool, parse_process
-from recrawl.crawler.loop import Crawl
 from recrawl.crawler.stats import Stats
+from recrawl.engine.engine import Engine
 from recrawl.store.sqlite import SqliteStore
 
 
@@ -24,9 +24,9 @@ def run(*arguments: str, given: str | None = None) -> Result:
 
 def run_until(done: Callable[[SqliteStore], bool], *arguments: str) -> Result:
     """Crawl until the store in this folder shows something, however long that takes."""
-    crawl_for = Crawl.run
+    crawl_for = Engine.run
 
-    async def crawl(self: Crawl, seconds: float | None = None) -> Stats:
+    async def crawl(self: Engine, seconds: float | None = None) -> Stats:
         async def watch() -> None:
             with SqliteStore.open("recrawl.db") as store:
                 while not done(store):  # noqa: ASYNC110 - a file knows no events
@@ -40,7 +40,7 @@ def run_until(done: Callable[[SqliteStore], bool], *arguments: str) -> Result:
         return stats
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Crawl, "run", crawl)
+        patch.setattr(Engine, "run", crawl)
         patch.setattr(parse_process, "MAX_WAIT", 600.0)
         patch.setattr(parse_pool, "NICENESS", 0)
         return run("run", *arguments, "--for", "10m")

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -18,15 +17,15 @@ from recrawl.crawler.build import CATCH_UP, load, recorder_of
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.fetching import patience_of
 from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.loop import Crawl
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
-from recrawl.crawler.visiting import Visiting
+from recrawl.engine.engine import Engine
 from recrawl.errors import StoreError
+from recrawl.fetching.worker import Worker
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
@@ -467,7 +466,7 @@ def settings_of(**changed: Any) -> Settings:  # noqa: ANN401
 class Running:
     """A crawl and its parts, for what happens while it runs."""
 
-    crawl: Crawl
+    engine: Engine
     frontier: CrawlFrontier
     pacing: HostPacing
     discovery: Discovery
@@ -516,20 +515,26 @@ def crawl(
             follow_depth=settings.max_depth if settings.follow else 0,
             templates=Templates(store.template),
         )
-        running = Crawl(
+        engine = Engine(
             frontier,
-            partial(Visiting, visitor, settings, paced, clock, web.ahead),
             recorder_of(settings, clock, frontier, thread, MemoryBudget(), visitor.templates),
             thread,
             settings,
+            pacing=paced,
             discovery=discovery,
-            other_requests=lambda: (web.robots, web.files),
             clock=clock,
             watch=watch,
         )
+        engine.count_requests(lambda: (web.robots, web.files))
+        engine.employ(
+            lambda queue, events: Worker(visitor, queue, settings.connections, web.ahead, events)
+        )
         if during is not None:
-            during(Running(running, frontier, paced, discovery))
-        return await running.run(seconds)
+            during(Running(engine, frontier, paced, discovery))
+        try:
+            return await engine.run(seconds)
+        finally:
+            thread.close()
 
     return run_in_virtual_time(main())
 

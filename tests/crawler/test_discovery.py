@@ -19,8 +19,8 @@ from crawler.fakes import (
 from site_server import page_about
 from virtual_time import now
 
-from recrawl.crawler.loop import SITEMAPS_EVERY
 from recrawl.crawler.sitemap_limits import MAX_DEPTH, MAX_OTHER_HOSTS
+from recrawl.engine.engine import SITEMAPS_EVERY
 from recrawl.estimation.signals import precision
 from recrawl.records import Outcome, Response
 

@@ -217,7 +217,7 @@ def test_a_larger_budget_has_more_gone_pages_looked_at() -> None:
 
     def change(running: Running) -> None:
         budget = 4 * settings().budget
-        asyncio.get_running_loop().call_later(500.0, running.crawl.set_budget, budget)
+        asyncio.get_running_loop().call_later(500.0, running.engine.set_budget, budget)
 
     crawl(web, store, settings(), seconds=1_000.0, begin=20 * DAY, during=change)
     before = sum(fetch.at < 500.0 for fetch in web.fetched)

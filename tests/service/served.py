@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -17,13 +17,16 @@ from recrawl.crawler.build import load
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.setting_sources import load_settings
 from recrawl.crawler.settings import Settings
+from recrawl.engine.engine import Engine
+from recrawl.engine.lending import Lending
 from recrawl.hosts import host_of
+from recrawl.http.access import NO_ACCESS
+from recrawl.records import Response, Validators
 from recrawl.service.app import create_app
 from recrawl.service.auth import Access, add_token
-from recrawl.service.indexnow import FetchFile
-from recrawl.service.scheduler import Scheduler
+from recrawl.service.indexnow import MAX_KEY_BYTES, FetchFile
 from recrawl.service.service import Service
-from recrawl.service.serving import open_scheduler, open_service
+from recrawl.service.serving import open_engine, open_service
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
@@ -49,14 +52,16 @@ class Served:
 
     Attributes:
         service: The service.
-        scheduler: What is behind it.
+        engine: What is behind it.
+        lending: What lends its pages.
         app: The application.
         tokens: A token for each kind of access, by name.
         store: The store.
     """
 
     service: Service
-    scheduler: Scheduler
+    engine: Engine
+    lending: Lending
     app: Any
     store: SqliteStore
     tokens: dict[str, str] = field(default_factory=dict)
@@ -65,6 +70,11 @@ class Served:
     def frontier(self) -> CrawlFrontier:
         """The frontier."""
         return self.service.frontier
+
+    async def run(self) -> None:
+        """Do periodic work until the engine is stopped."""
+        async with self.lending.running():
+            await self.engine.run()
 
     async def ask(
         self,
@@ -146,6 +156,27 @@ def fill(store: SqliteStore, urls: Iterable[str], at: int = 0) -> None:
     store.add([NewPage(url, host_of(url)) for url in urls], at)
 
 
+@dataclass(frozen=True)
+class _OnlyKeys:
+    """Fetches files with keys, and nothing else."""
+
+    fetch_key: FetchFile
+
+    async def fetch_file(
+        self,
+        url: str,
+        max_bytes: int,
+        validators: Validators | None = None,
+        *,
+        stay_on_site: bool = False,
+    ) -> Response:
+        assert (max_bytes, validators, stay_on_site) == (MAX_KEY_BYTES, None, True)
+        return await self.fetch_key(url)
+
+    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:
+        raise NotImplementedError(url)
+
+
 @asynccontextmanager
 async def served(
     settings: Settings,
@@ -168,16 +199,14 @@ async def served(
             tokens[name] = add_token(store.service, name, access, 0)
         frontier = load(store, settings, clock.now())
         async with (
-            open_scheduler(frontier, store, settings, clock, executor) as (scheduler, thread),
+            open_engine(
+                frontier, store, settings, clock, lambda _url: NO_ACCESS, executor
+            ) as parts,
             open_service(
                 settings,
                 clock,
-                frontier,
-                thread,
-                store,
-                scheduler,
+                parts if fetch_key is None else replace(parts, fetcher=_OnlyKeys(fetch_key)),
                 reading or executor,
-                fetch_key=fetch_key,
             ) as service,
         ):
-            yield Served(service, scheduler, create_app(service), store, tokens)
+            yield Served(service, parts.engine, parts.lending, create_app(service), store, tokens)

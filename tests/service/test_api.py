@@ -104,7 +104,7 @@ def test_a_page_is_explained(tmp_path: Path) -> None:
 def test_pages_are_added_changed_and_removed(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(settings_in(tmp_path)) as on:
-            working = asyncio.create_task(on.scheduler.run())
+            working = asyncio.create_task(on.run())
             pages = [{"url": "HTTP://A.example"}, {"url": "https://a.example/2", "importance": 3}]
             added = await on.api("POST", "/pages", {"pages": [*pages, {"url": "ftp://a.example/"}]})
             assert (added["new"], len(added["problems"])) == (2, 1)
@@ -116,7 +116,7 @@ def test_pages_are_added_changed_and_removed(tmp_path: Path) -> None:
             assert removed == {"removed": 1}
             await asyncio.sleep(2.0)
             assert (await on.api("GET", "/status"))["pages"] == 1
-            on.scheduler.stop()
+            on.engine.stop()
             await working
 
     run(main())

@@ -131,7 +131,7 @@ async def _log_in_from(on: Served, address: str) -> int:
     async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         await on.app({**scope, "client": (address, 4711)}, receive, send)
 
-    elsewhere = Served(on.service, on.scheduler, app, on.store)
+    elsewhere = Served(on.service, on.engine, on.lending, app, on.store)
     return (
         await elsewhere.ask("POST", "/login", token=None, headers=FORM, raw=b"token=rcrl_x")
     ).status

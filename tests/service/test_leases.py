@@ -9,9 +9,9 @@ import pytest
 from service.served import Served, served, settings_in
 from virtual_time import run
 
+from recrawl.engine.reports import Report
 from recrawl.errors import RecrawlError, StoreError
 from recrawl.records import Outcome, Page
-from recrawl.service.reports import Report
 from recrawl.store.access import ServiceTables
 from recrawl.store.sqlite import SqliteStore
 
@@ -161,7 +161,7 @@ def test_a_request_that_is_repeated_before_it_is_answered_gets_the_same_lease(
             ]
             leases = await asyncio.gather(*ask)
             assert len({lease["lease"] for lease in leases}) == 1
-            assert on.scheduler.leases.out == 2
+            assert on.lending.leases.out == 2
 
     run(main())
 
@@ -175,12 +175,12 @@ def test_a_report_that_cannot_be_read_leaves_its_pages_due(
             await asyncio.sleep(1.0)
             lease = await on.api("POST", "/leases", {"limit": 4, "pages_per_host": 2})
             with monkeypatch.context() as broken:
-                broken.setattr("recrawl.service.scheduler.read_report", failing)
+                broken.setattr("recrawl.engine.lending.read_report", failing)
                 with pytest.raises(RecrawlError):
-                    await on.scheduler.report(
+                    await on.lending.report(
                         lease["lease"], [Report(p["page"], 200, body=b"") for p in lease["pages"]]
                     )
-            assert on.scheduler.leases.out == 0
+            assert on.lending.leases.out == 0
             await asyncio.sleep(1.0)
             again = await on.api("POST", "/leases", {"limit": 4, "pages_per_host": 2})
             assert sorted(p["page"] for p in again["pages"]) == sorted(
@@ -371,7 +371,7 @@ def test_a_host_that_asks_to_wait_is_left_alone_also_after_a_restart(tmp_path: P
     async def main() -> None:
         settings = settings_in(tmp_path, budget="100/s", host_delay="1s")
         async with served(settings, pages(1, 5)) as on:
-            working = asyncio.create_task(on.scheduler.run())
+            working = asyncio.create_task(on.run())
             await asyncio.sleep(1.0)
             lease = await on.api("POST", "/leases", {})
             refused = {"page": lease["pages"][0]["page"], "status": 429, "retry_after": 30_000.0}
@@ -379,7 +379,7 @@ def test_a_host_that_asks_to_wait_is_left_alone_also_after_a_restart(tmp_path: P
             await asyncio.sleep(140.0)
             assert (await on.api("POST", "/leases", {}))["pages"] == []
             (before,) = (await on.api("GET", "/hosts"))["hosts"]
-            on.scheduler.stop()
+            on.engine.stop()
             await working
         async with served(settings) as on:
             (after,) = (await on.api("GET", "/hosts"))["hosts"]
@@ -422,7 +422,7 @@ def test_a_page_removed_while_it_is_out_is_not_recorded(tmp_path: Path) -> None:
             gone = lease["pages"][0]
             removed = await on.api("POST", "/pages/remove", {"urls": [gone["url"]]})
             assert removed == {"removed": 1}
-            await on.scheduler._discovery.apply_edits(0)  # noqa: SLF001
+            await on.engine._discovery.apply_edits(0)  # noqa: SLF001
             answers = await report(on, lease, *map(found, lease["pages"]))
             assert answers == ["recorded", "recorded"]
             assert on.store.totals().visits == 1

@@ -22,17 +22,17 @@ def test_the_promises_of_leases(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with served(settings, urls) as on:
-            working = asyncio.create_task(on.scheduler.run())
+            working = asyncio.create_task(on.run())
             await asyncio.gather(*(crawl(world, on, seed, SECONDS) for seed in range(CRAWLERS)))
             await asyncio.sleep(LEASE_SECONDS + 2.0)
             ended = now()
-            assert on.scheduler.leases.out == 0
+            assert on.lending.leases.out == 0
             # Everything is in the store, once, and nothing else.
             assert on.store.totals().visits == world.recorded
             assert on.store.check() == []
             assert world.recorded <= BUDGET * ended + 1
             await _check_none_lost(on, len(urls))
-            on.scheduler.stop()
+            on.engine.stop()
             await working
 
     run(main())

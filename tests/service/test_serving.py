@@ -153,10 +153,10 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     (tmp_path / "recrawl.toml").write_text('listen = "127.0.0.1:0"\n')
     # It is told to stop, and does not.
     before = (
-        "from recrawl.service.scheduler import Scheduler\n"
+        "from recrawl.engine.engine import Engine\n"
         "told = []\n"
-        "Scheduler.stopping = property(lambda self: bool(told))\n"
-        "Scheduler.stop = lambda self: (told.append(1), print('stopping', flush=True))\n"
+        "Engine.stopping = property(lambda self: bool(told))\n"
+        "Engine.stop = lambda self: (told.append(1), print('stopping', flush=True))\n"
     )
     with started(tmp_path, before) as process:
         assert process.stdout is not None

@@ -10,9 +10,10 @@ from recrawl.crawler.change_hook import ChangeHook
 from recrawl.crawler.fetching import patience_of
 from recrawl.crawler.load import CrawlFrontier, load_frontier
 from recrawl.crawler.protocols import Storing
-from recrawl.crawler.record import LearnedTemplates, Recorder
+from recrawl.crawler.record import Recorder
 from recrawl.crawler.settings import Settings, agent_of
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.crawler.templates import Templates
 from recrawl.crawler.webhook_receiver import SendLimits
 from recrawl.crawler.webhook_sender import WebhookSender
 from recrawl.http.access import Access
@@ -92,7 +93,7 @@ def recorder_of(
     frontier: CrawlFrontier,
     store: StoreThread,
     memory: MemoryBudget,
-    templates: LearnedTemplates,
+    templates: Templates,
 ) -> Recorder:
     """Return the recorder, which updates the frontier and writes visits to the store."""
     gone_time = patience_of(settings).gone_time

@@ -9,7 +9,6 @@ from typing import Any, Self, final
 from recrawl.clock import Clock
 from recrawl.content.plain_text import as_text
 from recrawl.crawler.intervals import stored_intervals
-from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_text import TextReader
 from recrawl.crawler.running import Watch, run_crawl
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
@@ -18,6 +17,7 @@ from recrawl.crawler.settings import FIELDS
 from recrawl.crawler.site_tables import TABLES, read_sites
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import Status, read_status
+from recrawl.engine.engine import Engine
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.store.rows import Added
 from recrawl.store.sqlite import SqliteStore
@@ -58,7 +58,7 @@ class Crawler:
         self.settings = replace(for_all, sites=read_sites(settings))
         self.clock = clock or Clock()
         self._store: SqliteStore | None = None
-        self._crawl: Crawl | None = None
+        self._engine: Engine | None = None
 
     def __enter__(self) -> Self:
         self._store = SqliteStore.open(self.settings.store, create=True)
@@ -114,13 +114,13 @@ class Crawler:
             on_start=self._keep,
         )
 
-    def _keep(self, crawl: Crawl) -> None:
-        self._crawl = crawl
+    def _keep(self, engine: Engine) -> None:
+        self._engine = engine
 
     def stop(self) -> None:
         """Stop a run soon and cleanly; call it from ``watch``."""
-        if self._crawl is not None:
-            self._crawl.stop()
+        if self._engine is not None:
+            self._engine.stop()
 
     def status(self) -> Status:
         """Return pages, visits, spending and what is due next."""

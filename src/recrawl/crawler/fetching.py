@@ -31,7 +31,7 @@ def fetcher_of(
     reader: SqliteStore,
     access: Callable[[str], Access],
     *,
-    asked_at: float | None = None,
+    pacing: HostPacing | None = None,
     elsewhere: Elsewhere | None = None,
     max_memory: int = MAX_BYTES,
 ) -> Fetcher:
@@ -43,7 +43,7 @@ def fetcher_of(
         remember: Called with each robots.txt found.
         reader: The store, for those that an earlier run found.
         access: Returns headers, credentials and proxy for a URL.
-        asked_at: When hosts may last have been sent requests; by default, according to the store.
+        pacing: Decides when a host may be sent a request; by default, by the settings alone.
         elsewhere: Makes the requests to hosts of other processes, if there are any.
         max_memory: Bytes that long bodies may take together.
     """
@@ -56,14 +56,9 @@ def fetcher_of(
             return found
         return replace(found, fetched_at=0)
 
-    pacing = HostPacing(
-        settings.delay_of,
-        settings.host_connections,
-        connections=settings.connections,
-        asked_at=last_asked(settings, clock, reader) if asked_at is None else asked_at,
+    pacing = pacing or HostPacing(
+        settings.delay_of, settings.host_connections, connections=settings.connections
     )
-    for host, seconds in hosts_left_alone(reader.kept(HOST_PAUSE), started).items():
-        pacing.close_host(host, 0, seconds, clock.seconds())
     return Fetcher(
         agent_of(settings),
         Gate(pacing, clock=clock),
@@ -83,6 +78,33 @@ def fetcher_of(
         elsewhere=elsewhere,
         memory=MemoryBudget(max_memory),
     )
+
+
+def pacing_of(
+    settings: Settings,
+    clock: Clock,
+    reader: SqliteStore,
+    delay: Callable[[str], float],
+    connections: int,
+) -> HostPacing:
+    """Build what decides when a host may be sent a request, with the pauses of earlier runs.
+
+    Args:
+        settings: The settings.
+        clock: The clock for delays.
+        reader: The store, which knows the pauses.
+        delay: Returns the seconds between two requests to a host.
+        connections: How many visits to all hosts together may be in flight.
+    """
+    pacing = HostPacing(
+        delay,
+        settings.host_connections,
+        connections=connections,
+        asked_at=last_asked(settings, clock, reader),
+    )
+    for host, seconds in hosts_left_alone(reader.kept(HOST_PAUSE), clock.now()).items():
+        pacing.close_host(host, 0, seconds, clock.seconds())
+    return pacing
 
 
 def visitor_of(

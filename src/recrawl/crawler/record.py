@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 
@@ -26,16 +26,6 @@ MAX_UNWRITTEN = 20_000_000
 #: A page is generated on the fly if it claims to have been modified while it was fetched, or at
 #: most this many real seconds before: dates are in whole seconds.
 JUST_NOW = 2.0
-
-
-class LearnedTemplates(Protocol):
-    """Site templates learned from visits; `Templates` documents the methods."""
-
-    def learn(self, visit: Visit) -> None:
-        """Learn from the elements of a page."""
-
-    def changed(self) -> dict[str, bytes]:
-        """Return the templates learned since the last call, by host."""
 
 
 @final
@@ -61,7 +51,7 @@ class Recorder:
         memory: MemoryBudget,
         gone_time: int = round(MICROSECONDS_A_DAY),
         passing: Callable[[float], float] = float,
-        templates: LearnedTemplates | None = None,
+        templates: Templates | None = None,
     ) -> None:
         self._pages = frontier
         self._frontier = frontier.frontier
@@ -69,7 +59,7 @@ class Recorder:
         self._memory = memory
         self._gone_time = gone_time
         self._passing = passing
-        self._templates: LearnedTemplates = Templates() if templates is None else templates
+        self._templates = Templates() if templates is None else templates
         self._waiting: list[Visit] = []
         self._unwritten = 0
 

@@ -6,8 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple, final
+from typing import final
 
 from recrawl.clock import Clock
 from recrawl.content.reader import Reader
@@ -21,13 +20,10 @@ from recrawl.crawler.build import (
     return_memory,
 )
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetch_processes import FetchProcesses
-from recrawl.crawler.fetching import RobotsWriter, fetcher_of, visitor_of
+from recrawl.crawler.fetching import RobotsWriter, fetcher_of, pacing_of, visitor_of
 from recrawl.crawler.load import CrawlFrontier, warm_up
-from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import FileFetching
-from recrawl.crawler.record import LearnedTemplates
 from recrawl.crawler.reloading import Reload
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
@@ -35,9 +31,14 @@ from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.stopping import stop_on_signals
 from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.visiting import Events, Visiting, Visits
+from recrawl.crawler.visit import Visitor
+from recrawl.engine.crawl_delays import CrawlDelays
+from recrawl.engine.engine import Engine
+from recrawl.engine.lending import Lending
+from recrawl.fetching.worker import Worker
+from recrawl.fetching.worker_processes import WorkerProcesses
 from recrawl.http.access import Access
-from recrawl.http.memory_budget import MemoryBudget
+from recrawl.http.fetch import Fetcher
 from recrawl.records import SECONDS_A_DAY
 from recrawl.store.sqlite import SqliteStore
 
@@ -56,8 +57,8 @@ class RunningCrawl:
     """A crawl and its parts, for what runs alongside it.
 
     Attributes:
-        crawl: The crawl.
-        frontier: The frontier of the store's pages.
+        engine: The engine.
+        lending: Lends its pages to other crawlers.
         writer: The thread that writes to the store.
         store: The store, which only that thread uses.
         fetcher: Fetches files that are not pages.
@@ -65,8 +66,8 @@ class RunningCrawl:
         parse_pool: Where untrusted bytes are parsed.
     """
 
-    crawl: Crawl
-    frontier: CrawlFrontier
+    engine: Engine
+    lending: Lending
     writer: StoreThread
     store: SqliteStore
     fetcher: FileFetching
@@ -84,7 +85,7 @@ def run_crawl(
     clock: Clock | None = None,
     seconds: float | None = None,
     watch: Watch | None = None,
-    on_start: Callable[[Crawl], object] = lambda _crawl: None,
+    on_start: Callable[[Engine], object] = lambda _engine: None,
     beside: Beside | None = None,
     reload: Reload | None = None,
 ) -> Stats:
@@ -128,24 +129,6 @@ def run_crawl(
             gc.unfreeze()
 
 
-class _Fetching(NamedTuple):
-    """Where pages and files are fetched.
-
-    Attributes:
-        visits: Given the crawl's callbacks, returns what visits pages.
-        files: Fetches files that are not pages.
-        memory: Accounts for unwritten bodies.
-        templates: Site templates learned from visits.
-        other_requests: Returns how many requests were made for robots.txt and for files.
-    """
-
-    visits: Callable[[Events], Visits]
-    files: FileFetching
-    memory: MemoryBudget
-    templates: LearnedTemplates
-    other_requests: Callable[[], tuple[int, int]]
-
-
 @final
 @dataclass(frozen=True)
 class _Run:
@@ -158,7 +141,7 @@ class _Run:
         readers: Returns the reader of the page at a URL.
         seconds: How long it lasts, by the clock; None for no limit.
         watch: Called with the stats periodically.
-        on_start: Called with the crawl when it starts.
+        on_start: Called with the engine when it starts.
         beside: What runs alongside it.
         reload: Reads the settings again on SIGHUP.
     """
@@ -169,7 +152,7 @@ class _Run:
     readers: Callable[[str], Reader]
     seconds: float | None
     watch: Watch | None
-    on_start: Callable[[Crawl], object]
+    on_start: Callable[[Engine], object]
     beside: Beside
     reload: Reload | None
 
@@ -195,49 +178,80 @@ class _Run:
         """
         settings, clock = self.settings, self.clock
         thread, parse_pool = StoreThread(store), ParsePool(settings.parse_processes)
-        async with self._fetching(thread, reader, parse_pool) as fetching:
-            files = fetching.files
-            discovery = Discovery(frontier, thread, files, settings, parse_pool)
-            crawl = Crawl(
-                frontier,
-                fetching.visits,
-                recorder_of(settings, clock, frontier, thread, fetching.memory, fetching.templates),
-                thread,
-                settings,
-                discovery=discovery,
-                other_requests=fetching.other_requests,
-                clock=clock,
-                watch=self.watch,
-            )
-            stop_on_signals(crawl, self.reload)
-            self.on_start(crawl)
-            running = RunningCrawl(crawl, frontier, thread, store, files, discovery, parse_pool)
-            try:
-                async with passing_on_changes(settings, self.access), self.beside(running):
-                    return await crawl.run(self.seconds)
-            finally:
-                parse_pool.close()
-
-    @asynccontextmanager
-    async def _fetching(
-        self, thread: StoreThread, reader: SqliteStore, parse_pool: ParsePool
-    ) -> AsyncIterator[_Fetching]:
-        """Fetch in this process, or in several."""
-        settings, clock = self.settings, self.clock
-        remember = RobotsWriter(thread)
-        if settings.processes > 1:
-            async with FetchProcesses(settings, clock, remember) as others:
-                yield _Fetching(
-                    others.use, others, MemoryBudget(), others.templates, others.other_requests
+        remember, crawl_delays = RobotsWriter(thread), CrawlDelays(thread)
+        pacing = pacing_of(
+            settings,
+            clock,
+            reader,
+            lambda host: max(settings.delay_of(host), crawl_delays.of(host)),
+            settings.connections,
+        )
+        try:
+            async with fetcher_of(
+                settings, clock, remember, reader, self.access, pacing=pacing
+            ) as fetcher:
+                visitor = visitor_of(settings, fetcher, self.readers, reader, parse_pool)
+                discovery = Discovery(frontier, thread, fetcher, settings, parse_pool)
+                recorder = recorder_of(
+                    settings, clock, frontier, thread, fetcher.memory, visitor.templates
                 )
-            return
-        async with fetcher_of(settings, clock, remember, reader, self.access) as fetcher:
-            visitor = visitor_of(settings, fetcher, self.readers, reader, parse_pool)
-            visits = partial(Visiting, visitor, settings, fetcher.gate.pacing, clock, fetcher.ahead)
-            yield _Fetching(
-                visits,
-                fetcher,
-                fetcher.memory,
-                visitor.templates,
-                lambda: (fetcher.robots.requests, fetcher.files),
+                engine = Engine(
+                    frontier,
+                    recorder,
+                    thread,
+                    settings,
+                    pacing=pacing,
+                    discovery=discovery,
+                    clock=clock,
+                    watch=self.watch,
+                )
+                engine.count_requests(lambda: (fetcher.robots.requests, fetcher.files))
+                lending = Lending(
+                    engine, thread, store.service, visitor, settings, clock, crawl_delays
+                )
+                tables = store.service
+                lending.restore(
+                    tables.leases(), lambda row: tables.visited_since(row.pages, row.granted_at)
+                )
+                stop_on_signals(engine, self.reload)
+                self.on_start(engine)
+                running = RunningCrawl(
+                    engine, lending, thread, store, fetcher, discovery, parse_pool
+                )
+                async with (
+                    _lessee(settings, clock, engine, lending, fetcher, visitor, remember),
+                    passing_on_changes(settings, self.access),
+                    self.beside(running),
+                    lending.running(),
+                ):
+                    return await engine.run(self.seconds)
+        finally:
+            thread.close()
+            parse_pool.close()
+
+
+@asynccontextmanager
+async def _lessee(
+    settings: Settings,
+    clock: Clock,
+    engine: Engine,
+    lending: Lending,
+    fetcher: Fetcher,
+    visitor: Visitor,
+    remember: RobotsWriter,
+) -> AsyncIterator[None]:
+    """Have pages visited in this process, or in several others."""
+    if settings.processes == 1:
+        engine.employ(
+            lambda queue, events: Worker(
+                visitor, queue, settings.connections, fetcher.ahead, events
             )
+        )
+        yield
+        return
+    async with WorkerProcesses(
+        settings, clock, engine, lending, fetcher, remember, visitor.templates
+    ) as processes:
+        engine.employ(lambda _queue, _events: processes)
+        engine.count_requests(processes.other_requests)
+        yield

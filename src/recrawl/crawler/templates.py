@@ -1,7 +1,7 @@
 """Cache the templates of sites: loaded from the store, and updated by visits."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import final
 
@@ -74,6 +74,18 @@ class Templates:
         template.learn(visit.page.number, visit.sketches, self._calm.pop(host, 0))
         self._changed.add(host)
         self._remember(host, template.to_bytes())
+
+    def receive(self, learned: Mapping[str, bytes]) -> None:
+        """Take templates that other processes learned, by host, to be written."""
+        for host, packed in learned.items():
+            self._changed.add(host)
+            self._remember(host, packed)
+
+    def forget(self, host: str) -> None:
+        """Have a host's template loaded anew, as another process may have learned since."""
+        if host not in self._changed:
+            self._packed.pop(host, None)
+            self._grown.discard(host)
 
     def changed(self) -> dict[str, bytes]:
         """Return the templates learned since the last call, by host, to be written now."""

@@ -2,9 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 
 from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
+
+#: Real seconds between two checks whether a host that is lent to another process is back.
+LENT_PAUSE = 0.1
 
 
 class HostClosed(Exception):  # noqa: N818 - news, not an error
@@ -81,6 +85,7 @@ class Gate:
         """Wait in line until a request may start."""
         line = self._lines.setdefault(host, _Line())
         pacing, now = self.pacing, self.clock.seconds()
+        pacing.start_waiting(host)
         first_at = pacing.opens_at(host) + line.waiting * pacing.delay_of(host)
         line.waiting += 1
         try:
@@ -93,6 +98,7 @@ class Gate:
             left = pacing.opens_at(host) - self.clock.seconds()
             raise HostClosed(host, max(left, pacing.delay_of(host), self.clock.wait(1.0))) from None
         finally:
+            pacing.end_waiting(host)
             line.waiting -= 1
             if not line.waiting:
                 del self._lines[host]
@@ -106,7 +112,10 @@ class Gate:
             await self.clock.sleep(opens_at - now)
         elif self.pacing.is_busy(host):
             line.ended.clear()
-            await line.ended.wait()
+            with suppress(TimeoutError):
+                # Nobody says here when a page of the host that was lent is back.
+                async with asyncio.timeout(LENT_PAUSE):
+                    await line.ended.wait()
 
 
 class _Line:

@@ -42,8 +42,11 @@ class HostPacing:
       enforces all this for pages, robots.txt, sitemaps and every hop of a redirect.
     - **Visits.** A visit is a page with all its requests. A host has up to ``host_connections`` of
       them. Hosts that did not answer the last time are suspects, and share half of all connections.
-      A host in trouble is left alone, with exponential backoff; the crawl loop asks for it after
-      each visit, and defers the host in the frontier.
+      A host in trouble is left alone, with exponential backoff; the engine asks for it after each
+      visit, and defers the host in the frontier.
+    - **Leases.** A host whose pages are lent to another process is sent nothing from here, and is
+      lent to nobody else. Its delay begins when the last page is back: whoever has the lease keeps
+      the delay between its pages.
 
     Args:
         delay: Seconds between two requests to a host, or a function of the host; robots.txt may
@@ -124,6 +127,14 @@ class HostPacing:
         if len(self._hosts) > self._forget_at:
             self._forget(now)
 
+    def start_waiting(self, host: str) -> None:
+        """Note that a request waits for its turn: until then, the host is not lent."""
+        self._host(host).waiting += 1
+
+    def end_waiting(self, host: str) -> None:
+        """Note that a request no longer waits."""
+        self._host(host).waiting -= 1
+
     def close_host(
         self, host: str, status: int, retry_after: float | None, now: float
     ) -> float | None:
@@ -142,7 +153,7 @@ class HostPacing:
     def has_free_visit(self, host: str) -> bool:
         """Whether a host has fewer visits in flight than it may have."""
         known = self._hosts.get(host)
-        return known is None or known.visits < self._host_connections
+        return known is None or (known.visits < self._host_connections and not known.lent)
 
     def is_held_back(self, host: str) -> bool:
         """Whether a host is a suspect, and suspects have all the connections they may have."""
@@ -165,6 +176,27 @@ class HostPacing:
         known = self._host(host)
         known.visits -= 1
         self._suspected -= known.suspect
+
+    # Leases
+
+    def may_lend(self, host: str, now: float) -> bool:
+        """Whether a page of a host may be lent: it may be asked, and nobody here wants to."""
+        known = self._host(host)
+        is_asked = known.visits or known.requests or known.waiting
+        return not is_asked and known.opens_at() <= now
+
+    def lend(self, host: str) -> None:
+        """Note that a page, whose visit has started, is lent to another process."""
+        known = self._host(host)
+        known.lent += 1
+        known.requests += 1
+
+    def take_back(self, host: str, now: float) -> None:
+        """Note that a page that was lent is back; its visit has yet to end."""
+        self._host(host).lent -= 1
+        self.end_request(host, now)
+
+    # Backoff
 
     def backoff(self, host: str, response: Response) -> float:
         """Learn from a visit's response; return the seconds to leave the host's pages alone."""
@@ -211,13 +243,23 @@ class HostPacing:
 class _Host:
     """What is known about a host."""
 
-    __slots__ = ("closed_until", "delay", "ended", "failures", "requests", "suspect", "visits")
+    __slots__ = (
+        "closed_until",
+        "delay",
+        "ended",
+        "failures",
+        "lent",
+        "requests",
+        "suspect",
+        "visits",
+        "waiting",
+    )
 
     def __init__(self, delay: float, asked_at: float) -> None:
         self.delay = delay
         self.ended = asked_at
         self.closed_until = -math.inf
-        self.requests = self.visits = self.failures = 0
+        self.requests = self.visits = self.lent = self.waiting = self.failures = 0
         self.suspect = False
 
     def opens_at(self) -> float:
@@ -227,4 +269,5 @@ class _Host:
         """Whether nothing is in flight, and what went wrong was too long ago to matter."""
         in_trouble = self.failures or self.suspect
         remembered_until = self.opens_at() + (MAX_BACKOFF if in_trouble else 0.0)
-        return not self.requests and not self.visits and remembered_until <= now
+        is_used = self.requests or self.visits or self.waiting
+        return not is_used and remembered_until <= now

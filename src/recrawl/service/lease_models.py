@@ -8,10 +8,9 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, Field
 
 from recrawl.content.compare import wants_full
-from recrawl.scheduling.leases import Lease
+from recrawl.engine.leases import Answer, Lease, Leased, LeaseRequest
+from recrawl.engine.reports import Report
 from recrawl.service.bodies import Body, Flag, Url, when
-from recrawl.service.leasing import Answer, Leased, Wish
-from recrawl.service.reports import Report
 
 MAX_LEASED, MAX_REPORTS = 5_000, 5_000
 MAX_PAGE = 2**31 - 2
@@ -44,9 +43,11 @@ class LeaseIn(Body):
         description="How long, in seconds; by default the setting `lease_time`.",
     )
 
-    def wish(self, key: str | None) -> Wish:
-        """Return the request as a `Wish`."""
-        return Wish(self.limit, self.max_hosts, self.pages_per_host, self.hosts, self.seconds, key)
+    def request(self, key: str | None) -> LeaseRequest:
+        """Return the request as a `LeaseRequest`."""
+        return LeaseRequest(
+            self.limit, self.max_hosts, self.pages_per_host, self.hosts, self.seconds, key
+        )
 
 
 class LeasedPageOut(BaseModel):

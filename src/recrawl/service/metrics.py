@@ -9,9 +9,9 @@ from importlib.metadata import version
 from typing import final
 
 from recrawl.crawler.stats import TIMES
+from recrawl.engine.leases import Answer
 from recrawl.records import SECONDS_A_DAY, Outcome
 from recrawl.service.incoming import Incoming
-from recrawl.service.leasing import Answer
 from recrawl.service.service import Service
 from recrawl.service.websub import BECAME as MESSAGES_BECAME
 from recrawl.store.webhooks import Webhook

@@ -1,4 +1,4 @@
-"""What handlers may ask a running crawl or scheduler, and make it do."""
+"""What handlers may ask a running engine, and make it do."""
 
 import asyncio
 import time
@@ -12,18 +12,18 @@ from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
 from recrawl.crawler.intervals import stored_intervals
-from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.loop import Crawl
+from recrawl.crawler.load import days
 from recrawl.crawler.page_list import Wanted
 from recrawl.crawler.retries import earliest_retry
+from recrawl.crawler.running import RunningCrawl
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.crawler.status import price_of
-from recrawl.crawler.store_thread import StoreThread
+from recrawl.engine.leases import Lease
+from recrawl.engine.lending import NO_DEADLINE
 from recrawl.errors import AddressError, ArgumentError
 from recrawl.records import RESTING, Page
-from recrawl.scheduling.leases import Lease
 from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
 from recrawl.service.following import Following
 from recrawl.service.incoming import Incoming
@@ -31,7 +31,6 @@ from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
 from recrawl.service.planning import planned_freshness
 from recrawl.service.problems import ProblemError
-from recrawl.service.scheduler import Scheduler
 from recrawl.service.store_reader import StoreReader
 from recrawl.service.streams import Streams
 from recrawl.store.listing import HostCounts
@@ -116,7 +115,7 @@ class PageDetails:
 
 @final
 class Service:
-    """A running crawl or scheduler, for handlers of requests; all of them go through it.
+    """A running engine, for handlers of requests; all of them go through it.
 
     Everything is called in the event loop. Reading has a connection and a thread of its own;
     writing goes through the thread of the crawl, in turn.
@@ -124,18 +123,15 @@ class Service:
     Args:
         settings: The crawler's settings.
         clock: What the crawl goes by.
-        frontier: The frontier of the store's pages.
-        writer: The thread that writes to the store.
-        store: The store, which only that thread uses.
+        parts: The engine and its parts.
         reader: The store, for reading.
-        work: What is done with the frontier: the crawl, or a scheduler for others.
         incoming: Those who listen to sites.
         tokens: Who may use the service. They are read in the event loop, with a connection that
             does nothing else: one that counts pages meanwhile would hold up everything.
 
     Attributes:
         stats: Counts of the crawl, or of what others reported.
-        crawls: Whether this process fetches pages itself.
+        lending: Lends pages to other crawlers.
         began: When the process started, in microseconds.
         tokens: As given.
         sessions: Browsers that have logged in.
@@ -150,20 +146,17 @@ class Service:
         self,
         settings: Settings,
         clock: Clock,
-        frontier: CrawlFrontier,
-        writer: StoreThread,
-        store: SqliteStore,
+        parts: RunningCrawl,
         reader: StoreReader,
-        work: Crawl | Scheduler,
         incoming: Incoming,
         tokens: Tokens,
     ) -> None:
         self.settings = settings
         self.clock = clock
-        self.frontier = frontier
-        self.stats = work.stats
-        self.crawls = isinstance(work, Crawl)
-        self._work = work
+        self.frontier = parts.engine.frontier
+        self.stats = parts.engine.stats
+        self._engine = parts.engine
+        self.lending = parts.lending
         self.incoming = incoming
         self.tokens = tokens
         self.sessions = Sessions()
@@ -172,8 +165,8 @@ class Service:
         self.streams = Streams(self.tokens)
         self.index = PageIndex(settings.store, partial(stored_intervals, settings))
         self.stopping = asyncio.Event()
-        self._writer = writer
-        self._store = store
+        self._writer = parts.writer
+        self._store = parts.store
         self._reader = reader
         self.began = clock.now()
         self.feed = Following(reader, self.stopping)
@@ -192,8 +185,7 @@ class Service:
 
     def refresh_stats(self) -> None:
         """Bring the present state in `stats` up to date."""
-        if isinstance(self._work, Crawl):
-            self._work.refresh_stats()
+        self._engine.refresh_stats()
 
     async def status(self) -> ServiceStatus:
         """Return what there is, what is going on, and whether the crawl is keeping up."""
@@ -205,7 +197,7 @@ class Service:
         return ServiceStatus(
             now=now,
             began=self.began,
-            crawls=self.crawls,
+            crawls=self._engine.crawls,
             budget=self.stats.budget,
             pages=len(self.frontier),
             price=None if price is None else price.value,
@@ -279,12 +271,12 @@ class Service:
 
     def delay_of(self, host: str) -> float:
         """Return the seconds between two requests to a host."""
-        return self._work.delay_of(host)
+        return self._engine.pacing.delay_of(host)
 
     @property
     def leases(self) -> list[Lease]:
         """The active leases, in the order in which they were granted."""
-        return [] if isinstance(self._work, Crawl) else list(self._work.leases)
+        return [one for one in self.lending.leases if one.deadline < NO_DEADLINE]
 
     async def webhooks(self) -> list[Webhook]:
         """Return the webhooks, with how many messages are waiting or failed."""
@@ -355,26 +347,12 @@ class Service:
 
     async def set_budget(self, budget: float) -> None:
         """Change the requests per day for as long as the process runs."""
-        self._work.set_budget(budget)
+        self._engine.set_budget(budget)
         await self._writer.call(self._store.set_meta, BUDGET, repr(budget))
 
     async def keep_sample(self, sample: KeptSample) -> None:
         """Store how the crawl went, for charts: once a minute, and at the very end."""
         await self._reader.call(lambda store: store.samples.add(sample))
-
-    @property
-    def scheduler(self) -> Scheduler:
-        """What leases pages to other crawlers.
-
-        Raises:
-            ProblemError: This process fetches pages itself.
-        """
-        if isinstance(self._work, Crawl):
-            raise ProblemError(
-                HTTPStatus.CONFLICT,
-                "this process fetches pages itself; `recrawl serve` leases them to other crawlers",
-            )
-        return self._work
 
     async def set_importance(self, url: str, importance: float) -> None:
         """Change the importance of a page.

@@ -14,12 +14,12 @@ from recrawl.crawler.build import (
     load,
     loop_factory,
     passing_on_changes,
+    recorder_of,
     retention_of,
 )
 from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetching import RobotsWriter, fetcher_of, last_asked, patience_of
+from recrawl.crawler.fetching import RobotsWriter, fetcher_of, pacing_of, patience_of
 from recrawl.crawler.load import CrawlFrontier, warm_up
-from recrawl.crawler.loop import Crawl
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import FileFetching
 from recrawl.crawler.reloading import Reload
@@ -31,18 +31,21 @@ from recrawl.crawler.stopping import stop_on_signals
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
+from recrawl.engine.crawl_delays import CrawlDelays
+from recrawl.engine.engine import Engine
+from recrawl.engine.lending import Lending
 from recrawl.errors import SettingsError
 from recrawl.hosts import host_of
 from recrawl.http.access import Access as SiteAccess
+from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import SECONDS_A_DAY, Response
 from recrawl.service.auth import Access, Tokens, User, add_token
 from recrawl.service.hubs import Hubs
 from recrawl.service.incoming import Incoming
-from recrawl.service.indexnow import MAX_KEY_BYTES, FetchFile, IndexNow
+from recrawl.service.indexnow import MAX_KEY_BYTES, IndexNow
 from recrawl.service.listening import Address, answering, bound, names_of
 from recrawl.service.no_fetching import NoFetching
 from recrawl.service.pushes import Pushes
-from recrawl.service.scheduler import Scheduler
 from recrawl.service.service import Service
 from recrawl.service.store_reader import StoreReader
 from recrawl.service.websub import WebSub
@@ -52,6 +55,10 @@ from recrawl.store.sqlite import SqliteStore
 FIRST_TOKEN = "first"  # noqa: S105 - a name
 #: Real seconds within which a file with a key must have been fetched, between leases of its host.
 KEY_WITHIN = 300.0
+#: Real seconds between two attempts.
+KEY_AGAIN = 1.0
+#: The visits that crawlers may have in flight, where others fetch.
+ANY_NUMBER = 2**31
 
 
 @final
@@ -128,17 +135,15 @@ def serve(
         async def run() -> None:
             async with (
                 passing_on_changes(settings, access),
-                open_scheduler(frontier, store, settings, clock) as (scheduler, thread),
-                _key_fetcher(settings, clock, thread, scheduler, access) as fetch_key,
-                open_service(
-                    settings, clock, frontier, thread, store, scheduler, fetch_key=fetch_key
-                ) as service,
+                open_engine(frontier, store, settings, clock, access) as parts,
+                open_service(settings, clock, parts) as service,
                 answering(service, listener, _names(settings)),
+                parts.lending.running(),
             ):
-                stop_on_signals(scheduler, reload)
+                stop_on_signals(parts.engine, reload)
                 service.index.warm_up()
                 on_start(_started(service, listener.getsockname()[1], address, token))
-                await scheduler.run()
+                await parts.engine.run()
 
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(run())
@@ -151,17 +156,10 @@ def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None 
 
     @asynccontextmanager
     async def beside(running: RunningCrawl) -> AsyncIterator[None]:
-        parts = running.frontier, running.writer, running.store, running.crawl
         with bound(address) as listener:
             token = first_token(settings, clock.now())
             async with (
-                open_service(
-                    settings,
-                    clock,
-                    *parts,
-                    fetch_key=partial(fetch_key_file, running.fetcher),
-                    feeds=running,
-                ) as service,
+                open_service(settings, clock, running) as service,
                 answering(service, listener, _names(settings)),
             ):
                 service.index.warm_up()
@@ -172,27 +170,36 @@ def serving_crawl(settings: Settings, *, on_start: OnStart, clock: Clock | None 
 
 
 @asynccontextmanager
-async def open_scheduler(
+async def open_engine(
     frontier: CrawlFrontier,
     store: SqliteStore,
     settings: Settings,
     clock: Clock,
+    access: Callable[[str], SiteAccess],
     executor: Executor | None = None,
-) -> AsyncIterator[tuple[Scheduler, StoreThread]]:
-    """Make the scheduler that the settings describe, with the leases of an earlier one.
+) -> AsyncIterator[RunningCrawl]:
+    """Make an engine that only lends, with the leases of an earlier one.
 
     Args:
         frontier: The frontier of the store's pages.
         store: The store.
         settings: The crawler's settings.
-        clock: What budget and delays go by.
+        clock: The clock for budget and delays.
+        access: Returns headers, credentials and proxy for a URL.
         executor: What runs the store's methods, if not a thread of its own.
     """
     thread, parse_pool = StoreThread(store, executor), ParsePool(settings.parse_processes)
-    nowhere = NoFetching()
+    nowhere, crawl_delays = NoFetching(), CrawlDelays(thread)
     try:
         with SqliteStore.open(settings.store) as reading:
             reading.narrow_cache()
+            pacing = pacing_of(
+                settings,
+                clock,
+                reading,
+                lambda host: max(settings.delay_of(host), crawl_delays.of(host)),
+                ANY_NUMBER,
+            )
             visitor = Visitor(
                 nowhere,
                 site_readers(settings),
@@ -203,21 +210,29 @@ async def open_scheduler(
                 follow_depth=settings.max_depth if settings.follow else 0,
                 templates=Templates(reading.template),
             )
-            scheduler = Scheduler(
+            discovery = Discovery(frontier, thread, nowhere, settings, parse_pool)
+            recorder = recorder_of(
+                settings, clock, frontier, thread, MemoryBudget(), visitor.templates
+            )
+            engine = Engine(
                 frontier,
+                recorder,
                 thread,
-                store.service,
-                visitor,
-                Discovery(frontier, thread, nowhere, settings, parse_pool),
                 settings,
-                clock,
-                last_asked(settings, clock, reading),
+                pacing=pacing,
+                discovery=discovery,
+                clock=clock,
             )
             tables = store.service
-            scheduler.restore(
+            lending = Lending(engine, thread, tables, visitor, settings, clock, crawl_delays)
+            lending.restore(
                 tables.leases(), lambda row: tables.visited_since(row.pages, row.granted_at)
             )
-            yield scheduler, thread
+            # For files with keys, which is all that such a process fetches.
+            async with fetcher_of(
+                settings, clock, RobotsWriter(thread), reading, access, pacing=pacing
+            ) as fetcher:
+                yield RunningCrawl(engine, lending, thread, store, fetcher, discovery, parse_pool)
     finally:
         thread.close()
         parse_pool.close()
@@ -225,60 +240,45 @@ async def open_scheduler(
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings,
-    clock: Clock,
-    frontier: CrawlFrontier,
-    writer: StoreThread,
-    store: SqliteStore,
-    work: Crawl | Scheduler,
-    executor: Executor | None = None,
-    *,
-    fetch_key: FetchFile | None = None,
-    feeds: RunningCrawl | None = None,
+    settings: Settings, clock: Clock, parts: RunningCrawl, executor: Executor | None = None
 ) -> AsyncIterator[Service]:
-    """Make the service of a crawl, or of a scheduler.
+    """Make the service of an engine.
 
     Args:
         settings: The crawler's settings.
-        clock: What the crawl goes by.
-        frontier: The frontier of the store's pages.
-        writer: The thread that writes to the store.
-        store: The store.
-        work: What is done with the frontier.
+        clock: The clock of the engine.
+        parts: The engine and its parts.
         executor: What reads the store, if not a thread of its own.
-        fetch_key: Fetches a file with a key, for IndexNow.
-        feeds: A crawl that reads feeds, for WebSub.
     """
+    engine, writer = parts.engine, parts.writer
     with (
         SqliteStore.open(settings.store) as reading,
         SqliteStore.open(settings.store) as reading_tokens,
     ):
         reading.narrow_cache()
         reader = StoreReader(reading, executor)
-        pushes = Pushes(frontier, reader, writer, settings)
+        pushes = Pushes(engine.frontier, reader, writer, settings)
         try:
             async with (
-                _indexnow(settings, clock, pushes, fetch_key) as indexnow,
-                _websub(settings, clock, pushes, reader, feeds) as websub,
+                _indexnow(settings, clock, pushes, parts.fetcher) as indexnow,
+                _websub(settings, clock, pushes, reader, parts) as websub,
             ):
                 incoming = Incoming(pushes, indexnow, websub)
                 tokens = Tokens(reading_tokens.service.tokens)
-                yield Service(
-                    settings, clock, frontier, writer, store, reader, work, incoming, tokens
-                )
+                yield Service(settings, clock, parts, reader, incoming, tokens)
         finally:
             reader.close()
 
 
 @asynccontextmanager
 async def _indexnow(
-    settings: Settings, clock: Clock, pushes: Pushes, fetch_key: FetchFile | None
+    settings: Settings, clock: Clock, pushes: Pushes, fetcher: FileFetching
 ) -> AsyncIterator[IndexNow | None]:
-    """Make the receivers of notifications that the settings ask for."""
-    if not settings.indexnow or fetch_key is None:
+    """Make the receiver of notifications, if the settings ask for it."""
+    if not settings.indexnow:
         yield None
         return
-    indexnow = IndexNow(pushes, fetch_key, clock)
+    indexnow = IndexNow(pushes, partial(fetch_key_file, fetcher, clock), clock)
     try:
         yield indexnow
     finally:
@@ -291,10 +291,10 @@ async def _websub(
     clock: Clock,
     pushes: Pushes,
     reader: StoreReader,
-    feeds: RunningCrawl | None,
+    feeds: RunningCrawl,
 ) -> AsyncIterator[WebSub | None]:
     """Make the subscriber to hubs, if the settings ask for it and feeds are read here."""
-    if not settings.public_url or feeds is None:
+    if not settings.public_url or not feeds.engine.crawls:
         yield None
         return
     hubs = Hubs(settings)
@@ -304,38 +304,20 @@ async def _websub(
         yield websub
 
 
-@asynccontextmanager
-async def _key_fetcher(
-    settings: Settings,
-    clock: Clock,
-    writer: StoreThread,
-    scheduler: Scheduler,
-    access: Callable[[str], SiteAccess],
-) -> AsyncIterator[FetchFile | None]:
-    """Make what fetches files with keys where others fetch pages: when no page of the host is out.
+async def fetch_key_file(fetcher: FileFetching, clock: Clock, url: str) -> Response:
+    """Fetch a file with a key, as politely as a page, from its own site.
 
-    It is all that such a process fetches.
+    Its host may be with another crawler; it is waited for.
     """
-    if not settings.indexnow:
-        yield None
-        return
-    with SqliteStore.open(settings.store) as reading:
-        reading.narrow_cache()
-        async with fetcher_of(settings, clock, RobotsWriter(writer), reading, access) as fetcher:
-
-            async def fetch(url: str) -> Response:
-                try:
-                    async with asyncio.timeout(KEY_WITHIN), scheduler.turn(host_of(url)):
-                        return await fetch_key_file(fetcher, url)
-                except TimeoutError:
-                    return Response(url, 0, clock.now(), error="its host is busy")
-
-            yield fetch
-
-
-async def fetch_key_file(fetcher: FileFetching, url: str) -> Response:
-    """Fetch a file with a key, as politely as a page, from its own site."""
-    return await fetcher.fetch_file(url, MAX_KEY_BYTES, stay_on_site=True)
+    try:
+        async with asyncio.timeout(KEY_WITHIN):
+            while True:
+                found = await fetcher.fetch_file(url, MAX_KEY_BYTES, stay_on_site=True)
+                if not found.postponed:
+                    return found
+                await asyncio.sleep(KEY_AGAIN)
+    except TimeoutError:
+        return Response(url, 0, clock.now(), error="its host is busy")
 
 
 def _names(settings: Settings) -> tuple[str, ...]:

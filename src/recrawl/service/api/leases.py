@@ -47,7 +47,7 @@ async def list_leases(service: TheService) -> LeasesOut:
     responses=responses(409),
 )
 async def lease_pages(
-    service: TheService, user: TheUser, wish: LeaseIn = ANY, idempotency_key: Key = None
+    service: TheService, user: TheUser, asked: LeaseIn = ANY, idempotency_key: Key = None
 ) -> Response:
     """Lease due pages, as many as requested and allowed right now.
 
@@ -55,7 +55,7 @@ async def lease_pages(
     empty lease is not an error: no page is due, the budget is used up, or hosts need a pause.
     """
     key = None if idempotency_key is None else f"{user.name}\n{idempotency_key}"
-    leased = LeaseOut.of(await service.scheduler.lease(wish.wish(key)))
+    leased = LeaseOut.of(await service.lending.lease(asked.request(key)))
     # As text at once: the framework would check every page again.
     return Response(leased.model_dump_json(), media_type="application/json")
 
@@ -63,7 +63,7 @@ async def lease_pages(
 @router.delete("/leases/{lease}", dependencies=[needs(Access.CRAWL)], responses=responses(409))
 async def release_lease(service: TheService, lease: TheLease) -> ReleasedOut:
     """End a lease early: pages that were not reported are released at once."""
-    return ReleasedOut(released=await service.scheduler.release(lease))
+    return ReleasedOut(released=service.lending.release(lease))
 
 
 @router.post(
@@ -79,7 +79,5 @@ async def report_visits(service: TheService, reports: ReportsIn) -> ReportsOut:
     the page, `unknown` if there is no such page or lease, and `unclear` if a page was found but
     body, digest and changed are all missing; it is then still on the lease.
     """
-    answers = await service.scheduler.report(
-        reports.lease, [one.report() for one in reports.reports]
-    )
+    answers = await service.lending.report(reports.lease, [one.report() for one in reports.reports])
     return ReportsOut(answers=answers)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Protocol
 
 from recrawl.content.comparison import last_modified_at, visited_page
-from recrawl.crawler.visit import Visitor
 from recrawl.errors import AddressError
 from recrawl.records import (
     DISALLOWED,
@@ -21,6 +21,13 @@ from recrawl.urls import canonical
 #: Fingerprints that other crawlers make, each in its own way; they are compared with one another.
 REPORTED = "reported/1"
 _SUCCESS = range(200, 300)
+
+
+class Reading(Protocol):
+    """What evaluates responses; `recrawl.crawler.visit.Visitor` is the real one."""
+
+    async def read(self, page: Page, response: Response, *, again: bool = True) -> Visit:
+        """Evaluate a response to a request for a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,7 @@ def is_clear(report: Report) -> bool:
     return is_compared or not is_found
 
 
-async def read_report(visitor: Visitor, page: Page, report: Report, response: Response) -> Visit:
+async def read_report(visitor: Reading, page: Page, report: Report, response: Response) -> Visit:
     """Return the visit that a report is about; bodies are read as those of our own crawl."""
     has_no_copy = page.body is None and page.last_visit is not None
     is_found = response.error is None and response.status in _SUCCESS and response.body is None

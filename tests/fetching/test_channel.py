@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from virtual_time import until
 
-from recrawl.crawler.channel import Channel, ChannelClosedError
+from recrawl.fetching.channel import Channel, ChannelClosedError
 
 
 class End:

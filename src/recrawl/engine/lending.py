@@ -1,43 +1,30 @@
-"""A scheduler for other crawlers: it decides which page is next and fetches none itself.
-
-It takes pages from the frontier, queues them by host and learns from visits with the same parts as
-`recrawl.crawler.loop.Crawl`; in between, other crawlers have the pages on leases.
-"""
+"""Lend pages to other crawlers, and learn from what they report."""
 
 import asyncio
 import logging
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeAlias, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.frontier_memory import FrontierMemory
-from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.record import Recorder
 from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
 from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.upkeep import Upkeep
-from recrawl.crawler.visit import Visitor
-from recrawl.crawler.waking import Waking
-from recrawl.errors import RecrawlError, StoreError
-from recrawl.http.memory_budget import MemoryBudget
+from recrawl.engine.crawl_delays import CrawlDelays
+from recrawl.engine.engine import Engine
+from recrawl.engine.leases import Answer, Lease, Leased, LeaseRequest, Leases
+from recrawl.engine.reports import Reading, Report, is_clear, read_report, response_of
 from recrawl.records import Page, Response, Visit
-from recrawl.scheduling.leases import Lease, Leases
-from recrawl.service.leasing import Answer, Leased, Wish
-from recrawl.service.page_queue import PageQueue
-from recrawl.service.reports import Report, is_clear, read_report, response_of
 from recrawl.store.access import LeaseRow, ServiceTables
-from recrawl.store.rows import Spent
 
-LOGGER = logging.getLogger("recrawl.service")
+LOGGER = logging.getLogger("recrawl.crawler")
 
 #: Real seconds between two checks for expired leases.
 LEASES_EVERY = 1.0
+#: The deadline of a lease that has none, in microseconds.
+NO_DEADLINE = 2**62
 
 #: A page, and the response that it had by somebody's report.
 _Visited: TypeAlias = tuple[Page, Report, Response]
@@ -46,102 +33,110 @@ _LEASE = re.compile(r"([0-9a-f]{1,16})-[0-9a-f]{16}")
 
 
 @final
-class Scheduler:
-    """Leases pages to other crawlers and learns from what they report.
+class Lending:
+    """Lends an engine's pages to other crawlers and to processes of our own.
 
     - A page is on one lease at most. A lease that ends is released: its pages are not failed,
       nothing is learned, and the budget is returned.
     - A host whose pages are on a lease is on no other, and not before its delay has passed since
       the last report: whoever has the lease keeps the delay between its pages.
-    - Leases are in the store before they are granted, and reports before they are answered.
+    - Leases are in the store before they are granted, and reports before they are answered. Those
+      of our own processes, which end with this one, are in memory only.
 
     Args:
-        frontier: The frontier of the store's pages.
+        engine: Whose pages are lent.
         store: Where everything is recorded.
         tables: Where leases are kept; used by the store's thread.
         visitor: Reads the bodies that are reported.
-        discovery: Brings in pages and evidence.
         settings: The crawler's settings.
-        clock: What budget, delays and leases go by.
-        asked_at: When hosts that nothing is known about may last have been asked.
+        clock: The clock for leases.
+        crawl_delays: The delays that hosts ask for, as crawlers reported them.
 
     Attributes:
         leases: The leases that have not ended.
-        stats: Counts of this run.
     """
 
     def __init__(
         self,
-        frontier: CrawlFrontier,
+        engine: Engine,
         store: StoreThread,
         tables: ServiceTables,
-        visitor: Visitor,
-        discovery: Discovery,
+        visitor: Reading,
         settings: Settings,
         clock: Clock,
-        asked_at: float = -math.inf,
+        crawl_delays: CrawlDelays,
     ) -> None:
-        self._frontier = frontier
+        self._engine = engine
+        self._queue = engine.queue
+        self._frontier = engine.frontier
         self._store = store
         self._tables = tables
         self._visitor = visitor
-        self._discovery = discovery
         self._settings = settings
         self._clock = clock
-        self._queue = PageQueue(frontier, store, settings, clock, asked_at)
-        self._recorder = Recorder(
-            frontier,
-            store,
-            MemoryBudget(),
-            visitor.patience.gone_time,
-            clock.passing,
-            visitor.templates,
-        )
-        self._waking = Waking(frontier, store, settings.budget)
-        self._memory = FrontierMemory(frontier, store)
-        self._writing = asyncio.Lock()
+        self._crawl_delays = crawl_delays
         self._keyed = asyncio.Lock()
         self._reporting: set[int] = set()
         self._finished: set[str] = set()
-        self._stopping = asyncio.Event()
-        self._failed: BaseException | None = None
         self.leases = Leases()
-        self.stats = Stats(frontier.loaded_at, settings.budget, closed={**frontier.left_alone})
+        engine.lent = self._lent
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Expire leases while the block, in which the engine runs, does."""
+        between = self._clock.passing(LEASES_EVERY)
+        task = asyncio.create_task(self._engine.upkeep.every(between, self.upkeep))
+        task.add_done_callback(self._note_failure)
+        try:
+            yield
+        finally:
+            self._engine.stop()
+            await task
+            await self.upkeep(self._clock.now())
+
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._engine.fail(error)
+
+    def _lent(self) -> int:
+        """Return how many pages are with crawlers that are not processes of our own."""
+        return sum(len(one.pages) for one in self.leases if one.deadline < NO_DEADLINE)
 
     # Leases
 
-    async def lease(self, wish: Wish) -> Leased:
+    async def lease(self, request: LeaseRequest) -> Leased:
         """Lease pages that are due, as many as are wanted and may be visited now.
 
-        A wish that is repeated with its key, even while the first is being granted, gets the same
-        lease.
+        A request that is repeated with its key, even while the first is being granted, gets the
+        same lease.
         """
-        if wish.key is None:
-            return await self._lease(wish)
+        if request.key is None:
+            return await self._lease(request)
         async with self._keyed:
             self._end_leases(self._clock.now())
-            known = self.leases.requested(wish.key)
+            known = self.leases.requested(request.key)
             if known is not None:
                 return self._leased(known, sorted(known.pages))
-            return await self._lease(wish)
+            return await self._lease(request)
 
-    async def _lease(self, wish: Wish) -> Leased:
+    async def _lease(self, request: LeaseRequest) -> Leased:
         self._end_leases(self._clock.now())
-        seconds = self._settings.lease_time if wish.seconds is None else wish.seconds
-        picked = await self._queue.take(wish, seconds)
+        seconds = self._settings.lease_time if request.seconds is None else request.seconds
+        is_own = math.isinf(seconds)
+        lent = [] if self._engine.is_full else await self._queue.lend(request, seconds)
         now = self._clock.now()
-        deadline = now + round(seconds * 1e6)
-        numbers = [page.number for page in picked]
+        deadline = NO_DEADLINE if is_own else now + round(seconds * 1e6)
+        numbers = [page.number for page in lent]
         name = f"{now:x}-{secrets.token_hex(8)}"
-        lease = self.leases.grant(name, numbers, now, deadline, wish.key)
-        if numbers:
-            row = LeaseRow(name, wish.key, now, deadline, tuple(numbers))
+        lease = self.leases.grant(name, numbers, now, deadline, request.key)
+        if numbers and not is_own:
+            row = LeaseRow(name, request.key, now, deadline, tuple(numbers))
             await self._store.call(self._tables.keep_leases, [row])
         return self._leased(lease, numbers)
 
     def _leased(self, lease: Lease, numbers: Sequence[int]) -> Leased:
         pages = [self._queue[number] for number in numbers]
-        delays = [self._queue.delay_of(page.host) for page in pages]
+        delays = [self._engine.pacing.delay_of(page.host) for page in pages]
         return Leased(lease.id, round(lease.deadline), pages, delays)
 
     def restore(self, rows: Iterable[LeaseRow], visited: Callable[[LeaseRow], set[int]]) -> None:
@@ -165,7 +160,7 @@ class Scheduler:
                 self.leases.grant(row.id, there, row.granted_at, row.deadline, row.key)
                 self._finished.discard(row.id)
 
-    async def release(self, lease: str) -> int:
+    def release(self, lease: str) -> int:
         """End a lease early; return how many of its pages had not been reported."""
         known = self.leases.get(lease)
         pages = [] if known is None else self.leases.settle(lease, list(known.pages))
@@ -176,11 +171,37 @@ class Scheduler:
     def _end_leases(self, now: int) -> None:
         for lease in self.leases.end(now):
             LOGGER.info("a lease expired with %d pages", len(lease.pages))
-            self.stats.ended_leases += 1
+            self._engine.stats.ended_leases += 1
             self._finished.add(lease.id)
             self._queue.give_back(lease.pages, now)
 
+    async def upkeep(self, now: int) -> None:
+        """Expire leases, and forget those without pages."""
+        self._end_leases(now)
+        finished = frozenset(self._finished)
+        rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
+        if rows:
+            await self._store.call(self._tables.keep_leases, rows)
+        # Only now: if this is cancelled before they are written, it is done again at the end.
+        self._finished -= finished
+
     # Reports
+
+    def returned(self, lease: str, visit: Visit, delay: float) -> None:
+        """Take a visit that a process of our own made to a page that it has leased.
+
+        Args:
+            lease: The lease.
+            visit: The visit.
+            delay: Seconds between two requests that the page's host asks for.
+        """
+        number, host = visit.page.number, visit.page.host
+        if not self.leases.settle(lease, [number]):
+            LOGGER.warning("a visit to %s is ignored: it is on no lease", visit.page.url)
+            return
+        self._queue.hosts.back(host)
+        self._engine.pacing.set_delay(host, delay)
+        self._engine.note(visit)
 
     async def report(self, lease: str, reports: Sequence[Report]) -> list[Answer]:
         """Learn from visits, and return what became of each report once it is written.
@@ -212,7 +233,7 @@ class Scheduler:
                 self._queue.let_go(on_lease)
                 self._frontier.release([*on_lease, *late], self._clock.now())
                 raise
-            await self._record(visits)
+            await self._engine.record(visits)
         finally:
             self._reporting.difference_update(settled, late)
         seen = set[int]()
@@ -220,7 +241,7 @@ class Scheduler:
             self._answer(one.page, settled, answers, seen) if is_clear(one) else Answer.UNCLEAR
             for one in reports
         ]
-        self.stats.reports.update(found)
+        self._engine.stats.reports.update(found)
         return found
 
     @staticmethod
@@ -262,21 +283,22 @@ class Scheduler:
         self, numbers: Sequence[int], reports: Mapping[int, Report], granted: int
     ) -> list[_Visited]:
         """Return the responses that pages of a lease had, and pace their hosts by them."""
-        pages = [self._queue[number] for number in numbers]
         visited = []
-        for page in pages:
-            self._queue.free(page.host)
+        for page in [self._queue[number] for number in numbers]:
+            self._queue.hosts.back(page.host)
             visited.append(self._pace(page, reports[page.number], granted))
         return visited
 
     def _pace(self, page: Page, report: Report, granted: int) -> _Visited:
-        host = page.host
+        host, pacing = page.host, self._engine.pacing
         response = response_of(report, page, granted, self._clock.now())
         if report.crawl_delay is not None:
-            self._queue.note_delay(host, report.crawl_delay)
-        until = self._queue.pace(host, response)
-        if until is not None:
-            self.stats.closed[host] = until
+            delay = min(report.crawl_delay, self._settings.max_crawl_delay)
+            if self._crawl_delays.note(host, delay):
+                pacing.set_delay(host, delay)
+        self._engine.pace(host, response)
+        # No gate of ours has seen the response.
+        pacing.close_host(host, response.status, response.retry_after, self._clock.seconds())
         return page, report, response
 
     async def _read(
@@ -293,99 +315,6 @@ class Scheduler:
                 self._pace(page, reports[number], granted) for number, page in there.items()
             ]
         return [await read_report(self._visitor, *one) for one in visited]
-
-    async def _record(self, visits: Sequence[Visit]) -> None:
-        """Write visits together with those of other reports that wait."""
-        for visit in visits:
-            self._recorder.add(visit)
-        async with self._writing:
-            if self._recorder:
-                await self._record_batch()
-
-    async def _record_batch(self) -> None:
-        batch = self._recorder.take_batch()
-        numbers = [visit.page.number for visit in batch]
-        known = [visit for visit in batch if visit.page.number in self._frontier]
-        # The request was made, though its page has been removed in the meantime.
-        lost = sum(
-            visit.response.requests for visit in batch if visit.page.number not in self._frontier
-        )
-        # From here on the pages can be taken again.
-        self._queue.let_go(numbers)
-        try:
-            written = await self._recorder.write(known, Spent(self._clock.now(), lost=lost))
-        except StoreError as error:
-            self._fail(error)
-            raise
-        for visit in written:
-            self.stats.count(visit)
-        self._waking.settle(written)
-        if self._settings.neighbours:
-            self._frontier.note_activity(written)
-        await self._discovery.learn(written)
-        self._recorder.release(batch)
-
-    # Hosts
-
-    def delay_of(self, host: str) -> float:
-        """Return the seconds between two requests to a host: as set, or as robots.txt asks."""
-        return self._queue.delay_of(host)
-
-    def turn(self, host: str) -> AbstractAsyncContextManager[None]:
-        """Reserve a host for a request of our own, as if one of its pages were leased."""
-        return self._queue.turn(host)
-
-    # From time to time
-
-    @property
-    def stopping(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stopping.is_set()
-
-    def stop(self) -> None:
-        """Stop soon."""
-        self._stopping.set()
-
-    def set_budget(self, budget: float) -> None:
-        """Change the requests per day from now on."""
-        self._frontier.frontier.set_budget(budget, days(self._clock.now()))
-        self._waking.set_budget(budget)
-        self.stats.set_budget(budget, self._clock.now())
-
-    async def run(self) -> None:
-        """Do periodic work until stopped."""
-        await self._memory.publish_settings(self.stats.budget, self._settings)
-        upkeep, discovery = Upkeep(self._clock, self._stopping), self._discovery
-        between = self._clock.passing(LEASES_EVERY)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(upkeep.every(between, self._keep_leases))
-                upkeep.start(group, discovery, self._waking, self._memory, self._count_trouble)
-        except* RecrawlError as failed:
-            raise failed.exceptions[0] from None
-        await self._memory.keep(self._clock.now())
-        await self._keep_leases(self._clock.now())
-        if self._failed is not None:
-            raise self._failed
-
-    async def _keep_leases(self, now: int) -> None:
-        """Expire leases, and forget those without pages."""
-        self._end_leases(now)
-        self.stats.now = now
-        self.stats.in_flight = self.leases.out
-        finished = frozenset(self._finished)
-        rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
-        if rows:
-            await self._store.call(self._tables.keep_leases, rows)
-        # Only now: if this is cancelled before they are written, it is done again at the end.
-        self._finished -= finished
-
-    async def _count_trouble(self, _now: int) -> None:
-        self.stats.trouble = await self._store.call(self._store.store.trouble)
-
-    def _fail(self, error: BaseException) -> None:
-        self._failed = self._failed or error
-        self.stop()
 
 
 def _granted(lease: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Queues of pages to fetch, one per host, so that no host holds up another."""
+"""Pages that wait for their hosts: one queue per host, so that no host holds up another."""
 
 import heapq
 import math
@@ -17,33 +17,36 @@ QUEUED_PER_CONNECTION = 8
 MAX_QUEUED = 16
 #: Seconds for which the frontier skips a host whose queue is full.
 FULL_PAUSE = 1.0
+#: Seconds until a host that a worker of this process is asking is looked at again, to be lent.
+BUSY_PAUSE = 0.1
 #: Seconds that a page waits in its queue for its host's delay; if it takes longer, the visit is
 #: postponed and the page goes back to the frontier.
 MAX_WAIT = 5.0
 
 
 @final
-class HostQueues:
-    """Queues of pages by host; hosts take turns.
+class HostQueue:
+    """Pages that wait for their hosts, which take turns.
 
     Args:
         pacing: Decides how many pages of a host, and of suspects, may be in flight.
         connections: Pages in flight, over all hosts.
         host_connections: Pages in flight per host. A host that hangs keeps that many connections
             and no more.
-        max_wait: Seconds that a page waits here for its host's delay to pass.
+        max_wait: Seconds that a page waits here for its host's delay to pass, before a worker in
+            this process gets it all the same, and postpones it.
         now: Returns the monotonic time, in seconds.
 
     Attributes:
         waiting: How many pages are queued.
 
-    >>> queues = HostQueues(HostPacing())
+    >>> queue = HostQueue(HostPacing())
     >>> for number, host in enumerate(["slow", "slow", "quick"]):
-    ...     queues.add(Page(number, f"https://{host}/{number}", host))
-    >>> [page.number for page in iter(queues.next, None)]
+    ...     queue.add(Page(number, f"https://{host}/{number}", host))
+    >>> [page.number for page in iter(queue.next, None)]
     [0, 2]
-    >>> queues.done("slow")
-    >>> queues.next().number
+    >>> queue.done("slow")
+    >>> queue.next().number
     1
     """
 
@@ -116,7 +119,14 @@ class HostQueues:
         return self._opening[0][0] if self._opening else math.inf
 
     def next(self) -> Page | None:
-        """Return the next page that may be fetched; it is in flight from now on."""
+        """Return the next page to visit in this process; it is in flight from now on."""
+        return self._next(self._now() + self._max_wait, to_lend=False)
+
+    def next_to_lend(self) -> Page | None:
+        """Return the next page to lend to another process; it is in flight from now on."""
+        return self._next(math.inf, to_lend=True)
+
+    def _next(self, longest: float, *, to_lend: bool) -> Page | None:
         now = self._now()
         while self._opening and self._opening[0][0] <= now:
             host = heapq.heappop(self._opening)[1]
@@ -131,23 +141,30 @@ class HostQueues:
             opens_at = self._pacing.opens_at(host)
             if self._pacing.is_held_back(host):
                 self._held_back.append(host)
-            elif now < opens_at <= now + self._max_wait:
-                self._closed.add(host)
-                heapq.heappush(self._opening, (opens_at, host))
+            elif now < opens_at <= longest:
+                self._close(host, opens_at)
+            elif to_lend and not self._pacing.may_lend(host, now):
+                # A worker in this process is asking it.
+                self._close(host, now + BUSY_PAUSE)
             else:
                 return self._take(host)
         return None
 
+    def _close(self, host: str, until: float) -> None:
+        """Pass over a host until some time."""
+        self._closed.add(host)
+        heapq.heappush(self._opening, (until, host))
+
     def next_of(self, host: str) -> Page | None:
-        """Return the next page of a host, if it may be fetched; it is in flight from now on."""
+        """Return the next page of a host to lend, if it may be; it is in flight from now on."""
         pacing = self._pacing
         if host not in self._queues or pacing.is_held_back(host):
             return None
-        is_open = pacing.opens_at(host) <= self._now()
-        return self._take(host) if is_open and pacing.has_free_visit(host) else None
+        may_lend = pacing.has_free_visit(host) and pacing.may_lend(host, self._now())
+        return self._take(host) if may_lend else None
 
     def more_of(self, host: str) -> Page | None:
-        """Return another page of a host, for the task that visits the one that `next` returned."""
+        """Return another page of a host, for the lease that has the one that `next` returned."""
         return self._take(host) if host in self._queues else None
 
     def _take(self, host: str) -> Page:
@@ -167,6 +184,14 @@ class HostQueues:
         self._pacing.end_visit(host)
         self.release()
         if not was_ready and host in self._queues:
+            self._ready.append(host)
+
+    def back(self, host: str) -> None:
+        """Note that one of a host's pages is no longer lent: its delay begins."""
+        self._pacing.take_back(host, self._now())
+        self._pacing.end_visit(host)
+        self.release()
+        if host in self._queues and self._pacing.has_free_visit(host):
             self._ready.append(host)
 
     def release(self) -> None:

@@ -29,8 +29,8 @@ from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.polling import MAX_IDLE_NAP
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
-from recrawl.crawler.visiting import GRACE
 from recrawl.errors import StoreError
+from recrawl.fetching.worker import GRACE
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import FIRST_BACKOFF
 from recrawl.records import Outcome, Response, State
@@ -114,7 +114,7 @@ def test_a_budget_that_is_changed_is_spent_and_kept_from_then_on() -> None:
 
     def change(running: Running) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(20.0, running.crawl.set_budget, 4 * PER_SECOND)
+        loop.call_later(20.0, running.engine.set_budget, 4 * PER_SECOND)
 
     settings = settings_of(budget=PER_SECOND)
     stats = crawl(web, MemoryStore(*urls(A, 30)), settings, seconds=40.0, during=change)
@@ -466,7 +466,7 @@ def test_stopping_starts_nothing_new() -> None:
     web = FakeWeb(lambda _: TEXT)
 
     def stop_at_2(running: Running) -> None:
-        asyncio.get_running_loop().call_later(2.0, running.crawl.stop)
+        asyncio.get_running_loop().call_later(2.0, running.engine.stop)
 
     crawl(web, store, settings_of(), seconds=100.0, during=stop_at_2)
     assert 1.5 < max(fetch.at for fetch in web.fetched) <= 2.0
@@ -601,7 +601,7 @@ def test_the_delay_of_a_host_is_what_its_pacing_says() -> None:
         MemoryStore(),
         settings_of(host_delay=2.5),
         seconds=1.0,
-        during=lambda running: delays.append(running.crawl.delay_of("a.example")),
+        during=lambda running: delays.append(running.engine.pacing.delay_of("a.example")),
     )
     assert delays == [2.5]
 

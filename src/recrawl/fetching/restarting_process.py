@@ -1,4 +1,4 @@
-"""A fetch process that is restarted whenever it exits."""
+"""A worker process that is restarted whenever it exits."""
 
 import asyncio
 import logging
@@ -8,18 +8,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, final
 
-from recrawl.clock import Clock
-from recrawl.crawler.channel import Channel, ChannelClosedError
-from recrawl.crawler.fetch_process import Progress, Task
-from recrawl.crawler.host_shares import share_of
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.visiting import GRACE, PacedVisit
+from recrawl.engine.leases import Leased
 from recrawl.errors import RecrawlError
-from recrawl.records import Page, RobotsText
+from recrawl.fetching.channel import Channel
+from recrawl.fetching.worker import GRACE
+from recrawl.fetching.worker_process import Progress, ReportedVisit, Task
+from recrawl.records import RobotsText
 
 LOGGER = logging.getLogger("recrawl.crawler")
 
@@ -32,7 +31,7 @@ MAX_STARTS = 3
 END_SECONDS = 1.0
 
 #: Not with -m, which would give the two processes different classes for what they send each other.
-_PROGRAM = "from recrawl.crawler.fetch_process import main; main()"
+_PROGRAM = "from recrawl.fetching.worker_process import main; main()"
 
 #: Make glibc return the memory of long bodies to the system, as the crawl itself does.
 _MALLOC = {
@@ -43,7 +42,7 @@ _MALLOC = {
 
 
 class Owner(Protocol):
-    """The owner of fetch processes, which receives what they send."""
+    """The owner of worker processes, which answers their requests and receives their reports."""
 
     @property
     def is_ending(self) -> bool:
@@ -53,51 +52,37 @@ class Owner(Protocol):
     def failed(self) -> BaseException | None:
         """Why visits cannot be made, if so."""
 
-    def found(self, paced: PacedVisit) -> None:
-        """Pass on a visit."""
+    async def asked(self, what: str, *about: Any) -> Any:  # noqa: ANN401
+        """Answer a process: ``lease`` or ``hop``."""
 
-    def learned(self, templates: Mapping[str, bytes]) -> None:
-        """Have the templates that a process learned written."""
+    def returned(self, reported: Sequence[ReportedVisit], learned: Mapping[str, bytes]) -> None:
+        """Take the visits that a process made, and the templates that it learned."""
 
     def remember(self, found: RobotsText) -> None:
         """Have a robots.txt written."""
 
-    def wake(self) -> None:
-        """Wake the crawl loop."""
-
     def fail(self, error: BaseException) -> None:
         """End the crawl with an error: visits cannot be made."""
 
-    def lose(self, pages: Mapping[int, Page], requests: int) -> None:
-        """Release the pages of a process that has exited unexpectedly."""
-
-    async def ask_for_another(
-        self, host: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Any:  # noqa: ANN401
-        """Call a method of the `Fetcher` in the process of a host, for another process."""
+    def lose(self, leases: Iterable[str], requests: int) -> None:
+        """Release the leases of a process that has exited unexpectedly."""
 
 
 @final
 class RestartingProcess:
-    """A fetch process; when it exits, another is started.
+    """A worker process; when it exits, another is started.
 
     Args:
-        number: Which of the processes it is.
-        owner: Receives what it sends.
-        settings: The settings of the crawl.
-        clock: Its clock.
+        owner: Answers its requests and receives its reports.
+        task: What it receives first.
 
     Attributes:
-        out: The pages that it was sent and has not reported, by number.
         progress: Its progress.
     """
 
-    def __init__(self, number: int, owner: Owner, settings: Settings, clock: Clock) -> None:
-        self._number = number
+    def __init__(self, owner: Owner, task: Task) -> None:
         self._owner = owner
-        self._settings = settings
-        self._clock = clock
-        self._connections = share_of(settings, settings.processes).connections
+        self._task = task
         self._channel: Channel | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = asyncio.Event()
@@ -105,13 +90,11 @@ class RestartingProcess:
         self._pause = FIRST_PAUSE
         self._began = -math.inf
         self._starts = 0
-        self._sent = 0
-        self._outbox: list[Page] = []
-        self._is_full = False
         self._left: int | None = None
         self._before = (0, 0)
         self._restarting: asyncio.Task[None] | None = None
-        self.out: dict[int, Page] = {}
+        #: The pages that it has, by lease.
+        self._out = Counter[str]()
         self.progress = Progress()
 
     @property
@@ -121,9 +104,8 @@ class RestartingProcess:
 
     @property
     def in_flight(self) -> int:
-        """Visits in flight, including pages that it has not acknowledged."""
-        unseen = self._sent - self.progress.received + len(self._outbox)
-        return min(self.progress.in_flight + unseen, self._connections)
+        """Visits in flight, as of its last report."""
+        return self.progress.in_flight
 
     @property
     def robots(self) -> int:
@@ -163,40 +145,9 @@ class RestartingProcess:
         self._starts += 1
         self._began = time.monotonic()
         _, self._channel = await loop.create_unix_connection(
-            lambda: Channel(self._notified, self._owner.ask_for_another, self._lost), sock=ours
+            lambda: Channel(self._notified, self._asked, self._lost), sock=ours
         )
-        level = logging.getLogger("recrawl").getEffectiveLevel()
-        is_restarted = self._starts > 1
-        task = Task(self._settings, self._clock, self._number, is_restarted, level)
-        self._channel.notify("task", task)
-
-    def add(self, page: Page) -> None:
-        """Queue a page to be sent."""
-        self.out[page.number] = page
-        self._outbox.append(page)
-
-    def send(self, *, is_full: bool) -> None:
-        """Send the queued pages, and whether to pause."""
-        if self._channel is None or not self._ready.is_set():
-            return
-        if self._outbox:
-            pages, self._outbox = self._outbox, []
-            self._sent += len(pages)
-            self._channel.notify("pages", pages)
-        if is_full != self._is_full:
-            self._is_full = is_full
-            self._channel.notify("full", is_full)
-
-    async def ask(self, *message: object) -> Any:  # noqa: ANN401
-        """Send a request to the process, and return its answer.
-
-        Raises:
-            ChannelClosedError: The process has exited.
-        """
-        await self._ready.wait()
-        if self._channel is None:
-            raise ChannelClosedError
-        return await self._channel.ask(*message)
+        self._channel.notify("task", self._task)
 
     async def end(self) -> int:
         """Have the process exit; return how many visits are lost."""
@@ -217,9 +168,15 @@ class RestartingProcess:
         if self._channel is not None:
             self._channel.close()
 
+    async def _asked(self, what: str, *about: Any) -> Any:  # noqa: ANN401
+        answer = await self._owner.asked(what, *about)
+        if isinstance(answer, Leased) and answer.pages:
+            self._out[answer.id] = len(answer.pages)
+        return answer
+
     def _notified(self, what: str, *about: Any) -> None:  # noqa: ANN401
-        if what == "found":
-            self._found(*about)
+        if what == "report":
+            self._returned(*about)
         elif what == "robots":
             self._owner.remember(*about)
         elif what == "log":
@@ -228,22 +185,20 @@ class RestartingProcess:
         elif what == "ready":
             self._ready.set()
             self._starts = 1
-            self._owner.wake()
         elif what == "failed":
             self._owner.fail(*about)
         elif what == "done":
             (self._left,) = about
 
-    def _found(
-        self, visits: list[PacedVisit], learned: Mapping[str, bytes], progress: Progress
+    def _returned(
+        self, reported: Sequence[ReportedVisit], learned: Mapping[str, bytes], progress: Progress
     ) -> None:
         self.progress = progress
-        self._owner.learned(learned)
-        for paced in visits:
-            for number in (paced.visit.page.number, *paced.dropped):
-                self.out.pop(number, None)
-            self._owner.found(paced)
-        self._owner.wake()
+        for lease, _, _ in reported:
+            self._out[lease] -= 1
+            if not self._out[lease]:
+                del self._out[lease]
+        self._owner.returned(reported, learned)
 
     def _lost(self) -> None:
         """Handle the exit of the process, actual or imminent."""
@@ -259,13 +214,13 @@ class RestartingProcess:
             self._owner.fail(RecrawlError("processes that fetch pages die as soon as they start"))
             return
         LOGGER.warning(
-            "a process that fetches pages died; its %d pages are visited later", len(self.out)
+            "a process that fetches pages died; its %d pages are visited later", self._out.total()
         )
         self._before = self.robots, self.files
-        out, in_flight = self.out, self.progress.in_flight
-        self.out, self._outbox, self._sent = {}, [], 0
-        self.progress, self._is_full = Progress(), False
-        self._owner.lose(out, in_flight)
+        leases, in_flight = list(self._out), self.progress.in_flight
+        self._out.clear()
+        self.progress = Progress()
+        self._owner.lose(leases, in_flight)
         self._restarting = asyncio.create_task(self._start_again())
 
     async def _start_again(self) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.engine.leases import Leases
 from recrawl.errors import ArgumentError
 from recrawl.scheduling.frontier import Frontier
-from recrawl.scheduling.leases import Leases
 
 
 def frontier_of(pages: int, budget: float, hosts: int = 1, **more: float) -> Frontier:

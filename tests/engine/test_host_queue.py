@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.crawler.host_queues import HostQueues
+from recrawl.engine.host_queue import HostQueue
 from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Page, Response
 
@@ -16,9 +16,9 @@ def page(number: int, host: str) -> Page:
     return Page(number, f"https://{host}/{number}", host)
 
 
-def queues_for(host_connections: int, connections: int = 2) -> HostQueues:
+def queues_for(host_connections: int, connections: int = 2) -> HostQueue:
     pacing = HostPacing(0.0, host_connections, connections=connections)
-    return HostQueues(pacing, connections, host_connections)
+    return HostQueue(pacing, connections, host_connections)
 
 
 @given(
@@ -61,7 +61,7 @@ def test_no_host_has_more_in_flight_than_it_may_and_no_page_is_lost(
 
 def test_suspects_share_half_of_the_connections() -> None:
     pacing = HostPacing(0.0, 1, connections=2)
-    queues = HostQueues(pacing, 2)
+    queues = HostQueue(pacing, 2)
     hanging = Response("https://a/", 0, at=0, error="nothing came for 15 s")
     for host in "ab":
         pacing.backoff(host, hanging)
@@ -118,7 +118,7 @@ def test_hosts_take_turns() -> None:
 def test_a_page_waits_for_the_delay_of_its_host_without_being_in_flight() -> None:
     now = [10.0]
     pacing = HostPacing(2.0, 1, connections=2)
-    queues = HostQueues(pacing, 2, 1, now=lambda: now[0])
+    queues = HostQueue(pacing, 2, 1, now=lambda: now[0])
     for number, host in enumerate("aab"):
         queues.add(page(number, host))
     pacing.start_request("a")
@@ -147,7 +147,7 @@ def test_a_host_that_stays_closed_is_left_to_the_visit_and_a_dropped_one_does_no
 ):
     now = [0.0]
     pacing = HostPacing(4.0, 1, connections=2)
-    queues = HostQueues(pacing, 2, 1, now=lambda: now[0])
+    queues = HostQueue(pacing, 2, 1, now=lambda: now[0])
     pacing.close_host("a", 429, 100.0, 0.0)
     queues.add(page(0, "a"))
     assert queues.next() == page(0, "a")
@@ -168,7 +168,7 @@ def test_a_page_waits_for_its_host_for_five_seconds_and_not_for_longer(
     seconds: float, waits: bool
 ) -> None:
     pacing = HostPacing(0.0, 1, connections=2)
-    queues = HostQueues(pacing, 2, 1, now=lambda: 0.0)
+    queues = HostQueue(pacing, 2, 1, now=lambda: 0.0)
     pacing.close_host("a", 429, seconds, 0.0)
     queues.add(page(0, "a"))
     assert (queues.next() is None) is waits
@@ -177,14 +177,16 @@ def test_a_page_waits_for_its_host_for_five_seconds_and_not_for_longer(
 def test_pages_of_some_hosts_can_be_asked_for() -> None:
     now = [0.0]
     pacing = HostPacing(0.0, 2, connections=8)
-    queues = HostQueues(pacing, 8, 2, now=lambda: now[0])
+    queues = HostQueue(pacing, 8, 2, now=lambda: now[0])
     for number, host in enumerate("aaabc"):
         queues.add(page(number, host))
     pacing.close_host("c", 429, 10.0, 0.0)
     assert [queues.queued(host) for host in "abcd"] == [3, 1, 1, 0]
     assert queues.next_of("d") is None
     assert queues.next_of("c") is None
-    assert [queues.next_of("a") for _ in range(3)] == [page(0, "a"), page(1, "a"), None]
+    # A host is with one lessee at a time, who may have more of its pages.
+    assert [queues.next_of("a"), queues.next_of("a")] == [page(0, "a"), None]
+    assert queues.more_of("a") == page(1, "a")
     # Whoever visits a host may go on with it, whatever is in flight.
     assert queues.more_of("a") == page(2, "a")
     assert queues.more_of("a") is None
@@ -195,7 +197,7 @@ def test_pages_of_some_hosts_can_be_asked_for() -> None:
 
 def test_a_suspect_is_asked_for_only_if_suspects_have_a_connection_free() -> None:
     pacing = HostPacing(0.0, 1, connections=2)
-    queues = HostQueues(pacing, 2, now=lambda: 0.0)
+    queues = HostQueue(pacing, 2, now=lambda: 0.0)
     for number, host in enumerate("ab"):
         pacing.backoff(host, Response("", 0, at=0, error="nothing came for 15 s"))
         queues.add(page(number, host))
@@ -206,7 +208,7 @@ def test_a_suspect_is_asked_for_only_if_suspects_have_a_connection_free() -> Non
 
 
 def test_by_default_there_is_one_connection() -> None:
-    queues = HostQueues(HostPacing())
+    queues = HostQueue(HostPacing())
     assert queues.wanted(in_flight=0) == 8
     for number in range(16):
         assert not queues.is_full("a")
@@ -230,7 +232,7 @@ def test_a_host_that_opened_can_close_again() -> None:
     """What it waited for before says nothing about the next time."""
     now = [0.0]
     pacing = HostPacing(2.0, 1, connections=2)
-    queues = HostQueues(pacing, 2, 1, now=lambda: now[0])
+    queues = HostQueue(pacing, 2, 1, now=lambda: now[0])
 
     def request(at: float) -> None:
         pacing.start_request("a")

@@ -1,8 +1,8 @@
-"""The program of a fetch process, which visits the pages of its hosts and reports the results.
+"""The program of a worker process: it leases pages over a socket, and reports its visits.
 
-It paces requests to its hosts, reads their robots.txt, fetches, and compares with the copies in the
-store, which it only reads. The process that starts it (`recrawl.crawler.fetch_processes`) makes the
-decisions and writes.
+It paces requests to the hosts whose pages it has, reads their robots.txt, fetches, and compares
+with the copies in the store, which it only reads. The process that starts it
+(`recrawl.fetching.worker_processes`) has the engine, which decides and writes.
 """
 
 import asyncio
@@ -12,64 +12,78 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.channel import Channel
 from recrawl.crawler.fetching import fetcher_of, visitor_of
-from recrawl.crawler.host_shares import process_of, share_of
 from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.polling import MAX_NAP, MIN_NAP
+from recrawl.crawler.polling import MAX_NAP, MIN_NAP, Polling
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_access import site_access
 from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.visit import Visitor
-from recrawl.crawler.visiting import Events, PacedVisit, Visiting
-from recrawl.hosts import host_of
+from recrawl.engine.host_queue import MAX_WAIT, HostQueue
+from recrawl.engine.leases import Leased, LeaseRequest
+from recrawl.engine.lessee import Events
+from recrawl.fetching.channel import Channel, ChannelClosedError
+from recrawl.fetching.worker import Worker
 from recrawl.http.fetch import Fetcher
 from recrawl.http.memory_budget import MAX_BYTES
-from recrawl.records import Page, Response
+from recrawl.records import Response, Visit
 from recrawl.store.sqlite import SqliteStore
 
 #: Results are sent in batches: those of this many seconds, or this many.
 SEND_SECONDS, SEND_COUNT = 0.01, 50
 #: Seconds between two checks for outages, which take a while with thousands of hosts.
 OUTAGES_EVERY = 1.0
+#: Pages of one host on a lease: while they are out, no other process has any of that host.
+PAGES_PER_HOST = 16
 
 
 class Task(NamedTuple):
-    """What a fetch process receives first.
+    """What a worker process receives first.
 
     Attributes:
-        settings: The settings of the crawl.
-        clock: Its clock.
-        number: Which of the processes it is.
-        is_restarted: Whether it replaces one that has exited, which may have just made requests.
+        settings: The settings of the crawl, with this process's share of connections.
+        processes: How many processes there are.
+        clock: The clock of the crawl.
         log_level: What to log.
     """
 
     settings: Settings
+    processes: int
     clock: Clock
-    number: int
-    is_restarted: bool
     log_level: int
 
 
-class Progress(NamedTuple):
-    """The progress of a fetch process.
+class ReportedVisit(NamedTuple):
+    """A visit to a leased page.
 
     Attributes:
-        received: How many pages it was given so far.
+        lease: The lease that the page was on.
+        visit: The visit.
+        delay: Seconds between two requests that the page's host asks for.
+    """
+
+    lease: str
+    visit: Visit
+    delay: float
+
+
+class Progress(NamedTuple):
+    """The progress of a worker process.
+
+    Attributes:
         in_flight: Visits in flight.
         robots: Requests for robots.txt so far.
         files: Requests for other files so far.
         outages: Hosts and folders that are down, and how many of their pages are missing.
     """
 
-    received: int = 0
     in_flight: int = 0
     robots: int = 0
     files: int = 0
@@ -77,8 +91,8 @@ class Progress(NamedTuple):
 
 
 @final
-class FetchProcess:
-    """Visits pages for another process.
+class WorkerProcess:
+    """Leases pages, visits them, and reports what it found.
 
     Args:
         settings: The settings of this process.
@@ -99,31 +113,32 @@ class FetchProcess:
         self._clock = clock
         self._channel = channel
         self._fetcher = fetcher
+        self._pacing = fetcher.gate.pacing
         self._templates = visitor.templates
+        self._budget = settings.budget
         self._wake = asyncio.Event()
-        events = Events(self._found, self._wake.set, self._must_wait)
-        self._visiting = Visiting(
-            visitor, settings, fetcher.gate.pacing, clock, fetcher.ahead, events
+        self._queue = HostQueue(
+            self._pacing,
+            settings.connections,
+            settings.host_connections,
+            max_wait=clock.passing(MAX_WAIT),
+            now=clock.seconds,
         )
-        self._is_stopping = self._is_full = False
-        self._received = 0
-        self._paced: list[PacedVisit] = []
+        events = Events(self._found, self._wake.set, lambda: channel.is_congested)
+        self._worker = Worker(visitor, self._queue, settings.connections, fetcher.ahead, events)
+        self._polling = Polling(clock)
+        self._is_stopping = False
+        #: The lease of each page that this process has, and how many it has of each host.
+        self._leases: dict[int, str] = {}
+        self._hosts = Counter[str]()
+        self._reported: list[ReportedVisit] = []
         self._sending: asyncio.TimerHandle | None = None
         self._outages: Mapping[str, int] = {}
         self._looked_at = -math.inf
 
-    def add(self, pages: Sequence[Page]) -> None:
-        """Visit pages."""
-        self._received += len(pages)
-        for page in pages:
-            self._visiting.add(page)
-        self._wake.set()
-        self._send_soon()
-
-    def set_full(self, is_full: bool) -> None:  # noqa: FBT001 - it comes as a message
-        """Start no visits while too much is waiting to be written."""
-        self._is_full = is_full
-        self._wake.set()
+    def has(self, host: str) -> bool:
+        """Whether this process has pages of a host on lease, and so may ask it."""
+        return host in self._hosts
 
     def stop(self) -> None:
         """Start nothing new, and exit soon."""
@@ -132,32 +147,62 @@ class FetchProcess:
 
     async def run(self) -> None:
         """Visit pages until stopped."""
-        visiting, clock = self._visiting, self._clock
+        worker, polling = self._worker, self._polling
         self._channel.notify("ready")
-        while not self._is_stopping and visiting.failed is None:
-            self._wake.clear()
-            visiting.start()
-            wait = clock.real(visiting.opens_at - clock.seconds())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(max(wait, MIN_NAP), MAX_NAP)):
-                    await self._wake.wait()
-        lost = await visiting.end()
+        leasing: asyncio.Task[None] | None = None
+        try:
+            while not self._is_stopping and worker.failed is None:
+                self._wake.clear()
+                worker.start()
+                wanted = 0 if polling.is_resting else worker.wanted()
+                if wanted > 0 and (leasing is None or leasing.done()):
+                    leasing = asyncio.create_task(self._lease(wanted))
+                nap = polling.nap(self._budget, worker.opens_at)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(max(nap, MIN_NAP), MAX_NAP)):
+                        await self._wake.wait()
+                polling.end_nap(is_woken=self._wake.is_set())
+            lost = await worker.end()
+        finally:
+            if leasing is not None:
+                leasing.cancel()
         self._send()
         self._channel.notify("done", lost)
 
-    def _must_wait(self) -> bool:
-        return self._is_full or self._channel.is_congested
+    async def _lease(self, wanted: int) -> None:
+        """Lease pages, and queue them."""
+        request = LeaseRequest(wanted, pages_per_host=PAGES_PER_HOST, seconds=math.inf)
+        try:
+            leased: Leased = await self._channel.ask("lease", request)
+        except ChannelClosedError:
+            return
+        self._polling.note_taken(len(leased.pages))
+        for page, delay in zip(leased.pages, leased.delays, strict=True):
+            self._leases[page.number] = leased.id
+            if not self._hosts[page.host]:
+                # Others may have asked the host since, and learned about its pages.
+                self._pacing.set_delay(page.host, delay)
+                self._templates.forget(page.host)
+            self._hosts[page.host] += 1
+            self._queue.add(page)
+        if leased.pages:
+            self._wake.set()
 
-    def _found(self, paced: PacedVisit) -> None:
-        visit = paced.visit
+    def _found(self, visit: Visit) -> tuple[int, ...]:
+        number, host = visit.page.number, visit.page.host
         self._templates.learn(visit)
         if visit.sketches is not None:
-            paced = paced._replace(visit=replace(visit, sketches=None))
-        self._paced.append(paced)
-        if len(self._paced) >= SEND_COUNT:
+            visit = replace(visit, sketches=None)
+        self._hosts[host] -= 1
+        if not self._hosts[host]:
+            del self._hosts[host]
+        delay = self._pacing.delay_of(host)
+        self._reported.append(ReportedVisit(self._leases.pop(number), visit, delay))
+        if len(self._reported) >= SEND_COUNT:
             self._send()
         else:
             self._send_soon()
+        return ()
 
     def _send_soon(self) -> None:
         if self._sending is None:
@@ -169,40 +214,36 @@ class FetchProcess:
         if self._sending is not None:
             self._sending.cancel()
             self._sending = None
-        visits, self._paced = self._paced, []
+        reported, self._reported = self._reported, []
         progress = Progress(
-            self._received,
-            self._visiting.in_flight,
+            self._worker.in_flight,
             self._fetcher.robots.requests,
             self._fetcher.files,
             self._current_outages(),
         )
-        self._channel.notify("found", visits, self._templates.changed(), progress)
+        self._channel.notify("report", reported, self._templates.changed(), progress)
 
     def _current_outages(self) -> Mapping[str, int]:
         now = asyncio.get_running_loop().time()
         if now - self._looked_at >= OUTAGES_EVERY:
             self._looked_at = now
-            self._outages = self._visiting.outages(self._clock.now())
+            self._outages = self._worker.outages(self._clock.now())
         return self._outages
 
 
 @final
-class _OtherProcesses:
-    """Forwards requests for hosts of other processes to those processes."""
+class _OtherHosts:
+    """Has requests to hosts that this process has no page of made by the engine's process."""
 
-    def __init__(self, channel: Channel, number: int, processes: int) -> None:
+    def __init__(self, channel: Channel, has: Callable[[str], bool]) -> None:
         self._channel = channel
-        self._number = number
-        self._processes = processes
+        self._has = has
 
     def has(self, host: str) -> bool:
-        return process_of(host, self._processes) != self._number
+        return not self._has(host)
 
     async def request(self, url: str, max_bytes: int, *, is_robots: bool, pack: bool) -> Response:
-        found: Response = await self._channel.ask(
-            host_of(url), "fetch_hop", (url, max_bytes), {"is_robots": is_robots, "pack": pack}
-        )
+        found: Response = await self._channel.ask("hop", url, max_bytes, is_robots, pack)
         return found
 
 
@@ -224,18 +265,19 @@ async def run(connection: socket.socket) -> None:
     task = loop.create_future()
     handlers["task"] = task.set_result
 
-    async def asked(what: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        return await getattr(fetcher, what)(*args, **kwargs)
+    async def asked(*_: object) -> Any:  # noqa: ANN401
+        raise NotImplementedError("a worker process answers no questions")
 
     # Once the parent process has exited, this one is of no use.
     _, channel = await loop.create_unix_connection(
         lambda: Channel(lambda what, *about: handlers[what](*about), asked, lambda: os._exit(0)),
         sock=connection,
     )
-    parts = await task
+    parts: Task = await task
     _forward_logs(channel, parts.log_level)
-    settings, count = share_of(parts.settings, parts.settings.processes), parts.settings.processes
+    settings = parts.settings
     parse_pool = ParsePool(settings.parse_processes)
+    processes: list[WorkerProcess] = []
     try:
         with SqliteStore.open(settings.store) as reader:
             reader.narrow_cache()
@@ -245,13 +287,13 @@ async def run(connection: socket.socket) -> None:
                 lambda _origin, found: channel.notify("robots", found),
                 reader,
                 site_access(settings),
-                asked_at=parts.clock.seconds() if parts.is_restarted else None,
-                elsewhere=_OtherProcesses(channel, parts.number, count),
-                max_memory=MAX_BYTES // count,
+                elsewhere=_OtherHosts(channel, lambda host: processes[0].has(host)),
+                max_memory=MAX_BYTES // parts.processes,
             ) as fetcher:
                 visitor = visitor_of(settings, fetcher, site_readers(settings), reader, parse_pool)
-                process = FetchProcess(settings, parts.clock, channel, fetcher, visitor)
-                handlers |= {"pages": process.add, "full": process.set_full, "stop": process.stop}
+                process = WorkerProcess(settings, parts.clock, channel, fetcher, visitor)
+                processes.append(process)
+                handlers["stop"] = process.stop
                 await process.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the crawl is to end with it
         channel.notify("failed", error)
@@ -269,7 +311,7 @@ def _forward_logs(channel: Channel, level: int) -> None:
 
 
 def main() -> None:
-    """Run a fetch process."""
+    """Run a worker process."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A terminal or a supervisor sends them to all processes; the parent ends this one.
         signal.signal(number, signal.SIG_IGN)

@@ -1,6 +1,7 @@
-"""Fetch processes that are none: the other ends of their channels, in this process."""
+"""Worker processes that are none: the other ends of their channels, in this process."""
 
 import asyncio
+import math
 import os
 import socket
 import subprocess
@@ -9,25 +10,23 @@ from typing import Any
 
 import pytest
 
-from recrawl.crawler.channel import Channel
-from recrawl.crawler.fetch_process import Progress
-from recrawl.crawler.visiting import PacedVisit
+from recrawl.engine.leases import Leased, LeaseRequest
+from recrawl.fetching.channel import Channel
+from recrawl.fetching.worker_process import Progress, ReportedVisit
 from recrawl.records import Outcome, Page, Response, Visit
 
 
 class FakeProcess:
-    """What a fetch process receives; it sends what a test has it send.
+    """What a worker process receives; it sends what a test has it send.
 
     Attributes:
         received: The messages that it was sent.
-        asked: The questions that it was asked; each is answered with itself.
         obeys: Whether it ends when it is told to stop, as if one visit had been lost.
     """
 
     def __init__(self, pid: int, descriptor: int) -> None:
         self.pid = pid
         self.received: list[tuple[Any, ...]] = []
-        self.asked: list[tuple[Any, ...]] = []
         self.obeys = True
         self.is_killed = False
         self.channel = Channel(self._receive, self._answer, lambda: None)
@@ -43,25 +42,25 @@ class FakeProcess:
             self.channel.close()
 
     async def _answer(self, *question: Any) -> object:  # noqa: ANN401
-        self.asked.append(question)
-        return question
+        raise NotImplementedError(question)
 
     @property
     def task(self) -> Any:  # noqa: ANN401
         """What it received first."""
         return next(about[0] for what, *about in self.received if what == "task")
 
-    @property
-    def pages(self) -> list[int]:
-        """The pages that it was sent."""
-        return [
-            page.number for what, *about in self.received if what == "pages" for page in about[0]
-        ]
+    async def lease(self, limit: int, pages_per_host: int = 16) -> Leased:
+        """Lease pages."""
+        request = LeaseRequest(limit, pages_per_host=pages_per_host, seconds=math.inf)
+        leased: Leased = await self.channel.ask("lease", request)
+        return leased
 
-    def find(self, *findings: PacedVisit, progress: Progress | None = None) -> None:
-        """Report visits."""
-        usual = Progress(received=len(self.pages))
-        self.channel.notify("found", list(findings), {}, progress or usual)
+    def report(
+        self, leased: Leased, *pages: Page, delay: float = 0.0, progress: Progress | None = None
+    ) -> None:
+        """Report that pages of a lease were found as they were."""
+        reported = [ReportedVisit(leased.id, visited(page), delay) for page in pages]
+        self.channel.notify("report", reported, {}, progress or Progress())
 
     # What subprocess.Popen has
 
@@ -94,7 +93,6 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def visited(page: Page, *, delay: float = 0.0, dropped: tuple[int, ...] = ()) -> PacedVisit:
-    """Return the finding of a visit that found a page."""
-    visit = Visit(page, Outcome.UNCHANGED, Response(page.url, 200, 0))
-    return PacedVisit(visit, delay, 0.0, dropped)
+def visited(page: Page) -> Visit:
+    """Return a visit that found a page."""
+    return Visit(page, Outcome.FIRST, Response(page.url, 200, 0))

@@ -1,0 +1,1 @@
+"""The engine: the one owner of frontier, leases, host pacing and recording."""
