@@ -90,8 +90,8 @@ class Lending:
         try:
             yield
         finally:
-            self._engine.stop()
-            await task
+            task.cancel()
+            await asyncio.wait([task])
             await self.upkeep(self._clock.now())
 
     def _note_failure(self, task: asyncio.Task[None]) -> None:
