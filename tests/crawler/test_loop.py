@@ -496,6 +496,24 @@ def test_a_visit_that_fails_in_a_way_nobody_expected_ends_the_crawl_at_once() ->
     assert shown[-1] < SECOND
 
 
+def test_a_defect_that_one_page_meets_is_a_failed_visit_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryStore(f"{A}/", f"{B}/")
+
+    def answer(url: str) -> str:
+        if url.startswith(B):
+            raise ZeroDivisionError
+        return TEXT
+
+    stats = crawl(FakeWeb(answer), store, settings_of(), seconds=60.0)
+    assert stats.outcomes[Outcome.UNCHANGED] > 100
+    assert 1 < stats.outcomes[Outcome.FAILED] < 20
+    assert store.page(f"{B}/").failures == stats.outcomes[Outcome.FAILED]
+    assert "page 1, https://b.example/, met a defect" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
 # What it reports
 
 

@@ -83,7 +83,6 @@ class Discovery:
         self._settings = settings
         self._parse_pool = parse_pool
         self._serial = frontier.serial
-        self._removed: set[int] = set()
         self._signalled: dict[int, int] = {}
         self._scope = Scope(settings.include, settings.exclude)
         self._interval = round(settings.sitemap_interval * MICROSECONDS_A_DAY)
@@ -96,20 +95,12 @@ class Discovery:
         self.on_feed: Callable[[str, Response], object] = lambda _url, _response: None
         self._hosts = frozenset(settings.follow_hosts) or frozenset(store.store.seed_hosts())
 
-    def is_removed(self, page: int) -> bool:
-        """Whether a user has removed a page since the crawl began; it may still be in flight."""
-        return page in self._removed
-
     async def apply_edits(self, now: int) -> None:
         """Apply changes that other processes have made to the store."""
         edits = await self._thread.call(self._store.changes_since, self._serial)
         self._serial = edits.serial
         self._frontier.remove(edits.removed)
-        self._removed.update(edits.removed)
-        pages = (*edits.added, *edits.revived)
-        new = [page for page in pages if page.number not in self._frontier]
-        if new:
-            self._frontier.add(new, now)
+        self._frontier.add((*edits.added, *edits.revived), now)
         for number, importance in edits.importance:
             if number in self._frontier:
                 self._frontier.frontier.set_importance([number], importance)

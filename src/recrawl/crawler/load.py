@@ -1,7 +1,8 @@
 """Load the frontier from the store, and drive it in the crawler's terms."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import final
 
 import numpy as np
@@ -102,6 +103,9 @@ def days(at: float) -> float:
 class CrawlFrontier:
     """The frontier in the crawler's terms: hosts by name, times in microseconds, delays in seconds.
 
+    It knows which pages are out: those that were taken, and whose visit has neither ended nor been
+    given up. No page is taken that is out, even if it was removed and added again meanwhile.
+
     Args:
         frontier: The frontier of the store's pages.
         settings: Delays and budgets of hosts, and intervals of pages.
@@ -129,6 +133,7 @@ class CrawlFrontier:
         #: When pages were last taken, and how far the clock has been set back since the start.
         self._taken_at, self._put_back = loaded_at, 0
         self._delays: dict[str, float] = {}
+        self._out: set[int] = set()
         self._hurried: dict[int, str] = {}
         self._active_hosts: set[str] = set()
         self._active_folders: set[str] = set()
@@ -142,15 +147,24 @@ class CrawlFrontier:
     def __contains__(self, page: int) -> bool:
         return page in self.frontier
 
-    def add(self, pages: Sequence[Page], now: int, *, first: bool = False) -> None:
+    @property
+    def out(self) -> AbstractSet[int]:
+        """The pages that were taken, and whose visit has neither ended nor been given up."""
+        return self._out
+
+    def add(self, pages: Iterable[Page], now: int, *, first: bool = False) -> None:
         """Add pages while the crawl runs.
 
         Args:
-            pages: The pages, none of them in the frontier.
+            pages: The pages; those that are in the frontier stay as they are.
             now: The present, in microseconds.
             first: Whether to visit them as early as those without a copy. A page that was not
                 found comes first in any case: a single visit settles it.
         """
+        new = {page.number: page for page in pages if page.number not in self.frontier}
+        if not new:
+            return
+        pages = list(new.values())
         hosts = [self._ids.host(page.host) for page in pages]
         present = days(now)
         limits = Intervals.of(self._settings, [page.url for page in pages])
@@ -169,6 +183,7 @@ class CrawlFrontier:
             min_interval=limits.low,
             max_interval=limits.high,
         )
+        self.frontier.hold([number for number in new if number in self._out])
         self.limit_hosts({page.host for page in pages})
 
     def note_activity(self, visits: Iterable[Visit]) -> None:
@@ -223,7 +238,7 @@ class CrawlFrontier:
                 self.left_alone[host] = self.defer(host, now, seconds)
 
     def remove(self, pages: Iterable[int]) -> None:
-        """Remove pages; unknown ones are ignored."""
+        """Remove pages; unknown ones are ignored, and those that are out stay out."""
         present = [page for page in pages if page in self.frontier]
         if present:
             self.frontier.remove(present)
@@ -245,13 +260,32 @@ class CrawlFrontier:
                 return []
         present = days(now + self._put_back)
         taken: list[int] = self.frontier.take(present, limit, host=wanted).tolist()
+        self._out.update(taken)
         return taken
+
+    def hold(self, pages: Iterable[int]) -> None:
+        """Note that pages are out that were taken earlier, and paid for; unknown ones are not."""
+        present = [page for page in dict.fromkeys(pages) if page in self.frontier]
+        self.frontier.hold(present)
+        self._out.update(present)
+
+    def end_visit(self, page: int) -> bool:
+        """Note that a page was visited; return whether it was out."""
+        was_out = page in self._out
+        self._out.discard(page)
+        return was_out
 
     def release(self, pages: Iterable[int], now: int) -> None:
         """Put back pages that were taken but not fetched; they cost nothing."""
-        present = [page for page in pages if page in self.frontier]
+        back = [page for page in dict.fromkeys(pages) if self.end_visit(page)]
+        present = [page for page in back if page in self.frontier]
         if present:
             self.frontier.release(present, days(now))
+
+    def drop(self, page: int, now: int) -> None:
+        """Remove a page that was taken, and turned out not to be there to be visited."""
+        self.release([page], now)
+        self.remove([page])
 
     def hurry(self, page: Page) -> None:
         """Have a page visited before all others that have a copy, as if it were long overdue."""
@@ -382,7 +416,9 @@ def _restore_failures(
     pages = store.pages(failing.tolist())
     until = dict.fromkeys(failing.tolist(), now)
     for number, last in store.last_visits(failing):
-        retry_at = earliest_retry(pages[number], last, settings) if last.status else None
+        # A page may just have been removed.
+        page = pages.get(number)
+        retry_at = earliest_retry(page, last, settings) if page and last.status else None
         if retry_at is not None:
             # A pause is never longer than it was, whatever has happened to the system's clock.
             until[number] = min(max(retry_at, now), now + retry_at - last.at)

@@ -223,7 +223,7 @@ class Crawl:
         for number in taken:
             page = pages.get(number)
             if page is None or page.state in RESTING:
-                self._frontier.remove([number])
+                self._frontier.drop(number, now)
             elif self._visits.add(page):
                 self._frontier.defer(page.host, now, self._clock.wait(FULL_PAUSE))
         self._wake.set()
@@ -262,8 +262,7 @@ class Crawl:
 
     async def _record_batch(self) -> None:
         batch = self._recorder.take_batch()
-        known = [visit for visit in batch if not self._discovery.is_removed(visit.page.number)]
-        written = await self._recorder.write(known, self._spent())
+        written = await self._recorder.write(batch, self._spent())
         for visit in written:
             self.stats.count(visit)
         self._waking.settle(written)

@@ -1,15 +1,20 @@
 """Run visits concurrently: pages are queued by host, and visited as hosts and connections allow."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, final
 
 from recrawl.clock import Clock
+from recrawl.content.comparison import failed
 from recrawl.crawler.host_queues import MAX_WAIT, HostQueues
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.visit import Visitor
+from recrawl.errors import RecrawlError
 from recrawl.http.host_pacing import HostPacing
-from recrawl.records import Page, Visit
+from recrawl.records import Outcome, Page, Response, Visit
+
+LOGGER = logging.getLogger("recrawl.crawler")
 
 #: Pages whose robots.txt is fetched ahead, per connection.
 PREPARING_PER_CONNECTION = 64
@@ -116,6 +121,7 @@ class Visiting:
         self._visitor = visitor
         self._connections = settings.connections
         self._pacing = pacing
+        self._clock = clock
         self._found, self._wake, self._is_full = events.found, events.wake, events.is_full
         self._ahead = ahead
         self._queues = HostQueues(
@@ -238,7 +244,7 @@ class Visiting:
         page: Page | None = first
         while page is not None:
             try:
-                visit = await self._visitor.visit(page)
+                visit = await self._visited(page)
             finally:
                 self._queues.done(page.host)
                 # While all connections are in use and pages are queued, the loop has nothing to do.
@@ -247,6 +253,19 @@ class Visiting:
             self._found(self._paced(page.host, visit))
             page = self._next_page()
         self._wake()
+
+    async def _visited(self, page: Page) -> Visit:
+        """Visit a page; an error that nobody expected is a failed visit, and is logged."""
+        try:
+            return await self._visitor.visit(page)
+        except RecrawlError:
+            raise
+        except Exception as error:
+            LOGGER.exception("the visit to page %d, %s, met a defect", page.number, page.url)
+            problem = f"the visit met a defect of recrawl: {type(error).__name__}"
+            response = Response(page.url, 0, self._clock.now(), error=problem)
+            after = failed(page, problem).page
+            return Visit(after, Outcome.FAILED, response, previous=page.last_visit)
 
     def _paced(self, host: str, visit: Visit) -> PacedVisit:
         """Return a visit with the pace of its host."""

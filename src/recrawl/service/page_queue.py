@@ -103,8 +103,7 @@ class PageQueue:
             self._held[page.number] = page
             self._pacing.start_visit(page.host)
         there = [number for number in numbers if number in self._held]
-        if there:
-            self._frontier.frontier.hold(there)
+        self._frontier.hold(there)
         return there
 
     async def _fill(self, wish: Wish, picked: int) -> bool:
@@ -126,7 +125,7 @@ class PageQueue:
         for number in taken:
             page = pages.get(number)
             if page is None or page.state in RESTING:
-                self._frontier.remove([number])
+                self._frontier.drop(number, now)
             elif self._queues.queued(page.host) >= self._max_queued(page.host):
                 full.append(number)
                 self._frontier.defer(page.host, now, self._clock.wait(FULL_PAUSE))
@@ -173,6 +172,7 @@ class PageQueue:
         else:
             # It was removed while it was waiting.
             self._held.pop(page.number, None)
+            self._frontier.release([page.number], self._clock.now())
             self._queues.done(page.host)
 
     def _next_of(self, hosts: Iterable[str]) -> Page | None:

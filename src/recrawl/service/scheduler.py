@@ -252,7 +252,7 @@ class Scheduler:
                 answers[number] = Answer.RECORDED
                 late.append(number)
         if late:
-            self._frontier.frontier.hold(late)
+            self._frontier.hold(late)
             # This was refunded when the lease expired.
             self._frontier.frontier.spend(len(late))
             self._reporting.update(late)
@@ -304,16 +304,10 @@ class Scheduler:
 
     async def _record_batch(self) -> None:
         batch = self._recorder.take_batch()
-        numbers = [visit.page.number for visit in batch]
-        known = [visit for visit in batch if visit.page.number in self._frontier]
-        # The request was made, though its page has been removed in the meantime.
-        lost = sum(
-            visit.response.requests for visit in batch if visit.page.number not in self._frontier
-        )
         # From here on the pages can be taken again.
-        self._queue.let_go(numbers)
+        self._queue.let_go(visit.page.number for visit in batch)
         try:
-            written = await self._recorder.write(known, Spent(self._clock.now(), lost=lost))
+            written = await self._recorder.write(batch, Spent(self._clock.now()))
         except StoreError as error:
             self._fail(error)
             raise
