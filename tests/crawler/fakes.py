@@ -250,8 +250,9 @@ class MemoryStore:
         templates: Mapping[str, bytes] | None = None,
     ) -> None:
         self.templates.update(templates or {})
+        # The crawl may not know yet that a page was removed.
+        visits = [visit for visit in visits if visit.page.number in self.known]
         for visit in visits:
-            assert visit.page.number in self.known, "a page that is not there was visited"
             self.known[visit.page.number] = visit.page
             if visit.belief is not None:
                 self.beliefs[visit.page.number] = visit.belief
