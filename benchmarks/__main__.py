@@ -1,7 +1,7 @@
 """Run every benchmark, or those named: `python -m benchmarks accuracy speed …`.
 
-`python -m benchmarks fuzz --help` lists the options of the fuzzer; `planning`, `quick` and `spark`
-have some, too.
+`python -m benchmarks fuzz --help` lists the options of the fuzzer; `planning`, `quick`, `spark` and
+`troubled-year` have some, too.
 """
 
 import sys
@@ -34,6 +34,7 @@ from benchmarks import (
     soak,
     spark,
     story,
+    troubled_year,
 )
 from benchmarks.report import print_verdict
 
@@ -59,6 +60,7 @@ ALL = {
     "restarts": restarts.run,
     "large-store": large_store.run,
     "fast-forward": fast_forward.run,
+    "troubled-year": troubled_year.run,
     "fuzz": fuzz.run,
     "soak": soak.run,
     "hostile": hostile.run,
@@ -74,6 +76,7 @@ WITH_OPTIONS = {
     "planning": planning.run,
     "quick": quick.run,
     "spark": spark.run,
+    "troubled-year": troubled_year.run,
 }
 
 

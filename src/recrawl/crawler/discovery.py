@@ -102,8 +102,7 @@ class Discovery:
         self._frontier.remove(edits.removed)
         self._frontier.add((*edits.added, *edits.revived), now)
         for number, importance in edits.importance:
-            if number in self._frontier:
-                self._frontier.frontier.set_importance([number], importance)
+            self._frontier.set_importance(number, importance)
 
     async def read_sitemaps(self, now: int) -> None:
         """Read the sitemaps that are due, for new pages and for the dates of known ones."""

@@ -191,6 +191,8 @@ class Explanation:
                 f"It was not found at the last visit; further visits{when} will confirm whether it "
                 "is gone."
             )
+        if page.retry_at is not None and not page.failures:
+            return "It was refused at the last visit, and is being checked again."
         if page.failures == 1:
             return f"The last visit failed; it is retried {self._retry()}."
         if page.failures:

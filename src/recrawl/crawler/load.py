@@ -1,13 +1,15 @@
 """Load the frontier from the store, and drive it in the crawler's terms."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from recrawl.crawler.beliefs import stored_octaves
+from recrawl.crawler.frontier_ids import FrontierIds, folder_of
 from recrawl.crawler.host_memory import (
     COUNTS,
     FOLDER_CLOCK,
@@ -29,6 +31,7 @@ from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
 from recrawl.kernels.jit import Floats
+from recrawl.quantities import LARGEST
 from recrawl.records import (
     MICROSECONDS_A_DAY,
     NO_TIME,
@@ -45,49 +48,6 @@ from recrawl.store.rows import PageTable
 
 #: A page that should be visited at once is overdue after this many days.
 HURRY = 1e-9
-
-
-@final
-class FrontierIds:
-    """The frontier's ids of hosts and sections.
-
-    >>> ids = FrontierIds()
-    >>> [ids.host("a.example"), ids.host("b.example"), ids.host("a.example")]
-    [0, 1, 0]
-    >>> [ids.section("https://a.example/x/1"), ids.section("https://a.example/x/2")]
-    [0, 0]
-    """
-
-    def __init__(self) -> None:
-        self._hosts: dict[str, int] = {}
-        self._sections: dict[str, int] = {}
-
-    @property
-    def hosts(self) -> Mapping[str, int]:
-        """The ids of all hosts so far, by name."""
-        return self._hosts
-
-    @property
-    def sections(self) -> Mapping[str, int]:
-        """The ids of all sections so far, by folder."""
-        return self._sections
-
-    def host(self, name: str) -> int:
-        """Return a host's id."""
-        return self._hosts.setdefault(name, len(self._hosts))
-
-    def section(self, url: str) -> int:
-        """Return the id of the folder that a page is in."""
-        return self._sections.setdefault(folder_of(url), len(self._sections))
-
-
-def folder_of(url: str) -> str:
-    """Return the folder that a page is in.
-
-    >>> folder_of("https://a.example/x/1")
-    'https://a.example/x'
-    """
-    return url.rpartition("/")[0]
 
 
 def days(at: float) -> float:
@@ -171,7 +131,7 @@ class CrawlFrontier:
         self.frontier.add(
             [page.number for page in pages],
             now=present,
-            importance=[page.importance for page in pages],
+            importance=_usable([page.importance for page in pages]),
             host=hosts,
             section=[self._ids.section(page.url) for page in pages],
             last_visit=[
@@ -185,6 +145,11 @@ class CrawlFrontier:
         )
         self.frontier.hold([number for number in new if number in self._out])
         self.limit_hosts({page.host for page in pages})
+
+    def set_importance(self, page: int, importance: float) -> None:
+        """Change the importance of a page; an unknown one is ignored."""
+        if page in self.frontier:
+            self.frontier.set_importance([page], _usable(importance))
 
     def note_activity(self, visits: Iterable[Visit]) -> None:
         """Note which hosts and folders may have new activity to store after these visits."""
@@ -347,6 +312,11 @@ class CrawlFrontier:
             self.frontier.limit_host(self._ids.host(host), delay=delay / SECONDS_A_DAY)
 
 
+def _usable(importance: ArrayLike) -> Floats:
+    """Return importances that the frontier can use: older stores may have others."""
+    return np.clip(np.asarray(importance, np.float64), 0.0, LARGEST)
+
+
 def _comes_first(page: Page) -> bool:
     """Whether a page has no copy, or was not found at its last visit."""
     return page.last_visit is None or page.state is State.MISSING
@@ -384,7 +354,7 @@ def load_frontier(
     frontier.add(
         fleet.number,
         now=days(now),
-        importance=fleet.importance,
+        importance=_usable(fleet.importance),
         host=hosts,
         section=sections,
         last_visit=_last_visits(fleet, now),
