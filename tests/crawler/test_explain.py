@@ -148,6 +148,9 @@ def test_words_for_pages_that_are_refused_or_away() -> None:
     assert "when robots.txt changes, or later, next in 1 day" in refused.why()
     overdue = explain(replace(no, retry_at=NOW - DAY), (1.0, 5.0), PRICE, NOW)
     assert "or later, next as soon as possible." in overdue.why()
+    # Its reason is not known any more when it is time to check it.
+    checked = explain(replace(page(age=None), retry_at=NOW + DAY), None, PRICE, NOW)
+    assert checked.why().startswith("It was refused at the last visit, and is being checked again.")
     away = explain(replace(page(failures=3), missing_since=NOW - DAY), (1.0, 5.0), PRICE, NOW)
     assert away.why().startswith("It was not found, like most pages around it")
 

@@ -435,7 +435,7 @@ def test_a_page_that_is_out_is_not_leased_again_when_it_is_time_to_check_it(tmp_
     day = 86_400_000_000
 
     async def main() -> None:
-        gone = {"gone_after": 1, "gone_after_time": "0s"}
+        gone = {"gone_after": "1", "gone_after_time": "0s"}
         settings = settings_in(tmp_path, budget="100/s", host_delay="0s", **gone)
         async with served(settings, [ONE]) as on:
             await asyncio.sleep(1.0)

@@ -135,7 +135,6 @@ class Recorder:
         was_out = self._pages.end_visit(visit.page.number)
         if not was_out:
             page, response = visit.page, visit.response
-            fields = {"event": "unexpected visit", "page": page.number, "url": page.url}
             LOGGER.error(
                 "a visit to page %d, %s, is not recorded, as none was due: it was %s with status "
                 "%d at %d, after a visit at %s",
@@ -145,7 +144,6 @@ class Recorder:
                 response.status,
                 response.at,
                 visit.previous,
-                extra={"fields": fields},
             )
         return was_out
 
