@@ -258,7 +258,8 @@ class Visiting:
         """Visit a page; an error that nobody expected is a failed visit, and is logged."""
         try:
             return await self._visitor.visit(page)
-        except RecrawlError:
+        except (RecrawlError, MemoryError):
+            # Other pages would meet it, too.
             raise
         except Exception as error:
             LOGGER.exception("the visit to page %d, %s, met a defect", page.number, page.url)
