@@ -107,30 +107,33 @@ def history_server(path: Path) -> AbstractContextManager[SharedClock]:
 
 
 @contextmanager
-def server_process(serve: Callable[..., object], *args: object) -> Iterator[SharedClock]:
-    """Serve something at `PORT` in a process of its own; yield the clock to set.
+def server_process(
+    serve: Callable[..., object], *args: object, port: int = PORT
+) -> Iterator[SharedClock]:
+    """Serve something in a process of its own; yield the clock to set.
 
     Args:
         serve: Serves for ever; it is given the arguments, and the clock.
         args: The arguments.
+        port: Where it serves.
     """
     context = multiprocessing.get_context("spawn")
     clock = SharedClock()
     server = context.Process(target=serve, args=(*args, clock), daemon=True)
     server.start()
     try:
-        _wait_for_server()
+        _wait_for_server(port)
         yield clock
     finally:
         server.terminate()
         server.join()
 
 
-def _wait_for_server() -> None:
+def _wait_for_server(port: int) -> None:
     end = time.monotonic() + LOADING
     while time.monotonic() < end:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", PORT)) == 0:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
     raise SystemExit("the server of the pages did not start")

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.history_server import PORT, SharedClock
+from benchmarks.history_server import SharedClock
 
 #: Seconds since 1970 at which the clock starts: the beginning of a year.
 BEGIN = 1_767_225_600.0
@@ -45,21 +45,23 @@ class TroubledPage:
 
     Attributes:
         number: Its number.
+        port: Where the server has it.
         kind: What is the matter with it.
         changes: When it changes, in days.
         away: From when to when it is gone or forbidden, in days.
     """
 
     number: int
+    port: int
     kind: Kind
     changes: tuple[float, ...]
     away: tuple[float, float]
 
     @property
     def url(self) -> str:
-        """Where the server has it."""
+        """Its address."""
         folder = "private/" if self.kind is Kind.DISALLOWED else ""
-        return f"http://127.4.0.{self.number % HOSTS + 1}:{PORT}/{folder}{self.number}"
+        return f"http://127.4.0.{self.number % HOSTS + 1}:{self.port}/{folder}{self.number}"
 
     def is_away(self, day: float) -> bool:
         """Whether it is gone or forbidden on a day."""
@@ -87,8 +89,25 @@ def _long_text(number: int) -> str:
     return "".join(paragraphs)
 
 
-def troubled_web(pages: int, days: float, seed: int) -> list[TroubledPage]:
+class Web(NamedTuple):
+    """Which web it is.
+
+    Attributes:
+        pages: How many pages it has.
+        days: For how long.
+        seed: Which one of its kind.
+        port: Where it is served.
+    """
+
+    pages: int
+    days: float
+    seed: int
+    port: int
+
+
+def troubled_web(web: Web) -> list[TroubledPage]:
     """Return the pages of a web, of which a share each is gone, forbidden and long."""
+    pages, days, seed, port = web
     rng = random.Random(seed)  # noqa: S311 - pages, not secrets
     some = max(round(SHARE * pages), 1)
     kinds = [Kind.GONE, Kind.LONG] * some
@@ -96,7 +115,7 @@ def troubled_web(pages: int, days: float, seed: int) -> list[TroubledPage]:
     kinds += [Kind.USUAL] * (pages - len(kinds))
     rng.shuffle(kinds)
     return [
-        TroubledPage(number, kind, _changes(rng, kind, days), _away(rng, kind, days))
+        TroubledPage(number, port, kind, _changes(rng, kind, days), _away(rng, kind, days))
         for number, kind in enumerate(kinds)
     ]
 
@@ -122,62 +141,60 @@ def _away(rng: random.Random, kind: Kind, days: float) -> tuple[float, float]:
     return begin, begin + rng.uniform(0.1, 0.3) * days if comes_back else 2.0 * days
 
 
-def serve(pages: int, days: float, seed: int, counts: Any, clock: SharedClock) -> None:  # noqa: ANN401 - multiprocessing has no type for shared arrays
+def serve(web: Web, counts: Any, clock: SharedClock) -> None:  # noqa: ANN401 - multiprocessing has no type for shared arrays
     """Serve a web for ever.
 
     Args:
-        pages: How many pages it has.
-        days: For how long.
-        seed: Which one.
+        web: Which one.
         counts: A shared array: requests for a page that has another under way, and for pages that
             robots.txt disallows.
         clock: What time it is.
     """
     import uvloop
 
-    served = _Served(pages, days, seed, counts, clock)
+    served = _Served(web, counts, clock)
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
         # All of 127.0.0.0/8 is this machine.
-        server = await loop.create_server(lambda: _Protocol(served), "0.0.0.0", PORT)  # noqa: S104
+        server = await loop.create_server(lambda: _Protocol(served), "0.0.0.0", web.port)  # noqa: S104
         await server.serve_forever()
 
     uvloop.run(run())
 
 
+class Answer(NamedTuple):
+    """How a request is answered: after some real seconds, with a status and a body."""
+
+    seconds: float
+    status: str
+    body: bytes
+
+
 class _Served:
     """What is served, and which requests are under way."""
 
-    def __init__(
-        self,
-        pages: int,
-        days: float,
-        seed: int,
-        counts: Any,  # noqa: ANN401 - as above
-        clock: SharedClock,
-    ) -> None:
-        web = troubled_web(pages, days, seed)
-        self._pages = {page.url.split("/", 3)[3]: page for page in web}
-        self._rng = random.Random(seed)  # noqa: S311 - delays, not secrets
+    def __init__(self, web: Web, counts: Any, clock: SharedClock) -> None:  # noqa: ANN401 - as above
+        self._pages = {page.url.split("/", 3)[3]: page for page in troubled_web(web)}
+        self._rng = random.Random(web.seed)  # noqa: S311 - delays, not secrets
         self._counts = counts
         self._clock = clock
         self._under_way = Counter[str]()
 
-    def begin(self, path: str) -> tuple[float, str, bytes]:
-        """Begin to answer; return after how many seconds, the status and the body."""
+    def begin(self, path: str) -> Answer:
+        """Begin to answer, and return how."""
         page = self._pages.get(path)
         self._under_way[path] += 1
         if page is None:
             status = "200 OK" if path == "robots.txt" else "404 Not Found"
-            return 0.0, status, b"User-agent: *\nDisallow: /private/\n"
+            return Answer(0.0, status, b"User-agent: *\nDisallow: /private/\n")
         self._counts[0] += self._under_way[path] > 1
         self._counts[1] += page.kind is Kind.DISALLOWED
         day = (self._clock.now() - BEGIN) / DAY
         if not page.is_away(day):
-            return 0.0, "200 OK", page.body(day)
+            return Answer(0.0, "200 OK", page.body(day))
         status = "404 Not Found" if page.kind is Kind.GONE else "403 Forbidden"
-        return self._rng.uniform(0.0, SLOW), status, b"Not here."
+        return Answer(self._rng.uniform(0.0, SLOW), status, b"Not here.")
 
     def end(self, path: str) -> None:
         """Note that a request is not under way any more."""
@@ -202,16 +219,18 @@ class _Protocol(asyncio.Protocol):
         *requests, self._rest = (self._rest + data).split(b"\r\n\r\n")
         for request in requests:
             self._path = request.decode("latin-1").split(" ")[1].lstrip("/")
-            wait, *answer = self._served.begin(self._path)
-            if wait:
-                asyncio.get_running_loop().call_later(wait, self._answer, *answer)
+            answer = self._served.begin(self._path)
+            if answer.seconds:
+                loop = asyncio.get_running_loop()
+                loop.call_later(answer.seconds, self._answer, answer)
             else:
-                self._answer(*answer)
+                self._answer(answer)
 
-    def _answer(self, status: str, body: bytes) -> None:
+    def _answer(self, answer: Answer) -> None:
         if self._end():
-            head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}"
-            self._transport.write(head.encode() + b"\r\n\r\n" + body)
+            length = f"Content-Length: {len(answer.body)}"
+            head = f"HTTP/1.1 {answer.status}\r\nContent-Type: text/html\r\n{length}\r\n\r\n"
+            self._transport.write(head.encode() + answer.body)
 
     def _end(self) -> bool:
         """End the request that is under way; return whether there is one."""

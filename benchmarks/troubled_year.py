@@ -9,6 +9,7 @@ import logging
 import math
 import multiprocessing
 import random
+import socket
 import tempfile
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from rich.console import Console
 
 from benchmarks.history_server import SharedClock, server_process
 from benchmarks.report import Figure, load_note, markdown, write_section
-from benchmarks.troubled_web import BEGIN, DAY, Kind, TroubledPage, serve, troubled_web
+from benchmarks.troubled_web import BEGIN, DAY, Kind, TroubledPage, Web, serve, troubled_web
 from recrawl.crawler.explain import Explanation, Price, explain
 from recrawl.crawler.host_memory import closed_hosts
 from recrawl.crawler.retries import earliest_retry
@@ -67,7 +68,8 @@ def run(arguments: Sequence[str] = ()) -> list[Figure]:
     with Console(stderr=True).status("crawling") as status:
         for seed in range(1, options.webs + 1):
             status.update(f"crawling web {seed} of {options.webs}")
-            lived.append(live(options.pages, options.days, seed, options.speed))
+            web = Web(options.pages, options.days, seed, free_port())
+            lived.append(live(web, options.speed))
             _tell(seed, lived[-1])
     usual = (PAGES, DAYS, SEEDS)
     if (options.pages, options.days, options.webs) == usual:
@@ -84,7 +86,7 @@ class Unread(NamedTuple):
         age: Days since it was read; infinity for never.
         interval: Days between two visits at the price of a visit.
         has_reason: Whether `recrawl show` says why.
-        is_served: Whether the server has served it for all of this time.
+        is_served: Whether the server has served it for all of this time, and no check is planned.
         why: What `recrawl show` says.
     """
 
@@ -147,9 +149,18 @@ class Year:
         ]
 
 
-def live(pages: int, days: float, seed: int, speed: float) -> Year:
-    """Crawl a web for some days, killed `KILLS` times, and judge what is in the store."""
-    web = troubled_web(pages, days, seed)
+def free_port() -> int:
+    """Return a port that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def live(web: Web, speed: float) -> Year:
+    """Crawl a web for its days, killed `KILLS` times, and judge what is in the store."""
+    pages, days, seed, port = web
+    served = troubled_web(web)
     counts = multiprocessing.get_context("spawn").Array("q", [0, 0])
     year = Year()
     rng = random.Random(seed)  # noqa: S311 - kill times, not secrets
@@ -157,16 +168,16 @@ def live(pages: int, days: float, seed: int, speed: float) -> Year:
     kills = [part / (KILLS + 1) * days for part in parts]
     with (
         tempfile.TemporaryDirectory() as folder,
-        server_process(serve, pages, days, seed, counts) as clock,
+        server_process(serve, web, counts, port=port) as clock,
     ):
         store, log = Path(folder) / "recrawl.db", Path(folder) / "log"
         clock.set(BEGIN, 0.0)
         crawl = Crawl(str(store), str(log), pages, days, speed)
-        crawl.add(web)
+        crawl.add(served)
         prices = list[tuple[float, Price]]()
         for end in (*kills, days):
             year.ended += crawl.live_until(end, clock, prices)
-            year.unread += late_pages(store, web, (clock.now() - BEGIN) / DAY, prices)
+            year.unread += late_pages(store, served, (clock.now() - BEGIN) / DAY, prices)
         with SqliteStore.open(store) as opened:
             year.visits = opened.totals().visits
             year.share = opened.spent(0).requests / (pages / GAP * days)
@@ -303,14 +314,15 @@ def _unread(page: TroubledPage, shown: Explanation, day: float) -> Unread | None
         or (shown.closed_until or 0) > shown.now
     )
     days = [day - limit * share / 100 for share in range(101)]
-    is_served = not any(map(page.is_away, days))
+    is_planned = known.state in (State.GONE, State.REFUSED) and (known.retry_at or 0) > shown.now
+    is_served = not is_planned and not any(map(page.is_away, days))
     return Unread(page, day, age, interval, has_reason, is_served, shown.why())
 
 
 def _tell(seed: int, year: Year) -> None:
     """Print what was not as it should be."""
     kinds = Counter(one.page.kind.value for one in year.unread if one.has_reason)
-    print(f"web {seed}: {year.cells()}; unread for a reason: {dict(kinds)}")
+    print(f"web {seed}: {year.cells()}; unread for a reason: {dict(kinds)}", flush=True)
     for line in year.logged[:5]:
         print(f"  {line}")
     found = {one.page: one for one in (*year.unexplained, *year.served)}
@@ -327,7 +339,7 @@ def _write(lived: Sequence[Year]) -> None:
         f"{PAGES} pages each, {DAYS:.0f} days, a visit per page every {GAP:g} days; killed "
         f"(`kill -9`) {KILLS} times. A page is unread if its last successful visit was more than "
         f"{LATE:g} times its interval ago, at the highest price since, when the run was killed or "
-        "at the end. *Served* means "
-        f"that the server had it for all of that time. {load_note()}"
+        "at the end. *Served* means that the server had it for all of that time, and that it is "
+        f"not gone or refused with a check that `recrawl show` announces. {load_note()}"
     )
     write_section(PAGE, "troubled-year", f"{markdown(HEADINGS, rows)}\n\n{note}")
