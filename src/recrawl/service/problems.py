@@ -17,6 +17,8 @@ MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 DESCRIBED = "/docs"
+#: What the framework says of a body that it cannot parse for whatever reason.
+UNPARSED = "There was an error parsing the body"
 #: What the framework calls a body that is not an object.
 NO_OBJECT = {"model_attributes_type", "model_type", "dict_type"}
 
@@ -85,6 +87,8 @@ def add_handlers(app: FastAPI) -> None:
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers["Allow"] = allowed = ", ".join(sorted(_methods(request)))
             detail = f"this path does not accept {request.method}, only {allowed}"
+        elif detail == UNPARSED:
+            detail = "the body cannot be parsed: it is not text in UTF-8, or nested too deeply"
         elif detail == HTTPStatus.NOT_FOUND.phrase:
             detail = f"there is nothing at {request.url.path}; {DESCRIBED} describes the API"
         return problem_response(status, printable(detail), headers)
