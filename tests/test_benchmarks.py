@@ -16,11 +16,13 @@ from benchmarks.__main__ import ABSENT, ALL  # noqa: E402
 #: Options with which a benchmark does all that it can.
 OPTIONS = {"quick": ["--record"]}
 SECTION = re.compile(r"<!-- bench:([\w-]+) -->\n(.*?)<!-- /bench -->", re.DOTALL)
+#: It takes minutes to start Spark three times; `tests/test_spark.py` makes the same plans.
+SLOW, SLOW_ONES_TOO = frozenset({"spark"}), "RECRAWL_TEST_SLOW_BENCHMARKS"
+RUN = re.compile(r"^def run\(.*?\) -> list\[Figure\]:", re.MULTILINE | re.DOTALL)
 COMMIT = re.compile(r"\n\nAs of commit `[0-9a-f]{10}`(, with changes)?\.\n\n$")
 
 
 def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    # Only this machine is asked for what was recorded.
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments],
         cwd=ROOT,
@@ -32,6 +34,8 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_benchmark_runs(name: str) -> None:
+    if name in SLOW and SLOW_ONES_TOO not in os.environ:
+        pytest.skip(f"it takes minutes, and runs if {SLOW_ONES_TOO} is set")
     before = _files()
     done = run("--smallest", name, *OPTIONS.get(name, []))
     if done.returncode == ABSENT:
@@ -57,7 +61,7 @@ def test_every_module_that_measures_is_a_benchmark() -> None:
     defining = {
         path.stem
         for path in (ROOT / "benchmarks").glob("*.py")
-        if re.search(r"^def run\(.*?\) -> list\[Figure\]:", path.read_text("utf-8"), re.M | re.S)
+        if RUN.search(path.read_text("utf-8"))
     }
     # This one is a part of another.
     assert defining == modules | {"policies_model"}

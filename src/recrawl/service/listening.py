@@ -122,7 +122,8 @@ async def answering(
     options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off"}
     config = uvicorn.Config(
         app,
-        http=protocol.bounded_protocol(),  # type: ignore[arg-type] - it makes one
+        # What makes a connection does as well as its type.
+        http=protocol.bounded_protocol(),  # type: ignore[arg-type]
         ws="none",
         server_header=False,
         timeout_graceful_shutdown=round(GRACE),

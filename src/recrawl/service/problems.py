@@ -65,7 +65,7 @@ def problem_response(
 def add_handlers(app: FastAPI) -> None:
     """Turn every error of an application into a problem response."""
 
-    def recrawl_error(_request: Request, error: Exception) -> JSONResponse:
+    async def recrawl_error(_request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, ProblemError):
             return problem_response(error.status, str(error), error.headers)
         if isinstance(error, StoreError):
@@ -74,13 +74,13 @@ def add_handlers(app: FastAPI) -> None:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if is_argument else HTTPStatus.BAD_REQUEST
         return problem_response(status, str(error))
 
-    def invalid(request: Request, error: Exception) -> JSONResponse:
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
         found = error.errors() if isinstance(error, RequestValidationError) else []
         errors = [_sentence(request, one) for one in found[:MAX_ERRORS]]
         detail = errors[0] if errors else "the request cannot be understood"
         return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
 
-    def http_error(request: Request, error: Exception) -> JSONResponse:
+    async def http_error(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(getattr(error, "headers", None) or {})
         detail = str(getattr(error, "detail", "")) or HTTPStatus(status).phrase

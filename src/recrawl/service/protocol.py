@@ -76,7 +76,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Accept data, unless it is too much."""
-        if self._timer is None and (self.cycle is None or self.cycle.response_complete):
+        # There has been a request: a new connection has a timer.
+        if self._timer is None and self.cycle.response_complete:
             # An empty line also ends the patience with a connection that is kept.
             self._wait(HEAD_WITHIN)
         self._ended = False
