@@ -31,7 +31,7 @@ DAY = 86_400.0
 #: Days between two visits to a page that the budgets pay for, on average.
 GAPS = sized((7.0, 14.0), (14.0,))
 #: Visits in a real second, and at most so many days: more would leave little machines behind.
-VISITS_A_SECOND, MAX_DAYS = sized((2.5, 1.0), (20.0, 60.0))
+VISITS_A_SECOND, MAX_DAYS = sized((2.5, 1.0), (5.0, 10.0))
 #: Pages, of those recorded; None for all.
 PAGES = sized(None, 4)
 #: Orders of the pages that round-robin is tried in.
