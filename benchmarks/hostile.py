@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.report import Figure
+from benchmarks.sizes import sized
 
-COPIES = 2
-SECONDS = 60.0
+COPIES, SECONDS = sized((2, 60.0), (1, 2.0))
 #: How often the crawl is told to end, each time at another moment.
-STOPS = 8
+STOPS = sized(8, 1)
 #: Hosts that send 9 MB at once and then a byte a second, with the usual timeouts.
-HOLDERS = 12
+HOLDERS = sized(12, 1)
 TESTS = Path(__file__).parent.parent / "tests"
 
 
@@ -28,7 +28,7 @@ def run(seconds: float = SECONDS, stops: int = STOPS, copies: int = COPIES) -> l
     rng = random.Random(30)  # noqa: S311 - moments, not secrets
     with (
         tempfile.TemporaryDirectory() as folder,
-        hostile_hosts(copies) as hosts,
+        hostile_hosts(copies, list(KINDS)[: sized(None, 2)]) as hosts,
         Console(stderr=True).status(f"{len(KINDS)} kinds of hostile hosts, {copies} of each"),
     ):
         result, _ = compare(Path(folder), hosts, WITH_SITEMAP, seconds)

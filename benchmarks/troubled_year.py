@@ -23,6 +23,7 @@ from rich.console import Console
 
 from benchmarks.history_server import SharedClock, server_process
 from benchmarks.report import Figure, load_note, markdown, write_section
+from benchmarks.sizes import sized
 from benchmarks.troubled_web import BEGIN, DAY, Kind, TroubledPage, Web, serve, troubled_web
 from recrawl.crawler.explain import Explanation, Price, explain
 from recrawl.crawler.host_memory import closed_hosts
@@ -33,11 +34,12 @@ from recrawl.records import State
 from recrawl.store.sqlite import SqliteStore
 
 PAGE = "reference/store.md"
-PAGES, DAYS, SEEDS, KILLS = 600, 365.0, 3, 2
+PAGES, DAYS, SEEDS = sized((600, 365.0, 3), (20, 20.0, 1))
+KILLS = 2
 #: Days between two visits to a page that the budget pays for, on average.
 GAP = 14.0
 #: Days of the clock in a real second.
-SPEED = 2.0
+SPEED = sized(2.0, 10.0)
 #: A page should be read after this many times its interval.
 LATE = 3.0
 #: Real seconds between two looks at the clock, and beyond the end that a run may take.

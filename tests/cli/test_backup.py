@@ -78,8 +78,10 @@ def test_damage_is_told_line_by_line() -> None:
 def test_settings_that_cannot_be_used_are_refused() -> None:
     Path("recrawl.toml").write_text('[host."a.example"]\nignore = ["p["]\n')
     assert "p[" in refused("check")
-    Path("recrawl.toml").write_text('on_change = "echo \'"\n')
-    assert "a quotation mark is missing" in refused("check")
+    Path("recrawl.toml").write_text('on_change = "notify --key 4711\'"\n')
+    reason = refused("check")
+    assert "a quotation mark is missing in 'notify ••••'" in reason
+    assert "4711" not in reason
 
 
 def test_a_program_for_changes_that_is_not_there_is_a_problem() -> None:

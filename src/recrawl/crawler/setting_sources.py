@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from recrawl.crawler.secrets import Secret
+from recrawl.crawler.secrets import Secret, without_arguments
 from recrawl.crawler.setting_kinds import parsed
 from recrawl.crawler.settings import FIELDS, Settings
 from recrawl.crawler.site_tables import FINGERPRINTS, TABLES, check_intervals, read_sites
@@ -171,7 +171,8 @@ def _consistent(settings: Settings) -> Settings:
         shlex.split(settings.on_change)
     except ValueError:
         raise SettingsError(
-            f"on_change: a quotation mark is missing in {quoted(settings.on_change)}"
+            "on_change: a quotation mark is missing in "
+            f"{quoted(without_arguments(settings.on_change))}"
         ) from None
     if 0.0 < settings.max_interval < settings.min_interval == Settings.min_interval:
         # An explicit maximum overrides the default minimum.

@@ -16,7 +16,9 @@ class Answer(StrEnum):
     DUPLICATE = "duplicate"
     #: It is too late: the lease has ended, and the page is with somebody else.
     SUPERSEDED = "superseded"
-    #: There is no such page, or no such lease.
+    #: The page was never on this lease.
+    NOT_LEASED = "not_leased"
+    #: There is no such page, or no such lease, or it ended too long ago.
     UNKNOWN = "unknown"
     #: The page was found, and neither body nor digest nor anything else says whether it changed.
     UNCLEAR = "unclear"

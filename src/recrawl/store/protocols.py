@@ -137,7 +137,7 @@ class Access(Protocol):
         """Remove a token; return whether there was one."""
 
     def leases(self) -> list[LeaseRow]:
-        """Return the leases with pages still out."""
+        """Return the leases."""
 
     def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
         """Write leases in their current state."""

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from recrawl.cli.output import json_text
 from recrawl.cli.render.terminal import Table, show
+from recrawl.crawler.secrets import COMMANDS, without_arguments
 from recrawl.crawler.setting_kinds import (
     BOOLEAN,
     COUNT,
@@ -88,6 +89,8 @@ def _setting(name: str, field: "Field[Any]", path: Path, table: dict[str, Any]) 
         value, set_by = _typed(table[name]), str(path)
     if described["kind"] is PROXY:
         value = shown_proxy(PROXY.parse(value))
+    elif name in COMMANDS:
+        value = without_arguments(value)
     return Setting(name, value, set_by, default, described["kind"].name, described["meaning"])
 
 

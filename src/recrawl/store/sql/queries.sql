@@ -833,16 +833,17 @@ SELECT name, digest, access, created_at FROM tokens ORDER BY name;
 DELETE FROM tokens WHERE name = ?;
 
 -- name: keep_lease
--- Save a lease, with its pages that are out.
+-- Save a lease, with its pages.
 INSERT INTO leases (id, request_key, granted_at, deadline, pages) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET pages = excluded.pages;
+ON CONFLICT (id) DO UPDATE SET
+    request_key = excluded.request_key, deadline = excluded.deadline, pages = excluded.pages;
 
 -- name: drop_lease
--- Delete a lease with no page out.
+-- Delete a lease.
 DELETE FROM leases WHERE id = ?;
 
 -- name: leases
--- Read the leases that an earlier service granted.
+-- Read the leases that an earlier service granted, those that have ended included.
 SELECT id, request_key, granted_at, deadline, pages FROM leases ORDER BY granted_at, id;
 
 -- name: visited_since
