@@ -170,6 +170,8 @@ class State(IntEnum):
 RESTING = (State.GONE, State.REFUSED)
 #: Why a page that robots.txt forbids is refused; when robots.txt changes, it is visited again.
 DISALLOWED = "disallowed by robots.txt"
+#: Why a link turned out not to lead to a page; its media type follows.
+NOT_A_PAGE = "not a page"
 #: Part of the reason for a page at a private address; a run that allows those visits it again.
 PRIVATE = "is private; use --allow-private"
 

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from recrawl.content.comparison import Comparison, failed
-from recrawl.records import Outcome, Page, Response, State
+from recrawl.records import NOT_A_PAGE, Outcome, Page, Response, State
 
 _DAY = 86_400_000_000
 #: A page that is gone is checked again after as long as it has been missing, within these limits.
@@ -55,7 +55,9 @@ def is_not_found(page: Page, response: Response) -> bool:
 def refused(page: Page, response: Response, patience: Patience) -> Comparison:
     """Return the result for a refused page: it rests, with the reason."""
     reason = response.error or f"the server answered {response.status}"
-    retry_at = response.at + patience.refused_time
+    # What is not a page is unlikely to become one.
+    rest = MAX_REST if reason.startswith(NOT_A_PAGE) else patience.refused_time
+    retry_at = response.at + rest
     after = replace(page, state=State.REFUSED, reason=reason, retry_at=retry_at)
     return Comparison(after, Outcome.FAILED, problem=reason)
 
