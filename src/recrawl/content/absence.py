@@ -5,7 +5,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from recrawl.content.comparison import Comparison, failed
-from recrawl.records import NOT_A_PAGE, Outcome, Page, Response, State
+from recrawl.records import DISALLOWED, NOT_A_PAGE, Outcome, Page, Response, State, Validators
 
 _DAY = 86_400_000_000
 #: A page that is gone is checked again after as long as it has been missing, within these limits.
@@ -33,11 +33,14 @@ class Patience:
         gone_after: A page is gone when it was not found this many times in a row...
         gone_time: ...over this many microseconds.
         refused_time: A refused page is checked again after this many microseconds.
+        drops_refused: Whether the copy of a page that is refused by its server or robots.txt is
+            dropped.
     """
 
     gone_after: int = 3
     gone_time: int = _DAY
     refused_time: int = 3 * _DAY
+    drops_refused: bool = False
 
 
 def is_refused(response: Response) -> bool:
@@ -59,7 +62,23 @@ def refused(page: Page, response: Response, patience: Patience) -> Comparison:
     rest = MAX_REST if reason.startswith(NOT_A_PAGE) else patience.refused_time
     retry_at = response.at + rest
     after = replace(page, state=State.REFUSED, reason=reason, retry_at=retry_at)
+    is_denied = response.status in _REFUSED or reason == DISALLOWED
+    if patience.drops_refused and is_denied and page.body is not None:
+        after = without_copy(after)
     return Comparison(after, Outcome.FAILED, problem=reason)
+
+
+def without_copy(page: Page) -> Page:
+    """Return a page whose copy is not kept; what is known of its changes is."""
+    return replace(
+        page,
+        last_visit=None,
+        validators=Validators(),
+        fingerprint=None,
+        body=None,
+        streak=0,
+        not_modified=0,
+    )
 
 
 def not_found(page: Page, at: int, patience: Patience, outage: str | None) -> Comparison:

@@ -112,6 +112,7 @@ def patience_of(settings: Settings) -> Patience:
         settings.gone_after,
         round(settings.gone_after_time * MICROSECONDS_A_DAY),
         round(settings.refused_retry * MICROSECONDS_A_DAY),
+        drops_refused=settings.refused_copies == "drop",
     )
 
 

@@ -94,6 +94,7 @@ _CHANGE = {
     "digest_before": DIGEST_BEFORE,
     "digest": DIGEST,
     "share": 0.12,
+    "reason": None,
 }
 _LEASED = {
     "page": 17,

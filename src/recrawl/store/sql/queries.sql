@@ -298,8 +298,8 @@ SELECT page, until, body FROM versions WHERE page IN (SELECT value FROM json_eac
 
 -- name: add_change
 -- Add a change of a page to the feed.
-INSERT INTO changes (page, url, kind, at, previous, before, after, share)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO changes (page, url, kind, at, previous, before, after, share, reason)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_removals
 -- Add removals of pages to the feed, if it has the pages; their numbers are passed as JSON.
@@ -315,7 +315,7 @@ SELECT
 
 -- name: feed_after
 -- Read the feed a batch at a time.
-SELECT serial, page, url, kind, at, previous, before, after, share
+SELECT serial, page, url, kind, at, previous, before, after, share, reason
 FROM changes WHERE serial > ? ORDER BY serial LIMIT ?;
 
 -- name: feed_pages
