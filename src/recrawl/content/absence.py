@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from recrawl.challenges import is_challenge
 from recrawl.content.comparison import Comparison, failed
 from recrawl.records import DISALLOWED, NOT_A_PAGE, Outcome, Page, Response, State, Validators
 
@@ -44,8 +45,12 @@ class Patience:
 
 
 def is_refused(response: Response) -> bool:
-    """Whether access to the page is refused: a retry within seconds is pointless, and impolite."""
-    return response.permanent or response.status in _REFUSED
+    """Whether access to the page is refused: a retry within seconds is pointless, and impolite.
+
+    A challenge is about us, not about the page.
+    """
+    is_denied = response.status in _REFUSED and not is_challenge(response.error)
+    return response.permanent or is_denied
 
 
 def is_not_found(page: Page, response: Response) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from recrawl.challenges import challenge_in_body
 from recrawl.content.absence import (
     MAX_OUTAGE,
     Patience,
@@ -14,6 +15,7 @@ from recrawl.content.boxes import varied_boxes
 from recrawl.content.comparison import Comparison, failed, found_body, not_modified, outcome_of
 from recrawl.content.history import History
 from recrawl.content.lone_page import marked_around
+from recrawl.content.media_type import format_of
 from recrawl.content.outline import Block, Element
 from recrawl.content.page_content import Content, is_same
 from recrawl.content.reader import Reader
@@ -44,6 +46,7 @@ def compare(
     """Compare a response with the stored copy of a page.
 
     - An error teaches nothing: FAILED, one more failure in a row, everything else unchanged.
+    - A challenge, or a page that blocks bots, is a failure too, whatever its status.
     - A refusal (401, 403, 451, robots.txt, an address that is not public) teaches nothing either,
       and is not a visit: the state is REFUSED, with the reason.
     - Not found (404, 410, or a redirect from deep inside the site to its front page): GONE. The
@@ -118,6 +121,10 @@ def compare_body(
 ) -> Comparison:
     """Compare a body and its digest with the copy; if they are identical, without parsing."""
     body, digest = found
+    if digest != page.body and format_of(body, response.header("content-type")) == "html":
+        challenge = challenge_in_body(body)
+        if challenge is not None:
+            return failed(page, challenge)
     if page.body is None or digest == page.body:
         outcome = Outcome.FIRST if page.body is None else outcome_of(page, is_same=True)
         return found_body(page, response, found, outcome)

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
+from recrawl.challenges import challenge_in_body
 from recrawl.content.absence import Patience, is_not_found
 from recrawl.content.compare import compare, wants_full
 from recrawl.content.reader import Reader
@@ -127,7 +128,7 @@ class Visitor:
             transferred=first.transferred + second.transferred,
             seconds=first.seconds + second.seconds,
         )
-        if second.error is not None or second.body is None:
+        if second.error is not None or second.body is None or challenge_in_body(second.body):
             only = replace(
                 first,
                 requests=both.requests,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, Self
 
+from recrawl.challenges import challenge_in_headers
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
 from recrawl.http.access import NO_ACCESS, SESSION_HEADERS, Access, is_private_name
@@ -437,6 +438,9 @@ class _Fetch:
 
     def _check(self, response: Response) -> None:
         """Raise unless the response is a page, not found, or a "not modified" we asked for."""
+        challenge = challenge_in_headers(response.headers)
+        if challenge is not None:
+            raise FetchError(challenge, replace(response, body=None))
         if self._pages_only and response.status in _SUCCESS:
             kind = file_type(response.headers)
             if kind is not None:
