@@ -14,6 +14,8 @@ MIN_REST, MAX_REST = 14 * _DAY, 182 * _DAY
 #: How long it counts as an outage if pages are suddenly all missing, or empty.
 MAX_OUTAGE = 14 * _DAY
 
+#: Failures in a row after which a page that looks wrong is trusted, if they took that long.
+_TRUSTED = 3
 _NOT_FOUND = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _REFUSED = frozenset(
     {
@@ -42,6 +44,11 @@ class Patience:
     gone_time: int = _DAY
     refused_time: int = 3 * _DAY
     drops_refused: bool = False
+
+
+def is_trusted(page: Page, at: int) -> bool:
+    """Whether a page has looked wrong so often, and for so long, that it is taken as it is."""
+    return page.failures >= _TRUSTED and at - (page.missing_since or at) >= MAX_OUTAGE
 
 
 def is_refused(response: Response) -> bool:

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 from recrawl.challenges import challenge_in_body
 from recrawl.content.absence import (
-    MAX_OUTAGE,
     Patience,
     is_not_found,
     is_refused,
+    is_trusted,
     not_found,
     refused,
 )
@@ -28,8 +28,6 @@ FULL_EVERY = 20
 MAX_IGNORED = 500
 
 _SUCCESS = range(200, 300)
-#: Failures in a row after which an empty response is trusted, if they took as long as an outage.
-_EMPTY_TRUSTED = 3
 
 
 def compare(
@@ -154,7 +152,8 @@ def compare_body(
         marked = marked_around([*new, *old], content.blocks) if is_alone else frozenset()
         after = _remember(after, content, copy, (new, old), marked, change.share)
     visited = found_body(after, response, found, outcome, change)
-    return replace(visited, varied=varied_boxes(new, old))
+    was = copy.fingerprint(page.ignored).digest
+    return replace(visited, varied=varied_boxes(new, old), was=was)
 
 
 def _difference(
@@ -206,7 +205,7 @@ def _is_suddenly_empty(
     has_content = body.strip() if bodies.reader.may_be_empty else content.texts
     if has_content:
         return False
-    if page.failures >= _EMPTY_TRUSTED and at - (page.missing_since or at) >= MAX_OUTAGE:
+    if is_trusted(page, at):
         return False
     had = page.fingerprint
     if had is None and (copy := bodies.copy(response)) is not None:

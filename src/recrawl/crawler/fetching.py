@@ -103,6 +103,7 @@ def visitor_of(
         follow_depth=settings.max_depth if settings.follow else 0,
         memory=fetcher.memory,
         templates=Templates(reader.template),
+        copy_url=reader.copy_url,
     )
 
 

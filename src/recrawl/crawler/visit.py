@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from recrawl.challenges import challenge_in_body
-from recrawl.content.absence import Patience, is_not_found
+from recrawl.content.absence import Patience, is_not_found, is_trusted
 from recrawl.content.compare import compare, wants_full
+from recrawl.content.comparison import failed
 from recrawl.content.reader import Reader
 from recrawl.content.reading import (
     Reading,
@@ -17,6 +18,8 @@ from recrawl.content.reading import (
     read_twice,
 )
 from recrawl.content.second_fetch import wants_second_fetch
+from recrawl.content.sign_in import has_password, is_elsewhere, is_sign_in, without_query
+from recrawl.crawler.lookalikes import Lookalikes
 from recrawl.crawler.outages import Outages
 from recrawl.crawler.parse_pool import TooExpensiveError, log_parse_error
 from recrawl.crawler.protocols import Fetching, Parsing
@@ -49,6 +52,10 @@ class Visitor:
         memory: Accounts for the bodies that are being parsed.
         templates: What pages have in common with others of their host.
         second_fetches: Whether second fetches are worthwhile.
+        copy_url: Returns where the copy of a page came from, by its number; None if that is not
+            known.
+        alike: Pages that suddenly have the same content.
+        redirected: Pages that are suddenly redirected to the same place.
     """
 
     fetcher: Fetching
@@ -62,6 +69,9 @@ class Visitor:
     memory: MemoryBudget | None = None
     templates: Templates = field(default_factory=Templates)
     second_fetches: SecondFetches = field(default_factory=SecondFetches)
+    copy_url: Callable[[int], str | None] = lambda _number: None
+    alike: Lookalikes = field(default_factory=Lookalikes)
+    redirected: Lookalikes = field(default_factory=Lookalikes)
 
     async def visit(self, page: Page) -> Visit:
         """Visit a page and return what was found; nothing is recorded yet."""
@@ -78,6 +88,9 @@ class Visitor:
             again: Whether the page may be fetched a second time.
         """
         body = response.body
+        if body is not None and response.error is None and self._is_sign_in(page, response, body):
+            why = f"redirected to a sign-in page, {without_query(response.url)}"
+            return self._set_aside(page, response, why)
         digest = None if body is None or response.error is not None else digest_of(body)
         if digest is None or not self._is_read(page, digest):
             return self._unread_visit(page, response, digest)
@@ -86,6 +99,8 @@ class Visitor:
         except _ParseError as error:
             return self._failed(page, response, str(error))
         is_change = reading.found.outcome is Outcome.CHANGED
+        if is_change and (why := self._mistaken(page, response, reading)) is not None:
+            return self._set_aside(page, response, why)
         if again and is_change and self._wants_second_fetch(page, reading):
             return await self._fetch_again(page, response, reading)
         return _visit(page, response, reading, body, digest)
@@ -202,6 +217,38 @@ class Visitor:
         """Return a failed visit, although there was a response."""
         failed = replace(response, body=None, error=why)
         return _visit(page, failed, Reading(compare(page, failed, self._reader_of(page))))
+
+    def _is_sign_in(self, page: Page, response: Response, body: bytes) -> bool:
+        """Whether a page is redirected to a sign-in page, and not just gone."""
+        if response.url == page.url or is_not_found(page, response):
+            return False
+        return is_sign_in(page.url, response.url, body)
+
+    def _mistaken(self, page: Page, response: Response, reading: Reading) -> str | None:
+        """Return why a page that seems to have changed is another one; None if it is itself.
+
+        Its content, or where it is redirected to, is suddenly that of others that differed before;
+        or it is redirected to a form for a password, as it was not before.
+        """
+        after, at = reading.found.page, response.at
+        why = None
+        was, now = reading.found.was, after.fingerprint
+        if was is not None and now is not None and self.alike.are_alike(page, was, now.digest, at):
+            why = f"suddenly the same as other pages of {page.host}"
+        copied_from = self.copy_url(page.number) or page.url
+        if is_elsewhere(page.url, response.url) and is_elsewhere(copied_from, response.url):
+            shown = without_query(response.url)
+            if self.redirected.are_alike(page, page.url.encode(), shown.encode(), at):
+                why = f"redirected to {shown}, like other pages of {page.host}"
+            if has_password(response.body or b"") and not has_password(self._copy(page) or b""):
+                why = f"redirected to a form for a password, {shown}"
+        return None if is_trusted(page, at) else why
+
+    def _set_aside(self, page: Page, response: Response, why: str) -> Visit:
+        """Return a failed visit: what was found is not the page, which keeps its copy."""
+        since = response.at if page.missing_since is None else page.missing_since
+        aside = replace(response, body=None, error=why)
+        return _visit(page, aside, Reading(failed(page, why, since)))
 
     def _outage(self, page: Page, response: Response) -> str | None:
         """Return the host or folder that is down, if that is why the page is not found."""

@@ -306,6 +306,9 @@ class Store(Protocol):
     def copy(self, url: str) -> Copy | None:
         """Return the current copy of a page."""
 
+    def copy_url(self, number: int) -> str | None:
+        """Return where the copy of a page came from, after redirects."""
+
     def changed_at(self, page: Page) -> int | None:
         """Return when a page last changed."""
 

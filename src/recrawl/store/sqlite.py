@@ -339,6 +339,11 @@ class SqliteStore:
         page = self.page(url)
         return None if page is None else reading.current_copy(self._database, page.number)
 
+    def copy_url(self, number: int) -> str | None:
+        """Return where the copy of a page came from, after redirects; None if there is none."""
+        row = self._database.row("copy_of", number)
+        return None if row is None else row[0]
+
     def changed_at(self, page: Page) -> int | None:
         """Return when a page was last found to have changed, or first found; None if never."""
         row = self._database.row("changed_at", page.number, Outcome.FIRST, Outcome.CHANGED)
