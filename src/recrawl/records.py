@@ -373,6 +373,7 @@ class Visit:
         change: How the page differs from its copy, if it does.
         sketches: Digests of the page's elements, for the template of its site.
         octaves: The evidence of visits about the change rate, packed; None if unchanged.
+        no_text: Whether the new copy has next to no text, as if scripts were to write it.
     """
 
     page: Page
@@ -386,6 +387,7 @@ class Visit:
     change: Change | None = None
     sketches: "Mapping[bytes, tuple[int, ...]] | None" = None
     octaves: bytes | None = None
+    no_text: bool = False
 
     def with_belief(self, belief: tuple[float, float], octaves: bytes) -> "Visit":
         """Return the visit with the new belief; faster than `dataclasses.replace`."""
@@ -401,6 +403,7 @@ class Visit:
             self.change,
             self.sketches,
             octaves,
+            self.no_text,
         )
 
     @property

@@ -16,6 +16,8 @@ MAX_OUTAGE = 14 * _DAY
 
 #: Failures in a row after which a page that looks wrong is trusted, if they took that long.
 _TRUSTED = 3
+#: The beginning of the error of a page in an outage.
+OUTAGE = "not found, like most pages"
 _NOT_FOUND = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _REFUSED = frozenset(
     {
@@ -98,7 +100,7 @@ def not_found(page: Page, at: int, patience: Patience, outage: str | None) -> Co
     since = at if page.missing_since is None else page.missing_since
     is_short = at - since < MAX_OUTAGE
     if outage is not None and is_short and page.state is not State.GONE:
-        problem = f"not found, like most pages of {outage}"
+        problem = f"{OUTAGE} of {outage}"
         return failed(page, problem, since)
     if page.state is State.ALIVE and is_short:
         # There may have been an outage before; from now on only this page is missing.

@@ -9,6 +9,7 @@ from recrawl.challenges import challenge_in_body
 from recrawl.content.absence import Patience, is_not_found, is_trusted
 from recrawl.content.compare import compare, wants_full
 from recrawl.content.comparison import failed
+from recrawl.content.no_text import has_no_text
 from recrawl.content.reader import Reader
 from recrawl.content.reading import (
     Reading,
@@ -302,6 +303,7 @@ def _visit(
     elif found.outcome is Outcome.UNCHANGED and not is_copy:
         is_copy = digest != before.body
         page = replace(page, body=digest)
+    content = body if is_copy else None
     return Visit(
         page=page,
         outcome=found.outcome,
@@ -309,9 +311,10 @@ def _visit(
         if response.error == found.problem
         else replace(response, error=found.problem),
         previous=before.last_visit,
-        content=body if is_copy else None,
+        content=content,
         last_modified=found.last_modified,
         links=reading.links,
         change=found.change,
         sketches=reading.sketches,
+        no_text=content is not None and has_no_text(content, response.header("content-type")),
     )

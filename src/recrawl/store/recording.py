@@ -190,7 +190,7 @@ class _Writes:
         if page.body is None:
             self._dropped_copies.append((page.number,))
         elif page.body != old or visit.content is not None:
-            self._copies.append((page.number, *_copy_values(visit.response)))
+            self._copies.append((page.number, *_copy_values(visit.response), visit.no_text))
         if old is not None and old != page.body:
             self._replaced.append((visit, old, kind))
             if visit.is_refusal and page.body is None:
