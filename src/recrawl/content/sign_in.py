@@ -29,7 +29,7 @@ def is_elsewhere(url: str, final: str) -> bool:
     >>> is_elsewhere("https://example.org/a", "https://example.org/b")
     True
     """
-    return url != final and _place(urlsplit(url)) != _place(urlsplit(final))
+    return url != final and _host_and_path(urlsplit(url)) != _host_and_path(urlsplit(final))
 
 
 def has_password(body: bytes) -> bool:
@@ -65,7 +65,7 @@ def without_query(url: str) -> str:
     return url.partition("?")[0]
 
 
-def _place(url: SplitResult) -> tuple[str, str]:
+def _host_and_path(url: SplitResult) -> tuple[str, str]:
     return url.netloc.removeprefix("www."), url.path.rstrip("/").lower()
 
 

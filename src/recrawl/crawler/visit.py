@@ -100,8 +100,9 @@ class Visitor:
         except _ParseError as error:
             return self._failed(page, response, str(error))
         is_change = reading.found.outcome is Outcome.CHANGED
-        if is_change and (why := self._mistaken(page, response, reading)) is not None:
-            return self._set_aside(page, response, why)
+        mistaken = self._mistaken(page, response, reading) if is_change else None
+        if mistaken is not None:
+            return self._set_aside(page, response, mistaken)
         if again and is_change and self._wants_second_fetch(page, reading):
             return await self._fetch_again(page, response, reading)
         return _visit(page, response, reading, body, digest)
