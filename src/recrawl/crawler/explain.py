@@ -10,10 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from recrawl.content.absence import OUTAGE
 from recrawl.crawler.intervals import Intervals
 from recrawl.estimation.belief import staleness
 from recrawl.estimation.quantiles import gamma_quantiles
-from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, State
+from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, RESTING, Page, State
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.units import format_duration, format_rate
 
@@ -60,6 +61,7 @@ class Explanation:
         retry_at: The earliest retry of a page whose last visit failed, in microseconds; None for
             others.
         closed_until: When its host may be visited again, in microseconds; None if it may be now.
+        error: Why its last visit failed; None if it did not, or if that is not known.
     """
 
     page: Page
@@ -75,6 +77,7 @@ class Explanation:
     limits: tuple[float, float] = (0.0, math.inf)
     retry_at: int | None = None
     closed_until: int | None = None
+    error: str | None = None
 
     @property
     def is_guess(self) -> bool:
@@ -164,7 +167,8 @@ class Explanation:
     def _rest(self) -> str:
         if self.page.state is State.REFUSED:
             reason = self.page.reason or "no reason was given"
-            when = "when robots.txt changes, or later"
+            is_disallowed = self.page.reason == DISALLOWED
+            when = "when robots.txt changes, or later" if is_disallowed else "later"
             return f"It is refused: {reason}. It is checked again {when}{self._next_look()}."
         often = "It was not found several times in a row and is no longer visited"
         return f"{often}, except for a check now and then{self._next_look()}."
@@ -180,7 +184,7 @@ class Explanation:
 
     def _trouble(self) -> str:
         page = self.page
-        if page.missing_since is not None and page.state is State.ALIVE:
+        if page.missing_since is not None and page.state is State.ALIVE and not self._is_mistaken:
             return (
                 "It was not found, like most pages around it: this looks like an outage, so they "
                 "do not count as gone."
@@ -193,12 +197,18 @@ class Explanation:
             )
         if page.retry_at is not None and not page.failures:
             return "It was refused at the last visit, and is being checked again."
+        why = f" ({self.error})" if self.error else ""
         if page.failures == 1:
-            return f"The last visit failed; it is retried {self._retry()}."
+            return f"The last visit failed{why}; it is retried {self._retry()}."
         if page.failures:
-            times = f"The last {page.failures} visits failed"
+            times = f"The last {page.failures} visits failed{why}"
             return f"{times}; it is retried {self._retry()}, and each retry waits longer."
         return ""
+
+    @property
+    def _is_mistaken(self) -> bool:
+        """Whether the last visit found something else than the page, which is no outage."""
+        return self.error is not None and not self.error.startswith(OUTAGE)
 
     @property
     def _is_paused(self) -> bool:
@@ -266,6 +276,7 @@ def explain(
     limits: tuple[float, float] = (0.0, math.inf),
     retry_at: int | None = None,
     closed_until: int | None = None,
+    error: str | None = None,
 ) -> Explanation:
     """Explain when a page is visited next.
 
@@ -277,9 +288,12 @@ def explain(
         limits: The minimum and maximum interval between two visits, in days.
         retry_at: The earliest retry, in microseconds, if its last visit failed.
         closed_until: When its host may be visited again, in microseconds, if not now.
+        error: Why its last visit failed, if it did.
     """
     if belief is None or page.last_visit is None:
-        return Explanation(page, now, price, retry_at=retry_at, closed_until=closed_until)
+        return Explanation(
+            page, now, price, retry_at=retry_at, closed_until=closed_until, error=error
+        )
     shape, time = belief
     elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
     low, high = gamma_quantiles(shape, 0.5 - 0.5 * LEVEL)
@@ -298,6 +312,7 @@ def explain(
         limits=limits,
         retry_at=retry_at,
         closed_until=closed_until,
+        error=error,
     )
 
 

@@ -92,6 +92,7 @@ class ListedPage:
         failures: How many of its latest visits failed in a row.
         status: The HTTP status of the last visit; None without a visit, 0 without a response.
         error: Why the last visit failed or did not find the page, or why it is refused.
+        no_text: Whether its copy has next to no text, as if scripts were to write it.
     """
 
     url: str
@@ -106,6 +107,7 @@ class ListedPage:
     failures: int
     status: int | None
     error: str | None
+    no_text: bool = False
 
     @property
     def is_guess(self) -> bool:
@@ -375,7 +377,7 @@ def listed_rows(
     """Yield some of the pages, with their texts."""
     rates = _rates(pages)
     where = dict(zip(pages.number[rows].tolist(), rows.tolist(), strict=True))
-    for number, url, answer in store.page_texts(pages.number[rows]):
+    for number, url, answer, no_text in store.page_texts(pages.number[rows]):
         row = where[number]
         state = State(int(pages.state[row]))
         last, at = int(pages.last_visit[row]), float(due[row])
@@ -392,6 +394,7 @@ def listed_rows(
             failures=int(pages.failures[row]),
             status=answer[0],
             error=_error(state, answer),
+            no_text=no_text,
         )
 
 

@@ -9,6 +9,7 @@ from recrawl.crawler.setting_kinds import (
     COUNT,
     DURATION,
     HOSTS,
+    KEEPING,
     LISTENING,
     PATTERNS,
     PROXY,
@@ -184,6 +185,11 @@ class Settings:
         "Time after which a page that robots.txt or its server refused is checked again.",
         minimum=1e-6,
         maximum="10y",
+    )
+    refused_copies: str = setting(
+        "keep",
+        KEEPING,
+        "What becomes of the copy of a page that robots.txt or its server refuses: keep or drop.",
     )
     keep_changes: int = setting(
         "1000000",

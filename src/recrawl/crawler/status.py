@@ -253,7 +253,7 @@ def next_due(
         at = np.maximum(at, _opened_at(fleet, closed_hosts(store.kept, now))[fleet.host[known]])
         first = _in_order(fleet, known, at - now / MICROSECONDS_A_DAY, now)[:left]
         rows, due = np.concatenate([rows, known[first]]), np.concatenate([due, at[first]])
-    urls = {number: url for number, url, _ in store.page_texts(fleet.number[rows])}
+    urls = {text.number: text.url for text in store.page_texts(fleet.number[rows])}
     return [
         _due(fleet, row, urls[number], at, stale, now)
         for row, number, at in zip(

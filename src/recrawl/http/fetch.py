@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, Self
 
+from recrawl.challenges import challenge_in_headers
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
 from recrawl.http.access import NO_ACCESS, SESSION_HEADERS, Access, is_private_name
@@ -15,10 +16,19 @@ from recrawl.http.failures import DROPPED, DroppedError, FetchError
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
 from recrawl.http.limits import Limits
+from recrawl.http.media_types import file_type
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.http.request import HttpClient
 from recrawl.http.robots import Robots, Rules
-from recrawl.records import DISALLOWED, PRIVATE, Page, Response, RobotsText, Validators
+from recrawl.records import (
+    DISALLOWED,
+    NOT_A_PAGE,
+    PRIVATE,
+    Page,
+    Response,
+    RobotsText,
+    Validators,
+)
 from recrawl.urls import canonical, host_in, redirected
 
 #: Seconds that a redirect's next hop, or a robots.txt, waits for its turn at a host.
@@ -26,6 +36,7 @@ LONG_PATIENCE = 30.0
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_FOUND = frozenset({404, 410})
+_SUCCESS = range(200, 300)
 _TOO_MANY, _UNAVAILABLE = 429, 503
 
 
@@ -131,13 +142,18 @@ class Fetcher:
     def fetch(self, page: Page, *, conditional: bool = True) -> Coroutine[Any, Any, Response]:
         """Fetch a page; if there is a copy, only if the server has a newer version.
 
+        If it was found by following links, and there is no copy yet, its media type decides whether
+        it is a page at all: if not, that is an error, and its body is not read.
+
         Args:
             page: The page.
             conditional: Whether to send the validators of the copy, so that the response may be
                 "not modified".
         """
         headers = conditions(page.validators) if conditional and page.body else {}
-        return _Fetch(self, page.url, headers, self.limits.max_bytes).run()
+        pages_only = page.depth > 0 and page.body is None
+        limit = self.limits.max_bytes
+        return _Fetch(self, page.url, headers, limit, pages_only=pages_only).run()
 
     async def fetch_file(
         self,
@@ -223,6 +239,7 @@ class _Fetch:
         "_is_trusted",
         "_max_bytes",
         "_pack",
+        "_pages_only",
         "_requests",
         "_seconds",
         "_seen",
@@ -244,6 +261,7 @@ class _Fetch:
         stay_on_site: bool = False,
         pack: bool = False,
         is_hop: bool = False,
+        pages_only: bool = False,
     ) -> None:
         self._fetcher = fetcher
         self._url = self._start = url
@@ -256,6 +274,7 @@ class _Fetch:
         self._is_trusted = not is_hop
         self._stay_on_site = stay_on_site
         self._pack = pack
+        self._pages_only = pages_only
         self._seen: set[str] | None = None
         self._requests = self._transferred = 0
         self._seconds = 0.0
@@ -363,7 +382,12 @@ class _Fetch:
         self._requests += 1
         try:
             response = await self._fetcher.client.get(
-                self._url, headers, self._max_bytes, access.proxy, pack=self._pack
+                self._url,
+                headers,
+                self._max_bytes,
+                access.proxy,
+                pack=self._pack,
+                pages_only=self._pages_only,
             )
             return _without_session(response) if extra else response
         except FetchError as error:
@@ -414,6 +438,14 @@ class _Fetch:
 
     def _check(self, response: Response) -> None:
         """Raise unless the response is a page, not found, or a "not modified" we asked for."""
+        challenge = challenge_in_headers(response.headers)
+        if challenge is not None:
+            raise FetchError(challenge, replace(response, body=None))
+        if self._pages_only and response.status in _SUCCESS:
+            kind = file_type(response.headers)
+            if kind is not None:
+                file = replace(response, body=None)
+                raise FetchError(f"{NOT_A_PAGE}: {kind}", file, permanent=True)
         if response.body is not None or response.status in _NOT_FOUND:
             return
         if self._is_hop and response.status in _REDIRECTS:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import final
 
+from recrawl.challenges import is_challenge
 from recrawl.records import Response
 
 #: The number of hosts at which idle ones are forgotten.
@@ -174,14 +175,15 @@ class HostPacing:
         self._suspect(known, is_suspect=(is_unanswered or is_blamed) and not response.permanent)
         if response.permanent:
             return 0.0
-        too_many = response.status == _TOO_MANY
+        # A challenge says that we are taken for a bot that asks for too much.
+        too_many = response.status == _TOO_MANY or is_challenge(response.error)
         if not (too_many or response.status >= _SERVER_ERROR or is_unanswered or is_blamed):
             known.failures = 0
             size = len(response.body or b"")
             return max(response.retry_after or 0.0, size / HEAVY if size > HEAVY else 0.0)
         known.failures += 1
-        # A 429, or a response that cost others much, is enough at once. A Retry-After takes
-        # precedence, but one that is too short does not protect a host forever.
+        # A 429, a challenge, or a response that cost others much, is enough at once. A Retry-After
+        # takes precedence, but one that is too short does not protect a host forever.
         at_once = is_blamed or (too_many and response.retry_after is None)
         doublings = known.failures - (1 if at_once else MAX_FAILURES)
         backoff = FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS) if doublings >= 0 else 0.0

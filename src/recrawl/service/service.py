@@ -96,12 +96,14 @@ class PageDetails:
         visits: Its latest visits, newest first.
         changed_at: When it was last found to have changed, or first found; None if never.
         is_hurried: Whether somebody asked for a visit that has not been made yet.
+        no_text: Whether its copy has next to no text, as if scripts were to write it.
     """
 
     explanation: Explanation
     visits: list[LoggedVisit]
     changed_at: int | None
     is_hurried: bool = False
+    no_text: bool = False
 
     @property
     def next_visit(self) -> int | None:
@@ -262,8 +264,10 @@ class Service:
             history = store.history(page.number, visits)
             retry_at = earliest_retry(page, next(iter(history), None), self.settings)
             belief = store.belief(page.number)
-            explanation = explain(page, belief, price, now, limits, retry_at, closed_until)
-            return PageDetails(explanation, history, store.changed_at(page), is_hurried)
+            error = history[0].error if history else None
+            explanation = explain(page, belief, price, now, limits, retry_at, closed_until, error)
+            no_text = store.has_no_text(page.number)
+            return PageDetails(explanation, history, store.changed_at(page), is_hurried, no_text)
 
         return await self._reader.call(read)
 

@@ -202,6 +202,7 @@ async def open_scheduler(
                 parse_pool,
                 follow_depth=settings.max_depth if settings.follow else 0,
                 templates=Templates(reading.template),
+                copy_url=reading.copy_url,
             )
             scheduler = Scheduler(
                 frontier,

@@ -237,13 +237,31 @@ def last_visits(database: Database, numbers: Ints) -> Iterator[tuple[int, LastVi
             yield number, LastVisit(at, Outcome(outcome), status)
 
 
-def page_texts(database: Database, numbers: Ints) -> Iterator[tuple[int, str, Answer]]:
-    """Yield number, URL and last answer of some pages, in this order."""
+class PageText(NamedTuple):
+    """The texts of a page in a list.
+
+    Attributes:
+        number: The page's number.
+        url: Its URL.
+        answer: How its last visit ended.
+        no_text: Whether its copy has next to no text.
+    """
+
+    number: int
+    url: str
+    answer: Answer
+    no_text: bool
+
+
+def page_texts(database: Database, numbers: Ints) -> Iterator[PageText]:
+    """Yield the texts of some pages, in this order."""
     for start in range(0, numbers.size, ROWS_PER_BATCH):
         batch = numbers[start : start + ROWS_PER_BATCH]
-        urls: dict[int, str] = dict(database.rows("urls_of", json.dumps(batch.tolist())))
+        rows = database.rows("urls_of", json.dumps(batch.tolist()))
+        urls = {number: (url, bool(no_text)) for number, url, no_text in rows}
         answers = dict(last_answers(database, batch))
         for number in batch.tolist():
             # A page may have been removed since its numbers were read.
             if number in urls and number in answers:
-                yield number, urls[number], answers[number]
+                url, no_text = urls[number]
+                yield PageText(number, url, answers[number], no_text)

@@ -14,7 +14,7 @@ from recrawl.kernels.jit import Ints
 from recrawl.records import Page, RobotsText, Visit
 from recrawl.store.access import LeaseRow, Token
 from recrawl.store.changes import Cursor, PageChange
-from recrawl.store.listing import Answer, HostCounts, PageColumns, PageFilter
+from recrawl.store.listing import Answer, HostCounts, PageColumns, PageFilter, PageText
 from recrawl.store.rows import (
     Added,
     Copy,
@@ -286,8 +286,8 @@ class Store(Protocol):
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, Answer]]:
         """Yield how the last visit to each page ended, or why it is refused."""
 
-    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, Answer]]:
-        """Yield number, URL and last answer of some pages."""
+    def page_texts(self, numbers: Ints) -> Iterator[PageText]:
+        """Yield the texts of some pages."""
 
     def record(
         self,
@@ -305,6 +305,12 @@ class Store(Protocol):
 
     def copy(self, url: str) -> Copy | None:
         """Return the current copy of a page."""
+
+    def copy_url(self, number: int) -> str | None:
+        """Return where the copy of a page came from, after redirects."""
+
+    def has_no_text(self, number: int) -> bool:
+        """Whether a page has a copy with next to no text."""
 
     def changed_at(self, page: Page) -> int | None:
         """Return when a page last changed."""

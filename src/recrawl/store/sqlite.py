@@ -296,8 +296,8 @@ class SqliteStore:
         """Yield page number, and how the last visit ended, or why the page is refused."""
         return listing.last_answers(self._database, numbers)
 
-    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, listing.Answer]]:
-        """Yield number, URL and last answer of some pages, in this order."""
+    def page_texts(self, numbers: Ints) -> Iterator[listing.PageText]:
+        """Yield the texts of some pages, in this order."""
         return listing.page_texts(self._database, numbers)
 
     def narrow_cache(self) -> None:
@@ -338,6 +338,16 @@ class SqliteStore:
         """Return the current copy of a page; None if there is no page or no copy."""
         page = self.page(url)
         return None if page is None else reading.current_copy(self._database, page.number)
+
+    def copy_url(self, number: int) -> str | None:
+        """Return where the copy of a page came from, after redirects; None if there is none."""
+        row = self._database.row("copy_of", number)
+        return None if row is None else row[0]
+
+    def has_no_text(self, number: int) -> bool:
+        """Whether a page has a copy with next to no text."""
+        row = self._database.row("no_text_of", number)
+        return row is not None and bool(row[0])
 
     def changed_at(self, page: Page) -> int | None:
         """Return when a page was last found to have changed, or first found; None if never."""

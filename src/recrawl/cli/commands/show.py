@@ -82,12 +82,14 @@ def show(
         belief = opened.belief(page.number)
         now = present()
         closed_until = closed_hosts(opened.kept, now).get(page.host)
-        explanation = explain(page, belief, price, now, limits, retry_at, closed_until)
+        error = visits[0].error if visits else None
+        explanation = explain(page, belief, price, now, limits, retry_at, closed_until, error)
+        no_text = opened.has_no_text(page.number)
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
-        say_as_is(as_json(explanation, visits, shown))
+        say_as_is(as_json(explanation, visits, shown, no_text=no_text))
     else:
-        print_page(explanation, visits, shown)
+        print_page(explanation, visits, shown, no_text=no_text)
 
 
 def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:

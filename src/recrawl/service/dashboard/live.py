@@ -271,6 +271,7 @@ def change_row(change: PageChange, now: int) -> dict[str, Any]:
         "at": when(change.at),
         "age": age(change.at, now),
         "share": None if change.share is None else round(change.share, 4),
+        "reason": None if change.reason is None else printable(change.reason),
     }
 
 

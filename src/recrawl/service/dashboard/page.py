@@ -126,6 +126,7 @@ async def page(
         changed_at=details.changed_at,
         next_visit=details.next_visit,
         why=details.why,
+        no_text=details.no_text,
         versions=versions,
         diff=diff,
         timeline=charts.timeline(found, belief, details.visits),

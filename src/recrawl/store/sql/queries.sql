@@ -298,8 +298,8 @@ SELECT page, until, body FROM versions WHERE page IN (SELECT value FROM json_eac
 
 -- name: add_change
 -- Add a change of a page to the feed.
-INSERT INTO changes (page, url, kind, at, previous, before, after, share)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO changes (page, url, kind, at, previous, before, after, share, reason)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_removals
 -- Add removals of pages to the feed, if it has the pages; their numbers are passed as JSON.
@@ -315,7 +315,7 @@ SELECT
 
 -- name: feed_after
 -- Read the feed a batch at a time.
-SELECT serial, page, url, kind, at, previous, before, after, share
+SELECT serial, page, url, kind, at, previous, before, after, share, reason
 FROM changes WHERE serial > ? ORDER BY serial LIMIT ?;
 
 -- name: feed_pages
@@ -342,10 +342,11 @@ DELETE FROM changes WHERE serial < ?;
 
 -- name: set_copy
 -- Save the headers of a copy.
-INSERT INTO copies (page, url, status, at, headers, truncated) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO copies (page, url, status, at, headers, truncated, no_text)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (page) DO UPDATE SET
     url = excluded.url, status = excluded.status, at = excluded.at, headers = excluded.headers,
-    truncated = excluded.truncated;
+    truncated = excluded.truncated, no_text = excluded.no_text;
 
 -- name: drop_copy
 -- Delete the headers of a copy that is no longer kept.
@@ -779,8 +780,15 @@ SELECT coalesce(sum(pages), 0) FROM host_pages;
 SELECT number FROM pages ORDER BY url;
 
 -- name: urls_of
--- Find the URLs of some pages; their numbers are passed as JSON.
-SELECT number, url FROM pages WHERE number IN (SELECT value FROM json_each(?));
+-- Find the URLs of some pages, and whether their copies have next to no text; their numbers are
+-- passed as JSON.
+SELECT number, pages.url, coalesce(no_text, 0)
+FROM pages LEFT JOIN copies ON copies.page = number
+WHERE number IN (SELECT value FROM json_each(?));
+
+-- name: no_text_of
+-- Check whether the copy of a page has next to no text.
+SELECT no_text FROM copies WHERE page = ?;
 
 -- name: last_answers
 -- Find how the last visit to each of some pages ended, or why they are refused; their numbers are
