@@ -247,8 +247,10 @@ def _without_comments(html: str) -> str:
     if not others:
         return html
     if "-->" not in others[-1]:
-        # It is text, of an element whose text is not escaped.
-        return _COMMENT.sub("", html)
+        # It is text, of an element whose text is not escaped. After the last end there is no
+        # comment, and each that might begin one would be tried.
+        end = html.rfind("-->") + len("-->")
+        return html if end < len("-->") else _COMMENT.sub("", html[:end]) + html[end:]
     return first + "".join([part.partition("-->")[2] for part in others])
 
 
