@@ -8,7 +8,6 @@ import ast
 import importlib
 import pkgutil
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,8 +45,8 @@ def modules() -> Iterator[Any]:
             try:
                 yield importlib.import_module(found.name)
             except ImportError as error:
-                assert error.name is not None  # noqa: PT017 - the extra is not installed
-                assert not error.name.startswith("recrawl")
+                # An extra is not installed.
+                assert not str(error.name).startswith("recrawl")  # noqa: PT017
 
 
 def compiled_in(value: object) -> Iterator[tuple[Expression, str]]:
@@ -97,7 +96,7 @@ def expressions() -> dict[str, tuple[Expression, bool]]:
     return {
         f"{name} {found.pattern!r}": (
             found,
-            not "" < max(methods[found]) or bool(methods[found] & SEARCHING),
+            not max(methods[found]) > "" or bool(methods[found] & SEARCHING),
         )
         for found, name in where.items()
     }
