@@ -36,7 +36,7 @@ def compare(
     reader: Reader,
     previous: Content | bytes | None = None,
     *,
-    patience: Patience = Patience(),  # noqa: B008 - frozen
+    patience: Patience = Patience(),  # noqa: B008, RUF100
     outage: str | None = None,
     template: SiteTemplate | None = None,
     digest: bytes | None = None,
