@@ -10,6 +10,7 @@ import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
@@ -40,7 +41,8 @@ def modules() -> Iterator[Any]:
     """Yield all modules of the package that can be imported here."""
     for found in pkgutil.walk_packages(recrawl.__path__, "recrawl."):
         # Compiled kernels have no expressions, and no source.
-        is_source = found.module_finder.find_spec(found.name).origin.endswith(".py")
+        spec = find_spec(found.name)
+        is_source = spec is not None and str(spec.origin).endswith(".py")
         if is_source and not found.name.endswith("__main__"):
             try:
                 yield importlib.import_module(found.name)
