@@ -59,9 +59,8 @@ def test_a_copy_that_takes_too_long_is_given_up_and_the_next_is_read() -> None:
     with CopyParser(ParsePool(1)) as parser:
         with pytest.raises(StoreError, match=f"^{URL}: the text of this copy takes too much time"):
             parser.call(URL, text_of, CopySource(HOSTILE, "text/html", slow))
-        assert (
-            parser.call(URL, text_of, CopySource(HOSTILE, "text/html", Reader())) == "x\n" * 400_000
-        )
+        next_one = CopySource(HOSTILE[:40_000], "text/html", Reader())
+        assert parser.call(URL, text_of, next_one) == "x\n" * 10_000
 
 
 def test_a_harmless_copy_needs_no_process() -> None:
