@@ -103,7 +103,7 @@ def with_scrapy(address: str, pages: int, connections: int) -> None:
 
     class Spider(scrapy.Spider):
         name = "bench"
-        custom_settings = {  # noqa: RUF012, RUF100
+        custom_settings = {  # noqa: RUF012
             "CONCURRENT_REQUESTS": connections,
             "CONCURRENT_REQUESTS_PER_DOMAIN": connections,
             "DOWNLOAD_DELAY": 0,
@@ -114,11 +114,11 @@ def with_scrapy(address: str, pages: int, connections: int) -> None:
             "TELNETCONSOLE_ENABLED": False,
         }
 
-        async def start(self) -> Any:  # noqa: ANN401, RUF100
+        async def start(self) -> Any:  # noqa: ANN401
             for number in range(pages):
                 yield scrapy.Request(f"{address}/{number}", dont_filter=True)
 
-        def parse(self, response: Any) -> None:  # noqa: ANN401, RUF100
+        def parse(self, response: Any) -> None:  # noqa: ANN401
             assert len(response.body) == BYTES
             times.append(time.perf_counter())
 
@@ -248,7 +248,7 @@ def _cpu_times() -> tuple[float, float, float]:
     return time.process_time(), time.thread_time(), children.ru_utime + children.ru_stime
 
 
-def _check(path: str, visits: int, settings: Any) -> None:  # noqa: ANN401, RUF100
+def _check(path: str, visits: int, settings: Any) -> None:  # noqa: ANN401
     """Make sure that the visits found what they were to find."""
     from recrawl.records import Outcome
     from recrawl.store.sqlite import SqliteStore
@@ -270,7 +270,7 @@ def reading(_address: str, _pages: int, _connections: int) -> None:
     from recrawl.records import Outcome, Page, Response, digest_of
 
     class Here:
-        async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401, RUF100
+        async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             return function(*args, **kwargs)
 
     day = 86_400_000_000

@@ -114,7 +114,7 @@ def closed_hosts(pages: int, hosts: int, share: float) -> float:
 
 def bytes_per_page(busy: BusyFrontier) -> float:
     """Return the memory per page, with its belief and its share of hosts."""
-    held = sum(table.nbytes for table in busy.frontier._tables)  # noqa: RUF100, SLF001
+    held = sum(table.nbytes for table in busy.frontier._tables)  # noqa: SLF001
     return held / busy.change_rate.size
 
 
@@ -126,7 +126,7 @@ def run() -> list[Figure]:
         placed = seconds_to_place(PLACED, PLACED_HOSTS)
         busy = busy_frontier(MANY_PAGES, MANY_HOSTS)
         many, held = visits_per_second(busy), bytes_per_page(busy)
-        limit = roofline.seconds_per_visit(busy.frontier._tables)  # noqa: RUF100, SLF001
+        limit = roofline.seconds_per_visit(busy.frontier._tables)  # noqa: SLF001
         del busy
     figures = [
         Figure(

@@ -84,7 +84,7 @@ def text(rng: random.Random, seeds: Sequence[str]) -> str:
     return mutated(rng, [seed.encode() for seed in seeds]).decode(errors=how)
 
 
-def value(rng: random.Random) -> Any:  # noqa: ANN401, RUF100
+def value(rng: random.Random) -> Any:  # noqa: ANN401
     """Return a value of any type that a caller may pass."""
     others = [
         *(None, True, False, "4/day", "6h", "4", "", "a", b"4", 1 + 2j, [], {}, (), [1], "nan"),
@@ -103,7 +103,7 @@ def positive(rng: random.Random) -> float:
     )
 
 
-def column(rng: random.Random, rows: int) -> Any:  # noqa: ANN401, RUF100
+def column(rng: random.Random, rows: int) -> Any:  # noqa: ANN401
     """Return a column of positive numbers, or now and then of anything."""
     kind = rng.randrange(10)
     if kind < 6:
@@ -118,7 +118,7 @@ def column(rng: random.Random, rows: int) -> Any:  # noqa: ANN401, RUF100
     return value(rng)
 
 
-def flags(rng: random.Random, rows: int) -> Any:  # noqa: ANN401, RUF100
+def flags(rng: random.Random, rows: int) -> Any:  # noqa: ANN401
     """Return a column of yes and no, or now and then of anything."""
     if rng.random() < 0.1:
         return [value(rng) for _ in range(rows)]
@@ -126,7 +126,7 @@ def flags(rng: random.Random, rows: int) -> Any:  # noqa: ANN401, RUF100
     return [rng.random() < share for _ in range(rows)]
 
 
-def in_parquet(columns: dict[str, Any], **options: Any) -> bytes:  # noqa: ANN401, RUF100
+def in_parquet(columns: dict[str, Any], **options: Any) -> bytes:  # noqa: ANN401
     """Return a table as the bytes of a Parquet file."""
     file = io.BytesIO()
     parquet.write_table(pa.table(columns), file, **options)

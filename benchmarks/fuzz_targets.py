@@ -189,7 +189,7 @@ def units(rng: random.Random) -> Numbers:
     return found
 
 
-def _method(rng: random.Random) -> Any:  # noqa: ANN401, RUF100
+def _method(rng: random.Random) -> Any:  # noqa: ANN401
     prior = rng.choice((None, Prior(max(inputs.positive(rng), 1e-12), inputs.positive(rng))))
     half_life = rng.choice((None, inputs.positive(rng)))
     makers: list[Callable[[], Any]] = [Naive, BiasReduced, MLE, MomentMatching, SAM, SA, LLN]
@@ -198,7 +198,7 @@ def _method(rng: random.Random) -> Any:  # noqa: ANN401, RUF100
     return rng.choice(makers)()
 
 
-def _numbers(rng: random.Random, method: Any, seen: Observations) -> Numbers:  # noqa: ANN401, RUF100
+def _numbers(rng: random.Random, method: Any, seen: Observations) -> Numbers:  # noqa: ANN401
     state = method.update(method.start(seen.pages), seen)
     level = rng.choice((0.5, 0.95, 0.999999))
     low, high = method.interval(state, level)
@@ -258,14 +258,14 @@ def allocators(rng: random.Random) -> Numbers:
     return [found.crawl_rate, found.price, found.freshness, found.budget_used]
 
 
-def _some(rng: random.Random) -> Any:  # noqa: ANN401, RUF100
+def _some(rng: random.Random) -> Any:  # noqa: ANN401
     """Return page numbers, most of them good."""
     if rng.random() < 0.05:
         return rng.choice((inputs.value(rng), ["a", None], [-1], [2**31], [[0]]))
     return rng.sample(range(12), rng.randrange(6))
 
 
-def _any(rng: random.Random, usual: float) -> Any:  # noqa: ANN401, RUF100
+def _any(rng: random.Random, usual: float) -> Any:  # noqa: ANN401
     return inputs.value(rng) if rng.random() < 0.05 else usual
 
 
@@ -288,7 +288,7 @@ def frontier(rng: random.Random) -> Numbers:
     return [*found, used.price]
 
 
-def _use(rng: random.Random, used: Frontier, now: Any) -> Any:  # noqa: ANN401, RUF100
+def _use(rng: random.Random, used: Frontier, now: Any) -> Any:  # noqa: ANN401
     page, number = _some(rng), _any(rng, rng.random() * 2.0)
     host = [rng.randrange(3) for _ in range(len(page) if isinstance(page, list) else 1)]
     uses: list[Callable[[], Any]] = [

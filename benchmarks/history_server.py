@@ -152,7 +152,7 @@ def _serve(path: Path, clock: SharedClock) -> None:
     async def serve() -> None:
         loop = asyncio.get_running_loop()
         # All of 127.0.0.0/8 is this machine.
-        server = await loop.create_server(Protocol, "0.0.0.0", PORT)  # noqa: RUF100, S104
+        server = await loop.create_server(Protocol, "0.0.0.0", PORT)  # noqa: S104
         await server.serve_forever()
 
     uvloop.run(serve())

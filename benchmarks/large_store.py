@@ -89,7 +89,7 @@ def measure(folder: Path) -> list[Figure]:
     store, urls = folder / "recrawl.db", folder / "urls.txt"
     numbers = list(range(PAGES))
     # In no order, as links are found.
-    random.Random(1).shuffle(numbers)  # noqa: RUF100, S311
+    random.Random(1).shuffle(numbers)  # noqa: S311
     lines = (f"https://site{n % HOSTS}.example/{n % 50}/{n}.html\n" for n in numbers)
     urls.write_text("".join(lines), encoding="ascii")
     adding = f"recrawl add --file urls.txt, {PAGES:,} pages"
@@ -115,7 +115,7 @@ def _fill(store: Path) -> None:
     with database:
         bodies = ((b"%016d" % n, 5_000, 8, b"made up!") for n in range(BODIES))
         database.executemany("INSERT INTO bodies VALUES (?, ?, ?, ?)", bodies)
-        database.create_function("visited_before", 3, partial(_visited_before, random.Random(1)))  # noqa: RUF100, S311
+        database.create_function("visited_before", 3, partial(_visited_before, random.Random(1)))  # noqa: S311
         for statement in FILL:
             database.execute(statement, {"now": time.time_ns() // 1_000, "bodies": BODIES})
     database.close()

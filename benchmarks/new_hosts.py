@@ -81,7 +81,7 @@ def _crawl_here(delay: float, connections: int, seconds: float) -> list[tuple[fl
     pages = round(seconds / delay) + 2
     samples: list[tuple[float, int]] = []
 
-    def watch(stats: Any) -> None:  # noqa: ANN401, RUF100
+    def watch(stats: Any) -> None:  # noqa: ANN401
         samples.append(((stats.now - stats.began) / 1e6, stats.visits))
 
     with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +117,7 @@ class _Protocol(asyncio.Protocol):
 
 async def _serve() -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(_Protocol, "0.0.0.0", PORT, backlog=4_096)  # noqa: RUF100, S104
+    server = await loop.create_server(_Protocol, "0.0.0.0", PORT, backlog=4_096)  # noqa: S104
     await server.serve_forever()
 
 

@@ -200,7 +200,7 @@ def _scheduling(pages: int = 100_000, visits: int = 50_000, batch: int = 1_000) 
         visits,
         ours,
         theirs,
-        lambda: roofline.seconds_per_visit(frontier._tables) * visits,  # noqa: RUF100, SLF001
+        lambda: roofline.seconds_per_visit(frontier._tables) * visits,  # noqa: SLF001
     )
 
 

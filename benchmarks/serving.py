@@ -61,7 +61,7 @@ class Server(NamedTuple):
     port: int
     token: str
 
-    def ask(self, connection: http.client.HTTPConnection, method: str, path: str, body: Any) -> Any:  # noqa: ANN401, RUF100
+    def ask(self, connection: http.client.HTTPConnection, method: str, path: str, body: Any) -> Any:  # noqa: ANN401
         """Make a request, and return what is in the answer."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         sent = None if body is None else json.dumps(body)
@@ -162,7 +162,7 @@ def fill(store: Path, pages: int, *, learned: bool = False) -> None:
             at=now,
         )
     if learned:
-        chance = random.Random(0)  # noqa: RUF100, S311
+        chance = random.Random(0)  # noqa: S311
         import sqlite3
 
         with sqlite3.connect(store) as database:

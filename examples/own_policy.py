@@ -19,7 +19,7 @@ class OldestFirst:
     keeps_budget: bool = True
     knows_rates: bool = False
 
-    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> "OldestFirstRun":  # noqa: ARG002, RUF100
+    def start(self, pages: PageSet, budget: float, *, tick: float, seed: int) -> "OldestFirstRun":  # noqa: ARG002
         """Start a replay."""
         return OldestFirstRun(np.sqrt(pages.importance))
 
@@ -35,7 +35,7 @@ class OldestFirstRun:
         """Return the pages to visit now."""
         return np.argsort(-self.pace * (now - self.visited), kind="stable")[:limit]
 
-    def report(self, page: Ints, now: float, changed: NDArray[np.bool_]) -> None:  # noqa: ARG002, RUF100
+    def report(self, page: Ints, now: float, changed: NDArray[np.bool_]) -> None:  # noqa: ARG002
         """Record the visits; this policy does not learn from what they found."""
         self.visited[page] = now
 

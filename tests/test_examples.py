@@ -44,11 +44,11 @@ def test_the_notebook_runs(
     for cell in cells:
         if cell["cell_type"] == "code":
             *lines, last = ast.parse("".join(cell["source"])).body
-            exec(compile(ast.Module(lines, []), "cell", "exec"), names)  # noqa: RUF100, S102
+            exec(compile(ast.Module(lines, []), "cell", "exec"), names)  # noqa: S102
             if isinstance(last, ast.Expr):
-                shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))  # noqa: RUF100, S307
+                shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))  # noqa: S307
             else:
-                exec(compile(ast.Module([last], []), "cell", "exec"), names)  # noqa: RUF100, S102
+                exec(compile(ast.Module([last], []), "cell", "exec"), names)  # noqa: S102
     assert [type(one).__name__ for one in shown] == ["Estimates", "Plan", "Table"]
     assert "<svg" in shown[0]._repr_html_()
     assert "uniform: " in capsys.readouterr().out

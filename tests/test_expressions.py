@@ -48,7 +48,7 @@ def modules() -> Iterator[Any]:
                 yield importlib.import_module(found.name)
             except ImportError as error:
                 # An extra is not installed.
-                assert not str(error.name).startswith("recrawl")  # noqa: PT017, RUF100
+                assert not str(error.name).startswith("recrawl")  # noqa: PT017
 
 
 def compiled_in(value: object) -> Iterator[tuple[Expression, str]]:
@@ -66,7 +66,7 @@ def compiled_in(value: object) -> Iterator[tuple[Expression, str]]:
             yield from compiled_in(one)
 
 
-def calls_in(module: Any) -> Iterator[tuple[Expression, str]]:  # noqa: ANN401, RUF100
+def calls_in(module: Any) -> Iterator[tuple[Expression, str]]:  # noqa: ANN401
     """Yield the expressions that a module calls methods of, or passes to functions of `re`."""
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
@@ -84,7 +84,7 @@ def calls_in(module: Any) -> Iterator[tuple[Expression, str]]:  # noqa: ANN401, 
             # One that is not a constant of its module cannot be found: this fails.
             is_compiled = node.func.attr == "compile"
             source = ast.unparse(node if is_compiled else node.args[0])
-            yield re.compile(eval(source, vars(module))), "" if is_compiled else node.func.attr  # noqa: RUF100, S307
+            yield re.compile(eval(source, vars(module))), "" if is_compiled else node.func.attr  # noqa: S307
 
 
 def expressions() -> dict[str, tuple[Expression, bool]]:
@@ -112,7 +112,7 @@ def test_all_expressions_are_found() -> None:
     assert any("_COMMENT" in name or "<!--" in name for name in EXPRESSIONS)
 
 
-def accepts(items: Any, character: str) -> bool:  # noqa: ANN401, RUF100
+def accepts(items: Any, character: str) -> bool:  # noqa: ANN401
     """Whether a set of characters, as the parser has it, contains one."""
     is_negated, is_in = False, False
     for op, value in items:
@@ -131,7 +131,7 @@ def accepts(items: Any, character: str) -> bool:  # noqa: ANN401, RUF100
     return is_in is not is_negated
 
 
-def sample(tree: Any, tried: str) -> str:  # noqa: ANN401, RUF100
+def sample(tree: Any, tried: str) -> str:  # noqa: ANN401
     """Return a text that a part of an expression accepts, about; the first of some characters."""
     text = ""
     for op, value in tree:
@@ -153,7 +153,7 @@ def sample(tree: Any, tried: str) -> str:  # noqa: ANN401, RUF100
     return text
 
 
-def repeated(tree: Any, tried: str, before: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401, RUF100
+def repeated(tree: Any, tried: str, before: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401
     """Yield what an expression may repeat, and what comes before that."""
     for op, value in tree:
         if op in REPEATS:

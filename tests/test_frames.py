@@ -17,7 +17,7 @@ from recrawl import allocate, estimate
 from recrawl.errors import ArgumentError
 
 PAGES = ["a", "b", "a", "b", "a"]
-DAYS = [datetime(2026, 3, day, 6 * day) for day in (1, 1, 2, 3, 3)]  # noqa: DTZ001, RUF100
+DAYS = [datetime(2026, 3, day, 6 * day) for day in (1, 1, 2, 3, 3)]  # noqa: DTZ001
 #: What a difference of times within each page is: nothing at the first visit.
 GAPS = [
     None,

@@ -29,7 +29,7 @@ class Some:
 def test_every_function_says_first_that_it_was_reached_and_keeps_its_docstring() -> None:
     reached: list[str] = []
     names: dict[str, object] = {PROBE: reached.append}
-    exec(compile(with_probes(SOURCE, "some.py"), "some.py", "exec"), names)  # noqa: RUF100, S102
+    exec(compile(with_probes(SOURCE, "some.py"), "some.py", "exec"), names)  # noqa: S102
     plain, some = names["plain"], names["Some"]
     assert callable(plain)
     assert callable(some)

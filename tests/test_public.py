@@ -19,7 +19,7 @@ def test_every_public_name_is_there() -> None:
 def test_the_stub_lists_nothing_but_names_that_are_there() -> None:
     lines = Path(inspect.getfile(recrawl)).with_suffix(".pyi").read_text("utf-8").split("\n\n")[0]
     assert lines.splitlines() == [
-        f"from {recrawl._MODULES[name]} import {name} as {name}"  # noqa: RUF100, SLF001
+        f"from {recrawl._MODULES[name]} import {name} as {name}"  # noqa: SLF001
         for name in recrawl.__all__
     ]
 
@@ -37,7 +37,7 @@ def test_an_error_about_a_file_passes_from_one_process_to_another() -> None:
         InputError("a.csv", "it is empty"),
         CrawlLogError("a.csv", "is no time", row=3, column="at"),
     ):
-        passed = pickle.loads(pickle.dumps(error))  # noqa: RUF100, S301
+        passed = pickle.loads(pickle.dumps(error))  # noqa: S301
         assert (type(passed), str(passed)) == (type(error), str(error))
         assert vars(passed) == vars(error)
 

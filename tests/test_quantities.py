@@ -49,7 +49,7 @@ def columns() -> list[Any]:
 
 
 @pytest.mark.parametrize("column", columns(), ids=lambda column: type(column).__name__)
-def test_durations_of_every_kind_are_days(column: Any) -> None:  # noqa: ANN401, RUF100
+def test_durations_of_every_kind_are_days(column: Any) -> None:  # noqa: ANN401
     assert durations("elapsed", column).tolist() == DAYS
 
 
@@ -66,7 +66,7 @@ def test_frames_of_pandas_and_polars_are_understood() -> None:
         assert durations("elapsed", column).tolist() == DAYS
     missing = pandas.Series([pandas.Timedelta(days=1), pandas.NaT])
     assert np.isnan(durations("age", missing)).tolist() == [False, True]
-    for dates in (pandas.Series([datetime(2026, 1, 1)]), polars.Series([datetime(2026, 1, 1)])):  # noqa: DTZ001, RUF100
+    for dates in (pandas.Series([datetime(2026, 1, 1)]), polars.Series([datetime(2026, 1, 1)])):  # noqa: DTZ001
         with pytest.raises(ArgumentError, match=r"^elapsed: "):
             durations("elapsed", dates)
 
@@ -105,14 +105,14 @@ def test_a_missing_duration_is_nan() -> None:
     ],
     ids=lambda column: type(column).__name__,
 )
-def test_what_has_no_length_in_days_is_refused(read: Callable[..., Any], column: Any) -> None:  # noqa: ANN401, RUF100
+def test_what_has_no_length_in_days_is_refused(read: Callable[..., Any], column: Any) -> None:  # noqa: ANN401
     with pytest.raises(ArgumentError, match=r"^given: ") as caught:
         read("given", column)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("column", [AS_PYTHON, np.array(HOURS, "m8[h]"), ["6h"]])
-def test_a_duration_is_no_rate_and_no_plain_number(column: Any) -> None:  # noqa: ANN401, RUF100
+def test_a_duration_is_no_rate_and_no_plain_number(column: Any) -> None:  # noqa: ANN401
     for read in (numbers, rates):
         with pytest.raises(ArgumentError, match=r"^given: "):
             read("given", column)
@@ -165,7 +165,7 @@ def test_beliefs_and_chances_understand_durations() -> None:
 
 
 @pytest.mark.parametrize("page", [["a", None], [None], [1.5, 2.0], ["a", float("nan")]])
-def test_a_page_without_a_name_is_refused(page: Any) -> None:  # noqa: ANN401, RUF100
+def test_a_page_without_a_name_is_refused(page: Any) -> None:  # noqa: ANN401
     with pytest.raises(ArgumentError, match=r"^page: row \d is "):
         API.estimate(page, [1.0] * len(page), [True] * len(page))
 

@@ -32,7 +32,7 @@ def watched(module: ModuleType, name: str, patch: pytest.MonkeyPatch) -> set[tup
     """Return the types of arguments that a kernel will have been called with."""
     kernel, seen = getattr(module, name), set()
 
-    def call(*arguments: Any) -> Any:  # noqa: ANN401, RUF100
+    def call(*arguments: Any) -> Any:  # noqa: ANN401
         seen.add(tuple(map(numba.typeof, arguments)))
         return kernel(*arguments)
 

@@ -124,7 +124,7 @@ def log(tmp_path: Path) -> str:
     return str(tmp_path / "log.parquet")
 
 
-def columns_of(frame: Any, names: list[str]) -> dict[str, Any]:  # noqa: ANN401, RUF100
+def columns_of(frame: Any, names: list[str]) -> dict[str, Any]:  # noqa: ANN401
     table = frame.toArrow().sort_by("page")
     return {name: table[name].to_pylist() for name in names}
 
@@ -141,7 +141,7 @@ BELIEVED = ["page", "change_rate", "low", "high", "importance"]
     ],
     ids=["one-budget", "hosts"],
 )
-def test_a_plan_is_that_of_one_machine(session: Any, log: str, asked: dict[str, Any]) -> None:  # noqa: ANN401, RUF100
+def test_a_plan_is_that_of_one_machine(session: Any, log: str, asked: dict[str, Any]) -> None:  # noqa: ANN401
     found = plan(session.read.parquet(log), budget="12/day", **asked)
     expected = pa.table(plan_here(log, budget=12.0, **asked).columns()).sort_by("page")
     names = [*BELIEVED, "crawl_rate", "next_visit"]
@@ -155,7 +155,7 @@ def test_a_plan_is_that_of_one_machine(session: Any, log: str, asked: dict[str, 
 
 
 @quiet
-def test_new_rows_continue_yesterdays_beliefs(session: Any, log: str, tmp_path: Path) -> None:  # noqa: ANN401, RUF100
+def test_new_rows_continue_yesterdays_beliefs(session: Any, log: str, tmp_path: Path) -> None:  # noqa: ANN401
     rows = session.read.parquet(log)
     middle = "2025-11-03"
     kept = str(tmp_path / "beliefs.parquet")
@@ -175,7 +175,7 @@ def test_new_rows_continue_yesterdays_beliefs(session: Any, log: str, tmp_path: 
 
 
 @quiet
-def test_importance_may_come_from_another_table(session: Any, log: str, tmp_path: Path) -> None:  # noqa: ANN401, RUF100
+def test_importance_may_come_from_another_table(session: Any, log: str, tmp_path: Path) -> None:  # noqa: ANN401
     listed = tmp_path / "importance.csv"
     listed.write_text(f"page,importance\n{NAMES[3]},8\n{NAMES[4]},0\n", encoding="utf-8")
     rows, weights = session.read.parquet(log), session.read.csv(str(listed), header=True)
@@ -191,7 +191,7 @@ def test_importance_may_come_from_another_table(session: Any, log: str, tmp_path
 
 
 @quiet
-def test_an_executors_error_is_a_sentence(session: Any) -> None:  # noqa: ANN401, RUF100
+def test_an_executors_error_is_a_sentence(session: Any) -> None:  # noqa: ANN401
     rows = session.createDataFrame([("a", "soon", "1")], "url string, date string, changed string")
     with pytest.raises(CrawlLogError, match=r"^crawl log, row 1, column 'time': 'soon' is not"):
         plan(rows, budget=1.0)
@@ -201,7 +201,7 @@ def test_an_executors_error_is_a_sentence(session: Any) -> None:  # noqa: ANN401
 
 @quiet
 def test_the_command_plans_on_spark(
-    session: Any,  # noqa: ANN401, RUF100
+    session: Any,  # noqa: ANN401
     log: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -226,7 +226,7 @@ def test_the_command_plans_on_spark(
 
 @quiet
 def test_the_example_prints_what_it_should(
-    session: Any,  # noqa: ANN401, RUF100
+    session: Any,  # noqa: ANN401
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     spec = importlib.util.spec_from_file_location("spark_job", EXAMPLES / "spark_job.py")
@@ -251,7 +251,7 @@ def dealt(table: pa.Table, parts: int, seed: int) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("parts", [1, 7, 200])
-def test_blocks_come_to_their_partition(parts: int, session: Any) -> None:  # noqa: ANN401, RUF100
+def test_blocks_come_to_their_partition(parts: int, session: Any) -> None:  # noqa: ANN401
     from pyspark.sql.functions import spark_partition_id
 
     keys = bucket_keys(parts).tolist()
@@ -361,8 +361,8 @@ def test_the_lowest_of_parts_are_the_lowest_of_all(seed: int, parts: int, most: 
 
 
 def searched(
-    change_rate: Any,  # noqa: ANN401, RUF100
-    importance: Any,  # noqa: ANN401, RUF100
+    change_rate: Any,  # noqa: ANN401
+    importance: Any,  # noqa: ANN401
     budget: float,
     every: int,
 ) -> tuple[Any, int]:

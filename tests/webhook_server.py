@@ -40,7 +40,7 @@ class Received:
         return int(self.data["cursor"])
 
 
-def verified(secret: str, headers: Any, body: bytes) -> bool:  # noqa: ANN401, RUF100
+def verified(secret: str, headers: Any, body: bytes) -> bool:  # noqa: ANN401
     """Verify a message as the specification of Standard Webhooks says, written from its text."""
     assert secret.startswith("whsec_")
     key = base64.b64decode(secret[len("whsec_") :])
@@ -100,7 +100,7 @@ class Receiver:
         """Return what was accepted at a path."""
         return [one for one in self.at(path) if one.status is not None and one.status < 300]
 
-    def _take(self, path: str, headers: Any, body: bytes) -> int | None:  # noqa: ANN401, RUF100
+    def _take(self, path: str, headers: Any, body: bytes) -> int | None:  # noqa: ANN401
         message = json.loads(body)
         with self._lock:
             if not verified(self.secrets[path], headers, body):

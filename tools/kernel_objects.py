@@ -41,7 +41,7 @@ def write_objects(module: str, level: str, folder: Path) -> None:
     (folder / "kernels.json").write_text(json.dumps(rows))
 
 
-def _object_code(dispatcher: Any, types: tuple[Any, ...], level: str, symbol: str) -> bytes:  # noqa: ANN401, RUF100
+def _object_code(dispatcher: Any, types: tuple[Any, ...], level: str, symbol: str) -> bytes:  # noqa: ANN401
     """Return position-independent machine code with a single visible symbol, the entry point."""
     module = llvm.parse_assembly(dispatcher.inspect_llvm(types))
     module.link_in(llvm.parse_assembly(str(_entry_point(dispatcher.overloads[types], symbol))))
@@ -56,7 +56,7 @@ def _object_code(dispatcher: Any, types: tuple[Any, ...], level: str, symbol: st
     return bytes(machine.emit_object(module))
 
 
-def _entry_point(compiled: Any, symbol: str) -> ir.Module:  # noqa: ANN401, RUF100
+def _entry_point(compiled: Any, symbol: str) -> ir.Module:  # noqa: ANN401
     """Return code that calls a kernel with arguments from slots, and writes its result to slots."""
     context, description = compiled.target_context, compiled.fndesc
     convention = context.call_conv

@@ -42,17 +42,17 @@ def signatures(function: Callable[..., Any]) -> list[Signature]:
     return found
 
 
-def _longest(hint: Any) -> int:  # noqa: ANN401, RUF100
+def _longest(hint: Any) -> int:  # noqa: ANN401
     """Return the largest length of a tuple that may have several; 1 for other annotations."""
     sizes = [size for size in getattr(hint, "__metadata__", ()) if isinstance(size, int)]
     return max(sizes) if sizes and _is_tuple(typing.get_args(hint)[0]) else 1
 
 
-def _is_tuple(hint: Any) -> bool:  # noqa: ANN401, RUF100
+def _is_tuple(hint: Any) -> bool:  # noqa: ANN401
     return typing.get_origin(hint) is tuple
 
 
-def _read(hint: Any, length: int) -> tuple[Any, str]:  # noqa: ANN401, RUF100
+def _read(hint: Any, length: int) -> tuple[Any, str]:  # noqa: ANN401
     """Return numba's type and the written type of an annotation."""
     if hint in SCALARS:
         text, kind = SCALARS[hint]

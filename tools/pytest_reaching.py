@@ -34,7 +34,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: Any) -> Generator[None, Any, Any]:  # noqa: ANN401, RUF100
+def pytest_fixture_setup(fixturedef: Any) -> Generator[None, Any, Any]:  # noqa: ANN401
     """Note what a fixture calls, for itself if many tests use it."""
     before = os.environ.get(WHO)
     is_shared = fixturedef.scope != "function"
@@ -47,7 +47,7 @@ def pytest_fixture_setup(fixturedef: Any) -> Generator[None, Any, Any]:  # noqa:
             note_for(before)
 
 
-def _name(fixture: Any) -> str:  # noqa: ANN401, RUF100
+def _name(fixture: Any) -> str:  # noqa: ANN401
     return f"{fixture.baseid}::{fixture.argname}"
 
 

@@ -18,7 +18,7 @@ _MODULES = {
 __all__ = list(_MODULES)
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401, RUF100
+def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name == "__version__":
         return import_module("importlib.metadata").version("recrawl")
     if name not in _MODULES:

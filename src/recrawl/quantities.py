@@ -97,17 +97,17 @@ def times(name: str, values: ArrayLike) -> Floats:
     return _floats(name, values, _TIME)
 
 
-def number(name: str, value: Any) -> float:  # noqa: ANN401, RUF100
+def number(name: str, value: Any) -> float:  # noqa: ANN401
     """Return a single plain number."""
     return _one(name, value, _NUMBER)
 
 
-def rate(name: str, value: Any) -> float:  # noqa: ANN401, RUF100
+def rate(name: str, value: Any) -> float:  # noqa: ANN401
     """Return a single rate per day."""
     return _one(name, value, _RATE)
 
 
-def duration(name: str, value: Any) -> float:  # noqa: ANN401, RUF100
+def duration(name: str, value: Any) -> float:  # noqa: ANN401
     """Return a single duration in days.
 
     >>> duration("half_life", timedelta(hours=12))
@@ -116,7 +116,7 @@ def duration(name: str, value: Any) -> float:  # noqa: ANN401, RUF100
     return _one(name, value, _DURATION)
 
 
-def time(name: str, value: Any) -> float:  # noqa: ANN401, RUF100
+def time(name: str, value: Any) -> float:  # noqa: ANN401
     """Return a single time in days."""
     return _one(name, value, _TIME)
 
@@ -136,7 +136,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _arrow_column(values: Any) -> Any:  # noqa: ANN401, RUF100
+def _arrow_column(values: Any) -> Any:  # noqa: ANN401
     """Return an Arrow column; a table with a single column, such as DuckDB's, counts as one."""
     import pyarrow as pa
 
@@ -151,13 +151,13 @@ def is_missing(value: object) -> bool:
     if value is None:
         return True
     try:
-        return bool(value != value)  # noqa: PLR0124, RUF100
+        return bool(value != value)  # noqa: PLR0124
     except (TypeError, ValueError):
         # pandas' marker is neither equal to itself nor unequal; an array has many elements.
         return np.ndim(value) == 0  # type: ignore[arg-type]
 
 
-def _one(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401, RUF100
+def _one(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401
     # A shortcut for most arguments, as requests should not spend their time here.
     if type(value) is float:
         return value
@@ -169,7 +169,7 @@ def _one(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401, RUF100
     return float(array)
 
 
-def _floats(name: str, values: Any, kind: _Kind) -> Floats:  # noqa: ANN401, RUF100
+def _floats(name: str, values: Any, kind: _Kind) -> Floats:  # noqa: ANN401
     if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
         return values
     if isinstance(values, np.ma.MaskedArray):
@@ -188,7 +188,7 @@ def _floats(name: str, values: Any, kind: _Kind) -> Floats:  # noqa: ANN401, RUF
     raise ArgumentError(f"{name}: {_described(values, array)}; expected {kind.expected}")
 
 
-def _unmasked(values: Any) -> Any:  # noqa: ANN401, RUF100
+def _unmasked(values: Any) -> Any:  # noqa: ANN401
     """Fill a masked array with NaN; a type that has no NaN is left alone."""
     return values.astype(np.float64).filled(np.nan) if values.dtype.kind in _PLAIN else values
 
@@ -209,7 +209,7 @@ def _days(name: str, array: NDArray[Any]) -> Floats:
     return np.where(np.isnat(array), np.nan, days)
 
 
-def _element(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401, RUF100
+def _element(name: str, value: Any, kind: _Kind) -> float:  # noqa: ANN401
     """Return one element of a list, which may have elements of several types."""
     if hasattr(value, "as_py"):
         value = value.as_py()

@@ -31,25 +31,25 @@ class Tabular:
         """Return a summary in a few words."""
         raise NotImplementedError
 
-    def to_arrow(self) -> Any:  # noqa: ANN401, RUF100
+    def to_arrow(self) -> Any:  # noqa: ANN401
         """Return the columns as a pyarrow table."""
         import pyarrow as pa
 
         return pa.table({name: pa.array(column) for name, column in self.columns().items()})
 
-    def to_pandas(self) -> Any:  # noqa: ANN401, RUF100
+    def to_pandas(self) -> Any:  # noqa: ANN401
         """Return the columns as a pandas data frame; pandas must be installed."""
         _check_installed("pandas")
         return self.to_arrow().to_pandas()
 
-    def to_polars(self) -> Any:  # noqa: ANN401, RUF100
+    def to_polars(self) -> Any:  # noqa: ANN401
         """Return the columns as a polars data frame; polars must be installed."""
         return _check_installed("polars").from_arrow(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object:  # noqa: FBT001, FBT002, RUF100
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> object:  # noqa: FBT001, FBT002
         return self.to_arrow().__dataframe__(nan_as_null, allow_copy)
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ class Tabular:
         raise NotImplementedError
 
 
-def histogram(values: Any, title: str) -> str:  # noqa: ANN401, RUF100
+def histogram(values: Any, title: str) -> str:  # noqa: ANN401
     """Return a histogram of positive values, on a logarithmic scale, as SVG."""
     import numpy as np
 
@@ -100,7 +100,7 @@ def histogram(values: Any, title: str) -> str:  # noqa: ANN401, RUF100
     )
 
 
-def spread(values: Any) -> str:  # noqa: ANN401, RUF100
+def spread(values: Any) -> str:  # noqa: ANN401
     """Return the minimum, the maximum and the median.
 
     >>> import numpy as np
@@ -121,7 +121,7 @@ def _cell(value: object) -> str:
     return "–" if value is None else html.escape(str(value))
 
 
-def _check_installed(library: str) -> Any:  # noqa: ANN401, RUF100
+def _check_installed(library: str) -> Any:  # noqa: ANN401
     from importlib import import_module
 
     try:

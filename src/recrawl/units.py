@@ -179,10 +179,10 @@ def format_rate(rate: float) -> str:
         return "never"
     if rate > _UNLIMITED:
         return "no limit"
-    if rate < 0.95:  # noqa: PLR2004, RUF100
+    if rate < 0.95:  # noqa: PLR2004
         return f"every {format_duration(1 / rate)}"
     for days, name in [(_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")]:
-        if rate * days < 100:  # noqa: PLR2004, RUF100
+        if rate * days < 100:  # noqa: PLR2004
             return f"{_two_digits(rate * days)} per {name}"
     return f"{_two_digits(rate * _SECOND)} per second"
 
@@ -206,7 +206,7 @@ def format_duration(days: float) -> str:
 
 def _two_digits(number: float) -> str:
     """Round to two significant digits, or to a whole number with thousands separators."""
-    return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"  # noqa: PLR2004, RUF100
+    return f"{number:.2g}" if number < 99.5 else f"{number:,.0f}"  # noqa: PLR2004
 
 
 def parse_share(text: str) -> float:

@@ -94,7 +94,7 @@ class World:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 def test_a_reader_that_is_killed_at_random_ends_with_what_the_store_has(tmp_path: Path) -> None:
-    rng = random.Random(17)  # noqa: RUF100, S311
+    rng = random.Random(17)  # noqa: S311
     world, index = World(tmp_path / "recrawl.db", rng), tmp_path / "index.db"
     killed, steps = 0, ""
     while killed < KILLS:
@@ -119,7 +119,7 @@ def test_a_reader_that_is_killed_at_random_ends_with_what_the_store_has(tmp_path
 
 @pytest.mark.skipif(sys.platform == "win32", reason="closes pipes as POSIX does")
 def test_following_ends_when_nobody_reads_any_more(tmp_path: Path) -> None:
-    world = World(tmp_path / "recrawl.db", random.Random(1))  # noqa: RUF100, S311
+    world = World(tmp_path / "recrawl.db", random.Random(1))  # noqa: S311
     world.go_on()
     arguments = ["changes", "--follow", "--format", "json", "--store", str(world.path)]
     with subprocess.Popen(

@@ -37,7 +37,7 @@ class Client:
         self.answers: dict[tuple[str, int], str] = {}
         self.stopping = threading.Event()
 
-    def ask(self, path: str, body: Any) -> Any:  # noqa: ANN401, RUF100
+    def ask(self, path: str, body: Any) -> Any:  # noqa: ANN401
         """Make a request, again and again until it is answered."""
         headers = {
             "Authorization": f"Bearer {self._token}",
@@ -46,11 +46,11 @@ class Client:
         }
         end = time.monotonic() + program.HANGS
         while True:
-            asked = urllib.request.Request(  # noqa: RUF100, S310
+            asked = urllib.request.Request(  # noqa: S310
                 self._url + path, json.dumps(body).encode(), headers
             )
             try:
-                with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: RUF100, S310
+                with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: S310
                     return json.load(answer)
             # Killed between an answer's head and its end, the service leaves the latter unread.
             except (urllib.error.URLError, HTTPException, OSError, ValueError):
@@ -93,7 +93,7 @@ def test_nothing_that_was_answered_is_lost(tmp_path: Path) -> None:
         thread.start()
     for kill in range(KILLS):
         enough = 40 * (kill + 1)
-        program.wait_until(lambda: sum(len(one.answers) for one in clients) > enough, process)  # noqa: B023, RUF100
+        program.wait_until(lambda: sum(len(one.answers) for one in clients) > enough, process)  # noqa: B023
         assert process.poll() is None, process.communicate()
         process.kill()
         process.communicate()

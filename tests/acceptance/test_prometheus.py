@@ -63,7 +63,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         stderr=subprocess.DEVNULL,
     ) as process:
 
-        def ask(query: str) -> Any:  # noqa: ANN401, RUF100
+        def ask(query: str) -> Any:  # noqa: ANN401
             words = urllib.parse.urlencode({"query": query})
             address = f"http://127.0.0.1:{port}/api/v1/query?{words}"
             try:
@@ -81,7 +81,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             server.server_close()
 
 
-def _wait_for(condition: Any) -> None:  # noqa: ANN401, RUF100
+def _wait_for(condition: Any) -> None:  # noqa: ANN401
     end = time.monotonic() + program.HANGS
     while True:
         try:
@@ -99,16 +99,16 @@ def _queries() -> list[str]:
 
 
 @pytest.mark.parametrize("query", _queries())
-def test_every_query_of_the_dashboard_is_understood(ask: Any, query: str) -> None:  # noqa: ANN401, RUF100
+def test_every_query_of_the_dashboard_is_understood(ask: Any, query: str) -> None:  # noqa: ANN401
     for variable, value in VARIABLES.items():
         query = query.replace(variable, value)
     assert ask(query)["status"] == "success"
 
 
-def test_a_query_that_is_wrong_is_not(ask: Any) -> None:  # noqa: ANN401, RUF100
+def test_a_query_that_is_wrong_is_not(ask: Any) -> None:  # noqa: ANN401
     assert ask("rate(recrawl_visits_total[1m)")["status"] == "error"
 
 
-def test_metrics_are_read_with_their_values(ask: Any) -> None:  # noqa: ANN401, RUF100
+def test_metrics_are_read_with_their_values(ask: Any) -> None:  # noqa: ANN401
     (found,) = ask("recrawl_pages")["data"]["result"]
     assert float(found["value"][1]) == 1.0

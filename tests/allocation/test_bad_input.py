@@ -13,7 +13,7 @@ from recrawl.errors import ArgumentError
 RATES = [1.0, 2.0, 3.0]
 
 
-def refused(argument: str, *words: object) -> Any:  # noqa: ANN401, RUF100
+def refused(argument: str, *words: object) -> Any:  # noqa: ANN401
     """Expect an ArgumentError that begins with the argument and holds the words in order."""
     inner = ".*".join(rf"(?<![\w.]){re.escape(str(word))}(?![\w])" for word in words)
     return pytest.raises(ArgumentError, match=f"^{argument}: .*{inner}")
@@ -102,13 +102,13 @@ def test_crawl_rates_are_finite_and_not_negative(bad: float) -> None:
 
 
 @pytest.mark.parametrize("rates", [1.0, [[1.0, 2.0]], "abc", ["a", "b"], [None, 1.0], [1j, 2.0]])
-def test_change_rates_are_one_column_of_numbers(rates: Any) -> None:  # noqa: ANN401, RUF100
+def test_change_rates_are_one_column_of_numbers(rates: Any) -> None:  # noqa: ANN401
     with refused("change_rate"):
         allocate(rates, 5.0)
 
 
 @pytest.mark.parametrize("budget", ["five", None, [5.0, 6.0], 1j])
-def test_a_budget_is_one_number(budget: Any) -> None:  # noqa: ANN401, RUF100
+def test_a_budget_is_one_number(budget: Any) -> None:  # noqa: ANN401
     with refused("budget"):
         allocate(RATES, budget)
 

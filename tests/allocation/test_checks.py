@@ -18,7 +18,7 @@ def test_allocate_keeps_its_promises(seed: int) -> None:
 
 
 def test_limits_that_do_not_bind_break_no_promise() -> None:
-    def limited(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def limited(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
         host = np.arange(change_rate.size) % 3
         return allocate(
             change_rate, budget, **given, max_rate=budget, host=host, host_budget=budget
@@ -30,7 +30,7 @@ def test_limits_that_do_not_bind_break_no_promise() -> None:
 def changed(change: Callable[[Floats], Floats]) -> Callable[..., Allocation]:
     """The right allocation with other rates, honest about their freshness where there is any."""
 
-    def broken(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def broken(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
         plan = allocate(change_rate, budget, **given)
         rate = change(plan.crawl_rate)
         usable = np.where(rate > 0, rate, 0.0)
@@ -45,7 +45,7 @@ def ignores_importance(
     budget: float,
     *,
     importance: Floats | None = None,
-    visits: Any = "poisson",  # noqa: ANN401, RUF100
+    visits: Any = "poisson",  # noqa: ANN401
 ) -> Allocation:
     plan = allocate(change_rate, budget, visits=visits)
     fresh = freshness(plan.crawl_rate, change_rate, importance=importance, visits=visits)
@@ -57,24 +57,24 @@ def ignores_visits(
     budget: float,
     *,
     importance: Floats | None = None,
-    visits: Any = "poisson",  # noqa: ANN401, RUF100
+    visits: Any = "poisson",  # noqa: ANN401
 ) -> Allocation:
     plan = allocate(change_rate, budget, importance=importance)
     fresh = freshness(plan.crawl_rate, change_rate, importance=importance, visits=visits)
     return replace(plan, freshness=fresh)
 
 
-def boasts(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+def boasts(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
     plan = allocate(change_rate, budget, **given)
     return replace(plan, freshness=min(1.01 * plan.freshness, 1.0))
 
 
-def misprices(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+def misprices(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
     plan = allocate(change_rate, budget, **given)
     return replace(plan, price=plan.price / given["importance"].sum())
 
 
-def starts_anew_each_day(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+def starts_anew_each_day(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
     """Visits no page more often than once a day, in whatever unit."""
     return allocate(change_rate, budget, **given, max_rate=max(1.0, 2 * budget / change_rate.size))
 
@@ -120,7 +120,7 @@ def test_broken_promises_are_found(broken: Callable[..., Allocation], message: s
 
 
 def test_too_few_rates_are_found() -> None:
-    def short(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def short(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
         plan = allocate(change_rate, budget, **given)
         return replace(plan, crawl_rate=plan.crawl_rate[:-1])
 
@@ -132,7 +132,7 @@ def test_an_allocator_that_looks_at_the_order_of_pages_is_found() -> None:
     """The first call is right, so that only the pages in another order show the fault."""
     calls = 0
 
-    def forgetful(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def forgetful(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
         nonlocal calls
         calls += 1
         plan = allocate(change_rate, budget, **given)
@@ -148,7 +148,7 @@ def test_an_allocator_that_looks_at_the_order_of_pages_is_found() -> None:
 def test_an_allocator_that_depends_on_units_is_found(argument: str, message: str) -> None:
     """It decides by absolute numbers: right for the first problem, wrong in another unit."""
 
-    def absolute(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def absolute(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
         plan = allocate(change_rate, budget, **given)
         odd = given["importance"].max() > 50 if argument == "importance" else budget < 1.0
         return replace(plan, crawl_rate=plan.crawl_rate[::-1]) if odd else plan
@@ -158,7 +158,7 @@ def test_an_allocator_that_depends_on_units_is_found(argument: str, message: str
 
 
 def test_an_allocator_that_takes_from_pages_when_there_is_more_is_found() -> None:
-    def greedy(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def greedy(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
         plan = allocate(change_rate, budget, **given)
         return changed(starved)(change_rate, budget, **given) if budget == 3.0 else plan
 
@@ -167,7 +167,7 @@ def test_an_allocator_that_takes_from_pages_when_there_is_more_is_found() -> Non
 
 
 def test_an_allocator_that_writes_to_its_arguments_is_found() -> None:
-    def careless(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def careless(change_rate: Floats, budget: float, **given: Any) -> Allocation:  # noqa: ANN401
         plan = allocate(change_rate, budget, **given)
         change_rate[:] = np.sort(change_rate)
         return plan

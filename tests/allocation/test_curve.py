@@ -178,7 +178,7 @@ def test_freshness_of_nothing_that_matters() -> None:
 
 
 @pytest.mark.parametrize("visits", VISITS)
-def test_plain_ways(visits: Any) -> None:  # noqa: ANN401, RUF100
+def test_plain_ways(visits: Any) -> None:  # noqa: ANN401
     change_rate, importance = [1.0, 3.0, 0.0], [1.0, 2.0, 5.0]
     for plain, rates in ((uniform, [2.0, 2.0, 2.0]), (proportional, [1.5, 4.5, 0.0])):
         plan = plain(change_rate, 6.0, importance=importance, visits=visits)

@@ -24,7 +24,7 @@ LOG = "page,time,changed,importance\n" + "".join(
 IMPORTANCE = [1.0, 5.0, 2.0]
 
 
-def rates() -> Any:  # noqa: ANN401, RUF100
+def rates() -> Any:  # noqa: ANN401
     """Give the change rates that the log above teaches."""
     changed = [day % every == 0 for every in (2, 7, 19) for day in range(2, 29)]
     seen = Observations.of(np.ones(81), changed, page=np.repeat([0, 1, 2], 27))

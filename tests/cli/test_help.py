@@ -18,7 +18,7 @@ from recrawl.cli.output import wrapped
 from recrawl.crawler.settings import Settings
 
 
-def _commands(command: Any, words: list[str]) -> Iterator[list[str]]:  # noqa: ANN401, RUF100
+def _commands(command: Any, words: list[str]) -> Iterator[list[str]]:  # noqa: ANN401
     """Yield the words of a command, and those of its subcommands."""
     yield words
     for name, found in getattr(command, "commands", {}).items():
@@ -83,7 +83,7 @@ def test_the_shell_completes_commands_and_options(typed: str, word: int, found: 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["settings"], ["run", "-h"], []])
 def test_output_that_fails_is_one_sentence_for_every_command(arguments: list[str]) -> None:
-    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123, RUF100
+    with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123
         ended = subprocess.run(
             [*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )

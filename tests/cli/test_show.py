@@ -161,7 +161,7 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Let the copy have these blocks; return what they are asked about."""
     asked: list[Any] = []
 
-    def explain(*given: Any) -> list[tuple[str, str, str]]:  # noqa: ANN401, RUF100
+    def explain(*given: Any) -> list[tuple[str, str, str]]:  # noqa: ANN401
         asked.extend(given)
         return BLOCKS
 

@@ -21,7 +21,7 @@ NOW = 1_800_000_000_000_000
 DAY = 86_400_000_000
 
 
-def answer(body: bytes | None = SOUP, status: int = 200, **more: Any) -> Response:  # noqa: ANN401, RUF100
+def answer(body: bytes | None = SOUP, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
     headers = (("content-type", "text/html"), *more.pop("headers", ()))
     return Response(more.pop("url", URL), status, more.pop("at", NOW), headers, body, **more)
 

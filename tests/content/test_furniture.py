@@ -630,7 +630,7 @@ def test_a_dialog_that_comes_and_goes_is_learned_although_it_is_prose() -> None:
 
 @pytest.mark.parametrize("drawn_from", [10, 20, 50])
 def test_a_lesson_about_a_box_holds_for_whatever_is_drawn_next(drawn_from: int) -> None:
-    rng = Random(drawn_from)  # noqa: RUF100, S311
+    rng = Random(drawn_from)  # noqa: S311
 
     def draw() -> bytes:
         items = (f"<li><a href='/p/{n}'>Item {chr(65 + n % 26)} {n}</a>" for n in
@@ -700,9 +700,9 @@ def test_keys_of_another_kind_do_not_apply() -> None:
 @given(st.lists(st.sampled_from(["cookie", "Consent", "gdpr", "banner", "recon", "-", " "])))
 def test_a_name_is_told_to_be_of_consent_by_its_words(parts: list[str]) -> None:
     hint = "".join(parts)
-    by_words = not furniture._words(hint).isdisjoint(furniture._CONSENT)  # noqa: RUF100, SLF001
-    assert furniture._is_named_consent(hint) is by_words  # noqa: RUF100, SLF001
+    by_words = not furniture._words(hint).isdisjoint(furniture._CONSENT)  # noqa: SLF001
+    assert furniture._is_named_consent(hint) is by_words  # noqa: SLF001
 
 
 def test_every_word_of_consent_is_looked_for() -> None:
-    assert all(furniture._is_named_consent(word) for word in furniture._CONSENT)  # noqa: RUF100, SLF001
+    assert all(furniture._is_named_consent(word) for word in furniture._CONSENT)  # noqa: SLF001

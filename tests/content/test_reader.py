@@ -408,7 +408,7 @@ def test_bytes_are_utf_8_if_python_can_decode_them(body: bytes) -> None:
     for size in range(1, 6):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(html, "_DECODED", size)
-            assert html._is_utf8(body) == expected  # noqa: RUF100, SLF001
+            assert html._is_utf8(body) == expected  # noqa: SLF001
 
 
 @given(st.text(alphabet="<>/ab =\"'\n!-", max_size=120))
@@ -418,9 +418,9 @@ def test_no_tag_with_many_attributes_escapes_the_quick_check(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"_LONG": 8, "_MAX_ATTRIBUTES": 2, "_LARGE": 0}.items():
             patch.setattr(html, name, value)
-        tags = [tag for tag in html._WHOLE_TAG.findall(page) if tag[1:2] != b"!"]  # noqa: RUF100, SLF001
+        tags = [tag for tag in html._WHOLE_TAG.findall(page) if tag[1:2] != b"!"]  # noqa: SLF001
         has_huge = any(
-            len(tag) > 8 and len(html._ATTRIBUTE.findall(tag)) > 2  # noqa: RUF100, SLF001
+            len(tag) > 8 and len(html._ATTRIBUTE.findall(tag)) > 2  # noqa: SLF001
             for tag in tags
         )
         assert not (has_huge and is_parsable(page))
@@ -473,7 +473,7 @@ def test_a_character_is_the_same_however_it_is_escaped() -> None:
 
 @given(st.text(alphabet="abcdefgmptuy0. JulyMon-", max_size=60))
 def test_a_text_without_digits_is_masked_like_any_other(text: str) -> None:
-    assert masked(text) == masking._VARYING.sub("#", text)  # noqa: RUF100, SLF001
+    assert masked(text) == masking._VARYING.sub("#", text)  # noqa: SLF001
 
 
 @pytest.mark.parametrize("before", range(5))

@@ -69,9 +69,9 @@ def test_pages_with_too_many_tags_are_not_remembered(
     monkeypatch: pytest.MonkeyPatch, excess: int
 ) -> None:
     monkeypatch.setattr(outline, "_MAX_TAGS", 4)
-    tags, lines = outline._TAGS.copy(), outline._LINES.copy()  # noqa: RUF100, SLF001
+    tags, lines = outline._TAGS.copy(), outline._LINES.copy()  # noqa: SLF001
     new = f"new{excess}"
     html = f"<p id='{new}'>{new}</p>" + "<hr>" * (2 + excess)
     assert [block.text for block in outline.outline(html)] == [new]
-    is_new = (tags != outline._TAGS, lines != outline._LINES)  # noqa: RUF100, SLF001
+    is_new = (tags != outline._TAGS, lines != outline._LINES)  # noqa: SLF001
     assert is_new == (not excess, not excess)

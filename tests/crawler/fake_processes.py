@@ -36,18 +36,18 @@ class FakeProcess:
             asyncio.get_running_loop().create_unix_connection(lambda: self.channel, sock=connection)
         )
 
-    def _receive(self, *message: Any) -> None:  # noqa: ANN401, RUF100
+    def _receive(self, *message: Any) -> None:  # noqa: ANN401
         self.received.append(message)
         if message == ("stop",) and self.obeys:
             self.channel.notify("done", 1)
             self.channel.close()
 
-    async def _answer(self, *question: Any) -> object:  # noqa: ANN401, RUF100
+    async def _answer(self, *question: Any) -> object:  # noqa: ANN401
         self.asked.append(question)
         return question
 
     @property
-    def task(self) -> Any:  # noqa: ANN401, RUF100
+    def task(self) -> Any:  # noqa: ANN401
         """What it received first."""
         return next(about[0] for what, *about in self.received if what == "task")
 

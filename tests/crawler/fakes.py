@@ -323,7 +323,7 @@ class VirtualExecutor(Executor):
     def __init__(self, seconds: dict[str, float]) -> None:
         self._seconds = seconds
 
-    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401, RUF100
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
         future: Future[Any] = Future()
         loop = asyncio.get_running_loop()
         seconds = self._seconds.get(function.__name__, 0.0)
@@ -333,7 +333,7 @@ class VirtualExecutor(Executor):
                 return
             try:
                 future.set_result(function(*args, **kwargs))
-            except Exception as error:  # noqa: BLE001, RUF100
+            except Exception as error:  # noqa: BLE001
                 future.set_exception(error)
 
         if seconds > 0.0:
@@ -445,12 +445,12 @@ class FakeWeb:
         return replace(usual, status=200, body=body, headers=headers, transferred=len(body))
 
 
-def failure(error: str = "no connection", **changed: Any) -> Response:  # noqa: ANN401, RUF100
+def failure(error: str = "no connection", **changed: Any) -> Response:  # noqa: ANN401
     """Make a response that a host did not give."""
     return replace(Response("", 0, 0, error=error), **changed)
 
 
-def settings_of(**changed: Any) -> Settings:  # noqa: ANN401, RUF100
+def settings_of(**changed: Any) -> Settings:  # noqa: ANN401
     usual: dict[str, Any] = {
         "budget": 10 * PER_SECOND,
         "host_delay": 0.0,

@@ -27,7 +27,7 @@ from recrawl.store.sqlite import SqliteStore
 #: A day in 2023, at midnight.
 BEGIN = round(19_500 * MICROSECONDS_A_DAY)
 #: Where files are kept in memory, so that months of transactions do not wait for a disk.
-IN_MEMORY = Path("/dev/shm")  # noqa: RUF100, S108
+IN_MEMORY = Path("/dev/shm")  # noqa: S108
 #: The loop looks around this many times less often, as months pass in minutes...
 PERIODIC = 600.0
 #: ...takes pages this many times a day, or one by one if there are fewer visits than that...
@@ -46,7 +46,7 @@ class SoakFetcher:
     def __init__(self, web: SoakWeb, store: SqliteStore) -> None:
         self._web = web
         # The web's clock is set later.
-        self._clock = Clock(wall=lambda: web.clock(), steady=lambda: web.clock() / 1e6)  # noqa: PLW0108, RUF100
+        self._clock = Clock(wall=lambda: web.clock(), steady=lambda: web.clock() / 1e6)  # noqa: PLW0108
         self.pacing = HostPacing(HOST_DELAY, 1, connections=CONNECTIONS)
         self._made = Fetcher(
             AGENT,
@@ -66,7 +66,7 @@ class SoakFetcher:
     def clock(self, clock: Callable[[], int]) -> None:
         self._web.clock = clock
         # A run that was stopped may have asked any host just now.
-        self.pacing._asked_at = self._web.clock() / 1e6  # noqa: RUF100, SLF001
+        self.pacing._asked_at = self._web.clock() / 1e6  # noqa: SLF001
 
     @property
     def robots(self) -> int:

@@ -70,7 +70,7 @@ def run_until(done: Callable[[], bool], hook: ChangeHook) -> None:
 
     async def main() -> None:
         async with hook.running():
-            while not done():  # noqa: ASYNC110, RUF100
+            while not done():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
     asyncio.run(main())
@@ -184,7 +184,7 @@ def test_pauses_between_attempts_double_up_to_a_limit(
     async def main() -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(1_112.0):
-                await hook._deliver(store.feed.read(Cursor(0), 1)[0])  # noqa: RUF100, SLF001
+                await hook._deliver(store.feed.read(Cursor(0), 1)[0])  # noqa: SLF001
 
     with caplog.at_level(logging.WARNING, "recrawl.crawler"):
         run_virtual(main())

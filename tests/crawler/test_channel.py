@@ -21,7 +21,7 @@ class End:
         self.is_closed = asyncio.Event()
         self.channel = Channel(lambda *about: self.received.append(about), self.asked, self.closed)
 
-    async def asked(self, what: str, *about: Any) -> Any:  # noqa: ANN401, RUF100
+    async def asked(self, what: str, *about: Any) -> Any:  # noqa: ANN401
         if what == "fail":
             raise ValueError(*about)
         if what == "wait":
@@ -101,7 +101,7 @@ def test_an_end_knows_when_the_other_does_not_read_what_it_is_sent() -> None:
             return one.channel.is_congested
 
         assert not is_congested()
-        reading = other.channel._transport  # noqa: RUF100, SLF001
+        reading = other.channel._transport  # noqa: SLF001
         assert reading is not None
         reading.pause_reading()
         sent = 0
@@ -120,7 +120,7 @@ def test_nothing_is_kept_of_questions_that_were_answered() -> None:
     async def talk(one: End, other: End) -> None:
         for number in range(3):
             await one.channel.ask("n", number)
-        assert not other.channel._answering  # noqa: RUF100, SLF001
-        assert not one.channel._answers  # noqa: RUF100, SLF001
+        assert not other.channel._answering  # noqa: SLF001
+        assert not one.channel._answers  # noqa: SLF001
 
     between_two(talk)

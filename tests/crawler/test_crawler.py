@@ -29,7 +29,7 @@ JITTER = 0.01
 LONG = 300.0
 
 
-def crawler_of(folder: Path, **settings: Any) -> Crawler:  # noqa: ANN401, RUF100
+def crawler_of(folder: Path, **settings: Any) -> Crawler:  # noqa: ANN401
     usual: dict[str, Any] = {
         "budget": "60/s",
         "host_delay": "0s",
@@ -64,7 +64,7 @@ def test_the_examples_of_the_guide_work(
                 "seconds=60", "seconds=2"
             )
             local = local.replace("from recrawl import", "from recrawl.crawler.crawler import")
-            exec(compile(local, str(GUIDE), "exec"), {})  # noqa: RUF100, S102
+            exec(compile(local, str(GUIDE), "exec"), {})  # noqa: S102
     *_, shown = capsys.readouterr().out.splitlines()
     assert shown == f"200 {len(site.pages['/'])}"
     assert {request.headers["User-Agent"][-5:] for request in site.requests} == {"(+me)"}

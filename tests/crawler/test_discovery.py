@@ -473,7 +473,7 @@ def test_four_sitemaps_are_read_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
     web, counts, reading = FakeWeb({f"{A}/": page_about("Home.")}), list[int](), set[str]()
     fetch_file = web.fetch_file
 
-    async def counted(url: str, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401, RUF100
+    async def counted(url: str, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         reading.add(url)
         counts.append(len(reading))
         try:

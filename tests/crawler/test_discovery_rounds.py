@@ -89,7 +89,7 @@ class Found:
         return self.store.sitemaps.files[MAP]
 
 
-def reading(answer: str | Response, **settings: Any) -> Found:  # noqa: ANN401, RUF100
+def reading(answer: str | Response, **settings: Any) -> Found:  # noqa: ANN401
     store = MemoryStore()
     store.sitemaps.add(MAP)
     return Found(store, FakeWeb({MAP: answer}), settings)
@@ -129,7 +129,7 @@ def test_validators_are_kept_only_of_what_could_be_used_in_full() -> None:
 class TooSlowPool:
     """Finds everything too expensive."""
 
-    async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401, RUF100
+    async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401
         raise TooExpensiveError("too long")
 
 
@@ -147,7 +147,7 @@ class BrokenPool:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401, RUF100
+    async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401
         raise self.error
 
 
@@ -332,7 +332,7 @@ def test_after_a_visit_the_same_date_may_be_a_signal_again(outcome: Outcome, sig
 # Links
 
 
-def linking(*links: str, **settings: Any) -> dict[str, tuple[float, int]]:  # noqa: ANN401, RUF100
+def linking(*links: str, **settings: Any) -> dict[str, tuple[float, int]]:  # noqa: ANN401
     """Return the importance and depth of the pages that a page of importance 2 leads to."""
     store = MemoryStore(f"{A}/")
     page = store.known[0] = replace(store.known[0], importance=2.0, depth=4)

@@ -46,7 +46,7 @@ class Sent(list[tuple[Any, ...]]):
 class Fetching:
     """A fetch process and everything around it."""
 
-    def __init__(self, pages: int, **settings: Any) -> None:  # noqa: ANN401, RUF100
+    def __init__(self, pages: int, **settings: Any) -> None:  # noqa: ANN401
         self.urls = [f"{A}/{number}" for number in range(pages)]
         self.store = MemoryStore(*self.urls)
         self.web = FakeWeb({url: page_about(f"This is {url}.") for url in self.urls})
@@ -251,7 +251,7 @@ def test_what_a_process_logs_is_logged_by_the_crawl() -> None:
     sent, logger = Sent(), logging.getLogger("recrawl")
     before = logger.level, list(logger.handlers)
     try:
-        fetch_process._forward_logs(sent, logging.INFO)  # type: ignore[arg-type]  # noqa: RUF100, SLF001
+        fetch_process._forward_logs(sent, logging.INFO)  # type: ignore[arg-type]  # noqa: SLF001
         logging.getLogger("recrawl.http").info("%d of %d", 1, 2)
         logging.getLogger("recrawl.http").debug("not wanted")
         logging.getLogger("other").error("not ours")

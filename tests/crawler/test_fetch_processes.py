@@ -35,7 +35,7 @@ OTHER = next(
 class Crawl:
     """A crawl whose fetch processes are fake, and what it was told."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:  # noqa: ANN401, RUF100
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:  # noqa: ANN401
         self.started = FakeProcesses(monkeypatch)
         self.robots: list[tuple[str, RobotsText]] = []
         self.found: list[PacedVisit] = []
@@ -68,7 +68,7 @@ class Crawl:
             one.channel.notify("ready")
         await settle()
 
-    def process_of(self, host: str) -> Any:  # noqa: ANN401, RUF100
+    def process_of(self, host: str) -> Any:  # noqa: ANN401
         """Return the newest process of a host."""
         number = process_of(host, 2)
         return [one for one in self.started if one.task.number == number][-1]
@@ -76,7 +76,7 @@ class Crawl:
     def _wake(self) -> None:
         self.wakes += 1
 
-    def _release(self, pages: Any) -> None:  # noqa: ANN401, RUF100
+    def _release(self, pages: Any) -> None:  # noqa: ANN401
         self.released += pages
 
 

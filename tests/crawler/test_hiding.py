@@ -16,7 +16,7 @@ EDITS = range(1, 13)
 
 def prose(*key: object, lines: int = 3) -> list[str]:
     """Return lines of running text that depend on a key only."""
-    rng = Random(repr(key))  # noqa: RUF100, S311
+    rng = Random(repr(key))  # noqa: S311
     words = "harbour wall council vote ferry storm bridge repair market crew night coast".split()
     return [" ".join(rng.choices(words, k=16)) + "." for _ in range(lines)]
 
@@ -188,7 +188,7 @@ def test_a_page_cannot_hide_its_text_in_a_box_that_varies_at_every_fetch(
 ) -> None:
     class Varying(Hostile):
         def hostile(self) -> str:
-            rng = Random(self.fetches)  # noqa: RUF100, S311
+            rng = Random(self.fetches)  # noqa: S311
             drawn = "".join(f"<li>{' '.join(prose(rng.random(), n)[0].split()[:4])}</li>"
                             for n in range(size))  # fmt: skip
             text = prose("hostile", self.edits) if is_prose else [f"The shop: rule {self.edits}!"]

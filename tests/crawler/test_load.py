@@ -154,7 +154,7 @@ def with_copies(*urls: str, days: float = 1.0) -> MemoryStore:
     return store
 
 
-def loaded(store: MemoryStore, **changed: Any) -> CrawlFrontier:  # noqa: ANN401, RUF100
+def loaded(store: MemoryStore, **changed: Any) -> CrawlFrontier:  # noqa: ANN401
     frontier = load_frontier(store, settings_of(**changed), NOW)
     frontier.frontier.spend(-20)
     return frontier

@@ -21,7 +21,7 @@ WORDS = "One long paragraph of running text that is certainly the page's own, an
 PAGE = f"<nav><a href=/x>Home</a></nav><h1>Title</h1><p>{WORDS}<p id=price>7 euros".encode()
 
 
-def lines(*, main: bool = False, **changed: Any) -> list[str]:  # noqa: ANN401, RUF100
+def lines(*, main: bool = False, **changed: Any) -> list[str]:  # noqa: ANN401
     with SqliteStore.open(":memory:") as store:
         store.add([NewPage(URL, "a.example")], 0)
         store.record([found(store.pages([0])[0], PAGE, 1)])

@@ -60,11 +60,11 @@ def import_without_memory() -> None:
             held.append(bytearray(size))
         except MemoryError:
             size //= 2
-    import _codecs_jp  # type: ignore[import-not-found]  # noqa: F401, RUF100
+    import _codecs_jp  # type: ignore[import-not-found]  # noqa: F401
 
 
 def import_what_is_not_there() -> None:
-    import no_such_module  # type: ignore[import-not-found]  # noqa: F401, RUF100
+    import no_such_module  # type: ignore[import-not-found]  # noqa: F401
 
 
 def crash() -> None:
@@ -156,7 +156,7 @@ def test_what_cannot_be_pickled_fails_and_nothing_else_does() -> None:
     assert length == 3
 
 
-class Unusual(Exception):  # noqa: N818, RUF100
+class Unusual(Exception):  # noqa: N818
     """An exception that can be pickled, and cannot be unpickled."""
 
     def __init__(self, one: str, other: str) -> None:
@@ -236,7 +236,7 @@ def test_only_a_few_slow_calls_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_a_call_that_waits_is_in_memory_only_once() -> None:
-    job = parse_pool._Job(len, (bytes(1_000),), {})  # noqa: RUF100, SLF001
+    job = parse_pool._Job(len, (bytes(1_000),), {})  # noqa: SLF001
     calls = [job.pickle(), job.pickle()]
     assert calls[0] == calls[1]
     assert not any(call in gc.get_referents(job) for call in calls)
@@ -339,7 +339,7 @@ def test_a_process_that_is_started_while_the_pool_closes_is_ended(
         return started[0]
 
     monkeypatch.setattr(parse_pool, "ParseProcess", start)
-    queue = parse_pool._Queue(threading.Lock(), 1, 1.0, 10**9)  # noqa: RUF100, SLF001
+    queue = parse_pool._Queue(threading.Lock(), 1, 1.0, 10**9)  # noqa: SLF001
     assert queue.start() is None
     assert queue.running == []
     wait_until(lambda: not is_running(started[0].pid))

@@ -75,7 +75,7 @@ def test_there_is_none_after_a_visit_that_found_the_page(outcome: Outcome) -> No
 def test_a_pause_the_server_asked_for_counts_twice_for_the_page() -> None:
     page = Page(0, "u", "h", failures=1)
 
-    def pause_of(**changed: Any) -> float:  # noqa: ANN401, RUF100
+    def pause_of(**changed: Any) -> float:  # noqa: ANN401
         response = replace(Response("u", 503, AT, error="why"), **changed)
         return pause_after(Visit(page, Outcome.FAILED, response), DAY) / SECOND
 

@@ -24,7 +24,7 @@ TEXT = page_about("A page.")
 DAY = 86_400 * SECOND
 
 
-def with_sites(tables: dict[str, Any], **changed: Any) -> Settings:  # noqa: ANN401, RUF100
+def with_sites(tables: dict[str, Any], **changed: Any) -> Settings:  # noqa: ANN401
     return replace(settings_of(**changed), sites=read_sites(tables))
 
 

@@ -19,7 +19,7 @@ PAGES = ["https://old.example/1", "https://new.example/1", "https://else.example
 class NamesNothing:
     """Hosts whose robots.txt names no sitemap."""
 
-    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:  # noqa: ARG002, RUF100
+    async def named_sitemaps(self, url: str) -> tuple[str, ...] | None:  # noqa: ARG002
         return ()
 
 

@@ -212,7 +212,7 @@ def test_pages_of_a_host_that_is_left_alone_are_next_after_that(tmp_path: Path) 
     assert [page.next_visit for page in listed if page.url in (NEWS, ABOUT)] == [until, until]
 
 
-def outlook(hosts: list[str], **columns: Any) -> Outlook:  # noqa: ANN401, RUF100
+def outlook(hosts: list[str], **columns: Any) -> Outlook:  # noqa: ANN401
     """Make columns of pages: visited a day ago, alike and well unless given."""
     host = np.array(columns.pop("host", [0]), np.int64)
     usual = {

@@ -125,7 +125,7 @@ def test_a_process_that_does_not_stop_in_time_is_ended(
     codes = list[int]()
     monkeypatch.setattr(logging, "shutdown", lambda: codes.append(0))
     monkeypatch.setattr(os, "_exit", codes.append)
-    stopping._end_at_once()  # noqa: RUF100, SLF001
+    stopping._end_at_once()  # noqa: SLF001
     assert codes == [0, 1]
     assert "stopping took more than 5.5 s" in caplog.text
 

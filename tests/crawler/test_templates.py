@@ -104,7 +104,7 @@ def test_a_crawl_teaches_templates_and_the_next_one_knows_them(
 ) -> None:
     given: list[SiteTemplate] = []
 
-    def read(page: Page, *args: Any, template: SiteTemplate | None = None, **rules: Any) -> Reading:  # noqa: ANN401, RUF100
+    def read(page: Page, *args: Any, template: SiteTemplate | None = None, **rules: Any) -> Reading:  # noqa: ANN401
         found = read_response(page, *args, **rules)
         if template is None:
             return found
@@ -135,7 +135,7 @@ def test_a_template_is_small_and_forgets_what_is_not_seen_any_more() -> None:
         template.learn(number, after)
     assert template.furniture == after.keys()
     assert len(template.to_bytes()) <= 20_000
-    assert pickle.loads(pickle.dumps(template)).furniture == after.keys()  # noqa: RUF100, S301
+    assert pickle.loads(pickle.dumps(template)).furniture == after.keys()  # noqa: S301
 
 
 def test_what_is_damaged_is_as_good_as_nothing() -> None:

@@ -90,7 +90,7 @@ def test_a_crawl_does_each_task_at_its_interval(speed: float) -> None:
         call = getattr(store, name)
 
         @functools.wraps(call)
-        def noted(*given: Any) -> Any:  # noqa: ANN401, RUF100
+        def noted(*given: Any) -> Any:  # noqa: ANN401
             times[PRICE if given[:1] == (PRICE,) else name].append(now())
             return call(*given)
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 SECOND = 1_000_000
 NOW = 1_000_000 * SECOND
-HOOK = Webhook(7, "https://r.example/in", "key", "secret", False, 0, Cursor(0))  # noqa: FBT003, RUF100
+HOOK = Webhook(7, "https://r.example/in", "key", "secret", False, 0, Cursor(0))  # noqa: FBT003
 OK, BUSY = Answer(), Answer("busy")
 
 
-def message(number: int, **changed: Any) -> Message:  # noqa: ANN401, RUF100
+def message(number: int, **changed: Any) -> Message:  # noqa: ANN401
     plain = Message(Cursor(number), number, f"https://a.example/{number}", f"m{number}", b"{}")
     return replace(plain, **changed)
 
@@ -92,7 +92,7 @@ def _time(monkeypatch: pytest.MonkeyPatch) -> None:
 def delivery_of(
     outbox: FakeOutbox,
     receiver: FakeReceiver,
-    limits: SendLimits = SendLimits(),  # noqa: B008, RUF100
+    limits: SendLimits = SendLimits(),  # noqa: B008
 ) -> Delivery:
     """Make a delivery without luck: it waits for as long as it may."""
     assert outbox.hook is not None
@@ -223,7 +223,7 @@ def test_a_message_is_to_blame_if_another_was_accepted_at_the_same_time() -> Non
     outbox.rounds = [[Step(message(1, attempts=2, tried_at=NOW - 1))]]
     delivery = delivery_of(FakeOutbox([new(2)], steps[:1]), FakeReceiver(OK, BUSY))
     waits_of(delivery, 2)
-    assert cast("FakeOutbox", delivery._outbox).noted[1].undelivered[0].message.attempts == 3  # noqa: RUF100, SLF001
+    assert cast("FakeOutbox", delivery._outbox).noted[1].undelivered[0].message.attempts == 3  # noqa: SLF001
 
 
 def test_messages_behind_one_that_waits_are_stored_and_not_sent() -> None:

@@ -77,7 +77,7 @@ def send_until(
     store: SqliteStore,
     done: Callable[[], bool],
     limits: SendLimits = LIMITS,
-    retention: Retention = Retention(),  # noqa: B008, RUF100
+    retention: Retention = Retention(),  # noqa: B008
 ) -> None:
     """Send until something is so, however long that takes."""
 
@@ -85,14 +85,14 @@ def send_until(
         with SqliteStore.open(path_of(store)) as other:
             sender = WebhookSender(other, "recrawl/test", limits, retention=retention)
             async with sender.running():
-                while not done():  # noqa: ASYNC110, RUF100
+                while not done():  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
 
     asyncio.run(main())
 
 
 def path_of(store: SqliteStore) -> str:
-    return store._database.path  # noqa: RUF100, SLF001
+    return store._database.path  # noqa: SLF001
 
 
 def all_are_sent(store: SqliteStore) -> Callable[[], bool]:
@@ -303,7 +303,7 @@ def test_messages_that_failed_long_ago_are_dropped_and_counted_as_missed(
     send_until(store, lambda: known(store, number).failed > 0, replace(LIMITS, attempts=1))
     monkeypatch.setattr(webhook_sender, "CLEAN_EVERY", 0.0)
     del receiver.plans["/a"]
-    missed = lambda: receiver.at("/a")[-1].type == "changes.missed"  # noqa: E731, RUF100
+    missed = lambda: receiver.at("/a")[-1].type == "changes.missed"  # noqa: E731
     send_until(store, missed, retention=Retention(time=0))
     assert receiver.at("/a")[-1].data["missed"] == 1
     assert known(store, number).failed == 0
@@ -467,7 +467,7 @@ def test_whatever_fails_every_change_comes_in_order(
     store: SqliteStore, receiver: Receiver, seed: int
 ) -> None:
     """Several at once, pages that fail for a while, messages given up and sent again."""
-    rng = random.Random(seed)  # noqa: RUF100, S311
+    rng = random.Random(seed)  # noqa: S311
     number = add(store, receiver)
     limits = SendLimits(connections=3, timeout=600.0, attempts=2)
     is_well = threading.Event()

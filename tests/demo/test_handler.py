@@ -167,7 +167,7 @@ def test_the_sitemap_tells_when_pages_changed() -> None:
     for second, changed in ((1.0, MADE - 3600.0), (6.0, MADE + 5.25)):
         response = _file(number, "/sitemap.xml", second, (5.25, 7.0))
         namespace = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
-        entries = ET.fromstring(response.body.decode()).findall(f"{namespace}url")  # noqa: RUF100, S314
+        entries = ET.fromstring(response.body.decode()).findall(f"{namespace}url")  # noqa: S314
         dates = {
             str(entry.findtext(f"{namespace}loc")): datetime.fromisoformat(
                 str(entry.findtext(f"{namespace}lastmod"))

@@ -166,7 +166,7 @@ def test_sites_have_an_address_each_and_one_port() -> None:
 
 
 def test_where_there_is_only_one_address_sites_have_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = server._bound  # noqa: RUF100, SLF001
+    bound = server._bound  # noqa: SLF001
 
     def only_one(address: str, port: int) -> socket.socket:
         if address != "127.0.0.1":

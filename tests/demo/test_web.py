@@ -63,7 +63,7 @@ def test_dates_tell_the_age_of_pages_that_have_not_changed() -> None:
 
 def test_it_says_so_when_its_process_has_ended() -> None:
     with DemoWeb(draw_scenario(5, 1.0, seed=1), 0.0) as web:
-        web._process.kill()  # noqa: RUF100, SLF001
-        web._process.wait()  # noqa: RUF100, SLF001
+        web._process.kill()  # noqa: SLF001
+        web._process.wait()  # noqa: SLF001
         with pytest.raises(RecrawlError, match="ended unexpectedly"):
             web.begin(0.0)

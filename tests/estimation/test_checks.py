@@ -145,7 +145,7 @@ def test_a_thing_without_fault_passes() -> None:
         (lambda: GammaFilter().start(-1), "pages"),
     ],
 )
-def test_bad_settings_are_named(make: Any, name: str) -> None:  # noqa: ANN401, RUF100
+def test_bad_settings_are_named(make: Any, name: str) -> None:  # noqa: ANN401
     with pytest.raises(ArgumentError, match=name):
         make()
 

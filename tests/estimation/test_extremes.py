@@ -29,7 +29,7 @@ ENDS = [1e-60, 1.0, 1e60]
 @pytest.mark.parametrize("gap", ENDS)
 @pytest.mark.parametrize("crawl_rate", [None, *ENDS])
 def test_extreme_visits_give_finite_rates_and_ordered_intervals(
-    method: Any,  # noqa: ANN401, RUF100
+    method: Any,  # noqa: ANN401
     gap: float,
     crawl_rate: float | None,
 ) -> None:

@@ -28,7 +28,7 @@ AT_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 URL = "https://www.example.org/a"
 
 
-def row(**given: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
+def row(**given: Any) -> dict[str, Any]:  # noqa: ANN401
     plain = {
         "page": 0,
         "at": NOON,
@@ -44,7 +44,7 @@ def row(**given: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
     return plain | given
 
 
-def batch(*rows: dict[str, Any]) -> Any:  # noqa: ANN401, RUF100
+def batch(*rows: dict[str, Any]) -> Any:  # noqa: ANN401
     return pa.RecordBatch.from_pylist(list(rows), schema=LOG)
 
 

@@ -21,7 +21,7 @@ HUGE = [
 ]
 
 
-def log_of(path: Path, **columns: Any) -> Path:  # noqa: ANN401, RUF100
+def log_of(path: Path, **columns: Any) -> Path:  # noqa: ANN401
     plain = {"page": PAGES, "time": [1, 2, 3], "changed": [1, 0, 1]}
     parquet.write_table(pa.table(plain | columns), path)
     return path

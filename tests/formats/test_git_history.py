@@ -48,7 +48,7 @@ def lives(trace: Trace) -> dict[str, Life]:
     }
 
 
-def lives_in(folder: Path, *commits: Commit, **settings: Any) -> dict[str, Life]:  # noqa: ANN401, RUF100
+def lives_in(folder: Path, *commits: Commit, **settings: Any) -> dict[str, Life]:  # noqa: ANN401
     return lives(trace_from_git(make_repository(folder / "repo", commits), **settings))
 
 

@@ -20,7 +20,7 @@ def _nobodys_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def refused(repository: Path | str, **settings: Any) -> str:  # noqa: ANN401, RUF100
+def refused(repository: Path | str, **settings: Any) -> str:  # noqa: ANN401
     with pytest.raises(InputError) as told:
         trace_from_git(repository, **settings)
     sentence = str(told.value)
@@ -91,7 +91,7 @@ def test_git_ends_when_nobody_listens(tmp_path: Path, monkeypatch: pytest.Monkey
     started = list[subprocess.Popen[bytes]]()
 
     class Watched(subprocess.Popen[bytes]):
-        def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401, RUF100
+        def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401
             super().__init__(*arguments, **settings)
             started.append(self)
 

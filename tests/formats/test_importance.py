@@ -14,7 +14,7 @@ from recrawl.formats.importance import read_importance
 NAMES = pa.array(["a", "b", "c"], pa.large_string())
 
 
-def read(path: Path, text: str, names: pa.Array = NAMES, **settings: Any) -> list[float]:  # noqa: ANN401, RUF100
+def read(path: Path, text: str, names: pa.Array = NAMES, **settings: Any) -> list[float]:  # noqa: ANN401
     path.write_bytes(text.encode())
     found: list[float] = read_importance(path, names, **settings).tolist()
     return found

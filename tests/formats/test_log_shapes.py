@@ -59,7 +59,7 @@ def data(content: bytes) -> Callable[[Path], Path]:
 
 def table(
     made: pa.Table, write_to: Callable[[pa.Table, Path], object] = parquet.write_table
-) -> Any:  # noqa: ANN401, RUF100
+) -> Any:  # noqa: ANN401
     def write(folder: Path) -> Path:
         write_to(made, folder / "log.bin")
         return folder / "log.bin"

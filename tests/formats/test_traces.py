@@ -343,7 +343,7 @@ def test_a_failure_leaves_everything_as_it_was(
     before = None if is_new else contents(folder)
     written = list[object]()
 
-    def write_table(table: pa.Table, file: Any) -> None:  # noqa: ANN401, RUF100
+    def write_table(table: pa.Table, file: Any) -> None:  # noqa: ANN401
         if len(written) == failing:
             raise OSError(28, "No space left on device")
         written.append(table)

@@ -178,7 +178,7 @@ def test_a_proxy_makes_the_request_and_robots_txt_goes_by_it_too() -> None:
             by = Access(proxy=Proxy(f"http://proxy.test:{proxy.port}", "me", "sesame"))
             async with fetcher(lambda _: by) as made:
                 response = await made.fetch(Page(0, "http://far.example/a", "far.example"))
-                names.extend(made.client.connector._resolver.lookups)  # type: ignore[attr-defined]  # noqa: RUF100, SLF001
+                names.extend(made.client.connector._resolver.lookups)  # type: ignore[attr-defined]  # noqa: SLF001
                 return response
 
     got = asyncio.run(main())

@@ -192,7 +192,7 @@ def test_the_same_spellings_reach_it_where_that_is_allowed(route: Route) -> None
 
 @pytest.mark.parametrize("allow", [False, True])
 def test_names_that_change_their_address_do_not_reach_a_private_one(allow: bool) -> None:
-    rng = random.Random(7)  # noqa: RUF100, S311
+    rng = random.Random(7)  # noqa: S311
     known = {}
     for number in range(100):
         answers = [[rng.choice([PUBLIC, SECRET]) for _ in range(rng.randrange(1, 4))] for _ in "ab"]
@@ -208,7 +208,7 @@ def test_names_that_change_their_address_do_not_reach_a_private_one(allow: bool)
                 for _ in range(3):
                     await made.fetch(web.page("/a", host))
                     # As if a minute had passed.
-                    made.client.connector._names.clear()  # noqa: RUF100, SLF001
+                    made.client.connector._names.clear()  # noqa: SLF001
         return secret.reached, len(web.log)
 
     reached, fine = asyncio.run(main())

@@ -364,7 +364,7 @@ def test_an_answer_of_dns_that_changes_lets_nobody_in() -> None:
         ):
             await made.robots.rules(web.url("/a", "host.test"))
             # As when its time is over.
-            made.client.connector._names.clear()  # noqa: RUF100, SLF001
+            made.client.connector._names.clear()  # noqa: SLF001
             first = await made.fetch(web.page("/a", "host.test"))
             return first, await made.fetch(web.page("/a", "host.test"))
 
@@ -493,7 +493,7 @@ def test_tls_with_a_plain_server_is_told() -> None:
 def test_a_certificate_that_nobody_signed_is_not_believed(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",  # noqa: RUF100, S607
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",  # noqa: S607
          "-subj", "/CN=127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
         check=True,
         capture_output=True,

@@ -104,7 +104,7 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_changes(tmp_path: Path) ->
 
 def test_machine_code_for_a_type_that_was_renamed_is_ignored(tmp_path: Path) -> None:
     module = ModuleType("renamed")
-    exec("class Pages: pass", module.__dict__)  # noqa: RUF100, S102
+    exec("class Pages: pass", module.__dict__)  # noqa: S102
     make: Any = compiling.CacheFile  # numba has no annotations
     file = make(str(tmp_path), "kernel", "hash")
     with pytest.MonkeyPatch.context() as patch:
@@ -117,7 +117,7 @@ def test_machine_code_for_a_type_that_was_renamed_is_ignored(tmp_path: Path) -> 
 def test_a_kernel_works_where_machine_code_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     njit = numba.njit
 
-    def nowhere_to_keep_it(*given: Any, cache: bool = False, **flags: Any) -> Any:  # noqa: ANN401, RUF100
+    def nowhere_to_keep_it(*given: Any, cache: bool = False, **flags: Any) -> Any:  # noqa: ANN401
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
         return njit(*given, **flags)

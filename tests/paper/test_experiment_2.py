@@ -104,7 +104,7 @@ def test_one_run_is_enough_and_a_seed_gives_the_same_numbers() -> None:
 
 def test_verdicts_follow_the_numbers(found: Experiment2) -> None:
     rmse = {name: found.few.rmse_at(name, 1_000) for name in ("LLN", "SA", "Naive")}
-    claim = experiment_2._claim_crawl_rate(found)  # noqa: RUF100, SLF001
+    claim = experiment_2._claim_crawl_rate(found)  # noqa: SLF001
     much = max(rmse["LLN"], rmse["SA"]) <= 0.5 * rmse["Naive"]
     assert (claim.verdict == "does not hold") is not much
     assert f"{rmse['SA']:.4f} (SA)" in claim.measured

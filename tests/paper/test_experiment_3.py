@@ -61,12 +61,12 @@ def test_an_error_of_0_has_no_logarithm(found: Experiment3) -> None:
         line[[-5, -1]] = 0.0
     exact = replace(found, rmse=lucky)
     assert np.isfinite(exact.slope("α = 1"))
-    assert experiment_3._picture(exact).png  # noqa: RUF100, SLF001
+    assert experiment_3._picture(exact).png  # noqa: SLF001
 
 
 def test_claims_are_judged_by_the_numbers(found: Experiment3) -> None:
     swapped = {**found.rmse, "γ = 1": found.rmse["γ = 0.75"], "γ = 0.75": found.rmse["γ = 1"]}
-    claim = experiment_3._claim_gamma_1  # noqa: RUF100, SLF001
+    claim = experiment_3._claim_gamma_1  # noqa: SLF001
     assert claim(found).verdict == "holds"
     assert claim(replace(found, rmse=swapped)).verdict == "does not hold"
 

@@ -195,7 +195,7 @@ def test_a_log_that_teaches_nothing_is_refused(tmp_path: Path) -> None:
 class FullDisk(io.FileIO):
     """A file on a disk that has a few kilobytes left."""
 
-    def write(self, data: Any, /) -> int:  # noqa: ANN401, RUF100
+    def write(self, data: Any, /) -> int:  # noqa: ANN401
         if self.tell() > 4_000:
             raise OSError(errno.ENOSPC, "No space left on device")
         return super().write(data)
@@ -206,7 +206,7 @@ def test_a_disk_that_fills_up_is_one_sentence(
 ) -> None:
     numbers = itertools.count()
 
-    def small_file(**_options: Any) -> FullDisk:  # noqa: ANN401, RUF100
+    def small_file(**_options: Any) -> FullDisk:  # noqa: ANN401
         return FullDisk(tmp_path / f"spill-{next(numbers)}", "w+")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", small_file)
@@ -257,7 +257,7 @@ def test_only_a_log_that_is_too_large_is_dealt(log: Path, monkeypatch: pytest.Mo
     dealt = list[bool]()
     once = spill.Spill.__init__
 
-    def noted(self: spill.Spill, *given: Any, **named: Any) -> None:  # noqa: ANN401, RUF100
+    def noted(self: spill.Spill, *given: Any, **named: Any) -> None:  # noqa: ANN401
         dealt.append(True)
         once(self, *given, **named)
 
@@ -278,7 +278,7 @@ def test_the_size_of_a_log_is_guessed_from_its_beginning(
     read = list[int]()
     once = spill.Spill.__init__
 
-    def noted(self: spill.Spill, visits: Any, *given: Any, **named: Any) -> None:  # noqa: ANN401, RUF100
+    def noted(self: spill.Spill, visits: Any, *given: Any, **named: Any) -> None:  # noqa: ANN401
         read.append(visits.rows.count)
         once(self, visits, *given, **named)
 

@@ -24,7 +24,7 @@ BINS_PER_GAP = 16
 
 def tables_of(frontier: Frontier) -> Tables:
     """Return the tables inside a frontier, which no one but a test looks into."""
-    return frontier._tables  # noqa: RUF100, SLF001
+    return frontier._tables  # noqa: SLF001
 
 
 def value(weight: Floats, rate: Floats, elapsed: Floats) -> Floats:

@@ -30,7 +30,7 @@ def visits_from(
     return story
 
 
-def begun(pages: int, budget: float, **settings: Any) -> Frontier:  # noqa: ANN401, RUF100
+def begun(pages: int, budget: float, **settings: Any) -> Frontier:  # noqa: ANN401
     """Return a frontier that spends its budget evenly, unless told otherwise."""
     usual: dict[str, Any] = {"neighbours": False, "slack": 0.0, "spend": "all"}
     frontier = Frontier(budget, **(usual | settings))

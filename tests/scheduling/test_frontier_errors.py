@@ -62,13 +62,13 @@ TAKES_PAGES: list[Callable[[Frontier, Any], object]] = [
 
 @pytest.mark.parametrize("use", [*TAKES_PAGES, lambda frontier, page: frontier.add(page, now=0.0)])
 @pytest.mark.parametrize("bad", NO_PAGES)
-def test_pages_are_numbers_none_twice(use: Callable[[Frontier, Any], object], bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_pages_are_numbers_none_twice(use: Callable[[Frontier, Any], object], bad: Any) -> None:  # noqa: ANN401
     refused("page", lambda frontier: use(frontier, bad))
 
 
 @pytest.mark.parametrize("use", TAKES_PAGES)
 @pytest.mark.parametrize("bad", [[5], [0, 999], 7])
-def test_pages_are_known(use: Callable[[Frontier, Any], object], bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_pages_are_known(use: Callable[[Frontier, Any], object], bad: Any) -> None:  # noqa: ANN401
     refused("page", lambda frontier: use(frontier, bad))
 
 
@@ -103,12 +103,12 @@ def test_the_present_is_a_time(use: Callable[[Frontier, float], object], bad: fl
 
 
 @pytest.mark.parametrize("bad", NO_COUNTS)
-def test_a_limit_is_a_whole_number(bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_a_limit_is_a_whole_number(bad: Any) -> None:  # noqa: ANN401
     refused("limit", lambda frontier: frontier.take(0.0, bad))
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, [1.0], [1.0, math.nan], [1, 2, 3], "a"])
-def test_importance_is_not_negative_and_one_a_page(bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_importance_is_not_negative_and_one_a_page(bad: Any) -> None:  # noqa: ANN401
     if bad != [1.0]:
         refused("importance", lambda frontier: frontier.add([8, 9], now=0.0, importance=bad))
         refused("importance", lambda frontier: frontier.set_importance([0, 1], bad))
@@ -118,7 +118,7 @@ def test_importance_is_not_negative_and_one_a_page(bad: Any) -> None:  # noqa: A
 
 @pytest.mark.parametrize("bad", [[-1, 0], [0.0, 1.0], [0, 1, 2], [[0, 1]], 2**31])
 @pytest.mark.parametrize("argument", ["host", "section"])
-def test_hosts_and_sections_are_numbers_one_a_page(argument: str, bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_hosts_and_sections_are_numbers_one_a_page(argument: str, bad: Any) -> None:  # noqa: ANN401
     columns = {argument: bad}
     refused(argument, lambda frontier: frontier.add([8, 9], now=0.0, **columns))
 
@@ -129,24 +129,24 @@ def test_a_section_is_on_one_host(host: list[int], section: list[int]) -> None:
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, [0.0, 0.1], [0.0, 0.0, 0.0], "a"])
-def test_a_last_visit_is_before_now(bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_a_last_visit_is_before_now(bad: Any) -> None:  # noqa: ANN401
     refused("last_visit", lambda frontier: frontier.add([8, 9], now=0.0, last_visit=bad))
 
 
 @pytest.mark.parametrize("bad", [0.5, math.nan, 2, [True, False, True], "yes", None])
 @pytest.mark.parametrize("argument", ["changed", "failed"])
-def test_outcomes_are_true_or_false_one_a_page(argument: str, bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_outcomes_are_true_or_false_one_a_page(argument: str, bad: Any) -> None:  # noqa: ANN401
     columns: dict[str, Any] = {"changed": False} | {argument: bad}
     refused(argument, lambda frontier: frontier.report([0, 1], 0.0, **columns))
 
 
 @pytest.mark.parametrize("bad", [[1.0, 2.0, 3.0], "old"])
-def test_ages_are_one_a_page(bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_ages_are_one_a_page(bad: Any) -> None:  # noqa: ANN401
     refused("age", lambda frontier: frontier.report([0, 1], 0.0, changed=False, age=bad))
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, [0.5, 0.5, 0.5], "a"])
-def test_what_evidence_leaves_is_a_share(bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_what_evidence_leaves_is_a_share(bad: Any) -> None:  # noqa: ANN401
     refused("keep", lambda frontier: frontier.evidence([0, 1], 0.0, bad))
 
 
@@ -157,13 +157,13 @@ def test_signals_are_of_known_kinds_and_about_known_pages() -> None:
 
 
 @pytest.mark.parametrize("bad", [-1, 3, [0, 5], 0.0, [[0]], "a"])
-def test_hosts_have_pages(bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_hosts_have_pages(bad: Any) -> None:  # noqa: ANN401
     refused("host", lambda frontier: frontier.defer(bad, 1.0))
     refused("host", lambda frontier: frontier.limit_host(bad, delay=1.0))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, [1.0, 2.0, 3.0], "a"])
-def test_hosts_are_deferred_until_a_time(bad: Any) -> None:  # noqa: ANN401, RUF100
+def test_hosts_are_deferred_until_a_time(bad: Any) -> None:  # noqa: ANN401
     refused("until", lambda frontier: frontier.defer([0, 1], bad))
     refused("until", lambda frontier: frontier.postpone([0, 1], bad))
 
@@ -238,7 +238,7 @@ def test_a_table_that_does_not_fit_into_memory_is_refused(
 ) -> None:
     plain = np.zeros
 
-    def zeros(size: int, dtype: Any = np.float64) -> Any:  # noqa: ANN401, RUF100
+    def zeros(size: int, dtype: Any = np.float64) -> Any:  # noqa: ANN401
         if size > 1_000_000:
             raise MemoryError
         return plain(size, dtype)

@@ -126,7 +126,7 @@ def test_flipped_bytes_are_noticed_or_harmless(path: Path, flip: int) -> None:
         try:
             loaded = Frontier.load(path)
         except StateError as error:
-            assert str(error).startswith(f"{path}: ")  # noqa: PT017, RUF100
+            assert str(error).startswith(f"{path}: ")  # noqa: PT017
         else:
             # Only what says nothing, as the date of an entry, may differ unnoticed.
             assert loaded.due(range(60)).tolist() == due

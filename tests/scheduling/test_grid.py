@@ -50,7 +50,7 @@ class Crawl:
 
     @property
     def first(self) -> int:
-        return first_octave(self.frontier._tables)  # noqa: RUF100, SLF001
+        return first_octave(self.frontier._tables)  # noqa: SLF001
 
 
 @pytest.mark.parametrize("unit", [SECOND, 60 * SECOND, 1.0])
@@ -87,7 +87,7 @@ def test_another_frontier_continues_with_the_grid_that_visits_led_to() -> None:
     pages = crawl.frontier.all_pages()
     other = Frontier(PAGES / (GAP * SECOND))
     other.add(pages, now=0.0, last_visit=0.0, belief=crawl.frontier.octaves(pages))
-    assert first_octave(other._tables) == crawl.first  # noqa: RUF100, SLF001
+    assert first_octave(other._tables) == crawl.first  # noqa: SLF001
     likelihood = other.octaves(pages).likelihood
     ratio = likelihood / crawl.frontier.octaves(pages).likelihood
     np.testing.assert_allclose(ratio, np.broadcast_to(ratio[:, :1], ratio.shape), rtol=1e-4)

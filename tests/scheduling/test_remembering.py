@@ -33,7 +33,7 @@ def lively() -> Frontier:
 
 
 def ages(frontier: Frontier, now: float) -> list[float]:
-    tables = frontier._tables  # noqa: RUF100, SLF001
+    tables = frontier._tables  # noqa: SLF001
     return [effective_since(tables, section, 0.0, now) for section in SECTIONS.tolist()]
 
 
@@ -51,7 +51,7 @@ def test_time_runs_on_as_it_did() -> None:
     assert ages(after, 4.0) == pytest.approx(ages(before, 4.0))
     assert ages(after, 400.0) == pytest.approx(ages(before, 400.0))
     for name in ("odds", "trust", "all_found", "all_expected"):
-        was, now = (one._tables.hosts[name] for one in (before, after))  # noqa: RUF100, SLF001
+        was, now = (one._tables.hosts[name] for one in (before, after))  # noqa: SLF001
         assert now.tolist() == was.tolist()
 
 
@@ -69,7 +69,7 @@ def test_bins_of_another_scale_are_left_out_and_trust_stays(budget: float) -> No
     after = begun(3.0, 0.0, budget=budget)
     after.set_clocks(3.0, *kept(before))
     assert ages(after, 4.0) == pytest.approx([4.0] * 4)
-    odds = (one._tables.hosts["odds"].tolist() for one in (before, after))  # noqa: RUF100, SLF001
+    odds = (one._tables.hosts["odds"].tolist() for one in (before, after))  # noqa: SLF001
     assert next(odds) == next(odds)
 
 

@@ -16,9 +16,9 @@ TIMEOUT = 60.0
 def asked(url: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
     """Make a request; return status and body."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    request = urllib.request.Request(url, body, named)  # noqa: RUF100, S310
+    request = urllib.request.Request(url, body, named)  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: RUF100, S310
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
             return int(answer.status), answer.read()
     except urllib.error.HTTPError as refused:
         with refused:

@@ -45,10 +45,10 @@ class World:
 
 async def crawl(world: World, on: Served, seed: int, until: float) -> None:
     """Lease, visit and report until a time; die, dawdle and repeat now and then."""
-    chance = random.Random(seed)  # noqa: RUF100, S311
+    chance = random.Random(seed)  # noqa: S311
     while now() < until:
         wish = {"limit": chance.randint(1, 12), "pages_per_host": chance.randint(1, 3)}
-        lease = await on.api("POST", "/leases", wish, token="crawl")  # noqa: RUF100, S106
+        lease = await on.api("POST", "/leases", wish, token="crawl")  # noqa: S106
         began = now()
         deadline = began + on.service.settings.lease_time
         granted = [Granted(page["page"], page["host"], began, deadline) for page in lease["pages"]]
@@ -68,7 +68,7 @@ async def _visit_all(
     world: World,
     on: Served,
     chance: random.Random,
-    lease: Any,  # noqa: ANN401, RUF100
+    lease: Any,  # noqa: ANN401
     granted: list[Granted],
 ) -> None:
     last_asked: dict[str, float] = {}
@@ -108,14 +108,14 @@ async def _visit_all(
 async def _report(
     world: World,
     on: Served,
-    lease: Any,  # noqa: ANN401, RUF100
+    lease: Any,  # noqa: ANN401
     granted: list[Granted],
     reports: list[dict[str, Any]],
 ) -> None:
     if not reports:
         return
     sent = {"lease": lease["lease"], "reports": reports}
-    answered = await on.api("POST", "/reports", sent, token="crawl")  # noqa: RUF100, S106
+    answered = await on.api("POST", "/reports", sent, token="crawl")  # noqa: S106
     by_page = {one.page: one for one in granted}
     for one, answer in zip(reports, answered["answers"], strict=True):
         world.answers.append(answer)

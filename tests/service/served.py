@@ -39,7 +39,7 @@ class Answered:
     body: bytes
 
     @property
-    def json(self) -> Any:  # noqa: ANN401, RUF100
+    def json(self) -> Any:  # noqa: ANN401
         return json.loads(self.body)
 
 
@@ -70,13 +70,13 @@ class Served:
         self,
         method: str,
         path: str,
-        body: Any = None,  # noqa: ANN401, RUF100
+        body: Any = None,  # noqa: ANN401
         *,
-        token: str | None = "admin",  # noqa: RUF100, S107
+        token: str | None = "admin",  # noqa: S107
         headers: dict[str, str] | None = None,
         raw: bytes | None = None,
         address: str = "127.0.0.1",
-        **query: Any,  # noqa: ANN401, RUF100
+        **query: Any,  # noqa: ANN401
     ) -> Answered:
         """Make a request; a token is named by its access, or given."""
         sent = {"host": "127.0.0.1:8321"} | (headers or {})
@@ -89,7 +89,7 @@ class Served:
         asked = urlencode(query, doseq=True)
         return await asgi(self.app, method, path, sent, data or b"", asked, address)
 
-    async def api(self, method: str, path: str, body: Any = None, **query: Any) -> Any:  # noqa: ANN401, RUF100
+    async def api(self, method: str, path: str, body: Any = None, **query: Any) -> Any:  # noqa: ANN401
         """Make a request that must succeed; return what is in the response."""
         answered = await self.ask(method, API + path, body, **query)
         assert answered.status == 200, answered.body
@@ -97,7 +97,7 @@ class Served:
 
 
 async def asgi(
-    app: Any,  # noqa: ANN401, RUF100
+    app: Any,  # noqa: ANN401
     method: str,
     path: str,
     headers: dict[str, str],

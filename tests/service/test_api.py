@@ -14,7 +14,7 @@ from recrawl.service.bodies import utc
 URLS = [f"https://h{host}.example/{page}" for host in range(3) for page in range(4)]
 
 
-async def crawl_all(on: Served, rounds: int, **found: Any) -> None:  # noqa: ANN401, RUF100
+async def crawl_all(on: Served, rounds: int, **found: Any) -> None:  # noqa: ANN401
     """Visit every page, some days apart."""
     for _ in range(rounds):
         await asyncio.sleep(86_400.0)
@@ -269,7 +269,7 @@ def test_a_repeated_request_is_answered_as_before(tmp_path: Path) -> None:
             reused = await on.ask("POST", "/api/v1/pages", other, headers=key)
             assert reused.status == 422
             # The key of somebody else is another key.
-            theirs = await on.ask("POST", "/api/v1/pages", other, headers=key, token="crawl")  # noqa: RUF100, S106
+            theirs = await on.ask("POST", "/api/v1/pages", other, headers=key, token="crawl")  # noqa: S106
             assert theirs.json["new"] == 1
 
     run(main())

@@ -30,7 +30,7 @@ OTHERWISE = {"/indexnow": 401, "/websub/{callback}": 401, "/api/v1/changes": 409
 
 
 def document(folder: Path) -> dict[str, Any]:
-    async def main() -> Any:  # noqa: ANN401, RUF100
+    async def main() -> Any:  # noqa: ANN401
         async with served(settings_in(folder)) as on:
             return (await on.ask("GET", "/api/v1/openapi.json")).json
 
@@ -62,7 +62,7 @@ def test_every_operation_has_examples_of_its_bodies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", EXAMPLES, ids=lambda model: model.__name__)
-def test_an_example_is_as_its_model_says_and_an_answer_has_every_field(model: Any) -> None:  # noqa: ANN401, RUF100
+def test_an_example_is_as_its_model_says_and_an_answer_has_every_field(model: Any) -> None:  # noqa: ANN401
     example = EXAMPLES[model]
     read = model.model_validate_json(json.dumps(example))
     if not issubclass(model, Body):
@@ -90,7 +90,7 @@ async def sent(on: Served, command: str) -> Answered:
         assert option == "-H"
         name, _, given = value.partition(": ")
         if given == "Bearer $TOKEN":
-            token = "admin"  # noqa: RUF100, S105
+            token = "admin"  # noqa: S105
         else:
             headers[name.lower()] = given
     query: dict[str, Any] = {}

@@ -105,7 +105,7 @@ def test_who_may_do_little_may_send_little(tmp_path: Path) -> None:
                 said = {"content-length": str(limit + 1)}
                 assert (await on.ask("POST", path, token=token, headers=said)).status == 413
             # Sent in chunks, without saying how much it will be.
-            sent = await on.ask("POST", reports, token="read", raw=b" " * (MAX_READER_BYTES + 1))  # noqa: RUF100, S106
+            sent = await on.ask("POST", reports, token="read", raw=b" " * (MAX_READER_BYTES + 1))  # noqa: S106
             assert sent.status == 413
             for length in ("1e3", "٣", "-1", "0x10", ""):
                 odd = await on.ask("POST", pages, headers={"content-length": length})
@@ -128,7 +128,7 @@ def test_addresses_of_one_network_count_as_one(tmp_path: Path) -> None:
 
 
 async def _log_in_from(on: Served, address: str) -> int:
-    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401, RUF100
+    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
         await on.app({**scope, "client": (address, 4711)}, receive, send)
 
     elsewhere = Served(on.service, on.scheduler, app, on.store)
@@ -268,7 +268,7 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
                 assert "connected" in await anext(stream)
             assert service.streams.open == 4
             browser.on.store.service.revoke_token("read")
-            service.tokens._until = 0.0  # noqa: RUF100, SLF001
+            service.tokens._until = 0.0  # noqa: SLF001
             for stream in ended:
                 assert [text async for text in stream] == []
             for stream in going_on:
@@ -286,7 +286,7 @@ def test_a_slow_look_at_the_store_does_not_hold_up_who_comes_next(tmp_path: Path
         return int(over.wait(600.0))
 
     def look(store: SqliteStore) -> None:
-        connection = store._database._connection  # noqa: RUF100, SLF001
+        connection = store._database._connection  # noqa: SLF001
         connection.create_function("wait", 0, wait)
         assert connection.execute("SELECT wait()").fetchone() == (1,)
 

@@ -78,15 +78,15 @@ class Watched:
     def watch(self, own: str) -> None:
         """Note errors, and requests to others."""
 
-        def console(message: Any) -> None:  # noqa: ANN401, RUF100
+        def console(message: Any) -> None:  # noqa: ANN401
             if message.type in {"error", "warning"}:
                 self.problems.append(f"console: {message.text}")
 
-        def asked(request: Any) -> None:  # noqa: ANN401, RUF100
+        def asked(request: Any) -> None:  # noqa: ANN401
             if not request.url.startswith((own, "data:")):
                 self.problems.append(f"request to another host: {request.url}")
 
-        def answered(response: Any) -> None:  # noqa: ANN401, RUF100
+        def answered(response: Any) -> None:  # noqa: ANN401
             if response.status >= 400:
                 self.problems.append(f"{response.status}: {response.url}")
 
@@ -119,7 +119,7 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(chromium: Any, demo: Demo, size: str, scheme: str) -> Iterator["BrowserContext"]:  # noqa: ANN401, RUF100
+def opened(chromium: Any, demo: Demo, size: str, scheme: str) -> Iterator["BrowserContext"]:  # noqa: ANN401
     """Open a profile of its own, which is logged in."""
     width, height = SIZES[size]
     name, _, value = demo.cookie.partition("=")
@@ -150,7 +150,7 @@ def until(page: "Page", expression: str) -> None:
         page.wait_for_timeout(100.0)
 
 
-def test_the_chart_moves_while_the_demo_runs(chromium: Any, demo: Demo) -> None:  # noqa: ANN401, RUF100
+def test_the_chart_moves_while_the_demo_runs(chromium: Any, demo: Demo) -> None:  # noqa: ANN401
     with opened(chromium, demo, "desktop", "light") as context:
         seen = watched(context, demo)
         page = seen.page
@@ -174,7 +174,7 @@ def test_the_chart_moves_while_the_demo_runs(chromium: Any, demo: Demo) -> None:
         assert seen.problems == []
 
 
-def test_changes_stream_pause_and_show_what_changed(chromium: Any, demo: Demo) -> None:  # noqa: ANN401, RUF100
+def test_changes_stream_pause_and_show_what_changed(chromium: Any, demo: Demo) -> None:  # noqa: ANN401
     with opened(chromium, demo, "desktop", "light") as context:
         seen = watched(context, demo)
         page = seen.page
@@ -195,7 +195,7 @@ def test_changes_stream_pause_and_show_what_changed(chromium: Any, demo: Demo) -
 
 @pytest.mark.parametrize(("size", "scheme"), [("desktop", "light"), ("phone", "dark")])
 def test_every_page_is_quiet_fits_and_is_accessible(
-    chromium: Any,  # noqa: ANN401, RUF100
+    chromium: Any,  # noqa: ANN401
     demo: Demo,
     size: str,
     scheme: str,
@@ -221,7 +221,7 @@ def test_every_page_is_quiet_fits_and_is_accessible(
 
 @pytest.mark.parametrize("width", [SIZES["desktop"][0], 700])
 def test_no_column_is_out_of_reach_beside_a_long_error(
-    chromium: Any,  # noqa: ANN401, RUF100
+    chromium: Any,  # noqa: ANN401
     demo: Demo,
     width: int,
 ) -> None:
@@ -253,7 +253,7 @@ def test_no_column_is_out_of_reach_beside_a_long_error(
         assert seen.problems == []
 
 
-def test_a_date_under_the_last_mark_of_a_chart_is_not_cut(chromium: Any, demo: Demo) -> None:  # noqa: ANN401, RUF100
+def test_a_date_under_the_last_mark_of_a_chart_is_not_cut(chromium: Any, demo: Demo) -> None:  # noqa: ANN401
     with opened(chromium, demo, "phone", "light") as context:
         seen = watched(context, demo)
         page = seen.page
@@ -268,7 +268,7 @@ def test_a_date_under_the_last_mark_of_a_chart_is_not_cut(chromium: Any, demo: D
         assert seen.problems == []
 
 
-def test_it_can_be_used_by_keyboard(chromium: Any, demo: Demo) -> None:  # noqa: ANN401, RUF100
+def test_it_can_be_used_by_keyboard(chromium: Any, demo: Demo) -> None:  # noqa: ANN401
     with opened(chromium, demo, "desktop", "dark") as context:
         seen = watched(context, demo)
         page = seen.page
@@ -293,7 +293,7 @@ def test_it_can_be_used_by_keyboard(chromium: Any, demo: Demo) -> None:  # noqa:
         assert seen.problems == []
 
 
-def test_logging_out_and_in_are_forms_of_ours(chromium: Any, demo: Demo) -> None:  # noqa: ANN401, RUF100
+def test_logging_out_and_in_are_forms_of_ours(chromium: Any, demo: Demo) -> None:  # noqa: ANN401
     with opened(chromium, demo, "phone", "light") as context:
         page = context.new_page()
         page.goto(f"{demo.url}/login")

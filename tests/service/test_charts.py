@@ -60,7 +60,7 @@ def test_straight_lines_between_points_are_near_the_chance_that_a_copy_is_stale(
 ) -> None:
     gap = 600_000_000
     visits = [
-        LoggedVisit(at, Outcome.CHANGED, None, 200, None, None, 0, 0, 1, False, None, None, None)  # noqa: FBT003, RUF100
+        LoggedVisit(at, Outcome.CHANGED, None, 200, None, None, 0, 0, 1, False, None, None, None)  # noqa: FBT003
         for at in (NOW, NOW - gap)
     ]
     belief = (shape, shape / rate)

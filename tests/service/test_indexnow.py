@@ -69,13 +69,13 @@ class World:
 
     async def settled(self) -> None:
         """Wait until no key is being checked, and what waited for that is used."""
-        await asyncio.gather(*self.listening._tasks)  # noqa: RUF100, SLF001
+        await asyncio.gather(*self.listening._tasks)  # noqa: SLF001
 
     def signals(self, url: str) -> int:
         """Return how many pushes about a page the frontier has heard since its last visit."""
         page = self.on.store.page(url)
         assert page is not None
-        tables = self.on.frontier.frontier._tables  # noqa: RUF100, SLF001
+        tables = self.on.frontier.frontier._tables  # noqa: SLF001
         return int(tables.pages["signals"][page.number]) >> 8 & 15
 
 
@@ -267,7 +267,7 @@ def test_whoever_asks_too_often_has_to_wait_and_others_need_not(tmp_path: Path) 
     async def main() -> None:
         async with world(tmp_path) as at:
             now = 0.0
-            at.listening._requests._now = lambda: now  # noqa: RUF100, SLF001
+            at.listening._requests._now = lambda: now  # noqa: SLF001
             query: dict[str, Any] = {"url": PAGES[0], "key": KEY}
 
             async def ask(address: str) -> int:
@@ -329,9 +329,9 @@ def test_another_site_cannot_have_a_browser_submit(tmp_path: Path) -> None:
 def submitted(service: str, body: dict[str, Any]) -> int:
     """Submit something over the network; return the status."""
     headers = {"Content-Type": "application/json; charset=utf-8"}
-    asked = urllib.request.Request(f"{service}/indexnow", json.dumps(body).encode(), headers)  # noqa: RUF100, S310
+    asked = urllib.request.Request(f"{service}/indexnow", json.dumps(body).encode(), headers)  # noqa: S310
     try:
-        with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: RUF100, S310
+        with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: S310
             return int(answer.status)
     except urllib.error.HTTPError as refused:
         with refused:

@@ -22,11 +22,11 @@ def pages(hosts: int, each: int) -> list[str]:
     return [f"https://h{host}.example/{page}" for host in range(hosts) for page in range(each)]
 
 
-def found(page: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
+def found(page: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"page": page["page"], "status": 200, "changed": True, **more}
 
 
-async def report(on: Served, lease: Any, *reports: dict[str, Any]) -> list[str]:  # noqa: ANN401, RUF100
+async def report(on: Served, lease: Any, *reports: dict[str, Any]) -> list[str]:  # noqa: ANN401
     answers: list[str] = (
         await on.api("POST", "/reports", {"lease": lease["lease"], "reports": list(reports)})
     )["answers"]
@@ -422,7 +422,7 @@ def test_a_page_removed_while_it_is_out_is_not_recorded(tmp_path: Path) -> None:
             gone = lease["pages"][0]
             removed = await on.api("POST", "/pages/remove", {"urls": [gone["url"]]})
             assert removed == {"removed": 1}
-            await on.scheduler._discovery.apply_edits(0)  # noqa: RUF100, SLF001
+            await on.scheduler._discovery.apply_edits(0)  # noqa: SLF001
             answers = await report(on, lease, *map(found, lease["pages"]))
             assert answers == ["recorded", "recorded"]
             assert on.store.totals().visits == 1

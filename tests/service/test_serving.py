@@ -82,12 +82,12 @@ def test_a_crawl_answers_while_it_runs(tmp_path: Path) -> None:
             assert url is not None, shown
             assert token is not None, shown
 
-            def ask(path: str, body: object = None) -> Any:  # noqa: ANN401, RUF100
+            def ask(path: str, body: object = None) -> Any:  # noqa: ANN401
                 headers = {"Authorization": f"Bearer {token[0]}"}
                 headers |= {"Content-Type": "application/json"}
                 sent = None if body is None else json.dumps(body).encode()
-                asked = urllib.request.Request(url[0] + path, sent, headers)  # noqa: RUF100, S310
-                with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: RUF100, S310
+                asked = urllib.request.Request(url[0] + path, sent, headers)  # noqa: S310
+                with urllib.request.urlopen(asked, timeout=program.HANGS) as answer:  # noqa: S310
                     return json.load(answer)
 
             found: list[str] = []

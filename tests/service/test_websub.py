@@ -118,7 +118,7 @@ def test_a_message_on_which_parsing_fails_does_not_end_the_service(
     url = "https://a.example/feed"
 
     class BrokenPool:
-        async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401, RUF100
+        async def run(self, *_args: Any, **_kwargs: Any) -> Any:  # noqa: ANN401
             raise ZeroDivisionError
 
     async def main() -> None:
@@ -129,7 +129,7 @@ def test_a_message_on_which_parsing_fails_does_not_end_the_service(
             listening = WebSub(nobody, nobody, reader, BrokenPool(), clock(), "https://me.example/")
             body = feed(hub="https://hub.example/").encode()
             listening.note_feed(url, Response(url, 200, 0, body=body))
-            (known,) = listening._by_feed.values()  # noqa: RUF100, SLF001
+            (known,) = listening._by_feed.values()  # noqa: SLF001
             signature = f"sha256={hmac.digest(known.secret.encode(), body, 'sha256').hex()}"
             await listening.receive(known.callback, signature, body)
             assert listening.messages[websub.UNREADABLE] == 1
@@ -154,7 +154,7 @@ def test_a_feed_that_was_removed_is_not_listened_to_any_more(tmp_path: Path) -> 
             listening = WebSub(pushes, nobody, reader, ParsedHere(), clock(), "https://me.example/")
             body = feed(("https://a.example/new", now()), hub="https://hub.example/").encode()
             listening.note_feed(url, Response(url, 200, 0, body=body))
-            (known,) = listening._by_feed.values()  # noqa: RUF100, SLF001
+            (known,) = listening._by_feed.values()  # noqa: SLF001
             signature = f"sha256={hmac.digest(known.secret.encode(), body, 'sha256').hex()}"
             listening.admit(known.callback)
             await listening.receive(known.callback, signature, body)
@@ -187,7 +187,7 @@ def test_a_hub_says_what_has_changed(tmp_path: Path) -> None:
                 ("http://127.0.0.9/3", now()),
             ).encode()
             # Nobody else can say so...
-            assert hub.send(news, secret="a guess") == 204  # noqa: RUF100, S106
+            assert hub.send(news, secret="a guess") == 204  # noqa: S106
             assert asked(hub.newest["hub.callback"], news)[0] == 204
             assert crawl.metric('recrawl_websub_messages_total{became="forged"}') == 2
             assert not crawl.knows(f"{site.url}/2")
@@ -264,7 +264,7 @@ def test_a_hub_that_sends_too_much_has_to_wait(tmp_path: Path) -> None:
     with site_and_hub(tmp_path) as (_, hub, store), crawling(store, free_port()):
         waited_for(lambda: hub.confirmed)
         # The more slowly they come, the more of them are taken.
-        sent = (hub.send(b"", secret="wrong") for _ in range(10 * websub.MESSAGES))  # noqa: RUF100, S106
+        sent = (hub.send(b"", secret="wrong") for _ in range(10 * websub.MESSAGES))  # noqa: S106
         found = list(itertools.takewhile(lambda status: status != 429, sent))
         assert websub.MESSAGES <= len(found) < 10 * websub.MESSAGES
 

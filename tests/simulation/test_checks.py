@@ -62,7 +62,7 @@ class Beyond(Oldest):
 
 
 class Masking(Oldest):
-    def take(self, now: float, limit: int) -> Any:  # noqa: ANN401, RUF100
+    def take(self, now: float, limit: int) -> Any:  # noqa: ANN401
         return np.isin(np.arange(self.pages.count), super().take(now, limit))
 
 
@@ -107,7 +107,7 @@ class Hearing(Oldest):
         del now, kind
         self.last[page] = 0.0
 
-    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401, RUF100
+    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401
         return np.exp(self.last[page] - now)
 
 
@@ -118,12 +118,12 @@ class Erasing(Hearing):
 
 
 class Certain(Hearing):
-    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401, RUF100
+    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401
         return 1.5 * super().chance(page, now) + 0.5
 
 
 class Summary(Hearing):
-    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401, RUF100
+    def chance(self, page: Ints, now: float) -> Any:  # noqa: ANN401
         return super().chance(page, now).sum()
 
 
@@ -186,6 +186,6 @@ def test_a_policy_that_keeps_the_promises_passes() -> None:
         (Rule(Peeking), "it uses the true change rates; set knows_rates=True"),
     ],
 )
-def test_broken_promises_are_caught(policy: Any, promise: str) -> None:  # noqa: ANN401, RUF100
+def test_broken_promises_are_caught(policy: Any, promise: str) -> None:  # noqa: ANN401
     with pytest.raises(ConformanceError, match=promise):
         check_policy(policy)

@@ -408,7 +408,7 @@ def test_robots_txt_is_remembered(store: Store) -> None:
 S = "https://s.example"
 
 
-def read(url: str, **changed: Any) -> SitemapFile:  # noqa: ANN401, RUF100
+def read(url: str, **changed: Any) -> SitemapFile:  # noqa: ANN401
     """Return a sitemap that was read."""
     usual = SitemapFile(f"{S}/{url}", NOON, Validators('"\udcff"', None), 12, NOON, NOON + HOUR)
     return replace(usual, host="s.example", kind="sitemap", **changed)
@@ -615,7 +615,7 @@ def test_the_feed_has_what_became_of_a_page(store: Store) -> None:
     store.add(new_pages(2), at=NOON)
     hours = iter(range(1, 99))
 
-    def record(make: Any, *given: Any) -> None:  # noqa: ANN401, RUF100
+    def record(make: Any, *given: Any) -> None:  # noqa: ANN401
         store.record([make(known(store, 0), *given, NOON + next(hours) * HOUR)])
 
     record(found, b"one")

@@ -309,7 +309,7 @@ def test_python_builds_no_sql() -> None:
 
 def test_the_connection_has_the_documented_settings(path: Path) -> None:
     with SqliteStore.open(path) as store:
-        connection = store._database._connection  # noqa: RUF100, SLF001
+        connection = store._database._connection  # noqa: SLF001
         settings = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
         settings |= {"busy_timeout": 5_000, "application_id": int.from_bytes(b"rcrl", "big")}
         for name, value in settings.items():
@@ -351,7 +351,7 @@ def test_readers_do_not_wait_for_writers(path: Path) -> None:
 
 def test_a_full_disk_is_reported_and_damages_nothing(path: Path) -> None:
     with SqliteStore.open(path) as store:
-        connection = store._database._connection  # noqa: RUF100, SLF001
+        connection = store._database._connection  # noqa: SLF001
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="the disk is full; free some space and try again"):
@@ -389,7 +389,7 @@ def test_a_file_size_limit_is_reported_and_damages_nothing(path: Path) -> None:
 
 def test_a_read_only_store_is_reported(path: Path) -> None:
     with SqliteStore.open(path) as store:
-        store._database._connection.execute("PRAGMA query_only = ON")  # noqa: RUF100, SLF001
+        store._database._connection.execute("PRAGMA query_only = ON")  # noqa: SLF001
         with pytest.raises(StoreError, match="the store cannot be written; check its permissions"):
             store.record([_later(store, 0)])
         assert store.totals().visits == 10

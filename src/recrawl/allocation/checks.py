@@ -57,7 +57,7 @@ class _Case:
         self.plan = self.solve()
         self.rates = np.asarray(self.plan.crawl_rate, np.float64)
 
-    def solve(self, **changes: Any) -> Allocation:  # noqa: ANN401, RUF100
+    def solve(self, **changes: Any) -> Allocation:  # noqa: ANN401
         """Solve the problem, with some arguments changed."""
         given = {"importance": self.importance, "visits": self.visits, **changes}
         delta, budget = given.pop("delta", self.delta), given.pop("budget", self.budget)

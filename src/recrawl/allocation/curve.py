@@ -18,7 +18,7 @@ PRECISION = 1e-13
 MAX_BUDGET = 1e100
 
 
-def freshness_curve(change_rate: ArrayLike, budgets: ArrayLike, **limits: Any) -> Floats:  # noqa: ANN401, RUF100
+def freshness_curve(change_rate: ArrayLike, budgets: ArrayLike, **limits: Any) -> Floats:  # noqa: ANN401
     """Return the best freshness for each of several budgets; keywords as in `allocate`.
 
     >>> freshness_curve([1.0, 4.0], [0.0, 1.0, 10.0]).round(3)
@@ -29,7 +29,7 @@ def freshness_curve(change_rate: ArrayLike, budgets: ArrayLike, **limits: Any) -
     return np.array(found).reshape(column.shape)
 
 
-def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float:  # noqa: ANN401, RUF100
+def budget_for(freshness: float, change_rate: ArrayLike, **limits: Any) -> float:  # noqa: ANN401
     """Return the smallest budget that reaches a freshness; keywords as in `allocate`.
 
     Raises:

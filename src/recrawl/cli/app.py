@@ -63,7 +63,7 @@ UsageError: type[Any] = BadParameter.__mro__[1]
 class LazyCommands(Mapping[str, Any]):
     """Commands by name; each is imported when it is looked up."""
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401, RUF100
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
         if name not in NAMES:
             raise KeyError(name)
         command = getattr(import_module(f"recrawl.cli.commands.{name}"), name)
@@ -83,20 +83,20 @@ class LazyCommands(Mapping[str, Any]):
 class Commands(Group):
     """Commands whose errors are one sentence on standard error, without a traceback."""
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401, RUF100
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(**settings)
         self.commands = LazyCommands()  # type: ignore[assignment]
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002, RUF100
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002
         """Return the names, without importing any command."""
         return list(self.commands)
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401, RUF100
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
         """Parse what comes before the command."""
         with one_sentence(), usage_errors(ctx):
             return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401, RUF100
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run the chosen command."""
         with one_sentence(), usage_errors(ctx):
             returned = super().invoke(ctx)
@@ -125,7 +125,7 @@ def one_sentence() -> Iterator[None]:
 
 
 @contextmanager
-def usage_errors(ctx: Any) -> Iterator[None]:  # noqa: ANN401, RUF100
+def usage_errors(ctx: Any) -> Iterator[None]:  # noqa: ANN401
     """Say in one sentence what is wrong with a command line and end the program."""
     try:
         yield
@@ -134,7 +134,7 @@ def usage_errors(ctx: Any) -> Iterator[None]:  # noqa: ANN401, RUF100
         raise typer.Exit(USAGE_ERROR) from None
 
 
-def _explain_usage(error: Any, ctx: Any) -> None:  # noqa: ANN401, RUF100
+def _explain_usage(error: Any, ctx: Any) -> None:  # noqa: ANN401
     """Say what is wrong with a command line; without any arguments, show the help."""
     if type(error).__name__ == "NoArgsIsHelpError":
         say_as_is(error.format_message())
@@ -166,7 +166,7 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:  # noqa: FBT001, RUF100
+def _print_version(asked: bool) -> None:  # noqa: FBT001
     if asked:
         from importlib.metadata import version
 

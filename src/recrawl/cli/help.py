@@ -18,7 +18,7 @@ MIN_WIDTH = 40
 class Command(TyperCommand):
     """A command with our help."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, RUF100
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write the help."""
         formatter.write(help_text(self, ctx, _width()))
 
@@ -26,7 +26,7 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """A group of commands with our help."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, RUF100
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write the help."""
         formatter.write(help_text(self, ctx, _width()))
 
@@ -35,7 +35,7 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH)
 
 
-def help_text(command: Any, ctx: Any, width: int) -> str:  # noqa: ANN401, RUF100
+def help_text(command: Any, ctx: Any, width: int) -> str:  # noqa: ANN401
     """Return the help of a command: usage, description, commands, arguments and options."""
     usage = " ".join(command.collect_usage_pieces(ctx)).translate({ord("{"): None, ord("}"): None})
     parts = [f"{_heading('Usage:')} {ctx.command_path} {usage}"]
@@ -90,7 +90,7 @@ def section(title: str, rows: list[tuple[str, str]], width: int) -> str:
     return "\n".join([_heading(title), *lines])
 
 
-def _names(param: Any, ctx: Any) -> str:  # noqa: ANN401, RUF100
+def _names(param: Any, ctx: Any) -> str:  # noqa: ANN401
     """Return how to write a parameter; for a flag, without a value."""
     if param.param_type_name == "argument":
         return str(param.metavar or param.make_metavar(ctx))
@@ -100,7 +100,7 @@ def _names(param: Any, ctx: Any) -> str:  # noqa: ANN401, RUF100
     return f"{', '.join(sorted(param.opts, key=len))} {param.metavar or param.make_metavar(ctx)}"
 
 
-def _meaning(param: Any, ctx: Any) -> str:  # noqa: ANN401, RUF100
+def _meaning(param: Any, ctx: Any) -> str:  # noqa: ANN401
     meaning = param.help or ""
     if param.required:
         return f"{meaning} Required."

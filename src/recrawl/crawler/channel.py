@@ -54,7 +54,7 @@ class Channel(asyncio.Protocol):
         """Send a message without waiting for an answer; it is dropped if the channel is closed."""
         self._send((_NOTIFY, 0, message))
 
-    async def ask(self, *message: object) -> Any:  # noqa: ANN401, RUF100
+    async def ask(self, *message: object) -> Any:  # noqa: ANN401
         """Send a message and return the answer, or raise what the other end raised.
 
         Raises:
@@ -94,7 +94,7 @@ class Channel(asyncio.Protocol):
             if len(received) < end:
                 break
             start = end
-            self._handle(*pickle.loads(memoryview(received)[begin:end].toreadonly()))  # noqa: RUF100, S301
+            self._handle(*pickle.loads(memoryview(received)[begin:end].toreadonly()))  # noqa: S301
         if start:
             # A memoryview may still refer to the old buffer, which then cannot be shortened.
             self._received = received[start:]
@@ -122,7 +122,7 @@ class Channel(asyncio.Protocol):
             packed = _packed(message)
             self._transport.writelines((_LENGTH.pack(len(packed)), packed))
 
-    def _handle(self, kind: int, number: int, message: Any) -> None:  # noqa: ANN401, RUF100
+    def _handle(self, kind: int, number: int, message: Any) -> None:  # noqa: ANN401
         if kind == _NOTIFY:
             self._notified(*message)
         elif kind == _ASK:
@@ -139,7 +139,7 @@ class Channel(asyncio.Protocol):
     async def _answer(self, number: int, message: tuple[Any, ...]) -> None:
         try:
             found = True, await self._asked(*message)
-        except Exception as error:  # noqa: BLE001, RUF100
+        except Exception as error:  # noqa: BLE001
             self._send((_ANSWER, number, (False, error)))
         else:
             self._send((_ANSWER, number, found))

@@ -48,7 +48,7 @@ class Crawler:
         store: str | os.PathLike[str] = "recrawl.db",
         *,
         clock: Clock | None = None,
-        **settings: Any,  # noqa: ANN401, RUF100
+        **settings: Any,  # noqa: ANN401
     ) -> None:
         unknown = settings.keys() - {*FIELDS, *TABLES}
         if unknown:

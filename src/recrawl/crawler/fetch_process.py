@@ -120,7 +120,7 @@ class FetchProcess:
         self._wake.set()
         self._send_soon()
 
-    def set_full(self, is_full: bool) -> None:  # noqa: FBT001, RUF100
+    def set_full(self, is_full: bool) -> None:  # noqa: FBT001
         """Start no visits while too much is waiting to be written."""
         self._is_full = is_full
         self._wake.set()
@@ -224,7 +224,7 @@ async def run(connection: socket.socket) -> None:
     task = loop.create_future()
     handlers["task"] = task.set_result
 
-    async def asked(what: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401, RUF100
+    async def asked(what: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         return await getattr(fetcher, what)(*args, **kwargs)
 
     # Once the parent process has exited, this one is of no use.
@@ -253,7 +253,7 @@ async def run(connection: socket.socket) -> None:
                 process = FetchProcess(settings, parts.clock, channel, fetcher, visitor)
                 handlers |= {"pages": process.add, "full": process.set_full, "stop": process.stop}
                 await process.run()
-    except Exception as error:  # noqa: BLE001, RUF100
+    except Exception as error:  # noqa: BLE001
         channel.notify("failed", error)
     finally:
         parse_pool.close()

@@ -175,7 +175,7 @@ class FetchProcesses:
 
     async def ask(
         self, host: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Any:  # noqa: ANN401, RUF100
+    ) -> Any:  # noqa: ANN401
         """Call a method of the `Fetcher` in the process of a host.
 
         Raises:
@@ -185,7 +185,7 @@ class FetchProcesses:
 
     async def ask_for_another(
         self, host: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Any:  # noqa: ANN401, RUF100
+    ) -> Any:  # noqa: ANN401
         """Call a method of the `Fetcher` in the process of a host, for another process."""
         try:
             return await self.ask(host, what, args, kwargs)

@@ -97,7 +97,7 @@ class CopyParser:
         done = Future[T]()
         try:
             done.set_result(function(source, *args, **kwargs))
-        except Exception as error:  # noqa: BLE001, RUF100
+        except Exception as error:  # noqa: BLE001
             done.set_exception(error)
         return done
 
@@ -145,5 +145,5 @@ def parse_errors(url: str) -> Iterator[Any]:
         raise StoreError(
             f"{url}: the text of this copy takes too much time or memory to find"
         ) from None
-    except Exception as error:  # noqa: BLE001, RUF100
+    except Exception as error:  # noqa: BLE001
         raise StoreError(f"{url}: this copy {log_parse_error(url, error)}") from None

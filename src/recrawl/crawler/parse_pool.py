@@ -155,7 +155,7 @@ class _Job:
             return None
         try:
             return pickled(*self._call)
-        except Exception as error:  # noqa: BLE001, RUF100
+        except Exception as error:  # noqa: BLE001
             self.future.set_exception(error)
             return None
 

@@ -73,7 +73,7 @@ class Owner(Protocol):
 
     async def ask_for_another(
         self, host: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> Any:  # noqa: ANN401, RUF100
+    ) -> Any:  # noqa: ANN401
         """Call a method of the `Fetcher` in the process of a host, for another process."""
 
 
@@ -147,7 +147,7 @@ class RestartingProcess:
             raise _no_start(error) from None
         path = os.pathsep.join(filter(None, sys.path))
         try:
-            self._process = subprocess.Popen(  # noqa: ASYNC220, RUF100, S603
+            self._process = subprocess.Popen(  # noqa: ASYNC220, S603
                 [sys.executable, "-P", "-c", _PROGRAM, str(its.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(its.fileno(),),
@@ -187,7 +187,7 @@ class RestartingProcess:
             self._is_full = is_full
             self._channel.notify("full", is_full)
 
-    async def ask(self, *message: object) -> Any:  # noqa: ANN401, RUF100
+    async def ask(self, *message: object) -> Any:  # noqa: ANN401
         """Send a request to the process, and return its answer.
 
         Raises:
@@ -217,7 +217,7 @@ class RestartingProcess:
         if self._channel is not None:
             self._channel.close()
 
-    def _notified(self, what: str, *about: Any) -> None:  # noqa: ANN401, RUF100
+    def _notified(self, what: str, *about: Any) -> None:  # noqa: ANN401
         if what == "found":
             self._found(*about)
         elif what == "robots":

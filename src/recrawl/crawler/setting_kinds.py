@@ -99,7 +99,7 @@ def setting(
     *,
     minimum: float | None = None,
     maximum: str | None = None,
-) -> Any:  # noqa: ANN401, RUF100
+) -> Any:  # noqa: ANN401
     """Describe a field of `Settings`; default and maximum are written as users type them."""
     described = {
         "kind": kind,
@@ -111,7 +111,7 @@ def setting(
     return field(default=kind.parse(default), metadata=described)
 
 
-def parsed(described: Mapping[str, Any], given: Any, source: str) -> Any:  # noqa: ANN401, RUF100
+def parsed(described: Mapping[str, Any], given: Any, source: str) -> Any:  # noqa: ANN401
     """Parse the value of a setting; an error names the source it came from."""
     kind: Kind = described["kind"]
     between = "\n" if kind in (PATTERNS, SELECTORS) else ","

@@ -181,14 +181,14 @@ def _url_scope(pattern: str) -> Scope:
     )
 
 
-def _plain(name: str, value: Any, at: str, _file: str) -> tuple[Any, str]:  # noqa: ANN401, RUF100
+def _plain(name: str, value: Any, at: str, _file: str) -> tuple[Any, str]:  # noqa: ANN401
     found = parsed(SITE_FIELDS[name], value, at)
     if name == "fingerprint" and found not in FINGERPRINTS:
         raise SettingsError(f"{at}: {quoted(found)} is not one of {', '.join(FINGERPRINTS)}")
     return found, ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _secret(name: str, value: Any, at: str, file: str) -> tuple[Secret, str]:  # noqa: ANN401, RUF100
+def _secret(name: str, value: Any, at: str, file: str) -> tuple[Secret, str]:  # noqa: ANN401
     if not isinstance(value, str) or not value.strip():
         raise SettingsError(
             f"{at}: write text in quotes, such as {SITE_FIELDS[name]['kind'].examples}"
@@ -201,7 +201,7 @@ def _secret(name: str, value: Any, at: str, file: str) -> tuple[Secret, str]:  #
     return secret, shown_proxy(secret) if name == "proxy" else str(secret)
 
 
-def _cookies(name: str, value: Any, at: str, file: str) -> tuple[str, str]:  # noqa: ANN401, RUF100
+def _cookies(name: str, value: Any, at: str, file: str) -> tuple[str, str]:  # noqa: ANN401
     if not isinstance(value, str) or not value.strip():
         raise SettingsError(f"{at}: name a file, such as {SITE_FIELDS[name]['kind'].examples}")
     return str(Path(Path(file).parent, value).expanduser()), value
@@ -209,7 +209,7 @@ def _cookies(name: str, value: Any, at: str, file: str) -> tuple[str, str]:  # n
 
 def _headers(
     _name: str,
-    value: Any,  # noqa: ANN401, RUF100
+    value: Any,  # noqa: ANN401
     at: str,
     file: str,
 ) -> tuple[tuple[tuple[str, Secret], ...], str]:

@@ -166,6 +166,6 @@ def rank_correlation(estimated: Floats, true: Floats, visits: Ints) -> float:
     from scipy.stats import spearmanr
 
     often = visits >= ENOUGH_VISITS
-    if np.count_nonzero(often) < 3:  # noqa: PLR2004, RUF100
+    if np.count_nonzero(often) < 3:  # noqa: PLR2004
         return float("nan")
     return float(spearmanr(estimated[often], true[often]).statistic)

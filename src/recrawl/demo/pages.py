@@ -86,7 +86,7 @@ def _importances(count: int, homes: Sequence[int], seed: int) -> list[float]:
     return [popularity[number] / mean for number in range(count)]
 
 
-def _draw(number: int, site_number: int, is_home: bool, importance: float, seed: int) -> DemoPage:  # noqa: FBT001, RUF100
+def _draw(number: int, site_number: int, is_home: bool, importance: float, seed: int) -> DemoPage:  # noqa: FBT001
     rng = KeyedRandom(seed, number)
     site = SITES[site_number]
     title = headline(site.topic, rng, rng.integer(len(site.topic.headlines)))

@@ -67,7 +67,7 @@ class HttpProtocol(asyncio.Protocol):
             for name, _, value in (line.partition(":") for line in lines[1:])
         }
         response = self._response(method, target, headers, now)
-        closes = response.status == 400 or headers.get("connection", "").lower() == "close"  # noqa: PLR2004, RUF100
+        closes = response.status == 400 or headers.get("connection", "").lower() == "close"  # noqa: PLR2004
         head = _head(response, now, closes=closes)
         transport.write(head if method == "HEAD" else head + response.body)
         if closes:
@@ -93,7 +93,7 @@ def _head(response: Response, now: float, *, closes: bool) -> bytes:
         f"Date: {formatdate(now, usegmt=True)}",
         *(f"{name}: {value}" for name, value in response.headers),
     ]
-    if response.status != 304:  # noqa: PLR2004, RUF100
+    if response.status != 304:  # noqa: PLR2004
         lines.append(f"Content-Length: {len(response.body)}")
     if closes:
         lines.append("Connection: close")

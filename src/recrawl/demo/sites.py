@@ -20,7 +20,7 @@ class Noise(StrEnum):
     """What differs on some pages at every fetch, but is not a change."""
 
     CLOCK = "clock"
-    TOKEN = "token"  # noqa: RUF100, S105
+    TOKEN = "token"  # noqa: S105
     TIMING = "timing"
     ADVERT = "advert"
 

@@ -66,14 +66,14 @@ def _rows(rng: np.random.Generator) -> list[tuple[Floats, Bools]]:
     return [(rng.exponential(1.0, PAGES), rng.random(PAGES) < CHANGED) for _ in range(VISITS)]
 
 
-def _fold(estimator: Estimator[Any], rows: list[tuple[Floats, Bools]]) -> Any:  # noqa: ANN401, RUF100
+def _fold(estimator: Estimator[Any], rows: list[tuple[Floats, Bools]]) -> Any:  # noqa: ANN401
     state = estimator.start(rows[0][0].size)
     for elapsed, changed in rows:
         state = estimator.update(state, Observations.of(elapsed, changed))
     return state
 
 
-def _numbers(estimator: Estimator[Any], state: Any) -> Floats:  # noqa: ANN401, RUF100
+def _numbers(estimator: Estimator[Any], state: Any) -> Floats:  # noqa: ANN401
     return np.array([estimator.rate(state), *estimator.interval(state, 0.9)])
 
 
@@ -86,7 +86,7 @@ def _check_settings_are_frozen(estimator: Estimator[Any]) -> None:
         estimator.state_version = estimator.state_version  # type: ignore[misc]
     except AttributeError:
         return
-    _promise(False, estimator, "its settings can be changed; make it a frozen dataclass")  # noqa: FBT003, RUF100
+    _promise(False, estimator, "its settings can be changed; make it a frozen dataclass")  # noqa: FBT003
 
 
 def _check_no_data(estimator: Estimator[Any]) -> None:
@@ -118,7 +118,7 @@ def _check_corners(estimator: Estimator[Any]) -> None:
                 _promise((state.visits == count).all(), estimator, f"visits are miscounted {when}")
 
 
-def _columns(state: Any) -> Iterator[Floats]:  # noqa: ANN401, RUF100
+def _columns(state: Any) -> Iterator[Floats]:  # noqa: ANN401
     return (np.asarray(column) for column in state)
 
 
@@ -149,7 +149,7 @@ def _check_one_page_is_like_many(estimator: Estimator[Any], rng: np.random.Gener
         )
 
 
-def _interleaved(rows: list[tuple[Floats, Bools]], order: Any) -> Observations:  # noqa: ANN401, RUF100
+def _interleaved(rows: list[tuple[Floats, Bools]], order: Any) -> Observations:  # noqa: ANN401
     page = np.tile(np.arange(PAGES), len(rows))[order]
     elapsed = np.concatenate([e for e, _ in rows])[order]
     changed = np.concatenate([c for _, c in rows])[order]
@@ -218,7 +218,7 @@ def _check_consistency(
     found = estimator.rate(estimator.update(estimator.start(pages), seen))
     # The slowest estimators have an error of about k^(−3/8); the median page is closer than that.
     _promise(
-        abs(np.median(found) / rate - 1.0) < 0.05,  # noqa: PLR2004, RUF100
+        abs(np.median(found) / rate - 1.0) < 0.05,  # noqa: PLR2004
         estimator,
         f"the median estimate of a rate of {rate} is {np.median(found):.3f} after {count} visits",
     )

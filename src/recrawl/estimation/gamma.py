@@ -86,7 +86,7 @@ def after_visit(
     shape: float,
     time: float,
     gap: float,
-    changed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
     age: float,
     elapsed: float,
     keep: float,

@@ -57,7 +57,7 @@ class History(NamedTuple):
         """The observations page by page."""
         return Observations(self.visits.size, self.page, self.elapsed, self.changed).grouped
 
-    def for_all_pages(self, kernel: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401, RUF100
+    def for_all_pages(self, kernel: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401
         """Call a kernel for all pages, in parallel, with the observations and further arguments."""
         rows = self.grouped
         grouped = rows.starts, rows.elapsed, rows.changed

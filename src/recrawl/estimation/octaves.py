@@ -71,7 +71,7 @@ class Octaves:
 
     def __post_init__(self) -> None:
         table = np.ascontiguousarray(self.likelihood, np.float32)
-        if table.ndim != 2 or table.shape[1] != OCTAVES:  # noqa: PLR2004, RUF100
+        if table.ndim != 2 or table.shape[1] != OCTAVES:  # noqa: PLR2004
             raise ArgumentError(f"likelihood: expected {OCTAVES} numbers per page")
         if not (np.isfinite(table) & (table >= 0.0)).all() or not (table.max(1) > 0.0).all():
             raise ArgumentError("likelihood: expected numbers from 0, one of them above 0")
@@ -371,7 +371,7 @@ def multiply_likelihood(
     likelihood: Likelihoods,
     rate: float,
     elapsed: float,
-    changed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
     keep: float,
 ) -> None:
     """Multiply likelihoods by the chance of what a visit found.
@@ -402,10 +402,10 @@ def multiply_by_date(
     likelihood: Likelihoods,
     rate: float,
     quiet: float,
-    dated: bool,  # noqa: FBT001, RUF100
+    dated: bool,  # noqa: FBT001
 ) -> None:
     """Multiply likelihoods by the chance of ``quiet`` days without a change, after one if dated."""
-    multiply_likelihood(curves, likelihood, rate, quiet, False, 1.0)  # noqa: FBT003, RUF100
+    multiply_likelihood(curves, likelihood, rate, quiet, False, 1.0)  # noqa: FBT003
     if dated:
         # Relative to the highest rate: only ratios matter.
         density = np.float32(2.0 ** (1 - OCTAVES))

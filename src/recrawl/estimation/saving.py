@@ -89,6 +89,6 @@ def read_columns(source: Path, what: str) -> tuple[dict[str, Any], dict[str, Any
     return header, columns
 
 
-def _fields(state: Any) -> tuple[str, ...]:  # noqa: ANN401, RUF100
+def _fields(state: Any) -> tuple[str, ...]:  # noqa: ANN401
     fields: tuple[str, ...] = state._fields
     return fields

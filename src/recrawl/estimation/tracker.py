@@ -25,7 +25,7 @@ class Tracker(Generic[S]):
 
     def observe(
         self,
-        changed: bool,  # noqa: FBT001, RUF100
+        changed: bool,  # noqa: FBT001
         elapsed: float,
         *,
         crawl_rate: float | None = None,

@@ -98,7 +98,7 @@ def _mark_asked(axes: "Axes", asked: Point) -> None:
     axes.plot([axes.get_xlim()[0], budget], [freshness, freshness], **lines)
     axes.plot([budget, budget], [0.0, freshness], **lines)
     axes.plot(budget, freshness, "o", color=style.ORANGE, markersize=8, zorder=4)
-    visits = f"{budget:.3g}" if budget < 100 else f"{budget:,.0f}"  # noqa: PLR2004, RUF100
+    visits = f"{budget:.3g}" if budget < 100 else f"{budget:,.0f}"  # noqa: PLR2004
     axes.annotate(
         f"{100 * freshness:.10g} % fresh:\n{visits} visits per day",
         (budget, freshness / 2.0),

@@ -47,7 +47,7 @@ _MAX_TYPE = 60
 UNREADABLE = (pa.ArrowException, UnicodeDecodeError, OverflowError)
 
 
-class BadCell(Exception):  # noqa: N818, RUF100
+class BadCell(Exception):  # noqa: N818
     """A cell is invalid.
 
     Attributes:

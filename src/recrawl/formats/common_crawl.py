@@ -147,7 +147,7 @@ def surt(url: str) -> str:
 def _write(
     batches: Iterable[Any],
     target: str | os.PathLike[str],
-    schema: Any,  # noqa: ANN401, RUF100
+    schema: Any,  # noqa: ANN401
     turn: Callable[[Any], dict[str, Any]],
     refused: Iterable[Any] = (),
 ) -> int:
@@ -162,13 +162,13 @@ def _write(
     return rows
 
 
-def _with_schema(columns: dict[str, Any], schema: Any, rows: int) -> Any:  # noqa: ANN401, RUF100
+def _with_schema(columns: dict[str, Any], schema: Any, rows: int) -> Any:  # noqa: ANN401
     """Return a batch with all columns of a schema; those that are not given are null."""
     arrays = [columns.get(field.name, pa.nulls(rows, field.type)) for field in schema]
     return pa.record_batch(arrays, schema=schema)
 
 
-def _refused(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
+def _refused(batch: Any) -> dict[str, Any]:  # noqa: ANN401
     return {
         "url_surtkey": _once(batch["url"], surt),
         "url": batch["url"],
@@ -178,7 +178,7 @@ def _refused(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
     }
 
 
-def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
+def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401
     truncated = pc.if_else(batch["truncated"], "length", pa.scalar(None, pa.string()))
     return {
         **_shared(batch),
@@ -203,7 +203,7 @@ def _common_crawl(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
     }
 
 
-def _crawl_log(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
+def _crawl_log(batch: Any) -> dict[str, Any]:  # noqa: ANN401
     return {
         **_shared(batch),
         "page": batch["url"],
@@ -212,7 +212,7 @@ def _crawl_log(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
     }
 
 
-def _shared(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
+def _shared(batch: Any) -> dict[str, Any]:  # noqa: ANN401
     return {
         "changed": _CHANGED.take(batch["outcome"]),
         "outcome": _OUTCOMES.take(batch["outcome"]),
@@ -220,7 +220,7 @@ def _shared(batch: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100
     }
 
 
-def _once(column: Any, make: Callable[[Any], str]) -> Any:  # noqa: ANN401, RUF100
+def _once(column: Any, make: Callable[[Any], str]) -> Any:  # noqa: ANN401
     """Convert every cell that is not null, once per distinct value."""
     coded = column.dictionary_encode()
     texts = [make(value) for value in coded.dictionary.to_pylist()]

@@ -343,7 +343,7 @@ def _kept(rows: Rows, table: _Lines, batch: pa.RecordBatch, kept: pa.Array) -> p
     return batch.filter(kept) if left_out.size else batch
 
 
-def _converted(read: Callable[[pa.Array], Any], column: pa.Array) -> Any:  # noqa: ANN401, RUF100
+def _converted(read: Callable[[pa.Array], Any], column: pa.Array) -> Any:  # noqa: ANN401
     """Return a column as values; an unforeseen error of its reader is a bad cell too."""
     try:
         return read(column)

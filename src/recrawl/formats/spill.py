@@ -126,7 +126,7 @@ class Spill:
                 self._bases[number].append(self.rows)
         self.rows += len(page)
 
-    def _numbers(self, page: Any) -> Ints:  # noqa: ANN401, RUF100
+    def _numbers(self, page: Any) -> Ints:  # noqa: ANN401
         """Return the number of the file of each row."""
         return (self._hashes_of(page) >> np.uint64(64 - self._bits)).astype(np.int64)
 
@@ -154,15 +154,15 @@ class _Table:
         self._file: BinaryIO | None = None
         self._writer: Any = None
 
-    def write(self, batch: Any, options: Any) -> None:  # noqa: ANN401, RUF100
+    def write(self, batch: Any, options: Any) -> None:  # noqa: ANN401
         with full_disk():
             if self._writer is None:
                 # Unbuffered: Arrow writes large pieces.
-                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: RUF100, SIM115
+                self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
                 self._writer = ipc.new_stream(self._file, batch.schema, options=options)
             self._writer.write_batch(batch)
 
-    def read(self) -> Any:  # noqa: ANN401, RUF100
+    def read(self) -> Any:  # noqa: ANN401
         assert self._file is not None
         with full_disk():
             self._writer.close()
@@ -238,7 +238,7 @@ def _too_small(needed: int | None) -> str:
     )
 
 
-def _taken(parts: list[Any], number: int) -> Any:  # noqa: ANN401, RUF100
+def _taken(parts: list[Any], number: int) -> Any:  # noqa: ANN401
     """Return an item of a list, and remove the reference to it."""
     item, parts[number] = parts[number], None
     return item

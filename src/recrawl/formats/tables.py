@@ -136,7 +136,7 @@ def _write_csv(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     for table in tables:
         for i, column in enumerate(table.columns):
             if pa.types.is_timestamp(column.type):
-                table = table.set_column(i, table.column_names[i], iso_times(column))  # noqa: PLW2901, RUF100
+                table = table.set_column(i, table.column_names[i], iso_times(column))  # noqa: PLW2901
         options = arrow_csv.WriteOptions(include_header=header, quoting_style="needed")
         arrow_csv.write_csv(table, file, options)
         header = False

@@ -68,13 +68,13 @@ def write_warc(
     return Written(written, inexact)
 
 
-def _writer(file: BinaryIO) -> Any:  # noqa: ANN401, RUF100
+def _writer(file: BinaryIO) -> Any:  # noqa: ANN401
     from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
     return WARCWriter(file, gzip=True, warc_version=VERSION)
 
 
-def _warcinfo(writer: Any, at: int, software: str) -> Any:  # noqa: ANN401, RUF100
+def _warcinfo(writer: Any, at: int, software: str) -> Any:  # noqa: ANN401
     fields = f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode()
     headers = {"WARC-Date": _iso(at), "WARC-Record-ID": _record_id("warcinfo", at)}
     return writer.create_warc_record(
@@ -82,7 +82,7 @@ def _warcinfo(writer: Any, at: int, software: str) -> Any:  # noqa: ANN401, RUF1
     )
 
 
-def _response(writer: Any, page: str, response: Response) -> tuple[Any, bool]:  # noqa: ANN401, RUF100
+def _response(writer: Any, page: str, response: Response) -> tuple[Any, bool]:  # noqa: ANN401
     from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 
     content = response.body or b""

@@ -7,7 +7,7 @@ from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
 
 
-class HostClosed(Exception):  # noqa: N818, RUF100
+class HostClosed(Exception):  # noqa: N818
     """A host cannot be sent a request soon.
 
     Attributes:

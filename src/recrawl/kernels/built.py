@@ -56,7 +56,7 @@ def _rows() -> dict[str, list[tuple[str, list[Callable[..., Any]]]]]:
     return rows
 
 
-def _first_fitting(calls: list[Callable[..., Any]], *arguments: Any) -> Any:  # noqa: ANN401, RUF100
+def _first_fitting(calls: list[Callable[..., Any]], *arguments: Any) -> Any:  # noqa: ANN401
     """Call a kernel that was built for tuples of several lengths, 1, 2, 3 and so on."""
     length = next(len(argument) for argument in arguments if isinstance(argument, tuple))
     return calls[length - 1](*arguments)

@@ -26,7 +26,7 @@ def remark_on_compiling() -> None:
     )
 
 
-def dispatcher(source: Source, **options: Any) -> Any:  # noqa: ANN401, RUF100
+def dispatcher(source: Source, **options: Any) -> Any:  # noqa: ANN401
     """Return what numba calls a dispatcher: it compiles a function for each type of arguments.
 
     In the function, references to other compiled functions are replaced by their dispatchers.
@@ -41,7 +41,7 @@ def dispatcher(source: Source, **options: Any) -> Any:  # noqa: ANN401, RUF100
     return _made[source.function]
 
 
-def _with_dispatchers(function: Callable[..., Any], options: dict[str, Any]) -> Any:  # noqa: ANN401, RUF100
+def _with_dispatchers(function: Callable[..., Any], options: dict[str, Any]) -> Any:  # noqa: ANN401
     replace = functools.partial(_replaced, options)
     code = cast("types.FunctionType", function).__code__
     names = set(_names(code))
@@ -56,7 +56,7 @@ def _with_dispatchers(function: Callable[..., Any], options: dict[str, Any]) -> 
     return copy
 
 
-def _replaced(options: dict[str, Any], value: Any) -> Any:  # noqa: ANN401, RUF100
+def _replaced(options: dict[str, Any], value: Any) -> Any:  # noqa: ANN401
     found = SOURCES.get(value) if isinstance(value, types.FunctionType) else None
     return dispatcher(found, **options) if found else value
 
@@ -68,12 +68,12 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _jit(function: Callable[..., Any], flags: dict[str, Any]) -> Any:  # noqa: ANN401, RUF100
+def _jit(function: Callable[..., Any], flags: dict[str, Any]) -> Any:  # noqa: ANN401
     try:
         kernel = numba.njit(error_model="numpy", **{"cache": True, **flags})(function)
-        cache, sources = kernel._cache, source_hash(function.__code__.co_filename)  # noqa: RUF100, SLF001
-        name = cache._impl.filename_base  # noqa: RUF100, SLF001
-        cache._cache_file = CacheFile(cache.cache_path, name, sources)  # type: ignore[no-untyped-call]  # noqa: RUF100, SLF001
+        cache, sources = kernel._cache, source_hash(function.__code__.co_filename)  # noqa: SLF001
+        name = cache._impl.filename_base  # noqa: SLF001
+        cache._cache_file = CacheFile(cache.cache_path, name, sources)  # type: ignore[no-untyped-call]  # noqa: SLF001
     except (AttributeError, OSError, RuntimeError):
         # There is no source, or no writable directory, neither next to the package nor in the
         # user's home, or numba caches differently. Every run compiles.

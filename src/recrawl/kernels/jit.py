@@ -129,7 +129,7 @@ def instruction(generator: Callable[..., Any]) -> Callable[[F], F]:
     return replaced
 
 
-def _part(function: F, **flags: Any) -> F:  # noqa: ANN401, RUF100
+def _part(function: F, **flags: Any) -> F:  # noqa: ANN401
     SOURCES[function] = Source(function, {"fastmath": FUSED, **flags})
     return function
 
@@ -138,7 +138,7 @@ def _kernel(function: F, fastmath: set[str]) -> F:
     call = built.find(function) or _compiled_when_called(function)
 
     @functools.wraps(function)
-    def kernel(*arguments: Any) -> Any:  # noqa: ANN401, RUF100
+    def kernel(*arguments: Any) -> Any:  # noqa: ANN401
         return call(*arguments)
 
     SOURCES[kernel] = Source(function, {"nogil": True, "fastmath": fastmath}, kernel=True)
@@ -147,7 +147,7 @@ def _kernel(function: F, fastmath: set[str]) -> F:
 
 
 def _compiled_when_called(function: F) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:  # noqa: ANN401, RUF100
+    def call(*arguments: Any) -> Any:  # noqa: ANN401
         try:
             from recrawl.kernels import compiling
         except ModuleNotFoundError:
@@ -228,19 +228,19 @@ CACHE_LINE = 64
 MAX_PREFETCH = 18 * CACHE_LINE
 
 
-def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401, RUF100
+def _prefetch(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
     return _prefetch_lines(array, MAX_PREFETCH)
 
 
-def _prefetch_start(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401, RUF100
+def _prefetch_start(_typing: Any, array: Any, _position: Any) -> Any:  # noqa: ANN401
     return _prefetch_lines(array, 2 * CACHE_LINE)
 
 
-def _prefetch_lines(array: Any, most: int) -> Any:  # noqa: ANN401, RUF100
+def _prefetch_lines(array: Any, most: int) -> Any:  # noqa: ANN401
     from llvmlite import ir
     from numba import types
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401, RUF100
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])

@@ -25,21 +25,21 @@ EXPONENT_BIAS = np.int64(1023)
 LARGEST = 700.0
 
 
-def _float_bits(_typing: Any, _number: Any) -> Any:  # noqa: ANN401, RUF100
+def _float_bits(_typing: Any, _number: Any) -> Any:  # noqa: ANN401
     from llvmlite import ir
     from numba import types
 
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401, RUF100
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.bitcast(arguments[0], ir.IntType(64))
 
     return types.int64(types.float64), generate
 
 
-def _bits_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401, RUF100
+def _bits_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401
     from llvmlite import ir
     from numba import types
 
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401, RUF100
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.bitcast(arguments[0], ir.DoubleType())
 
     return types.float64(types.int64), generate

@@ -10,7 +10,7 @@ from recrawl.kernels.jit import Bools, Ints, compiled, read_only
 Bytes = NDArray[np.uint8]
 
 
-def scatter_texts(texts: Any, position: Ints, ends: Ints, characters: Bytes) -> None:  # noqa: ANN401, RUF100
+def scatter_texts(texts: Any, position: Ints, ends: Ints, characters: Bytes) -> None:  # noqa: ANN401
     """Write an Arrow array of large strings to positions among other texts.
 
     Args:

@@ -129,7 +129,7 @@ def _observations(visits: int, rng: np.random.Generator) -> Observations:
     return Observations.of(elapsed, changed, page=page, crawl_rate=CRAWL_RATE)
 
 
-def _seconds(estimator: Estimator[Any], state: Any, news: Observations) -> float:  # noqa: ANN401, RUF100
+def _seconds(estimator: Estimator[Any], state: Any, news: Observations) -> float:  # noqa: ANN401
     start = time.perf_counter()
     estimator.rate(estimator.update(state, news))
     return time.perf_counter() - start

@@ -232,7 +232,7 @@ def _spans(parts: Sequence[_Folded]) -> list[slice]:
     return [slice(low, high) for low, high in pairwise(ends)]
 
 
-def _in_order(parts: Sequence[_Folded], columns: Iterable[Any], dtype: Any) -> Any:  # noqa: ANN401, RUF100
+def _in_order(parts: Sequence[_Folded], columns: Iterable[Any], dtype: Any) -> Any:  # noqa: ANN401
     """Combine the columns of all parts into one column of all pages."""
     out = np.empty(sum(one.rows.size for one in parts), dtype)
     for one, column in zip(parts, columns, strict=True):
@@ -251,7 +251,7 @@ def _facts_in_order(parts: Sequence[_Folded]) -> PageFacts:
     return PageFacts(*found)
 
 
-def _names_in_order(parts: Sequence[_Folded], names: Stash) -> Any:  # noqa: ANN401, RUF100
+def _names_in_order(parts: Sequence[_Folded], names: Stash) -> Any:  # noqa: ANN401
     """Return the names of all pages, read from the files one part at a time."""
     first = names.take(0)["page"]
     if pa.types.is_integer(first.type):

@@ -73,13 +73,13 @@ def observed(log: CrawlLog, method: str) -> Observations:
     return estimation.observe(log)
 
 
-def estimator_of(method: str, prior: Prior | None) -> Any:  # noqa: ANN401, RUF100
+def estimator_of(method: str, prior: Prior | None) -> Any:  # noqa: ANN401
     """Return the estimator of a method."""
     settings = {"prior": prior} if method in WITH_PRIOR else {}
     return getattr(estimation, METHODS[method])(**settings)
 
 
-def believed(observations: Observations, estimator: Any, level: float | None) -> Believed:  # noqa: ANN401, RUF100
+def believed(observations: Observations, estimator: Any, level: float | None) -> Believed:  # noqa: ANN401
     """Return the estimates for pages after all their observations."""
     state = estimator.update(estimator.start(observations.pages), observations)
     ends = (None, None) if level is None else estimator.interval(state, level)

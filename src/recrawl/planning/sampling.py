@@ -34,7 +34,7 @@ class Sample(NamedTuple):
     changed: Bools
 
 
-def name_hashes(names: Any) -> Hashes:  # noqa: ANN401, RUF100
+def name_hashes(names: Any) -> Hashes:  # noqa: ANN401
     """Return a hash of each page's name.
 
     >>> bool((name_hashes(np.array(["a"])) == name_hashes(pa.array(["a"]))).all())
@@ -45,7 +45,7 @@ def name_hashes(names: Any) -> Hashes:  # noqa: ANN401, RUF100
     return hash_column(column if whole else column.cast(pa.large_string()))
 
 
-def host_hashes(names: Any) -> Hashes:  # noqa: ANN401, RUF100
+def host_hashes(names: Any) -> Hashes:  # noqa: ANN401
     """Return a hash of each page's host: the same for all pages of a host."""
     host, hosts = number_hosts(names)
     found: Hashes = hash_column(pa.array(hosts, pa.large_string()))[host]
@@ -63,7 +63,7 @@ def sample_pages(observations: Observations, hashes: Hashes, most: int = MAX_PAG
 
 def lowest(samples: Sequence[Sample], most: int = MAX_PAGES) -> Sample:
     """Return the pages with the lowest hashes in samples of parts of a log, at most so many."""
-    hashes, rows, elapsed, changed = (np.concatenate(columns) for columns in zip(*samples))  # noqa: B905, RUF100
+    hashes, rows, elapsed, changed = (np.concatenate(columns) for columns in zip(*samples))  # noqa: B905
     page = np.repeat(np.arange(rows.size), rows)
     chosen = np.argsort(hashes, kind="stable")[:most]
     return _gathered(Observations(rows.size, page, elapsed, changed), hashes, chosen)

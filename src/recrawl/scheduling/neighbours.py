@@ -212,7 +212,7 @@ def learn(
     since: float,
     now: float,
     weight: Weights,
-    changed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
     dated: float,
 ) -> None:
     """Spread a visit's outcome over the bins since the previous visit, of section and host.
@@ -251,7 +251,7 @@ def learn(
 
 
 @bare_step
-def _bias(tables: Tables, host: int, expected: float, changed: bool) -> float:  # noqa: FBT001, RUF100
+def _bias(tables: Tables, host: int, expected: float, changed: bool) -> float:  # noqa: FBT001
     """Return a host's changes found per change expected, and count this visit.
 
     Beliefs that are too high or too low overall say nothing about recent activity.
@@ -274,7 +274,7 @@ def _spread(
     since: float,
     now: float,
     rate: float,
-    changed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
     dated: float,
 ) -> None:
     """Add the changes expected and found to the bins of a host or section."""
@@ -299,7 +299,7 @@ def _spread(
 
 
 @bare_step
-def _weigh(tables: Tables, host: int, active: float, real: float, changed: bool) -> None:  # noqa: FBT001, RUF100
+def _weigh(tables: Tables, host: int, active: float, real: float, changed: bool) -> None:  # noqa: FBT001
     """Move the odds by how much likelier activity made the outcome than real time did."""
     gain = real - active
     if changed:

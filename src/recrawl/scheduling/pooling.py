@@ -170,7 +170,7 @@ def _finish_counting(tables: Tables) -> None:
 
 
 @bare_step
-def weigh(tables: Tables, page: int, kept: float, counts: bool) -> None:  # noqa: FBT001, RUF100
+def weigh(tables: Tables, page: int, kept: float, counts: bool) -> None:  # noqa: FBT001
     """Set a page's weights from its prior and its likelihood.
 
     Args:
@@ -189,7 +189,7 @@ def weigh(tables: Tables, page: int, kept: float, counts: bool) -> None:  # noqa
 
 
 @small_bare_step
-def _recount(tables: Tables, page: int, counts: bool) -> None:  # noqa: FBT001, RUF100
+def _recount(tables: Tables, page: int, counts: bool) -> None:  # noqa: FBT001
     """Replace a page's old weights with the new ones in section, host and fleet."""
     pages = tables.pages
     before, after = int(pages["counts"][page]), int(counts)
@@ -213,7 +213,7 @@ def _move(pool: Rows, row: int, old: Weights, before: int, new: Weights, after: 
 @bare_step
 def uncount(tables: Tables, page: int) -> None:
     """Stop counting a page's weights for other pages."""
-    _recount(tables, page, False)  # noqa: FBT003, RUF100
+    _recount(tables, page, False)  # noqa: FBT003
 
 
 @bare_step

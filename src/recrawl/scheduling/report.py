@@ -161,8 +161,8 @@ def _record(
     tables: Tables,
     page: int,
     now: float,
-    changed: bool,  # noqa: FBT001, RUF100
-    failed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
+    failed: bool,  # noqa: FBT001
     age: float,
     retry: float,
     pause: float,
@@ -200,7 +200,7 @@ def _reschedule_neighbours(tables: Tables, page: Ints, now: float) -> None:
 
 
 @bare_step
-def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001, RUF100
+def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> None:  # noqa: FBT001
     """Update the activity around a page with a visit, then its belief, in effective time."""
     pages, section = tables.pages, tables.pages["section"][page]
     since, rate = pages["last_visit"][page], tables.shared["rate"][0]
@@ -217,7 +217,7 @@ def _learn(tables: Tables, page: int, now: float, changed: bool, age: float) -> 
         _learn_with_signals(tables, page, finding)
     else:
         _multiply(tables, page, finding)
-    weigh(tables, page, kept(tables, now - since), True)  # noqa: FBT003, RUF100
+    weigh(tables, page, kept(tables, now - since), True)  # noqa: FBT003
 
 
 @bare_step
@@ -262,7 +262,7 @@ def _learn_from_first(tables: Tables, page: int, age: float) -> None:
     dated = not math.isnan(age)
     if dated:
         likelihood, rate = tables.pages["likelihood"][page], tables.shared["rate"][0]
-        multiply_by_date(tables.curves, likelihood, rate, age, True)  # noqa: FBT003, RUF100
+        multiply_by_date(tables.curves, likelihood, rate, age, True)  # noqa: FBT003
     weigh(tables, page, 1.0, dated)
 
 

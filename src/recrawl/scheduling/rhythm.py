@@ -93,7 +93,7 @@ def learn_rhythm(
     now: float,
     elapsed: float,
     hazard: float,
-    changed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
 ) -> None:
     """Spread a visit's outcome over the bins of the week since the previous visit.
 

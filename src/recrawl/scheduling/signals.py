@@ -173,7 +173,7 @@ def state_evidence(pages: Rows, page: Ints, keep: Floats) -> None:
 
 
 @bare_step
-def learn_signals(tables: Tables, page: int, now: float, same: float, changed: bool) -> None:  # noqa: FBT001, RUF100
+def learn_signals(tables: Tables, page: int, now: float, same: float, changed: bool) -> None:  # noqa: FBT001
     """Learn from a visit how good the signals of a page's host are.
 
     Args:
@@ -206,7 +206,7 @@ def _learn_kind(
     kind: int,
     number: float,
     same: float,
-    changed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
 ) -> None:
     """Learn about one kind of signals from a visit after some of them.
 
@@ -237,7 +237,7 @@ def multiply_after_signals(
     tables: Tables,
     page: int,
     elapsed: float,
-    changed: bool,  # noqa: FBT001, RUF100
+    changed: bool,  # noqa: FBT001
 ) -> None:
     """Multiply likelihoods by the evidence of a visit after signals about changes without one.
 

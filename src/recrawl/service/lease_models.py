@@ -156,7 +156,7 @@ class ReportIn(Body):
         None, description="Instead of both: whether the page has changed since its last visit."
     )
     error: str | None = Field(None, max_length=1_000, description="Why there is no response.")
-    disallowed: Flag = Field(False, description="Whether robots.txt disallows visiting it.")  # noqa: FBT003, RUF100
+    disallowed: Flag = Field(False, description="Whether robots.txt disallows visiting it.")  # noqa: FBT003
     retry_after: Seconds | None = Field(
         None, description="Seconds to wait according to the server (Retry-After)."
     )
@@ -166,7 +166,7 @@ class ReportIn(Body):
     requests: int = Field(1, ge=0, le=100, description="With redirects.")
     seconds: Seconds = Field(0.0, description="How long it took.")
     size: int | None = Field(None, ge=0, le=2**40, description="Bytes received.")
-    truncated: Flag = Field(False, description="Whether the body was cut off at a limit.")  # noqa: FBT003, RUF100
+    truncated: Flag = Field(False, description="Whether the body was cut off at a limit.")  # noqa: FBT003
 
     def report(self) -> Report:
         """Return the report."""

@@ -96,7 +96,7 @@ def bound(address: Address) -> Iterator[socket.socket]:
                 f"cannot listen at {address.in_url}:{address.port}: {error.strerror or error}; "
                 "--listen sets another address and port"
             ) from None
-        listener.setblocking(False)  # noqa: FBT003, RUF100
+        listener.setblocking(False)  # noqa: FBT003
         yield listener
     finally:
         listener.close()

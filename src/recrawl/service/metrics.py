@@ -259,7 +259,7 @@ def _memory() -> int | None:
     if sys.platform != "linux":
         return None
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123, RUF100
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
             return int(file.read().split()[1]) * resource.getpagesize()
     except (OSError, ValueError, IndexError):
         return None

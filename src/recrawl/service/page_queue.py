@@ -204,7 +204,7 @@ class PageQueue:
     async def turn(self, host: str) -> AsyncIterator[None]:
         """Reserve a host for a request of our own, as if one of its pages were leased."""
         pacing, clock = self._pacing, self._clock
-        while not (pacing.has_free_visit(host) and pacing.opens_at(host) <= clock.seconds()):  # noqa: ASYNC110, RUF100
+        while not (pacing.has_free_visit(host) and pacing.opens_at(host) <= clock.seconds()):  # noqa: ASYNC110
             # Nothing happens when a delay has passed.
             await asyncio.sleep(TURN_EVERY)
         self._pacing.start_visit(host)

@@ -51,7 +51,7 @@ def _check_settings(policy: Policy) -> None:
         policy.name = name  # type: ignore[misc]
     except AttributeError:
         return
-    _promise(False, policy, "its settings can be changed; make it a frozen dataclass")  # noqa: FBT003, RUF100
+    _promise(False, policy, "its settings can be changed; make it a frozen dataclass")  # noqa: FBT003
 
 
 def _pages(count: int, seed: int) -> PageSet:

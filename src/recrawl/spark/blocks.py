@@ -23,7 +23,7 @@ _SEED = 42
 _INT_BYTES = 4
 
 
-def split(rows: Any, hashes: Hashes, parts: int) -> Iterator[tuple[int, Any]]:  # noqa: ANN401, RUF100
+def split(rows: Any, hashes: Hashes, parts: int) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
     """Yield the rows for each partition that gets any, with the bucket that sends them there."""
     starts, order = stable_order((hashes % np.uint64(parts)).astype(np.int64), parts)
     ordered, keys = rows.take(pa.array(order)), bucket_keys(parts)
@@ -44,7 +44,7 @@ def enlarged(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         yield pa.concat_batches(waiting)
 
 
-def pack(rows: Any) -> bytes:  # noqa: ANN401, RUF100
+def pack(rows: Any) -> bytes:  # noqa: ANN401
     """Return a table or a batch as the content of a cell."""
     sink = pa.BufferOutputStream()
     with ipc.new_stream(sink, rows.schema) as writer:

@@ -177,7 +177,7 @@ def _pages(
 
 def _weighted(pages: DataFrame, importance: DataFrame) -> DataFrame:
     """Return pages with their importance from another table."""
-    from pyspark.sql.functions import max, min  # noqa: A004, RUF100
+    from pyspark.sql.functions import max, min  # noqa: A004
 
     missing = [name for name in ("page", "importance") if name not in importance.columns]
     if missing:

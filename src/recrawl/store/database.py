@@ -111,14 +111,14 @@ class Database:
             finally:
                 self._connection.close()
 
-    def rows(self, name: str, *values: Any) -> list[Row]:  # noqa: ANN401, RUF100
+    def rows(self, name: str, *values: Any) -> list[Row]:  # noqa: ANN401
         """Return all rows of a query."""
         try:
             return self._connection.execute(statement(name), values).fetchall()
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
 
-    def row(self, name: str, *values: Any) -> Row | None:  # noqa: ANN401, RUF100
+    def row(self, name: str, *values: Any) -> Row | None:  # noqa: ANN401
         """Return the first row of a query, or None."""
         try:
             row: Row | None = self._connection.execute(statement(name), values).fetchone()
@@ -133,7 +133,7 @@ class Database:
             while rows := cursor.fetchmany(size):
                 yield rows
 
-    def execute(self, name: str, *values: Any, **named: Any) -> int:  # noqa: ANN401, RUF100
+    def execute(self, name: str, *values: Any, **named: Any) -> int:  # noqa: ANN401
         """Run a statement that changes something; return the number of rows affected."""
         # No context manager here: this runs several times per visit.
         try:

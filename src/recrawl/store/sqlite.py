@@ -69,7 +69,7 @@ class SqliteStore:
     0
     """
 
-    def __init__(self, database: Database, retention: Retention = Retention()) -> None:  # noqa: B008, RUF100
+    def __init__(self, database: Database, retention: Retention = Retention()) -> None:  # noqa: B008
         self._database = database
         self._retention = retention
         self.feed = ChangeFeed(database)
@@ -86,7 +86,7 @@ class SqliteStore:
         path: str | os.PathLike[str],
         *,
         create: bool = False,
-        retention: Retention = Retention(),  # noqa: B008, RUF100
+        retention: Retention = Retention(),  # noqa: B008
     ) -> Self:
         """Open a store, migrating it if it is from an older version.
 
@@ -246,7 +246,7 @@ class SqliteStore:
 
     def page_columns(
         self,
-        wanted: listing.PageFilter = listing.PageFilter(),  # noqa: B008, RUF100
+        wanted: listing.PageFilter = listing.PageFilter(),  # noqa: B008
     ) -> listing.PageColumns:
         """Return numeric columns of pages, including those that are gone, to filter and sort.
 

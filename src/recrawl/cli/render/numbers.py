@@ -39,6 +39,6 @@ def percent(share: float) -> str:
     ('95.0 %', '99.996 %', '100.0 %')
     """
     digits = 1
-    while share < 1 and digits < 12 and round(100 * share, digits) >= 100:  # noqa: PLR2004, RUF100
+    while share < 1 and digits < 12 and round(100 * share, digits) >= 100:  # noqa: PLR2004
         digits += 1
     return f"{100 * share:.{digits}f} %"

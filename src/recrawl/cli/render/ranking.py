@@ -54,7 +54,7 @@ def format_days(days: float) -> str:
     >>> format_days(1784.0), format_days(1.0), format_days(0.25)
     ('1,784 days', '1 day', '6 h')
     """
-    return f"{days:,.0f} days" if days >= 10 else format_duration(days)  # noqa: PLR2004, RUF100
+    return f"{days:,.0f} days" if days >= 10 else format_duration(days)  # noqa: PLR2004
 
 
 def notes(ranking: Ranking) -> dict[str, str]:

@@ -25,7 +25,7 @@ ANY_WIDTH = 10_000
 class Table(table.Table):
     """A table whose cells are plain text: escaped, and without Rich markup."""
 
-    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:  # noqa: ANN401, RUF100
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:  # noqa: ANN401
         """Add a row."""
         super().add_row(*map(_cell, cells), **options)
 

@@ -43,12 +43,12 @@ class SubmissionIn(BaseModel):
         description="8 to 128 letters, digits and dashes; a file on the site contains it.",
         max_length=1_000,
     )
-    keyLocation: str | None = Field(  # noqa: N815, RUF100
+    keyLocation: str | None = Field(  # noqa: N815
         None,
         max_length=MAX_URL,
         description="The URL of that file; by default, KEY.txt at the root of the site.",
     )
-    urlList: list[str] = Field(  # noqa: N815, RUF100
+    urlList: list[str] = Field(  # noqa: N815
         min_length=1, max_length=MAX_URLS, description="The pages."
     )
 

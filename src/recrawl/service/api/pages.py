@@ -69,7 +69,7 @@ async def list_pages(
     error: Annotated[
         str | None, Query(max_length=MAX_TEXT, description="Only pages whose error contains this.")
     ] = None,
-    failing: Annotated[bool, Query(description="Only pages whose last visit failed.")] = False,  # noqa: FBT002, RUF100
+    failing: Annotated[bool, Query(description="Only pages whose last visit failed.")] = False,  # noqa: FBT002
     min_rate: Annotated[
         float | None, Query(ge=0.0, le=MAX_RATE, description="Minimum changes per day.")
     ] = None,
@@ -81,7 +81,7 @@ async def list_pages(
         Query(ge=0.0, le=MAX_RATE, description="Only pages due within this many days."),
     ] = None,
     order: Annotated[OrderName, Query(description="What to sort by.", examples=["rate"])] = "added",
-    reverse: Annotated[bool, Query(description="Reverse the order.")] = False,  # noqa: FBT002, RUF100
+    reverse: Annotated[bool, Query(description="Reverse the order.")] = False,  # noqa: FBT002
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many to skip.")] = 0,
     limit: Annotated[
         int, Query(ge=1, le=MAX_LISTED, description="Maximum number to return.")

@@ -73,7 +73,7 @@ async def show_settings(service: TheService) -> SettingsOut:
     return SettingsOut(settings=shown)
 
 
-def _shown(name: str, value: Any) -> str | float | bool | list[str] | None:  # noqa: ANN401, RUF100
+def _shown(name: str, value: Any) -> str | float | bool | list[str] | None:  # noqa: ANN401
     """Return the value of a setting, without secrets."""
     if name in COMMANDS:
         return without_arguments(value)

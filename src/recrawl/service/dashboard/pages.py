@@ -71,9 +71,9 @@ async def pages(
     error: Annotated[str, Query(max_length=MAX_TEXT)] = "",
     min_rate: Annotated[str, Query(max_length=40)] = "",
     max_rate: Annotated[str, Query(max_length=40)] = "",
-    failing: Annotated[bool, Query()] = False,  # noqa: FBT002, RUF100
+    failing: Annotated[bool, Query()] = False,  # noqa: FBT002
     order: Annotated[str, Query(max_length=20)] = "added",
-    reverse: Annotated[bool, Query()] = False,  # noqa: FBT002, RUF100
+    reverse: Annotated[bool, Query()] = False,  # noqa: FBT002
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
 ) -> Response:
     """Show pages, filtered and sorted."""

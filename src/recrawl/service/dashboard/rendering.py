@@ -55,7 +55,7 @@ def render(
     request: Request,
     template: str,
     code: int = HTTPStatus.OK,
-    **values: Any,  # noqa: ANN401, RUF100
+    **values: Any,  # noqa: ANN401
 ) -> Response:
     """Return a page."""
     user: User | None = getattr(request.state, "user", None)
@@ -101,7 +101,7 @@ def environment() -> Environment:
     return made
 
 
-def _spelled_out(value: Any) -> Any:  # noqa: ANN401, RUF100
+def _spelled_out(value: Any) -> Any:  # noqa: ANN401
     """Spell out control characters in text; what is HTML already is ours."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value, lines=True)
@@ -115,7 +115,7 @@ def asset(name: str) -> str:
     return f"/static/{name}?{digest}"
 
 
-def page_link(url: str, **more: Any) -> str:  # noqa: ANN401, RUF100
+def page_link(url: str, **more: Any) -> str:  # noqa: ANN401
     """Return the path of the page about a page.
 
     >>> page_link("https://example.org/?a=1&b")
@@ -124,7 +124,7 @@ def page_link(url: str, **more: Any) -> str:  # noqa: ANN401, RUF100
     return f"/page?url={quote(url, safe='')}{'&' if more else ''}{urlencode(more)}"
 
 
-def query(values: dict[str, Any], **changes: Any) -> str:  # noqa: ANN401, RUF100
+def query(values: dict[str, Any], **changes: Any) -> str:  # noqa: ANN401
     """Return a query with some values changed; those that are empty are left out.
 
     >>> query({"text": "a b", "order": "url", "offset": 50}, order="rate", offset="")

@@ -279,7 +279,7 @@ def _report(
     now: float,
     changed: Bools,
     gap: float,
-    by_index: bool,  # noqa: FBT001, RUF100
+    by_index: bool,  # noqa: FBT001
 ) -> None:
     for row in range(page.size):
         i = page[row]
