@@ -103,7 +103,7 @@ def with_scrapy(address: str, pages: int, connections: int) -> None:
 
     class Spider(scrapy.Spider):
         name = "bench"
-        custom_settings = {  # noqa: RUF012
+        custom_settings = {  # noqa: RUF012 - Scrapy's way
             "CONCURRENT_REQUESTS": connections,
             "CONCURRENT_REQUESTS_PER_DOMAIN": connections,
             "DOWNLOAD_DELAY": 0,

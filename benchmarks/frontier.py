@@ -114,7 +114,7 @@ def closed_hosts(pages: int, hosts: int, share: float) -> float:
 
 def bytes_per_page(busy: BusyFrontier) -> float:
     """Return the memory per page, with its belief and its share of hosts."""
-    held = sum(table.nbytes for table in busy.frontier._tables)  # noqa: SLF001
+    held = sum(table.nbytes for table in busy.frontier._tables)  # noqa: SLF001 - nobody else needs it
     return held / busy.change_rate.size
 
 

@@ -82,7 +82,7 @@ class Results:
 
 def target_of(case: int, seed: int) -> tuple[str, random.Random]:
     """Return the target of a case, and the generator of its input."""
-    rng = random.Random(f"{seed}/{case}")  # noqa: S311
+    rng = random.Random(f"{seed}/{case}")  # noqa: S311 - inputs, not secrets
     return rng.choices(_NAMES, cum_weights=_SHARES)[0], rng
 
 
@@ -116,7 +116,7 @@ def _run_once(case: int, seed: int) -> tuple[str, str | None, bool, float]:
         refused = True
         if "\n" in str(error):
             problem = "the message has more than one line"
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - any other is a finding
         problem = f"{type(error).__name__}: {error!s:.120} ({_where(error)})"
     return name, problem, refused, time.process_time() - begin
 
@@ -205,7 +205,7 @@ def fuzz(cases: range, seed: int, processes: int = 2, seconds: float = float("in
     workers = [_Worker(share, seed, until, results) for share in shares]
     console, told = Console(stderr=True), time.monotonic()
     with console.status("") as status:
-        while not all([worker.is_done() for worker in workers]):  # noqa: C419
+        while not all([worker.is_done() for worker in workers]):  # noqa: C419 - ask each
             found = f"{results.inputs:,} inputs, {len(results.failures)} failures"
             status.update(found)
             if not console.is_terminal and time.monotonic() - told >= TELL_EVERY:

@@ -84,7 +84,7 @@ def text(rng: random.Random, seeds: Sequence[str]) -> str:
     return mutated(rng, [seed.encode() for seed in seeds]).decode(errors=how)
 
 
-def value(rng: random.Random) -> Any:  # noqa: ANN401
+def value(rng: random.Random) -> Any:  # noqa: ANN401 - anything at all
     """Return a value of any type that a caller may pass."""
     others = [
         *(None, True, False, "4/day", "6h", "4", "", "a", b"4", 1 + 2j, [], {}, (), [1], "nan"),

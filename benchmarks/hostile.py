@@ -25,7 +25,7 @@ def run(seconds: float = SECONDS, stops: int = STOPS, copies: int = COPIES) -> l
     from acceptance.hostile_crawl import MAX_STOP, PATIENT, compare, hostile_hosts, stop_at
     from acceptance.hostile_server import KINDS, WITH_SITEMAP
 
-    rng = random.Random(30)  # noqa: S311
+    rng = random.Random(30)  # noqa: S311 - moments, not secrets
     with (
         tempfile.TemporaryDirectory() as folder,
         hostile_hosts(copies) as hosts,

@@ -22,7 +22,7 @@ def run() -> list[Figure]:
     sys.path.insert(0, str(TESTS))
     from acceptance.killing import BUDGET, CONNECTIONS, MAX_LOST, crawl_and_kill
 
-    rng = random.Random(50)  # noqa: S311
+    rng = random.Random(50)  # noqa: S311 - kill times, not secrets
     kills = [rng.randrange(SOONEST, LATEST) for _ in range(KILLS)]
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -89,7 +89,7 @@ def measure(folder: Path) -> list[Figure]:
     store, urls = folder / "recrawl.db", folder / "urls.txt"
     numbers = list(range(PAGES))
     # In no order, as links are found.
-    random.Random(1).shuffle(numbers)  # noqa: S311
+    random.Random(1).shuffle(numbers)  # noqa: S311 - to be repeated
     lines = (f"https://site{n % HOSTS}.example/{n % 50}/{n}.html\n" for n in numbers)
     urls.write_text("".join(lines), encoding="ascii")
     adding = f"recrawl add --file urls.txt, {PAGES:,} pages"

@@ -81,7 +81,7 @@ def _crawl_here(delay: float, connections: int, seconds: float) -> list[tuple[fl
     pages = round(seconds / delay) + 2
     samples: list[tuple[float, int]] = []
 
-    def watch(stats: Any) -> None:  # noqa: ANN401
+    def watch(stats: Any) -> None:  # noqa: ANN401 - as the crawler's
         samples.append(((stats.now - stats.began) / 1e6, stats.visits))
 
     with tempfile.TemporaryDirectory() as folder:

@@ -133,7 +133,7 @@ def sampled(path: Path) -> dict[Pair, Judged]:
                 days = DAYS[bisect_left(DAYS, apart)]
                 is_new = rows[before]["version"] != rows[now]["version"]
                 pairs[Judged(days, is_new)].append((now, before))
-    chosen = random.Random(SEED)  # noqa: S311
+    chosen = random.Random(SEED)  # noqa: S311 - a sample
     return {
         pair: judged
         for judged, found in sorted(pairs.items())

@@ -162,7 +162,7 @@ def fill(store: Path, pages: int, *, learned: bool = False) -> None:
             at=now,
         )
     if learned:
-        chance = random.Random(0)  # noqa: S311
+        chance = random.Random(0)  # noqa: S311 - to be repeated
         import sqlite3
 
         with sqlite3.connect(store) as database:

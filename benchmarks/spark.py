@@ -117,14 +117,14 @@ def kill_an_executor() -> None:
     print(f"killed an executor of {len(executors)}")
 
 
-def furthest(one: Any, other: Any) -> float:  # noqa: ANN401
+def furthest(one: Any, other: Any) -> float:  # noqa: ANN401 - tables of pyarrow
     """Return how far apart crawl rates are: the largest difference as a share of the rate."""
     a, b = (table.sort_by("page")["crawl_rate"].to_numpy() for table in (one, other))
     apart = np.abs(a - b) / np.maximum(np.maximum(a, b), 1e-300)
     return float(np.where(a == b, 0.0, apart).max())
 
 
-def unequal(one: Any, other: Any) -> int:  # noqa: ANN401
+def unequal(one: Any, other: Any) -> int:  # noqa: ANN401 - tables of pyarrow
     """Return how many beliefs differ, to the last bit."""
     one, other = one.sort_by("page"), other.sort_by("page")
     names = ("page", "change_rate", "low", "high")
@@ -181,7 +181,7 @@ def _executors(log: Path) -> list[Figure]:
     """Plan on one executor, on three, and on three of which one is killed during the search."""
     budget = FEW_ROWS / VISITS / 20
 
-    def killing(*arguments: Any) -> Any:  # noqa: ANN401
+    def killing(*arguments: Any) -> Any:  # noqa: ANN401 - as find_prices
         kill_an_executor()
         return find_prices(*arguments)
 
@@ -197,5 +197,5 @@ def _executors(log: Path) -> list[Figure]:
     ]
 
 
-def _different(one: Any, other: Any) -> int:  # noqa: ANN401
+def _different(one: Any, other: Any) -> int:  # noqa: ANN401 - tables of pyarrow
     return unequal(one, other) + (furthest(one, other) > 0.0)

@@ -28,7 +28,7 @@ class Service:
         self._url = f"{url}/api/v1"
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
-    def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401
+    def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
         """Make a request and return the decoded response."""
         sent = None if body is None else json.dumps(body).encode()
         with urlopen(Request(self._url + path, sent, self._headers, method=method)) as answer:

@@ -9,7 +9,7 @@ LOG = str(Path(__file__).parent / "visits.csv")
 MIDNIGHT = "2026-03-03"
 
 
-def main(session: Any) -> None:  # noqa: ANN401
+def main(session: Any) -> None:  # noqa: ANN401 - a classic or Spark Connect session
     """Plan with a session: ``SparkSession.builder.getOrCreate()``."""
     log = session.read.csv(LOG, header=True)
 

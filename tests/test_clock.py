@@ -20,7 +20,7 @@ def test_real_time_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("start", ["2026-01-31", datetime(2026, 1, 31, tzinfo=UTC),
-                                   datetime(2026, 1, 31)])  # fmt: skip  # noqa: DTZ001
+                                   datetime(2026, 1, 31)])  # fmt: skip  # noqa: DTZ001 - UTC then
 def test_a_fast_clock_starts_where_it_is_told(start: datetime | str) -> None:
     times = iter([5_000_000, 5_000_000, 7_500_000])
     clock = Clock(DAY, start=start, wall=lambda: next(times), steady=lambda: 2.0)

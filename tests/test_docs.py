@@ -28,7 +28,7 @@ LIBRARY = "docs/reference/api.md"
 PROGRAM: Any = typer.main.get_command(app)
 
 
-def commands(group: Any) -> dict[str, Any]:  # noqa: ANN401
+def commands(group: Any) -> dict[str, Any]:  # noqa: ANN401 - typer keeps the type to itself
     """Return a group's commands; one that is in a group of its own goes by both names."""
     found = dict[str, Any]()
     for name, command in group.commands.items():
@@ -67,7 +67,7 @@ def cell(text: object) -> str:
     return str(text).replace("|", r"\|")
 
 
-def options_table(command: Any) -> str:  # noqa: ANN401
+def options_table(command: Any) -> str:  # noqa: ANN401 - typer keeps the type to itself
     """Return the table that the reference must have for a command."""
     rows = ["| option | meaning | default |", "| --- | --- | --- |"]
     for option in command.params:
@@ -140,7 +140,7 @@ def test_every_page_is_on_the_site() -> None:
     assert sorted(pages_of(site["project"]["nav"])) == sorted(TEXTS)
 
 
-def pages_of(nav: Any) -> list[str]:  # noqa: ANN401
+def pages_of(nav: Any) -> list[str]:  # noqa: ANN401 - a tree of lists and tables
     if isinstance(nav, str):
         return [nav]
     parts = nav.values() if isinstance(nav, dict) else nav

@@ -37,7 +37,7 @@ def test_an_error_about_a_file_passes_from_one_process_to_another() -> None:
         InputError("a.csv", "it is empty"),
         CrawlLogError("a.csv", "is no time", row=3, column="at"),
     ):
-        passed = pickle.loads(pickle.dumps(error))  # noqa: S301
+        passed = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
         assert (type(passed), str(passed)) == (type(error), str(error))
         assert vars(passed) == vars(error)
 

@@ -66,7 +66,7 @@ def test_quick_records_are_equal_to_frozen_ones_in_all_but_speed() -> None:
 
 def test_records_survive_the_way_to_another_process() -> None:
     visit = Visit(PAGE, Outcome.CHANGED, Response(PAGE.url, 200, 5, (("A", "b"),), b"body"))
-    assert pickle.loads(pickle.dumps(visit)) == visit  # noqa: S301
+    assert pickle.loads(pickle.dumps(visit)) == visit  # noqa: S301 - our own
 
 
 def test_a_visit_that_finds_the_page_keeps_what_it_does_not_change() -> None:

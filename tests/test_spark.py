@@ -124,7 +124,7 @@ def log(tmp_path: Path) -> str:
     return str(tmp_path / "log.parquet")
 
 
-def columns_of(frame: Any, names: list[str]) -> dict[str, Any]:  # noqa: ANN401
+def columns_of(frame: Any, names: list[str]) -> dict[str, Any]:  # noqa: ANN401 - of Spark
     table = frame.toArrow().sort_by("page")
     return {name: table[name].to_pylist() for name in names}
 
@@ -251,7 +251,7 @@ def dealt(table: pa.Table, parts: int, seed: int) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("parts", [1, 7, 200])
-def test_blocks_come_to_their_partition(parts: int, session: Any) -> None:  # noqa: ANN401
+def test_blocks_come_to_their_partition(parts: int, session: Any) -> None:  # noqa: ANN401 - a session
     from pyspark.sql.functions import spark_partition_id
 
     keys = bucket_keys(parts).tolist()
@@ -361,8 +361,8 @@ def test_the_lowest_of_parts_are_the_lowest_of_all(seed: int, parts: int, most: 
 
 
 def searched(
-    change_rate: Any,  # noqa: ANN401
-    importance: Any,  # noqa: ANN401
+    change_rate: Any,  # noqa: ANN401 - a column
+    importance: Any,  # noqa: ANN401 - a column
     budget: float,
     every: int,
 ) -> tuple[Any, int]:

@@ -127,7 +127,7 @@ def test_redirects_lead_to_a_url_or_are_rejected(path: str, location: str) -> No
         base = canonical(f"http://example.org/{path}")
         target = redirected(base, location)
     except AddressError:
-        assume(False)  # noqa: FBT003
+        assume(False)  # noqa: FBT003 - hypothesis's own way
     assert target.isascii()
     assert target.isprintable()
     assert origin_of(canonical(target)) == origin_of(target)

@@ -23,7 +23,7 @@ class _Selector(selectors.DefaultSelector):
         self.now = 0.0
         self.grace = grace
 
-    def select(self, timeout: float | None = None) -> Any:  # noqa: ANN401
+    def select(self, timeout: float | None = None) -> Any:  # noqa: ANN401 - as inherited
         ready = super().select(timeout if timeout is None else 0.0)
         if timeout and self.grace:
             for _ in range(_LOOKS):
@@ -73,5 +73,5 @@ def now() -> float:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until something is so, to a hundredth of a second."""
-    while not condition():  # noqa: ASYNC110
+    while not condition():  # noqa: ASYNC110 - nobody sets an event, and time costs nothing
         await asyncio.sleep(0.01)

@@ -40,7 +40,7 @@ class Received:
         return int(self.data["cursor"])
 
 
-def verified(secret: str, headers: Any, body: bytes) -> bool:  # noqa: ANN401
+def verified(secret: str, headers: Any, body: bytes) -> bool:  # noqa: ANN401 - any mapping
     """Verify a message as the specification of Standard Webhooks says, written from its text."""
     assert secret.startswith("whsec_")
     key = base64.b64decode(secret[len("whsec_") :])

@@ -19,7 +19,7 @@ def fenced(docstring: str) -> str:
 class DoctestFences(Extension):
     """Put the doctests of every object into fences."""
 
-    def on_object(self, *, obj: Object, **_: Any) -> None:  # noqa: ANN401
+    def on_object(self, *, obj: Object, **_: Any) -> None:  # noqa: ANN401 - as griffe has it
         """Change the docstring of an object that was just loaded."""
         if obj.docstring:
             obj.docstring.value = fenced(obj.docstring.value)

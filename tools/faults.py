@@ -144,6 +144,6 @@ def changed_number(value: object) -> str | None:
     return str(value * 10 or 1.0) if isinstance(value, float) else None
 
 
-def swap(op: ast.AST) -> Any:  # noqa: ANN401
+def swap(op: ast.AST) -> Any:  # noqa: ANN401 - an operator of the same kind
     """Return the operator that an operator is mistaken for."""
     return SWAPS[type(op)]()

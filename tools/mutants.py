@@ -140,7 +140,7 @@ def samples(wanted: argparse.Namespace) -> list[list[Mutant]]:
         (wanted.sample, [m for m in found if m.package in wanted.packages and not m.in_kernel]),
         (wanted.kernels, [m for m in found if m.in_kernel]),
     )
-    draw = random.Random(wanted.seed)  # noqa: S311
+    draw = random.Random(wanted.seed)  # noqa: S311 - a sample, not a secret
     print(f"Seed {wanted.seed}; faults to draw from: {len(pools[0][1])}, {len(pools[1][1])}")
     return [draw.sample(pool, min(size, len(pool))) for size, pool in pools]
 

@@ -42,7 +42,7 @@ def reached(function: str) -> None:
 def note(kind: str, who: str, what: str) -> None:
     """Add a line to the notes."""
     # In one write, so that lines of several processes do not mix, and none is lost by a kill.
-    with open(os.environ[NOTES], "ab", buffering=0) as notes:  # noqa: PTH123
+    with open(os.environ[NOTES], "ab", buffering=0) as notes:  # noqa: PTH123 - starts quickly
         notes.write(f"{kind}\t{who}\t{what}\n".encode())
 
 

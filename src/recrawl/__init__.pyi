@@ -42,6 +42,6 @@ from recrawl.simulation.replay import replay as replay
 from recrawl.simulation.score import Score as Score
 from recrawl.simulation.world import World as World
 
-__all__: list[str]  # noqa: PYI035
+__all__: list[str]  # noqa: PYI035 - the lines above are the list
 __version__: str
 _MODULES: dict[str, str]

@@ -73,7 +73,7 @@ def is_same_site(one: str, other: str) -> bool:
     return one.removeprefix("www.") == other.removeprefix("www.")
 
 
-def number_hosts(names: Any) -> "tuple[NDArray[np.int64], list[str]]":  # noqa: ANN401
+def number_hosts(names: Any) -> "tuple[NDArray[np.int64], list[str]]":  # noqa: ANN401 - pyarrow has no types
     """Number the hosts of pages from 0, in order of first appearance.
 
     Args:
@@ -159,7 +159,7 @@ def _ipv4(host: str) -> IPv4Address:
     what is checked must be what is connected to.
     """
     *leading, last = [_parse_number(part) for part in host.split(".")]
-    if len(leading) >= _IPV4_PARTS or any(part >= 256 for part in leading):  # noqa: PLR2004
+    if len(leading) >= _IPV4_PARTS or any(part >= 256 for part in leading):  # noqa: PLR2004 - a byte
         raise ValueError(host)
     if last >= 256 ** (_IPV4_PARTS - len(leading)):
         raise ValueError(host)

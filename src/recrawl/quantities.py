@@ -97,7 +97,7 @@ def times(name: str, values: ArrayLike) -> Floats:
     return _floats(name, values, _TIME)
 
 
-def number(name: str, value: Any) -> float:  # noqa: ANN401
+def number(name: str, value: Any) -> float:  # noqa: ANN401 - whatever a caller gives
     """Return a single plain number."""
     return _one(name, value, _NUMBER)
 
@@ -136,7 +136,7 @@ def as_array(name: str, values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _arrow_column(values: Any) -> Any:  # noqa: ANN401
+def _arrow_column(values: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return an Arrow column; a table with a single column, such as DuckDB's, counts as one."""
     import pyarrow as pa
 
@@ -151,7 +151,7 @@ def is_missing(value: object) -> bool:
     if value is None:
         return True
     try:
-        return bool(value != value)  # noqa: PLR0124
+        return bool(value != value)  # noqa: PLR0124 - only what is missing differs from itself
     except (TypeError, ValueError):
         # pandas' marker is neither equal to itself nor unequal; an array has many elements.
         return np.ndim(value) == 0  # type: ignore[arg-type]

@@ -5,8 +5,8 @@ from enum import IntEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from recrawl.units import MICROSECONDS_A_DAY as MICROSECONDS_A_DAY  # noqa: PLC0414
-from recrawl.units import SECONDS_A_DAY as SECONDS_A_DAY  # noqa: PLC0414
+from recrawl.units import MICROSECONDS_A_DAY as MICROSECONDS_A_DAY  # noqa: PLC0414 - re-exported
+from recrawl.units import SECONDS_A_DAY as SECONDS_A_DAY  # noqa: PLC0414 - re-exported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -31,18 +31,18 @@ class Tabular:
         """Return a summary in a few words."""
         raise NotImplementedError
 
-    def to_arrow(self) -> Any:  # noqa: ANN401
+    def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """Return the columns as a pyarrow table."""
         import pyarrow as pa
 
         return pa.table({name: pa.array(column) for name, column in self.columns().items()})
 
-    def to_pandas(self) -> Any:  # noqa: ANN401
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas need not be there
         """Return the columns as a pandas data frame; pandas must be installed."""
         _check_installed("pandas")
         return self.to_arrow().to_pandas()
 
-    def to_polars(self) -> Any:  # noqa: ANN401
+    def to_polars(self) -> Any:  # noqa: ANN401 - polars need not be there
         """Return the columns as a polars data frame; polars must be installed."""
         return _check_installed("polars").from_arrow(self.to_arrow())
 
@@ -76,7 +76,7 @@ class Tabular:
         raise NotImplementedError
 
 
-def histogram(values: Any, title: str) -> str:  # noqa: ANN401
+def histogram(values: Any, title: str) -> str:  # noqa: ANN401 - an array
     """Return a histogram of positive values, on a logarithmic scale, as SVG."""
     import numpy as np
 
@@ -100,7 +100,7 @@ def histogram(values: Any, title: str) -> str:  # noqa: ANN401
     )
 
 
-def spread(values: Any) -> str:  # noqa: ANN401
+def spread(values: Any) -> str:  # noqa: ANN401 - an array
     """Return the minimum, the maximum and the median.
 
     >>> import numpy as np
@@ -121,7 +121,7 @@ def _cell(value: object) -> str:
     return "–" if value is None else html.escape(str(value))
 
 
-def _check_installed(library: str) -> Any:  # noqa: ANN401
+def _check_installed(library: str) -> Any:  # noqa: ANN401 - a module
     from importlib import import_module
 
     try:

@@ -179,10 +179,10 @@ def format_rate(rate: float) -> str:
         return "never"
     if rate > _UNLIMITED:
         return "no limit"
-    if rate < 0.95:  # noqa: PLR2004
+    if rate < 0.95:  # noqa: PLR2004 - what would round to "every 1 day" is "1 per day"
         return f"every {format_duration(1 / rate)}"
     for days, name in [(_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")]:
-        if rate * days < 100:  # noqa: PLR2004
+        if rate * days < 100:  # noqa: PLR2004 - two digits read well
             return f"{_two_digits(rate * days)} per {name}"
     return f"{_two_digits(rate * _SECOND)} per second"
 

@@ -318,7 +318,7 @@ async def main(copies: int, kinds: list[str]) -> None:
         if isinstance(do, Dying):
             do.server = server
         urls[kind].append("http://{}:{}".format(*server.sockets[0].getsockname()))
-    print(json.dumps(urls), flush=True)  # noqa: T201
+    print(json.dumps(urls), flush=True)  # noqa: T201 - to whoever started it
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 

@@ -94,7 +94,7 @@ class World:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 def test_a_reader_that_is_killed_at_random_ends_with_what_the_store_has(tmp_path: Path) -> None:
-    rng = random.Random(17)  # noqa: S311
+    rng = random.Random(17)  # noqa: S311 - not for secrets
     world, index = World(tmp_path / "recrawl.db", rng), tmp_path / "index.db"
     killed, steps = 0, ""
     while killed < KILLS:

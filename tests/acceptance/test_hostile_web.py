@@ -110,7 +110,7 @@ def test_good_copies_are_right_beside_hostile_hosts(
 
 
 def test_a_crawl_of_hostile_hosts_ends_when_told_to(hostile: Hosts, tmp_path: Path) -> None:
-    rng = random.Random(12)  # noqa: S311
+    rng = random.Random(12)  # noqa: S311 - moments, not secrets
     for attempt in range(2):
         folder = tmp_path / str(attempt)
         folder.mkdir()

@@ -10,7 +10,7 @@ from acceptance.killing import CONNECTIONS, MAX_LOST, Crawled, crawl_and_kill
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 def test_a_crawl_that_is_killed_loses_nothing_that_it_reported(tmp_path: Path) -> None:
-    rng = random.Random(6)  # noqa: S311
+    rng = random.Random(6)  # noqa: S311 - not for secrets
     crawled = crawl_and_kill(tmp_path / "recrawl.db", [rng.randrange(10, 150) for _ in range(4)])
     check_that_nothing_is_lost(crawled)
 

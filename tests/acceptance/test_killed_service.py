@@ -37,7 +37,7 @@ class Client:
         self.answers: dict[tuple[str, int], str] = {}
         self.stopping = threading.Event()
 
-    def ask(self, path: str, body: Any) -> Any:  # noqa: ANN401
+    def ask(self, path: str, body: Any) -> Any:  # noqa: ANN401 - as JSON has it
         """Make a request, again and again until it is answered."""
         headers = {
             "Authorization": f"Bearer {self._token}",
@@ -46,7 +46,7 @@ class Client:
         }
         end = time.monotonic() + program.HANGS
         while True:
-            asked = urllib.request.Request(  # noqa: S310
+            asked = urllib.request.Request(  # noqa: S310 - our own
                 self._url + path, json.dumps(body).encode(), headers
             )
             try:

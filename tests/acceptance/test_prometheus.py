@@ -63,7 +63,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         stderr=subprocess.DEVNULL,
     ) as process:
 
-        def ask(query: str) -> Any:  # noqa: ANN401
+        def ask(query: str) -> Any:  # noqa: ANN401 - as JSON has it
             words = urllib.parse.urlencode({"query": query})
             address = f"http://127.0.0.1:{port}/api/v1/query?{words}"
             try:
@@ -81,7 +81,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             server.server_close()
 
 
-def _wait_for(condition: Any) -> None:  # noqa: ANN401
+def _wait_for(condition: Any) -> None:  # noqa: ANN401 - a function that may fail at first
     end = time.monotonic() + program.HANGS
     while True:
         try:

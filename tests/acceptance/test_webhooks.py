@@ -77,7 +77,7 @@ class Moody:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 def test_every_change_is_received_though_crawl_and_receiver_are_killed(tmp_path: Path) -> None:
-    rng = random.Random(4)  # noqa: S311
+    rng = random.Random(4)  # noqa: S311 - not for secrets
     store = tmp_path / "recrawl.db"
     with serving(Site({})) as site, receiving() as receiver:
         world, mood = World(site, rng), Moody()

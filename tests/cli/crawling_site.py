@@ -29,7 +29,7 @@ def run_until(done: Callable[[SqliteStore], bool], *arguments: str) -> Result:
     async def crawl(self: Crawl, seconds: float | None = None) -> Stats:
         async def watch() -> None:
             with SqliteStore.open("recrawl.db") as store:
-                while not done(store):  # noqa: ASYNC110
+                while not done(store):  # noqa: ASYNC110 - a file knows no events
                     await asyncio.sleep(0.05)
             self.stop()
 

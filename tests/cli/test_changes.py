@@ -223,7 +223,7 @@ class Reader:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reader_that_is_killed_20_times_ends_with_what_the_store_has(seed: int) -> None:
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311 - a test
     world, reader = World(rng), Reader(rng)
     killed = 0
     while killed < 20:

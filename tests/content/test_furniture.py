@@ -630,7 +630,7 @@ def test_a_dialog_that_comes_and_goes_is_learned_although_it_is_prose() -> None:
 
 @pytest.mark.parametrize("drawn_from", [10, 20, 50])
 def test_a_lesson_about_a_box_holds_for_whatever_is_drawn_next(drawn_from: int) -> None:
-    rng = Random(drawn_from)  # noqa: S311
+    rng = Random(drawn_from)  # noqa: S311 - a game
 
     def draw() -> bytes:
         items = (f"<li><a href='/p/{n}'>Item {chr(65 + n % 26)} {n}</a>" for n in

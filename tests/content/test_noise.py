@@ -119,7 +119,7 @@ class Crawl:
 @pytest.mark.parametrize("noise", ALL)
 @pytest.mark.parametrize("seed", range(6))
 def test_after_a_lesson_or_two_noise_is_no_change_and_changes_are(noise: Noise, seed: int) -> None:
-    rng, n = Random(seed), iter(range(10_000))  # noqa: S311
+    rng, n = Random(seed), iter(range(10_000))  # noqa: S311 - a game
     shown = {"paragraphs": PARAGRAPHS, "title": "Soups"}
     crawl = Crawl(lambda: page_with(noise(rng, next(n)), **shown))  # type: ignore[arg-type]
     found = [crawl.visit() for _ in range(12)]
@@ -140,7 +140,7 @@ def test_after_a_lesson_or_two_noise_is_no_change_and_changes_are(noise: Noise, 
 
 def test_the_change_that_was_noise_is_taken_back() -> None:
     numbers = iter(range(100))
-    crawl = Crawl(lambda: page_with(counter(Random(1), next(numbers))))  # noqa: S311
+    crawl = Crawl(lambda: page_with(counter(Random(1), next(numbers))))  # noqa: S311 - a game
     assert [crawl.visit() for _ in range(6)] == [Outcome.FIRST, *[Outcome.UNCHANGED] * 5]
     assert (crawl.page.visits, crawl.page.changes, crawl.page.streak) == (6, 0, 0)
     assert crawl.lessons == 1
@@ -160,7 +160,7 @@ def test_two_equal_contents_teach_nothing() -> None:
 
 @pytest.mark.parametrize("noise", ALL)
 def test_a_lesson_makes_the_two_contents_equal(noise: Noise) -> None:
-    rng = Random(7)  # noqa: S311
+    rng = Random(7)  # noqa: S311 - a game
     for _ in range(20):
         one, other = (Reader().read(page_with(noise(rng, n))) for n in (1, 2))
         ignored = one.noise(other)
@@ -210,7 +210,7 @@ def test_ids_and_classes_drawn_by_lot_do_not_hide_an_element() -> None:
 
 
 def test_a_page_of_nothing_but_noise_is_not_ignored_for_ever() -> None:
-    rng = Random(1)  # noqa: S311
+    rng = Random(1)  # noqa: S311 - a game
     crawl = Crawl(
         lambda: page_with(
             "".join(f"<p>{rng.choice(QUOTES)} {rng.choice(ITEMS)}" for _ in range(2_000))

@@ -69,7 +69,7 @@ def test_pages_with_too_many_tags_are_not_remembered(
     monkeypatch: pytest.MonkeyPatch, excess: int
 ) -> None:
     monkeypatch.setattr(outline, "_MAX_TAGS", 4)
-    tags, lines = outline._TAGS.copy(), outline._LINES.copy()  # noqa: SLF001
+    tags, lines = outline._TAGS.copy(), outline._LINES.copy()  # noqa: SLF001 - what is remembered
     new = f"new{excess}"
     html = f"<p id='{new}'>{new}</p>" + "<hr>" * (2 + excess)
     assert [block.text for block in outline.outline(html)] == [new]

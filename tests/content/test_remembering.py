@@ -71,6 +71,6 @@ def test_dates_and_counts_are_known_in_letters_of_any_size(line: str) -> None:
 @given(st.text(max_size=300))
 def test_what_is_remembered_is_what_is_found_out_anew(text: str) -> None:
     for _ in range(2):
-        assert masked(text) == masking._mask(text)  # noqa: SLF001
+        assert masked(text) == masking._mask(text)  # noqa: SLF001 - without memory
         anew = len(text) <= 200 and masking._changes_by_itself(text)  # noqa: SLF001
         assert is_incidental(text) is anew

@@ -333,7 +333,7 @@ class VirtualExecutor(Executor):
                 return
             try:
                 future.set_result(function(*args, **kwargs))
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
                 future.set_exception(error)
 
         if seconds > 0.0:

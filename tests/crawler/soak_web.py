@@ -95,7 +95,7 @@ class SoakWeb:
     """
 
     def __init__(self, hosts: int, pages: int, days: float, seed: int) -> None:
-        rng = random.Random(seed)  # noqa: S311
+        rng = random.Random(seed)  # noqa: S311 - a made-up web
         self.days = days
         self.clock: Callable[[], int] = lambda: 0
         self.begin = 0

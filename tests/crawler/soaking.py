@@ -27,7 +27,7 @@ from recrawl.store.sqlite import SqliteStore
 #: A day in 2023, at midnight.
 BEGIN = round(19_500 * MICROSECONDS_A_DAY)
 #: Where files are kept in memory, so that months of transactions do not wait for a disk.
-IN_MEMORY = Path("/dev/shm")  # noqa: S108
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder that is made there has a name of its own
 #: The loop looks around this many times less often, as months pass in minutes...
 PERIODIC = 600.0
 #: ...takes pages this many times a day, or one by one if there are fewer visits than that...

@@ -70,7 +70,7 @@ def run_until(done: Callable[[], bool], hook: ChangeHook) -> None:
 
     async def main() -> None:
         async with hook.running():
-            while not done():  # noqa: ASYNC110
+            while not done():  # noqa: ASYNC110 - a file knows no events
                 await asyncio.sleep(0.01)
 
     asyncio.run(main())

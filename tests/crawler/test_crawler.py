@@ -64,7 +64,7 @@ def test_the_examples_of_the_guide_work(
                 "seconds=60", "seconds=2"
             )
             local = local.replace("from recrawl import", "from recrawl.crawler.crawler import")
-            exec(compile(local, str(GUIDE), "exec"), {})  # noqa: S102
+            exec(compile(local, str(GUIDE), "exec"), {})  # noqa: S102 - it is ours
     *_, shown = capsys.readouterr().out.splitlines()
     assert shown == f"200 {len(site.pages['/'])}"
     assert {request.headers["User-Agent"][-5:] for request in site.requests} == {"(+me)"}

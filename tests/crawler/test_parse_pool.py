@@ -156,7 +156,7 @@ def test_what_cannot_be_pickled_fails_and_nothing_else_does() -> None:
     assert length == 3
 
 
-class Unusual(Exception):  # noqa: N818
+class Unusual(Exception):  # noqa: N818 - nobody raises it
     """An exception that can be pickled, and cannot be unpickled."""
 
     def __init__(self, one: str, other: str) -> None:
@@ -236,7 +236,7 @@ def test_only_a_few_slow_calls_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_a_call_that_waits_is_in_memory_only_once() -> None:
-    job = parse_pool._Job(len, (bytes(1_000),), {})  # noqa: SLF001
+    job = parse_pool._Job(len, (bytes(1_000),), {})  # noqa: SLF001 - what it keeps
     calls = [job.pickle(), job.pickle()]
     assert calls[0] == calls[1]
     assert not any(call in gc.get_referents(job) for call in calls)

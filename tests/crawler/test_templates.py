@@ -135,7 +135,7 @@ def test_a_template_is_small_and_forgets_what_is_not_seen_any_more() -> None:
         template.learn(number, after)
     assert template.furniture == after.keys()
     assert len(template.to_bytes()) <= 20_000
-    assert pickle.loads(pickle.dumps(template)).furniture == after.keys()  # noqa: S301
+    assert pickle.loads(pickle.dumps(template)).furniture == after.keys()  # noqa: S301 - our own
 
 
 def test_what_is_damaged_is_as_good_as_nothing() -> None:

@@ -77,7 +77,7 @@ def send_until(
     store: SqliteStore,
     done: Callable[[], bool],
     limits: SendLimits = LIMITS,
-    retention: Retention = Retention(),  # noqa: B008
+    retention: Retention = Retention(),  # noqa: B008 - frozen
 ) -> None:
     """Send until something is so, however long that takes."""
 
@@ -85,7 +85,7 @@ def send_until(
         with SqliteStore.open(path_of(store)) as other:
             sender = WebhookSender(other, "recrawl/test", limits, retention=retention)
             async with sender.running():
-                while not done():  # noqa: ASYNC110
+                while not done():  # noqa: ASYNC110 - a thread knows no events
                     await asyncio.sleep(0.005)
 
     asyncio.run(main())
@@ -467,7 +467,7 @@ def test_whatever_fails_every_change_comes_in_order(
     store: SqliteStore, receiver: Receiver, seed: int
 ) -> None:
     """Several at once, pages that fail for a while, messages given up and sent again."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311 - a test
     number = add(store, receiver)
     limits = SendLimits(connections=3, timeout=600.0, attempts=2)
     is_well = threading.Event()

@@ -192,7 +192,7 @@ def test_the_same_spellings_reach_it_where_that_is_allowed(route: Route) -> None
 
 @pytest.mark.parametrize("allow", [False, True])
 def test_names_that_change_their_address_do_not_reach_a_private_one(allow: bool) -> None:
-    rng = random.Random(7)  # noqa: S311
+    rng = random.Random(7)  # noqa: S311 - made-up answers
     known = {}
     for number in range(100):
         answers = [[rng.choice([PUBLIC, SECRET]) for _ in range(rng.randrange(1, 4))] for _ in "ab"]

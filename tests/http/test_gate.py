@@ -60,7 +60,7 @@ def test_without_a_pause_several_go_at_once_and_no_more() -> None:
 def test_no_order_of_things_breaks_politeness(
     seed: int, delay: float, connections: int, hosts: int
 ) -> None:
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
 
     async def visit(gate: Gate, spans: Spans, host: str) -> None:
         await asyncio.sleep(rng.random() * 10)

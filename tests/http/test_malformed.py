@@ -85,7 +85,7 @@ def sending(data: bytes, pieces: int) -> Script:
 
 async def fetch_all(responses: int, seed: int) -> tuple[list[Response], float]:
     """Fetch malformed responses; return what came, and the longest that the loop was busy."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311 - made-up responses
     paths = {f"/{n}": sending(malformed(rng), rng.choice([1, 1, 2, 7])) for n in range(responses)}
     busiest = 0.0
 

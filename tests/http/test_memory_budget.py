@@ -156,7 +156,7 @@ def test_a_long_file_is_packed_while_it_is_read_and_takes_little_memory() -> Non
 
 
 def test_a_short_file_and_one_that_is_packed_already_stay_as_they_are() -> None:
-    packed = gzip.compress(random.Random(1).randbytes(3 * SMALL))  # noqa: S311
+    packed = gzip.compress(random.Random(1).randbytes(3 * SMALL))  # noqa: S311 - not secret
 
     class Once(Stream):
         async def read(self) -> bytes:

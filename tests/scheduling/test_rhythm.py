@@ -15,7 +15,7 @@ def spread(since: float, gap: float, lead: list[float]) -> tuple[list[float], li
     """Return what one change per day, expected and found, adds to each bin."""
     tables = tables_of(Frontier(1.0))
     tables.shared["week_lead"][0] = [*lead, lead[0]]
-    rhythm._spread(tables, since, gap, 1.0, 1.0)  # noqa: SLF001
+    rhythm._spread(tables, since, gap, 1.0, 1.0)  # noqa: SLF001 - a step of a kernel
     expected, found = tables.shared["week_expected"][0], tables.shared["week_found"][0]
     return expected.tolist(), found.tolist()
 

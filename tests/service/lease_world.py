@@ -45,10 +45,10 @@ class World:
 
 async def crawl(world: World, on: Served, seed: int, until: float) -> None:
     """Lease, visit and report until a time; die, dawdle and repeat now and then."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)  # noqa: S311 - to be repeated
     while now() < until:
         wish = {"limit": chance.randint(1, 12), "pages_per_host": chance.randint(1, 3)}
-        lease = await on.api("POST", "/leases", wish, token="crawl")  # noqa: S106
+        lease = await on.api("POST", "/leases", wish, token="crawl")  # noqa: S106 - the name of one
         began = now()
         deadline = began + on.service.settings.lease_time
         granted = [Granted(page["page"], page["host"], began, deadline) for page in lease["pages"]]

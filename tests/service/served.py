@@ -39,7 +39,7 @@ class Answered:
     body: bytes
 
     @property
-    def json(self) -> Any:  # noqa: ANN401
+    def json(self) -> Any:  # noqa: ANN401 - as JSON has it
         return json.loads(self.body)
 
 
@@ -70,9 +70,9 @@ class Served:
         self,
         method: str,
         path: str,
-        body: Any = None,  # noqa: ANN401
+        body: Any = None,  # noqa: ANN401 - as JSON has it
         *,
-        token: str | None = "admin",  # noqa: S107
+        token: str | None = "admin",  # noqa: S107 - the name of one
         headers: dict[str, str] | None = None,
         raw: bytes | None = None,
         address: str = "127.0.0.1",
@@ -97,7 +97,7 @@ class Served:
 
 
 async def asgi(
-    app: Any,  # noqa: ANN401
+    app: Any,  # noqa: ANN401 - ASGI has no types of its own
     method: str,
     path: str,
     headers: dict[str, str],

@@ -30,7 +30,7 @@ OTHERWISE = {"/indexnow": 401, "/websub/{callback}": 401, "/api/v1/changes": 409
 
 
 def document(folder: Path) -> dict[str, Any]:
-    async def main() -> Any:  # noqa: ANN401
+    async def main() -> Any:  # noqa: ANN401 - as JSON has it
         async with served(settings_in(folder)) as on:
             return (await on.ask("GET", "/api/v1/openapi.json")).json
 
@@ -90,7 +90,7 @@ async def sent(on: Served, command: str) -> Answered:
         assert option == "-H"
         name, _, given = value.partition(": ")
         if given == "Bearer $TOKEN":
-            token = "admin"  # noqa: S105
+            token = "admin"  # noqa: S105 - the name of one
         else:
             headers[name.lower()] = given
     query: dict[str, Any] = {}

@@ -268,7 +268,7 @@ def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
                 assert "connected" in await anext(stream)
             assert service.streams.open == 4
             browser.on.store.service.revoke_token("read")
-            service.tokens._until = 0.0  # noqa: SLF001
+            service.tokens._until = 0.0  # noqa: SLF001 - a second later
             for stream in ended:
                 assert [text async for text in stream] == []
             for stream in going_on:
@@ -286,7 +286,7 @@ def test_a_slow_look_at_the_store_does_not_hold_up_who_comes_next(tmp_path: Path
         return int(over.wait(600.0))
 
     def look(store: SqliteStore) -> None:
-        connection = store._database._connection  # noqa: SLF001
+        connection = store._database._connection  # noqa: SLF001 - a statement that takes long
         connection.create_function("wait", 0, wait)
         assert connection.execute("SELECT wait()").fetchone() == (1,)
 

@@ -78,15 +78,15 @@ class Watched:
     def watch(self, own: str) -> None:
         """Note errors, and requests to others."""
 
-        def console(message: Any) -> None:  # noqa: ANN401
+        def console(message: Any) -> None:  # noqa: ANN401 - of Playwright
             if message.type in {"error", "warning"}:
                 self.problems.append(f"console: {message.text}")
 
-        def asked(request: Any) -> None:  # noqa: ANN401
+        def asked(request: Any) -> None:  # noqa: ANN401 - of Playwright
             if not request.url.startswith((own, "data:")):
                 self.problems.append(f"request to another host: {request.url}")
 
-        def answered(response: Any) -> None:  # noqa: ANN401
+        def answered(response: Any) -> None:  # noqa: ANN401 - of Playwright
             if response.status >= 400:
                 self.problems.append(f"{response.status}: {response.url}")
 

@@ -36,7 +36,7 @@ from recrawl.service.dashboard.routes import FILES
 URL_IN_LIST = re.compile(r'<th scope="row"><a class="url" [^>]*>([^<]*)</a>')
 
 
-def numbers(page: str, chart: str) -> Any:  # noqa: ANN401
+def numbers(page: str, chart: str) -> Any:  # noqa: ANN401 - as JSON has it
     """Return the numbers behind a chart."""
     found = re.search(f'data-chart="{chart}" data-columns="([^"]*)"', page)
     assert found is not None, page

@@ -76,7 +76,7 @@ def test_filters_are_those_of_the_command_line(tmp_path: Path, text: str) -> Non
         fill(store, ["https://h1.example/222", "https://h0.example/1"])
         now[0] += 1e6
         _compare(store, PageIndex(str(path), now=lambda: now[0]), Wanted(order="url"), text)
-        index._read(store, PRICE)  # noqa: SLF001
+        index._read(store, PRICE)  # noqa: SLF001 - as it does in the background
         _compare(store, index, Wanted(order="url"), text)
 
 
@@ -102,7 +102,7 @@ def test_what_is_shown_is_current_though_the_order_may_be_old(tmp_path: Path) ->
         assert [page.visits for page in listed.rows] == [0, 1, 0, 0]
         now[0] += MIN_AGE + 1.0
         index.list(store, wanted, PRICE, 0)
-        reading = index._reading  # noqa: SLF001
+        reading = index._reading  # noqa: SLF001 - it is read in the background
         if reading is not None:
             reading.join()
         assert index.list(store, wanted, PRICE, 0).found == 5

@@ -66,7 +66,7 @@ def test_without_a_token_nothing_but_health_and_login_answers(tmp_path: Path) ->
             revoked = on.tokens["read"]
             on.store.service.revoke_token("read")
             await asyncio.sleep(0)
-            on.service.tokens._until = 0.0  # noqa: SLF001
+            on.service.tokens._until = 0.0  # noqa: SLF001 - a second later
             refused = await on.ask("GET", "/api/v1/status", token=revoked)
             assert refused.status == 401
             assert "this token is unknown or was revoked" in refused.json["detail"]
@@ -166,7 +166,7 @@ def test_a_session_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
         async with served(settings_in(tmp_path)) as on:
             cookie = {"cookie": await logged_in(on)}
             on.store.service.revoke_token("admin")
-            on.service.tokens._until = 0.0  # noqa: SLF001
+            on.service.tokens._until = 0.0  # noqa: SLF001 - a second later
             assert (await on.ask("GET", "/api/v1/status", token=None, headers=cookie)).status == 401
 
     run(main())
@@ -178,7 +178,7 @@ def test_a_session_ends_though_another_token_has_the_name_of_its_own(tmp_path: P
             cookie = {"cookie": await logged_in(on)}
             on.store.service.revoke_token("admin")
             add_token(on.store.service, "admin", Access.READ, 0)
-            on.service.tokens._until = 0.0  # noqa: SLF001
+            on.service.tokens._until = 0.0  # noqa: SLF001 - a second later
             assert (await on.ask("GET", "/api/v1/status", token=None, headers=cookie)).status == 401
 
     run(main())

@@ -82,7 +82,7 @@ def test_a_crawl_answers_while_it_runs(tmp_path: Path) -> None:
             assert url is not None, shown
             assert token is not None, shown
 
-            def ask(path: str, body: object = None) -> Any:  # noqa: ANN401
+            def ask(path: str, body: object = None) -> Any:  # noqa: ANN401 - as JSON has it
                 headers = {"Authorization": f"Bearer {token[0]}"}
                 headers |= {"Content-Type": "application/json"}
                 sent = None if body is None else json.dumps(body).encode()

@@ -129,7 +129,7 @@ def test_a_message_on_which_parsing_fails_does_not_end_the_service(
             listening = WebSub(nobody, nobody, reader, BrokenPool(), clock(), "https://me.example/")
             body = feed(hub="https://hub.example/").encode()
             listening.note_feed(url, Response(url, 200, 0, body=body))
-            (known,) = listening._by_feed.values()  # noqa: SLF001
+            (known,) = listening._by_feed.values()  # noqa: SLF001 - the hub knows it
             signature = f"sha256={hmac.digest(known.secret.encode(), body, 'sha256').hex()}"
             await listening.receive(known.callback, signature, body)
             assert listening.messages[websub.UNREADABLE] == 1
@@ -154,7 +154,7 @@ def test_a_feed_that_was_removed_is_not_listened_to_any_more(tmp_path: Path) -> 
             listening = WebSub(pushes, nobody, reader, ParsedHere(), clock(), "https://me.example/")
             body = feed(("https://a.example/new", now()), hub="https://hub.example/").encode()
             listening.note_feed(url, Response(url, 200, 0, body=body))
-            (known,) = listening._by_feed.values()  # noqa: SLF001
+            (known,) = listening._by_feed.values()  # noqa: SLF001 - the hub knows it
             signature = f"sha256={hmac.digest(known.secret.encode(), body, 'sha256').hex()}"
             listening.admit(known.callback)
             await listening.receive(known.callback, signature, body)

@@ -33,7 +33,7 @@ with SqliteStore.open(sys.argv[1]) as store, store.lock():
 
 
 def test_nothing_acknowledged_is_lost_or_counted_twice(tmp_path: Path) -> None:
-    rng = random.Random(6)  # noqa: S311
+    rng = random.Random(6)  # noqa: S311 - times, not secrets
     path = tmp_path / "recrawl.db"
     with SqliteStore.open(path, create=True) as store:
         store.add(new_pages(PAGES), at=NOON)

@@ -30,7 +30,7 @@ def test_cut_bodies_are_damaged(body: bytes, data: st.DataObject) -> None:
 
 
 def test_only_long_bodies_are_worth_the_buffers_of_a_better_level() -> None:
-    rng = random.Random(1)  # noqa: S311
+    rng = random.Random(1)  # noqa: S311 - a made-up page
     words = b" ".join(b"<b>%d</b>" % rng.randrange(1_000) for _ in range(5_000))
     for size, level in ((20_000, 0), (20_001, 1)):
         sizes = [len(isal_zlib.compress(words[:size], level)) for level in (0, 1)]

@@ -309,7 +309,7 @@ def test_python_builds_no_sql() -> None:
 
 def test_the_connection_has_the_documented_settings(path: Path) -> None:
     with SqliteStore.open(path) as store:
-        connection = store._database._connection  # noqa: SLF001
+        connection = store._database._connection  # noqa: SLF001 - no disk is full on demand
         settings = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
         settings |= {"busy_timeout": 5_000, "application_id": int.from_bytes(b"rcrl", "big")}
         for name, value in settings.items():
@@ -351,7 +351,7 @@ def test_readers_do_not_wait_for_writers(path: Path) -> None:
 
 def test_a_full_disk_is_reported_and_damages_nothing(path: Path) -> None:
     with SqliteStore.open(path) as store:
-        connection = store._database._connection  # noqa: SLF001
+        connection = store._database._connection  # noqa: SLF001 - no disk is full on demand
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="the disk is full; free some space and try again"):

@@ -63,7 +63,7 @@ UsageError: type[Any] = BadParameter.__mro__[1]
 class LazyCommands(Mapping[str, Any]):
     """Commands by name; each is imported when it is looked up."""
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer keeps the type to itself
         if name not in NAMES:
             raise KeyError(name)
         command = getattr(import_module(f"recrawl.cli.commands.{name}"), name)
@@ -96,7 +96,7 @@ class Commands(Group):
         with one_sentence(), usage_errors(ctx):
             return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer keeps the type to itself
         """Run the chosen command."""
         with one_sentence(), usage_errors(ctx):
             returned = super().invoke(ctx)
@@ -166,7 +166,7 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:  # noqa: FBT001
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer passes the option so
     if asked:
         from importlib.metadata import version
 

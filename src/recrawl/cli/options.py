@@ -8,7 +8,7 @@ import typer
 
 from recrawl.errors import ArgumentError
 from recrawl.planning.methods import METHODS
-from recrawl.planning.methods import check_choice as check_choice  # noqa: PLC0414
+from recrawl.planning.methods import check_choice as check_choice  # noqa: PLC0414 - for commands
 
 if TYPE_CHECKING:
     from recrawl.formats.tables import Format

@@ -106,7 +106,7 @@ class Lasting:
         self._silent = False
         self._failing = False
 
-    def write(self, show: Callable[..., object], *args: Any) -> None:  # noqa: ANN401
+    def write(self, show: Callable[..., object], *args: Any) -> None:  # noqa: ANN401 - anything
         """Call a function that prints, unless nobody is there to read it."""
         with self.guard():
             if not self._silent:

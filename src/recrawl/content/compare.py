@@ -36,7 +36,7 @@ def compare(
     reader: Reader,
     previous: Content | bytes | None = None,
     *,
-    patience: Patience = Patience(),  # noqa: B008
+    patience: Patience = Patience(),  # noqa: B008 - frozen
     outage: str | None = None,
     template: SiteTemplate | None = None,
     digest: bytes | None = None,

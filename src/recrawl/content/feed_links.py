@@ -64,7 +64,7 @@ def _in_headers(values: Iterable[str]) -> list[tuple[str, str]]:
     return found
 
 
-class _EndOfHead(Exception):  # noqa: N818
+class _EndOfHead(Exception):  # noqa: N818 - news, not an error
     """The feed's own metadata has ended, or it is not a feed."""
 
 
@@ -86,7 +86,7 @@ def _in_feed(body: bytes) -> list[tuple[str, str]]:
     parser.StartElementHandler = start
     parser.EntityDeclHandler = parser.AttlistDeclHandler = refuse
     with suppress(_EndOfHead, expat.ExpatError, LookupError, ValueError, zlib.error):
-        parser.Parse(_head(body), False)  # noqa: FBT003
+        parser.Parse(_head(body), False)  # noqa: FBT003 - expat's
     return found
 
 

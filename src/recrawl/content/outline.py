@@ -173,7 +173,7 @@ def outline(html: str) -> list[Block]:
     return lines + links
 
 
-def _raw_lines(  # noqa: C901
+def _raw_lines(  # noqa: C901 - one pass; calls cost
     texts: list[str], tags: "Iterator[_Tag]"
 ) -> "Iterator[_RawLine]":
     """Iterate over the lines of a page, given its texts and the tags that follow them."""

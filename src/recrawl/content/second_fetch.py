@@ -40,7 +40,7 @@ def compare_twice(
     reader: Reader,
     previous: Content | bytes | None = None,
     *,
-    patience: Patience = Patience(),  # noqa: B008
+    patience: Patience = Patience(),  # noqa: B008 - frozen
     template: SiteTemplate | None = None,
     digests: tuple[bytes | None, ...] = (None, None),
 ) -> Comparison:

@@ -212,11 +212,11 @@ def _read_xml(first: bytes, text: _Text) -> Sitemap:
     parser.EntityDeclHandler = parser.AttlistDeclHandler = handler.refuse
     try:
         for piece in _whole_tokens(chain([first], text), parser):
-            parser.Parse(piece, False)  # noqa: FBT003
+            parser.Parse(piece, False)  # noqa: FBT003 - expat's
             if handler.found.is_full:
                 break
         else:
-            parser.Parse(b"", True)  # noqa: FBT003
+            parser.Parse(b"", True)  # noqa: FBT003 - likewise
     except (expat.ExpatError, _DeclarationError, LookupError, ValueError):
         text.is_whole = False
     found, root = handler.found, handler.root

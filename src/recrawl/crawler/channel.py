@@ -94,7 +94,7 @@ class Channel(asyncio.Protocol):
             if len(received) < end:
                 break
             start = end
-            self._handle(*pickle.loads(memoryview(received)[begin:end].toreadonly()))  # noqa: S301
+            self._handle(*pickle.loads(memoryview(received)[begin:end].toreadonly()))  # noqa: S301 - our own
         if start:
             # A memoryview may still refer to the old buffer, which then cannot be shortened.
             self._received = received[start:]
@@ -139,7 +139,7 @@ class Channel(asyncio.Protocol):
     async def _answer(self, number: int, message: tuple[Any, ...]) -> None:
         try:
             found = True, await self._asked(*message)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - the other end should know
             self._send((_ANSWER, number, (False, error)))
         else:
             self._send((_ANSWER, number, found))

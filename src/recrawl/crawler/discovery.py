@@ -211,7 +211,7 @@ class Discovery:
             problem = f"it is {error}"
         except RecrawlError:
             raise
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - no sitemap may end the crawl
             problem = f"it {log_parse_error(url, error)}"
         else:
             return packed.unpacked()

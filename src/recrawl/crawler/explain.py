@@ -323,8 +323,8 @@ def percent_sign(share: float) -> str:
     >>> percent_sign(0.466), percent_sign(0.0001), percent_sign(0.9999)
     ('47 %', 'under 1 %', 'over 99 %')
     """
-    if 0.0 < share <= 0.005:  # noqa: PLR2004
+    if 0.0 < share <= 0.005:  # noqa: PLR2004 - what would be rounded to 0
         return "under 1 %"
-    if 0.995 <= share < 1.0:  # noqa: PLR2004
+    if 0.995 <= share < 1.0:  # noqa: PLR2004 - what would be rounded to 100
         return "over 99 %"
     return f"{100 * share:.0f} %"

@@ -120,7 +120,7 @@ class FetchProcess:
         self._wake.set()
         self._send_soon()
 
-    def set_full(self, is_full: bool) -> None:  # noqa: FBT001
+    def set_full(self, is_full: bool) -> None:  # noqa: FBT001 - it comes as a message
         """Start no visits while too much is waiting to be written."""
         self._is_full = is_full
         self._wake.set()
@@ -253,7 +253,7 @@ async def run(connection: socket.socket) -> None:
                 process = FetchProcess(settings, parts.clock, channel, fetcher, visitor)
                 handlers |= {"pages": process.add, "full": process.set_full, "stop": process.stop}
                 await process.run()
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - whatever it is, the crawl is to end with it
         channel.notify("failed", error)
     finally:
         parse_pool.close()

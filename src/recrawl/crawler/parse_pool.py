@@ -155,7 +155,7 @@ class _Job:
             return None
         try:
             return pickled(*self._call)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
             self.future.set_exception(error)
             return None
 

@@ -56,7 +56,7 @@ class ParseProcess:
         except OSError as error:
             raise _no_start(error) from None
         try:
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-I", str(Path(parse_worker.__file__)), str(life)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -152,8 +152,8 @@ class ParseProcess:
 def _unpickled(answer: bytes) -> tuple[bool, Any]:
     """Unpickle an answer; an exception that cannot be unpickled is replaced by another."""
     try:
-        found: tuple[bool, Any] = pickle.loads(answer)  # noqa: S301
-    except Exception as error:  # noqa: BLE001
+        found: tuple[bool, Any] = pickle.loads(answer)  # noqa: S301 - from a process of our own
+    except Exception as error:  # noqa: BLE001 - the caller should know
         return False, RuntimeError(f"a call failed, and its answer cannot be read: {error}")
     return found
 

@@ -33,7 +33,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # Printed text must not get into the answers.
     os.dup2(2, 1)
-    path, modules, max_bytes, niceness = pickle.loads(_read(calls))  # noqa: S301
+    path, modules, max_bytes, niceness = pickle.loads(_read(calls))  # noqa: S301 - our own
     sys.path[:] = path
     _obey_the_parent_only(int(sys.argv[1]))
     for module in modules:
@@ -57,7 +57,7 @@ def main() -> None:
 def _answer(jobs: list[bytes], seconds: float) -> bytes:
     """Make the first call, and return what it returns or raises; the process dies at its limits."""
     # The bytes are released before the call is made.
-    function, args, kwargs = pickle.loads(jobs.pop(0))  # noqa: S301
+    function, args, kwargs = pickle.loads(jobs.pop(0))  # noqa: S301 - our own
     _set_timer(seconds)
     found: tuple[bool, Any]
     try:
@@ -65,7 +65,7 @@ def _answer(jobs: list[bytes], seconds: float) -> bytes:
         return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
         if isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError):
             # A module that is there, and is imported by the first call that needs it, cannot be
             # loaded any more.
@@ -116,7 +116,7 @@ def _limit(max_bytes: int, niceness: int) -> None:
     if sys.platform == "linux":
         import resource
 
-        with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123
+        with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - no import
             used = int(statm.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + max_bytes, used + max_bytes))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

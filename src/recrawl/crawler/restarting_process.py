@@ -147,7 +147,7 @@ class RestartingProcess:
             raise _no_start(error) from None
         path = os.pathsep.join(filter(None, sys.path))
         try:
-            self._process = subprocess.Popen(  # noqa: ASYNC220, S603
+            self._process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own program, at once
                 [sys.executable, "-P", "-c", _PROGRAM, str(its.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(its.fileno(),),

@@ -99,7 +99,7 @@ def setting(
     *,
     minimum: float | None = None,
     maximum: str | None = None,
-) -> Any:  # noqa: ANN401
+) -> Any:  # noqa: ANN401 - as dataclasses.field
     """Describe a field of `Settings`; default and maximum are written as users type them."""
     described = {
         "kind": kind,

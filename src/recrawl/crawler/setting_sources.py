@@ -118,7 +118,7 @@ def _from_file(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _beside(path: Path, value: Any) -> Any:  # noqa: ANN401
+def _beside(path: Path, value: Any) -> Any:  # noqa: ANN401 - as settings are
     """Have a secret that is in a file looked for next to the settings file."""
     return replace(value, folder=str(path.parent)) if isinstance(value, Secret) else value
 

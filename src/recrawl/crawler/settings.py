@@ -125,7 +125,7 @@ class Settings:
     allow_private: bool = setting(
         "false", BOOLEAN, "Also crawl private, loopback and link-local addresses (intranets)."
     )
-    proxy: Secret | None = setting(  # noqa: RUF009
+    proxy: Secret | None = setting(  # noqa: RUF009 - a description, as the others
         "", PROXY, "Proxy for all requests: its URL, or env:NAME or file:PATH to read it from."
     )
     min_interval: float = setting(

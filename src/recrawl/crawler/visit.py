@@ -178,7 +178,7 @@ class Visitor:
                 return await self.parse_pool.run(function, page, *short, reader, previous, **rules)
         except RecrawlError:
             raise
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - no page may end the crawl, at every restart too
             is_costly = isinstance(error, TooExpensiveError)
             why = TOO_EXPENSIVE if is_costly else log_parse_error(page.url, error)
             if page.body is not None or follow:

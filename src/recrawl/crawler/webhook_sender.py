@@ -54,9 +54,9 @@ class WebhookSender:
         self,
         store: SqliteStore,
         agent: str,
-        limits: SendLimits = SendLimits(),  # noqa: B008
+        limits: SendLimits = SendLimits(),  # noqa: B008 - frozen
         *,
-        retention: Retention = Retention(),  # noqa: B008
+        retention: Retention = Retention(),  # noqa: B008 - frozen
         proxy: Callable[[str], Proxy | None] = lambda _: None,
         jitter: Callable[[], float] = random.random,
     ) -> None:

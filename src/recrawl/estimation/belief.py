@@ -130,7 +130,7 @@ def staleness(shape: N, time: N, elapsed: N) -> N:
     return stale
 
 
-def _hazard(shape: N, time: N, elapsed: N) -> Any:  # noqa: ANN401
+def _hazard(shape: N, time: N, elapsed: N) -> Any:  # noqa: ANN401 - a number, or a column
     days = (durations("time", time), durations("elapsed", elapsed))
     return hazard(numbers("shape", shape), *days)
 

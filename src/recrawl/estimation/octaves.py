@@ -71,7 +71,7 @@ class Octaves:
 
     def __post_init__(self) -> None:
         table = np.ascontiguousarray(self.likelihood, np.float32)
-        if table.ndim != 2 or table.shape[1] != OCTAVES:  # noqa: PLR2004
+        if table.ndim != 2 or table.shape[1] != OCTAVES:  # noqa: PLR2004 - rows and columns
             raise ArgumentError(f"likelihood: expected {OCTAVES} numbers per page")
         if not (np.isfinite(table) & (table >= 0.0)).all() or not (table.max(1) > 0.0).all():
             raise ArgumentError("likelihood: expected numbers from 0, one of them above 0")

@@ -186,7 +186,7 @@ def parquet_batches(
         raise _damaged(source) from None
 
 
-def _seekable(source: Source) -> Any:  # noqa: ANN401
+def _seekable(source: Source) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return a seekable file; the contents of a pipe are kept in memory."""
     if source.file.seekable() and not source.is_compressed:
         source.file.seek(0)
@@ -254,7 +254,7 @@ def _table_of(source: Source, lines: list[bytes], row: int) -> pa.Table:
 
 
 def _text(value: object) -> str | None:
-    if value is None or value != value:  # noqa: PLR0124
+    if value is None or value != value:  # noqa: PLR0124 - NaN
         return None
     return value if isinstance(value, str) else json.dumps(value)
 

@@ -47,7 +47,7 @@ _MAX_TYPE = 60
 UNREADABLE = (pa.ArrowException, UnicodeDecodeError, OverflowError)
 
 
-class BadCell(Exception):  # noqa: N818
+class BadCell(Exception):  # noqa: N818 - the reader turns it into an error with file and row
     """A cell is invalid.
 
     Attributes:

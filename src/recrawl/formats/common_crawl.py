@@ -147,7 +147,7 @@ def surt(url: str) -> str:
 def _write(
     batches: Iterable[Any],
     target: str | os.PathLike[str],
-    schema: Any,  # noqa: ANN401
+    schema: Any,  # noqa: ANN401 - pyarrow has no types
     turn: Callable[[Any], dict[str, Any]],
     refused: Iterable[Any] = (),
 ) -> int:

@@ -347,7 +347,7 @@ class _Git:
     def _running(self, *arguments: str) -> Iterator[BinaryIO]:
         with (
             tempfile.TemporaryFile() as complaint,
-            subprocess.Popen(  # noqa: S603
+            subprocess.Popen(  # noqa: S603 - no shell, and nothing of the user's but a folder
                 [*self._command, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -61,7 +61,7 @@ def _files(path: str, error_type: type[InputError]) -> list[Input]:
             raise error_type(path, "there are no files in this folder")
         return [_input(name) for name in inside]
     if not os.path.lexists(path) and glob.has_magic(path):
-        matching = sorted(glob.iglob(path, recursive=True))  # noqa: PTH207
+        matching = sorted(glob.iglob(path, recursive=True))  # noqa: PTH207 - also absolute patterns
         if not matching:
             raise error_type(path, "no file matches this pattern")
         return [one for name in matching for one in _files(name, error_type)]

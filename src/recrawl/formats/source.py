@@ -135,7 +135,7 @@ def _decompressed(magic: bytes, stored: io.BufferedReader) -> BinaryIO:
     elif magic.startswith(BZIP2_MAGIC):
         opened = bz2.BZ2File(stored)
     elif magic.startswith(XZ_MAGIC):
-        opened = lzma.LZMAFile(stored)  # noqa: SIM115
+        opened = lzma.LZMAFile(stored)  # noqa: SIM115 - closed with the file
     elif magic.startswith(ZSTD_MAGIC):
         from pyarrow import CompressedInputStream
 
@@ -146,7 +146,7 @@ def _decompressed(magic: bytes, stored: io.BufferedReader) -> BinaryIO:
 class _Adapted(io.RawIOBase):
     """Adapts an Arrow stream to Python's buffers."""
 
-    def __init__(self, stream: Any) -> None:  # noqa: ANN401
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401 - pyarrow has no types
         self._stream = stream
 
     def readable(self) -> bool:

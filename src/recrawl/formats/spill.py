@@ -126,7 +126,7 @@ class Spill:
                 self._bases[number].append(self.rows)
         self.rows += len(page)
 
-    def _numbers(self, page: Any) -> Ints:  # noqa: ANN401
+    def _numbers(self, page: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
         """Return the number of the file of each row."""
         return (self._hashes_of(page) >> np.uint64(64 - self._bits)).astype(np.int64)
 
@@ -154,7 +154,7 @@ class _Table:
         self._file: BinaryIO | None = None
         self._writer: Any = None
 
-    def write(self, batch: Any, options: Any) -> None:  # noqa: ANN401
+    def write(self, batch: Any, options: Any) -> None:  # noqa: ANN401 - pyarrow has no types
         with full_disk():
             if self._writer is None:
                 # Unbuffered: Arrow writes large pieces.

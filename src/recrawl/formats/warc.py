@@ -68,7 +68,7 @@ def write_warc(
     return Written(written, inexact)
 
 
-def _writer(file: BinaryIO) -> Any:  # noqa: ANN401
+def _writer(file: BinaryIO) -> Any:  # noqa: ANN401 - warcio has no types
     from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
     return WARCWriter(file, gzip=True, warc_version=VERSION)

@@ -87,7 +87,7 @@ class Fetcher:
         agent: str,
         gate: Gate,
         *,
-        limits: Limits = Limits(),  # noqa: B008
+        limits: Limits = Limits(),  # noqa: B008 - frozen
         allow_private: bool = False,
         max_delay: float = 30.0,
         recall: Callable[[str], RobotsText | None] = lambda _: None,

@@ -7,7 +7,7 @@ from recrawl.clock import Clock
 from recrawl.http.host_pacing import HostPacing
 
 
-class HostClosed(Exception):  # noqa: N818
+class HostClosed(Exception):  # noqa: N818 - news, not an error
     """A host cannot be sent a request soon.
 
     Attributes:

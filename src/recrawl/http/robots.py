@@ -196,7 +196,7 @@ class Robots:
         found = RobotsText(origin, response.status, "", self._clock.now())
         if response.error is None and response.body is not None:
             return replace(found, text=_text(response.body, truncated=response.truncated))
-        is_missing = 300 <= response.status < 500  # noqa: PLR2004
+        is_missing = 300 <= response.status < 500  # noqa: PLR2004 - HTTP's
         if (is_missing and response.status != _TOO_MANY) or response.status == _NO_CONTENT:
             return found
         since = None if before is None else before.failing_since

@@ -256,7 +256,7 @@ class RobotsReader:
         if not colon:
             # A missing colon is tolerated if the line is unambiguous.
             words = name.split(maxsplit=2)
-            if len(words) != 2:  # noqa: PLR2004
+            if len(words) != 2:  # noqa: PLR2004 - name and value
                 return
             name, value = words
         name, value = name.strip(_SPACE).lower(), value.strip(_SPACE)

@@ -15,7 +15,7 @@ FIRST_FACTOR, SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049B
 WORD = 8
 
 
-def hash_column(column: Any) -> Hashes:  # noqa: ANN401
+def hash_column(column: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
     """Return a hash of each element of an Arrow array of large strings or integers.
 
     >>> import pyarrow as pa

@@ -57,7 +57,7 @@ class Numbering:
         """The bytes that the values take."""
         return 8 * self._count + (int(self._starts[self._count]) if self._is_text else 0)
 
-    def add(self, column: Any) -> Numbers:  # noqa: ANN401
+    def add(self, column: Any) -> Numbers:  # noqa: ANN401 - pyarrow has no types
         """Return the number of each value; new ones get the next numbers."""
         import pyarrow as pa
 
@@ -83,7 +83,7 @@ class Numbering:
         )  # fmt: skip
         return out
 
-    def values(self) -> Any:  # noqa: ANN401
+    def values(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """Return all values so far by number, as an Arrow array, without a copy."""
         import pyarrow as pa
 

@@ -73,7 +73,7 @@ def observed(log: CrawlLog, method: str) -> Observations:
     return estimation.observe(log)
 
 
-def estimator_of(method: str, prior: Prior | None) -> Any:  # noqa: ANN401
+def estimator_of(method: str, prior: Prior | None) -> Any:  # noqa: ANN401 - any estimator
     """Return the estimator of a method."""
     settings = {"prior": prior} if method in WITH_PRIOR else {}
     return getattr(estimation, METHODS[method])(**settings)

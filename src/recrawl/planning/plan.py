@@ -67,7 +67,7 @@ class Plan(Tabular):
     uniform: CurvePoint
 
     @property
-    def page(self) -> Any:  # noqa: ANN401
+    def page(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """The names of the pages, as an Arrow array."""
         return self.beliefs.names
 
@@ -87,7 +87,7 @@ class Plan(Tabular):
         return self.allocation.freshness
 
     @cached_property
-    def next_visit(self) -> Any:  # noqa: ANN401
+    def next_visit(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """When each page is due, as an Arrow array; null for a page that gets no visits."""
         return next_visits(self.beliefs.pages.last_visit, self.crawl_rate)
 
@@ -228,7 +228,7 @@ def next_visits(last_visit: Ints, crawl_rate: Floats) -> pa.Array:
     return pa.array(seconds.astype("datetime64[s]"), pa.timestamp("s", "UTC"), mask=never)
 
 
-def checked_hosts(pages: Any) -> Ints:  # noqa: ANN401
+def checked_hosts(pages: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
     """Return the number of each page's host.
 
     Raises:

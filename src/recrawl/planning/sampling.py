@@ -34,7 +34,7 @@ class Sample(NamedTuple):
     changed: Bools
 
 
-def name_hashes(names: Any) -> Hashes:  # noqa: ANN401
+def name_hashes(names: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
     """Return a hash of each page's name.
 
     >>> bool((name_hashes(np.array(["a"])) == name_hashes(pa.array(["a"]))).all())
@@ -45,7 +45,7 @@ def name_hashes(names: Any) -> Hashes:  # noqa: ANN401
     return hash_column(column if whole else column.cast(pa.large_string()))
 
 
-def host_hashes(names: Any) -> Hashes:  # noqa: ANN401
+def host_hashes(names: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
     """Return a hash of each page's host: the same for all pages of a host."""
     host, hosts = number_hosts(names)
     found: Hashes = hash_column(pa.array(hosts, pa.large_string()))[host]

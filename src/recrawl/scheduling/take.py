@@ -148,7 +148,7 @@ def take_pages(
 @small_bare_step
 def _prefetch_next(tables: Tables, ready: Ints, size: int) -> None:
     """Prefetch the host of a heap's best page, and the two pages one of which is the next best."""
-    if size > 2:  # noqa: PLR2004
+    if size > 2:  # noqa: PLR2004 - a page and both below it
         prefetch_start(tables.hosts, tables.pages["host"][ready[0]])
         prefetch_start(tables.pages, ready[1])
         prefetch_start(tables.pages, ready[2])

@@ -125,7 +125,7 @@ def _is_json(request: Request) -> bool:
     return media_type == "application/json" or media_type.endswith("+json")
 
 
-def _location(location: Any) -> str:  # noqa: ANN401
+def _location(location: Any) -> str:  # noqa: ANN401 - as pydantic has it
     """Return where in a request something is wrong, as people write it."""
     where, *parts = [str(part) for part in location] or ["request"]
     return printable(".".join(parts) or where)

@@ -50,7 +50,7 @@ from recrawl.service.websub import WebSub
 from recrawl.store.sqlite import SqliteStore
 
 #: The name of the token that is created if there is none.
-FIRST_TOKEN = "first"  # noqa: S105
+FIRST_TOKEN = "first"  # noqa: S105 - a name
 #: Real seconds within which a file with a key must have been fetched, between leases of its host.
 KEY_WITHIN = 300.0
 

@@ -257,7 +257,7 @@ class WebSub:
             return
         except RecrawlError:
             raise
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - no message may end the service
             log_parse_error(known.feed, error)
             self.messages[UNREADABLE] += 1
             return

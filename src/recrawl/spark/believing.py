@@ -64,7 +64,7 @@ class SamplePages:
             yield pa.record_batch([*cells, pa.array([visited])], names)
 
 
-def sample_of(row: Any) -> Sample:  # noqa: ANN401
+def sample_of(row: Any) -> Sample:  # noqa: ANN401 - pyspark's rows
     """Return the sample in a row."""
     return Sample(
         np.frombuffer(row["hashes"], np.uint64),
@@ -102,7 +102,7 @@ class Believe:
             for table in unpacked([batch]):
                 yield from self._rows(table)
 
-    def _rows(self, table: Any) -> Iterator[Any]:  # noqa: ANN401
+    def _rows(self, table: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
         page = table["page"].combine_chunks()
         seen = observations_of(table)
         prior = self.prior
@@ -136,20 +136,20 @@ class Believe:
             yield whole.slice(first, BATCH_PAGES)
 
 
-def _array(column: Any) -> Any:  # noqa: ANN401
+def _array(column: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return a NumPy or table column as one Arrow array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column)
 
 
-def _by_hash(table: Any) -> Any:  # noqa: ANN401
+def _by_hash(table: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
     return np.argsort(name_hashes(table["page"].combine_chunks()), kind="stable")
 
 
-def _or_null(column: Any, is_missing: Any) -> Any:  # noqa: ANN401
+def _or_null(column: Any, is_missing: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
     return pa.array(column, mask=is_missing(column))
 
 
-def _started(estimator: Any, table: Any) -> Any:  # noqa: ANN401
+def _started(estimator: Any, table: Any) -> Any:  # noqa: ANN401 - any estimator and its state
     """Return the states of pages before the observations of a block."""
     state = estimator.start(len(table))
     if "_shape" not in table.column_names:

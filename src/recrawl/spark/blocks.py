@@ -44,7 +44,7 @@ def enlarged(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         yield pa.concat_batches(waiting)
 
 
-def pack(rows: Any) -> bytes:  # noqa: ANN401
+def pack(rows: Any) -> bytes:  # noqa: ANN401 - pyarrow has no types
     """Return a table or a batch as the content of a cell."""
     sink = pa.BufferOutputStream()
     with ipc.new_stream(sink, rows.schema) as writer:

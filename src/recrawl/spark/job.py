@@ -79,7 +79,7 @@ def _sentences() -> Iterator[None]:
         raise RecrawlError(f"Spark: {first}") from None
 
 
-def read(session: Any, paths: Sequence[str]) -> DataFrame:  # noqa: ANN401
+def read(session: Any, paths: Sequence[str]) -> DataFrame:  # noqa: ANN401 - pyspark is not always there
     """Read tables, in the format of the first one's extension."""
     names = paths[0].rstrip("/").rpartition("/")[2].lower().split(".")
     ending = next((part for part in reversed(names[1:]) if part not in COMPRESSED), "parquet")

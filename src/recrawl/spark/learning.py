@@ -194,7 +194,7 @@ def _sample(blocks: DataFrame, partitions: int) -> Sample:
     return found
 
 
-def _is_complete(row: Any, sample: Sample, found: Sample) -> bool:  # noqa: ANN401
+def _is_complete(row: Any, sample: Sample, found: Sample) -> bool:  # noqa: ANN401 - pyspark's rows
     """Return whether a partition cannot have more of the lowest pages than it returned."""
     gave_all: bool = sample.hashes.size == row["visited"]
     return gave_all or (found.hashes.size == MAX_PAGES and sample.hashes[-1] >= found.hashes[-1])

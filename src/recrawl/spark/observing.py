@@ -88,7 +88,7 @@ def _separated(batches: Iterable[Any]) -> tuple[Iterator[Any], Any]:
     return filled, table.set_column(0, "page", table["page"].cast(wide)).combine_chunks()
 
 
-def _read(rows: Iterable[Any], before: Any) -> _Read:  # noqa: ANN401
+def _read(rows: Iterable[Any], before: Any) -> _Read:  # noqa: ANN401 - pyarrow has no types
     """Read the rows of a partition; pages with earlier beliefs start with their last visit."""
     larger = enlarged(rows, BATCH_ROWS)
     first = next(larger, None)
@@ -110,17 +110,17 @@ def _read(rows: Iterable[Any], before: Any) -> _Read:  # noqa: ANN401
     return _Read(log, newest[_positions(log.names, names)])
 
 
-def _last_times(before: Any) -> Ints:  # noqa: ANN401
+def _last_times(before: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
     found: Ints = before["_last_visit"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
     return found
 
 
-def _positions(wanted: Any, names: Any) -> Ints:  # noqa: ANN401
+def _positions(wanted: Any, names: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
     """Return the positions of pages among names; -1 for those that are missing."""
     return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=names), -1), np.int64)
 
 
-def _check_newer(visits: Visits, before: Any) -> None:  # noqa: ANN401
+def _check_newer(visits: Visits, before: Any) -> None:  # noqa: ANN401 - pyarrow has no types
     """Raise an error if a visit is not newer than the last one in the beliefs."""
     last = _last_times(before)
     names = visits.names.values()
@@ -137,7 +137,7 @@ def _check_newer(visits: Visits, before: Any) -> None:  # noqa: ANN401
             )
 
 
-def _begun(visits: Visits, before: Any) -> dict[str, Any]:  # noqa: ANN401
+def _begun(visits: Visits, before: Any) -> dict[str, Any]:  # noqa: ANN401 - pyarrow has no types
     """Return the last visit of each page with earlier beliefs, where its next gap starts."""
     seen = before["_seen"].to_numpy()
     outcome = np.where(seen, np.int8(Outcome.FIRST), np.int8(Outcome.FAILED))
@@ -169,7 +169,7 @@ def _newest_digests(visits: Visits) -> tuple[Any, Ints] | None:
     return visits.names.values(), newest
 
 
-def _pages(read: _Read, before: Any, method: str) -> Any:  # noqa: ANN401
+def _pages(read: _Read, before: Any, method: str) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return a table of pages in order of hash, with lists of their observations."""
     log = read.log
     seen = observed(log, method)
@@ -205,7 +205,7 @@ def _is_seen(log: CrawlLog) -> Bools:
     return found
 
 
-def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401
+def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return pages with the earlier beliefs about them; null for new ones."""
     known = _positions(table["page"].combine_chunks(), before["page"])
     at = pa.array(known, mask=known < 0)
@@ -219,7 +219,7 @@ def _with_state(table: Any, before: Any) -> Any:  # noqa: ANN401
     return table
 
 
-def _packed(table: Any, buckets: int) -> Iterator[Any]:  # noqa: ANN401
+def _packed(table: Any, buckets: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
     """Yield blocks; with buckets, those of a host have the same bucket."""
     if not buckets:
         yield from _blocks(table, 0)
@@ -229,7 +229,7 @@ def _packed(table: Any, buckets: int) -> Iterator[Any]:  # noqa: ANN401
         yield from _blocks(part, bucket)
 
 
-def _blocks(table: Any, bucket: int) -> Iterator[Any]:  # noqa: ANN401
+def _blocks(table: Any, bucket: int) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
     if not len(table):
         return
     pages = max(1, BLOCK_BYTES * len(table) // max(table.nbytes, 1))
@@ -238,7 +238,7 @@ def _blocks(table: Any, bucket: int) -> Iterator[Any]:  # noqa: ANN401
         yield pa.record_batch([pa.array([bucket], pa.int32()), block], schema=BLOCK)
 
 
-def observations_of(table: Any) -> Observations:  # noqa: ANN401
+def observations_of(table: Any) -> Observations:  # noqa: ANN401 - pyarrow has no types
     """Return the observations of the pages of a block."""
     lists = {
         name: table[name].combine_chunks() for name in ROW_COLUMNS if name in table.column_names

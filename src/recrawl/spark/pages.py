@@ -50,7 +50,7 @@ class PackPages:
             else:
                 yield packed(pages)
 
-    def _by_host(self, pages: Any) -> Iterator[Any]:  # noqa: ANN401
+    def _by_host(self, pages: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow has no types
         checked_hosts(pages.column("page"))
         host = host_hashes(pages.column("page"))
         numbered = pages.append_column("host", pa.array(host.view(np.int64)))
@@ -58,7 +58,7 @@ class PackPages:
             yield packed(part, bucket)
 
 
-def packed(pages: Any, bucket: int = 0) -> Any:  # noqa: ANN401
+def packed(pages: Any, bucket: int = 0) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return a batch or a table of pages as a block."""
     names = pages.schema.names
     demand = [name for name in (*DEMAND_COLUMNS, *HOST_COLUMNS) if name in names]
@@ -71,7 +71,7 @@ def packed(pages: Any, bucket: int = 0) -> Any:  # noqa: ANN401
     return pa.record_batch(cells, column_names(PAGES_SCHEMA))
 
 
-def joined(batches: Iterable[Any], *cells: str) -> Any:  # noqa: ANN401
+def joined(batches: Iterable[Any], *cells: str) -> Any:  # noqa: ANN401 - pyarrow has no types
     """Return all pages of a partition, with the columns of some cells; None if there are none."""
     batches = list(batches)
     tables = [list(unpacked(batches, cell)) for cell in cells]
@@ -106,7 +106,7 @@ class Check:
             yield batch.drop_columns(["_lowest", "_highest"])
 
 
-def _refuse(batch: Any, wrong: Any, problem: str) -> None:  # noqa: ANN401
+def _refuse(batch: Any, wrong: Any, problem: str) -> None:  # noqa: ANN401 - pyarrow has no types
     found = batch.column("page").filter(wrong)
     if len(found):
         page = quoted(str(found[0].as_py()))

@@ -46,7 +46,7 @@ class Pages(NamedTuple):
         return hosts.rates(self.problem, self.hosts, prices)
 
 
-def pages_of(table: Any, kind: int, host_budget: float | None) -> Pages:  # noqa: ANN401
+def pages_of(table: Any, kind: int, host_budget: float | None) -> Pages:  # noqa: ANN401 - pyarrow
     """Return the problem of a table of pages."""
     problem = problem_of(kind, *(table[name].to_numpy() for name in ("change_rate", "importance")))
     if host_budget is None:
@@ -59,7 +59,7 @@ def pages_of(table: Any, kind: int, host_budget: float | None) -> Pages:  # noqa
     )
 
 
-def _host_starts(table: Any) -> Ints:  # noqa: ANN401
+def _host_starts(table: Any) -> Ints:  # noqa: ANN401 - pyarrow has no types
     """Return where the pages of each host start, and where those of the last one end."""
     host = table["host"].to_numpy()
     return np.concatenate([[0], np.flatnonzero(host[1:] != host[:-1]) + 1, [host.size]])
@@ -73,7 +73,7 @@ def problem_of(kind: int, change_rate: Floats, importance: Floats) -> Problem:
     return Problem(kind, change, weight, one, zero, infinite)
 
 
-def _row(schema: str, *cells: Any) -> Any:  # noqa: ANN401
+def _row(schema: str, *cells: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
     return pa.record_batch([pa.array([cell]) for cell in cells], column_names(schema))
 
 
@@ -163,7 +163,7 @@ class Write:
         table = table.append_column("next_visit", due).select(PLAN_COLUMNS)
         yield from table.to_batches(max_chunksize=BATCH_PAGES)
 
-    def rates(self, table: Any) -> Floats:  # noqa: ANN401
+    def rates(self, table: Any) -> Floats:  # noqa: ANN401 - pyarrow has no types
         """Return the crawl rate of each page."""
         return pages_of(table, self.kind, self.host_budget).rates(self.prices)
 

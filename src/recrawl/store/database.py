@@ -111,7 +111,7 @@ class Database:
             finally:
                 self._connection.close()
 
-    def rows(self, name: str, *values: Any) -> list[Row]:  # noqa: ANN401
+    def rows(self, name: str, *values: Any) -> list[Row]:  # noqa: ANN401 - as SQLite has them
         """Return all rows of a query."""
         try:
             return self._connection.execute(statement(name), values).fetchall()

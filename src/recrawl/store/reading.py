@@ -213,7 +213,7 @@ def refused(database: Database, batch: int) -> Iterator[Any]:
         yield pa.record_batch([pa.array(column, pa.string()) for column in columns], REFUSED)
 
 
-def _array(pa: Any, column: tuple[Any, ...], kind: Any) -> Any:  # noqa: ANN401
+def _array(pa: Any, column: tuple[Any, ...], kind: Any) -> Any:  # noqa: ANN401 - no types
     if pa.types.is_boolean(kind):
         # SQLite's booleans are the numbers 0 and 1.
         return pa.array(column, pa.int8()).cast(kind)

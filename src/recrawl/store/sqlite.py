@@ -86,7 +86,7 @@ class SqliteStore:
         path: str | os.PathLike[str],
         *,
         create: bool = False,
-        retention: Retention = Retention(),  # noqa: B008
+        retention: Retention = Retention(),  # noqa: B008 - frozen
     ) -> Self:
         """Open a store, migrating it if it is from an older version.
 
@@ -246,7 +246,7 @@ class SqliteStore:
 
     def page_columns(
         self,
-        wanted: listing.PageFilter = listing.PageFilter(),  # noqa: B008
+        wanted: listing.PageFilter = listing.PageFilter(),  # noqa: B008 - never changed
     ) -> listing.PageColumns:
         """Return numeric columns of pages, including those that are gone, to filter and sort.
 

@@ -89,7 +89,7 @@ def named_pages(
         except ArgumentError as error:
             raise ArgumentError(f"--importance: {error}") from None
     for url in urls:
-        if "://" not in url and os.path.isfile(url):  # noqa: PTH113
+        if "://" not in url and os.path.isfile(url):  # noqa: PTH113 - any text may be asked about
             raise ArgumentError(f"{url}: this is a file; --file reads the URLs in it")
     pages = [named_page(url) for url in urls]
     if file is not None:

@@ -43,7 +43,7 @@ class SubmissionIn(BaseModel):
         description="8 to 128 letters, digits and dashes; a file on the site contains it.",
         max_length=1_000,
     )
-    keyLocation: str | None = Field(  # noqa: N815
+    keyLocation: str | None = Field(  # noqa: N815 - the protocol's name
         None,
         max_length=MAX_URL,
         description="The URL of that file; by default, KEY.txt at the root of the site.",

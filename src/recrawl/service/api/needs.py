@@ -29,7 +29,7 @@ TheService = Annotated[Service, Depends(service_of)]
 TheUser = Annotated[User, Depends(user_of)]
 
 
-def needs(access: Access) -> Any:  # noqa: ANN401
+def needs(access: Access) -> Any:  # noqa: ANN401 - FastAPI keeps the type to itself
     """Return a dependency that refuses users without the required access."""
     name = access.name.lower()
     # OpenAPI names the role that is needed; FastAPI calls it a scope.

@@ -31,7 +31,7 @@ Callback = Annotated[
 ]
 
 
-def _parameter(name: str, meaning: str, example: str) -> Any:  # noqa: ANN401
+def _parameter(name: str, meaning: str, example: str) -> Any:  # noqa: ANN401 - as FastAPI has it
     """Return a parameter of a hub's request."""
     return Query(alias=name, max_length=MAX_TEXT, description=meaning, examples=[example])
 

@@ -211,7 +211,7 @@ def _command(base: str, method: str, path: str, described: dict[str, Any]) -> st
     return " \\\n  ".join(parts)
 
 
-def _written(example: Any) -> str:  # noqa: ANN401
+def _written(example: Any) -> str:  # noqa: ANN401 - as JSON has it
     """Return an example on one line if it is short; text unchanged."""
     if isinstance(example, str):
         return example

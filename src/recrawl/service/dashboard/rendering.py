@@ -55,7 +55,7 @@ def render(
     request: Request,
     template: str,
     code: int = HTTPStatus.OK,
-    **values: Any,  # noqa: ANN401
+    **values: Any,  # noqa: ANN401 - whatever the template shows
 ) -> Response:
     """Return a page."""
     user: User | None = getattr(request.state, "user", None)
@@ -101,7 +101,7 @@ def environment() -> Environment:
     return made
 
 
-def _spelled_out(value: Any) -> Any:  # noqa: ANN401
+def _spelled_out(value: Any) -> Any:  # noqa: ANN401 - whatever a template shows
     """Spell out control characters in text; what is HTML already is ours."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return printable(value, lines=True)
@@ -115,7 +115,7 @@ def asset(name: str) -> str:
     return f"/static/{name}?{digest}"
 
 
-def page_link(url: str, **more: Any) -> str:  # noqa: ANN401
+def page_link(url: str, **more: Any) -> str:  # noqa: ANN401 - as `query`
     """Return the path of the page about a page.
 
     >>> page_link("https://example.org/?a=1&b")
@@ -124,7 +124,7 @@ def page_link(url: str, **more: Any) -> str:  # noqa: ANN401
     return f"/page?url={quote(url, safe='')}{'&' if more else ''}{urlencode(more)}"
 
 
-def query(values: dict[str, Any], **changes: Any) -> str:  # noqa: ANN401
+def query(values: dict[str, Any], **changes: Any) -> str:  # noqa: ANN401 - anything in a URL
     """Return a query with some values changed; those that are empty are left out.
 
     >>> query({"text": "a b", "order": "url", "offset": 50}, order="rate", offset="")

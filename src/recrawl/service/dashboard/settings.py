@@ -50,7 +50,7 @@ def _row(settings: Settings, name: str) -> dict[str, Any]:
     }
 
 
-def _lines(value: Any) -> str:  # noqa: ANN401
+def _lines(value: Any) -> str:  # noqa: ANN401 - whatever a setting has
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -68,7 +68,7 @@ WRITTEN: dict[Kind, Callable[[Any], str]] = {
 }
 
 
-def shown(name: str, kind: Kind, value: Any) -> str:  # noqa: ANN401
+def shown(name: str, kind: Kind, value: Any) -> str:  # noqa: ANN401 - whatever a setting has
     """Return the value of a setting as people read it; secrets are masked.
 
     >>> shown("budget", RATE, 7200.0), shown("on_change", SIZE, "notify --key 1234")
