@@ -40,7 +40,7 @@ _DAYS_IN = {
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?"
-_RATE = re.compile(rf"({_NUMBER})\s*([kmg]?)\s*/\s*([a-z]+)")
+_RATE = re.compile(rf"({_NUMBER})\s*+([kmg]?)\s*+/\s*([a-z]+)")
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-z]+)\s*")
 _SIZE = re.compile(rf"({_NUMBER})\s*([kmgt]?)(i?)b?")
 _SIGNED_NUMBER = re.compile(rf"[+-]?{_NUMBER}", re.IGNORECASE)

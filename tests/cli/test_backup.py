@@ -66,6 +66,12 @@ def test_a_store_in_order_is_said_to_be() -> None:
         assert "A run is using it." in run("check").stdout
 
 
+def test_a_store_that_others_can_read_is_pointed_out() -> None:
+    assert "Other users" not in run("check").stdout
+    Path("recrawl.db").chmod(0o644)
+    assert "Other users of this machine can read recrawl.db" in run("check").stdout
+
+
 def test_damage_is_told_line_by_line() -> None:
     with closing(sqlite3.connect("recrawl.db")) as store, store:
         store.execute("UPDATE bodies SET deflated = x'00'")

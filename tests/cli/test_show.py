@@ -165,7 +165,7 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         asked.extend(given)
         return BLOCKS
 
-    monkeypatch.setattr("recrawl.content.reader.explain_blocks", explain)
+    monkeypatch.setattr("recrawl.content.copy_text.explain_blocks", explain)
     return asked
 
 

@@ -31,6 +31,10 @@ class Kind(NamedTuple):
     unit: str | None = None
 
 
+#: A comma may be part of a URL: it separates patterns only where another one begins.
+_BETWEEN_PATTERNS = re.compile(r"(?<![\s,])[\s,]++(?=https?:|\*)", re.IGNORECASE)
+
+
 def _seconds(text: str) -> float:
     return parse_duration(text) * SECONDS_A_DAY
 
@@ -41,8 +45,8 @@ def _bytes(text: str) -> int:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    # A comma may be part of a URL: it separates patterns only where another one begins.
-    parts = re.split(r"\n+|[\s,]+(?=https?:|\*)", text.strip(" \t\r\n,"), flags=re.IGNORECASE)
+    lines = (line.strip(" \t\r,") for line in text.split("\n"))
+    parts = (part for line in lines for part in _BETWEEN_PATTERNS.split(line))
     return tuple(pattern_of(part) for part in parts if part)
 
 

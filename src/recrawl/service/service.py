@@ -15,6 +15,7 @@ from recrawl.crawler.intervals import stored_intervals
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_list import Wanted
+from recrawl.crawler.page_text import CopyParser
 from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.crawler.settings import Settings
@@ -134,12 +135,14 @@ class Service:
         incoming: Those who listen to sites.
         tokens: Who may use the service. They are read in the event loop, with a connection that
             does nothing else: one that counts pages meanwhile would hold up everything.
+        copies: Parses copies.
 
     Attributes:
         stats: Counts of the crawl, or of what others reported.
         crawls: Whether this process fetches pages itself.
         began: When the process started, in microseconds.
         tokens: As given.
+        copies: As given.
         sessions: Browsers that have logged in.
         failed: Failed logins.
         wrong_tokens: Requests with a wrong token.
@@ -159,6 +162,7 @@ class Service:
         work: Crawl | Scheduler,
         incoming: Incoming,
         tokens: Tokens,
+        copies: CopyParser,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -168,6 +172,7 @@ class Service:
         self._work = work
         self.incoming = incoming
         self.tokens = tokens
+        self.copies = copies
         self.sessions = Sessions()
         self.failed = FailedLogins()
         self.wrong_tokens = FailedLogins(MAX_WRONG_TOKENS)

@@ -20,6 +20,7 @@ from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.fetching import RobotsWriter, fetcher_of, last_asked, patience_of
 from recrawl.crawler.load import CrawlFrontier, warm_up
 from recrawl.crawler.loop import Crawl
+from recrawl.crawler.page_text import CopyParser
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import FileFetching
 from recrawl.crawler.reloading import Reload
@@ -257,6 +258,8 @@ async def open_service(
         reading.narrow_cache()
         reader = StoreReader(reading, executor)
         pushes = Pushes(frontier, reader, writer, settings)
+        # Not the crawl's own processes: whoever reads copies must not hold up visits.
+        copies = CopyParser(ParsePool(1))
         try:
             async with (
                 _indexnow(settings, clock, pushes, fetch_key) as indexnow,
@@ -265,9 +268,10 @@ async def open_service(
                 incoming = Incoming(pushes, indexnow, websub)
                 tokens = Tokens(reading_tokens.service.tokens)
                 yield Service(
-                    settings, clock, frontier, writer, store, reader, work, incoming, tokens
+                    settings, clock, frontier, writer, store, reader, work, incoming, tokens, copies
                 )
         finally:
+            copies.close()
             reader.close()
 
 

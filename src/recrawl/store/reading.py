@@ -225,17 +225,18 @@ def body(database: Database, digest: bytes) -> bytes:
     row = database.row("body", digest)
     if row is None:
         raise StoreError(f"{database.path}: the store has no body {digest.hex()}")
-    content = inflated(row[0], digest)
+    content = inflated(row[0], row[1], digest)
     if content is None:
         raise StoreError(f"{database.path}: the body {digest.hex()} is damaged")
     return content
 
 
-def inflated(deflated: bytes, digest: bytes) -> bytes | None:
-    """Decompress a body; return None if it does not match its digest."""
+def inflated(deflated: bytes, size: int, digest: bytes) -> bytes | None:
+    """Decompress a body of a size; return None if it is longer, or does not match its digest."""
     try:
-        content = inflate(deflated)
-    except InflateError:
+        content = inflate(deflated, size)
+    except (InflateError, TypeError, OverflowError):
+        # The types of values in a damaged file may be wrong, too.
         return None
     return content if digest_of(content) == digest else None
 

@@ -95,21 +95,20 @@ def show(
 def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:
     """Show which blocks of a copy count as the page's own."""
     from recrawl.cli.render.blocks import blocks_as_json, print_blocks
-    from recrawl.content.reader import explain_blocks
-    from recrawl.content.template import SiteTemplate
-    from recrawl.crawler.site_readers import site_readers
+    from recrawl.content.copy_text import blocks_of
+    from recrawl.crawler.page_text import CopyParser, TextReader
+    from recrawl.crawler.parse_pool import ParsePool
     from recrawl.store.sqlite import SqliteStore
 
-    reader = site_readers(settings)
     with SqliteStore.open(settings.store) as opened:
         page = known_page(opened, settings.store, url)
         copy = opened.copy(page.url)
-        template = SiteTemplate.from_bytes(opened.template(page.host) or b"")
-    if copy is None:
-        raise no_copy(page)
-    check_text(copy)
-    body, kind = copy.response.body or b"", copy.response.header("content-type")
-    found = explain_blocks(body, kind, reader(page.url), template, page.ignored)
+        if copy is None:
+            raise no_copy(page)
+        check_text(copy)
+        source = TextReader(opened, settings).source(copy, exact=True)
+    with CopyParser(ParsePool(1)) as parser:
+        found = parser.call(page.url, blocks_of, source)
     if as_json:
         say_as_is(blocks_as_json(copy, found))
     else:

@@ -374,7 +374,7 @@ FROM spending WHERE hour >= ?;
 
 -- name: body
 -- Find a body.
-SELECT deflated FROM bodies WHERE digest = ?;
+SELECT deflated, size FROM bodies WHERE digest = ?;
 
 -- name: copy_of
 -- Find the headers of a page's copy.
@@ -1035,3 +1035,163 @@ FROM subscriptions WHERE feed IN (SELECT url FROM sitemaps WHERE removed = 0) OR
 -- name: drop_subscriptions
 -- Delete the subscriptions to feeds that are no longer read.
 DELETE FROM subscriptions WHERE feed NOT IN (SELECT url FROM sitemaps WHERE removed = 0);
+
+-- name: schema
+-- Read what the file has, except for what SQLite adds by itself.
+SELECT type, name, sql FROM sqlite_schema
+WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\';
+
+-- name: distrust_schema
+-- Let views and triggers call only functions that do no harm, whoever wrote them.
+PRAGMA trusted_schema = OFF;
+
+-- name: wrong_pages
+-- Find pages with impossible values, and the first column that has one.
+SELECT number, CASE
+    WHEN number < 0 THEN 'number'
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(host) <> 'integer' THEN 'host'
+    WHEN typeof(importance) <> 'real' OR NOT importance BETWEEN 0 AND 1e300 THEN 'importance'
+    WHEN typeof(depth) <> 'integer' OR depth < 0 THEN 'depth'
+    WHEN typeof(source) <> 'text' THEN 'source'
+    WHEN typeof(added_at) <> 'integer' OR added_at < 0 THEN 'added_at'
+    WHEN typeof(state) <> 'integer' OR NOT state BETWEEN 0 AND ? THEN 'state'
+    WHEN typeof(last_visit) NOT IN ('integer', 'null') OR last_visit < 0 THEN 'last_visit'
+    WHEN typeof(visits) <> 'integer' OR visits < 0 THEN 'visits'
+    WHEN typeof(changes) <> 'integer' OR NOT changes BETWEEN 0 AND visits THEN 'changes'
+    WHEN typeof(streak) <> 'integer' OR streak < 0 THEN 'streak'
+    WHEN typeof(not_modified) <> 'integer' OR not_modified < 0 THEN 'not_modified'
+    WHEN typeof(failures) <> 'integer' OR failures < 0 THEN 'failures'
+    WHEN typeof(shape) NOT IN ('real', 'null') OR shape <= 0 OR shape > 1e300 THEN 'shape'
+    WHEN typeof(time) NOT IN ('real', 'null') OR time <= 0 OR time > 1e300 THEN 'time'
+    WHEN (shape IS NULL) <> (time IS NULL) THEN 'shape'
+    WHEN typeof(missing_since) NOT IN ('integer', 'null') OR missing_since < 0 THEN 'missing_since'
+    WHEN typeof(retry_at) NOT IN ('integer', 'null') OR retry_at < 0 THEN 'retry_at'
+    WHEN typeof(feed_state) <> 'integer' OR NOT feed_state BETWEEN 0 AND ? THEN 'feed_state'
+    WHEN typeof(reason) NOT IN ('text', 'null') THEN 'reason'
+    WHEN typeof(etag) NOT IN ('text', 'blob', 'null') THEN 'etag'
+    WHEN typeof(last_modified) NOT IN ('text', 'blob', 'null') THEN 'last_modified'
+    WHEN typeof(octaves) NOT IN ('blob', 'null') THEN 'octaves'
+    WHEN typeof(body) NOT IN ('blob', 'null') OR length(body) <> 16 THEN 'body'
+    WHEN typeof(fingerprint_kind) NOT IN ('text', 'null') THEN 'fingerprint_kind'
+    WHEN typeof(fingerprint) NOT IN ('blob', 'null') OR length(fingerprint) > 64
+        OR (fingerprint IS NULL) <> (fingerprint_kind IS NULL) THEN 'fingerprint'
+    WHEN typeof(ignored) NOT IN ('blob', 'null') THEN 'ignored'
+    WHEN typeof(suspects) NOT IN ('blob', 'null') THEN 'suspects'
+END AS wrong FROM pages WHERE wrong IS NOT NULL;
+
+-- name: wrong_visits
+-- Find visits with impossible values, and the first column that has one.
+SELECT page, CASE
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(outcome) <> 'integer' OR NOT outcome BETWEEN 0 AND ? THEN 'outcome'
+    WHEN typeof(previous) NOT IN ('integer', 'null') OR previous < 0 THEN 'previous'
+    WHEN typeof(status) <> 'integer' OR NOT status BETWEEN 0 AND 999 THEN 'status'
+    WHEN typeof(signal) NOT IN ('integer', 'null') OR NOT signal BETWEEN 0 AND ? THEN 'signal'
+    WHEN typeof(last_modified) NOT IN ('integer', 'null') THEN 'last_modified'
+    WHEN typeof(bytes) <> 'integer' OR bytes < 0 THEN 'bytes'
+    WHEN typeof(ms) <> 'integer' OR ms < 0 THEN 'ms'
+    WHEN typeof(requests) <> 'integer' OR requests < 0 THEN 'requests'
+    WHEN typeof(truncated) <> 'integer' OR NOT truncated BETWEEN 0 AND 1 THEN 'truncated'
+    WHEN typeof(sha1) NOT IN ('blob', 'null') THEN 'sha1'
+    WHEN typeof(mime) NOT IN ('text', 'null') THEN 'mime'
+    WHEN typeof(redirect) NOT IN ('text', 'null') THEN 'redirect'
+    WHEN typeof(error) NOT IN ('text', 'null') THEN 'error'
+    WHEN typeof(change_kind) NOT IN ('integer', 'null') OR NOT change_kind BETWEEN 0 AND ?
+        THEN 'change_kind'
+    WHEN typeof(change_share) NOT IN ('real', 'null') OR NOT change_share BETWEEN 0 AND 1
+        THEN 'change_share'
+END AS wrong FROM visits WHERE wrong IS NOT NULL;
+
+-- name: wrong_bodies
+-- Find bodies with impossible values, and the first column that has one.
+SELECT hex(digest), CASE
+    WHEN typeof(digest) <> 'blob' OR length(digest) <> 16 THEN 'digest'
+    WHEN typeof(size) <> 'integer' OR size < 0 THEN 'size'
+    WHEN typeof(stored) <> 'integer' OR stored <> length(deflated) THEN 'stored'
+    WHEN typeof(deflated) <> 'blob' THEN 'deflated'
+END AS wrong FROM bodies WHERE wrong IS NOT NULL;
+
+-- name: wrong_copies
+-- Find headers of copies with impossible values, and the first column that has one.
+SELECT page, CASE
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(status) <> 'integer' OR NOT status BETWEEN 0 AND 999 THEN 'status'
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(headers) <> 'blob' THEN 'headers'
+    WHEN typeof(truncated) <> 'integer' OR NOT truncated BETWEEN 0 AND 1 THEN 'truncated'
+END AS wrong FROM copies WHERE wrong IS NOT NULL;
+
+-- name: wrong_versions
+-- Find old copies with impossible values, and the first column that has one.
+SELECT page, CASE
+    WHEN typeof(until) <> 'integer' OR until < 0 THEN 'until'
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(status) <> 'integer' OR NOT status BETWEEN 0 AND 999 THEN 'status'
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(headers) <> 'blob' THEN 'headers'
+    WHEN typeof(truncated) <> 'integer' OR NOT truncated BETWEEN 0 AND 1 THEN 'truncated'
+    WHEN typeof(body) <> 'blob' OR length(body) <> 16 THEN 'body'
+END AS wrong FROM versions WHERE wrong IS NOT NULL;
+
+-- name: wrong_changes
+-- Find changes in the feed with impossible values, and the first column that has one.
+SELECT serial, CASE
+    WHEN typeof(page) <> 'integer' OR page < 0 THEN 'page'
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(kind) <> 'integer' OR NOT kind BETWEEN 0 AND ? THEN 'kind'
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(previous) NOT IN ('integer', 'null') OR previous < 0 THEN 'previous'
+    WHEN typeof(before) NOT IN ('blob', 'null') THEN 'before'
+    WHEN typeof(after) NOT IN ('blob', 'null') THEN 'after'
+    WHEN typeof(share) NOT IN ('real', 'null') OR NOT share BETWEEN 0 AND 1 THEN 'share'
+END AS wrong FROM changes WHERE wrong IS NOT NULL;
+
+-- name: wrong_tokens
+-- Find tokens and leases with impossible values, and the first column that has one.
+SELECT name, CASE
+    WHEN typeof(name) <> 'text' THEN 'name'
+    WHEN typeof(digest) <> 'blob' THEN 'digest'
+    WHEN access NOT IN ('read', 'crawl', 'admin') THEN 'access'
+    WHEN typeof(created_at) <> 'integer' OR created_at < 0 THEN 'created_at'
+END AS wrong FROM tokens WHERE wrong IS NOT NULL
+UNION ALL
+SELECT id, CASE
+    WHEN typeof(granted_at) <> 'integer' OR granted_at < 0 THEN 'granted_at'
+    WHEN typeof(deadline) <> 'integer' OR deadline < 0 THEN 'deadline'
+    WHEN typeof(pages) <> 'blob' OR length(pages) % 8 <> 0 THEN 'pages'
+END AS wrong FROM leases WHERE wrong IS NOT NULL;
+
+-- name: wrong_others
+-- Find other rows with impossible values, by table and name, and the first column that has one.
+SELECT 'spending', hour, 'requests' FROM spending
+WHERE typeof(hour) <> 'integer' OR hour < 0 OR typeof(requests) <> 'integer' OR requests < 0
+    OR min(lost, robots, sitemaps, first, changed, unchanged, failed, gone) < 0
+UNION ALL
+SELECT 'robots', origin, 'deflated' FROM robots
+WHERE typeof(origin) <> 'text' OR typeof(deflated) <> 'blob' OR typeof(status) <> 'integer'
+UNION ALL
+SELECT 'templates', host, 'template' FROM templates WHERE typeof(template) <> 'blob'
+UNION ALL
+SELECT 'learned', what || ' ' || name, 'value' FROM learned WHERE typeof(value) <> 'blob'
+UNION ALL
+SELECT 'hosts', number, 'name' FROM hosts WHERE typeof(name) <> 'text'
+UNION ALL
+SELECT 'sitemaps', url, 'next_at' FROM sitemaps
+WHERE typeof(url) <> 'text' OR typeof(next_at) NOT IN ('integer', 'null') OR next_at < 0
+    OR min(pages, failures, skipped, depth) < 0
+UNION ALL
+SELECT 'meta', key, 'value' FROM meta WHERE typeof(value) <> 'text'
+UNION ALL
+SELECT 'counters', name, 'value' FROM counters WHERE typeof(value) <> 'integer' OR value < 0;
+
+-- name: headers_after
+-- Read the headers of all copies, current and old, to check that each can be read.
+SELECT page, until, headers FROM (
+    SELECT page, 0 AS until, headers FROM copies UNION ALL SELECT page, until, headers FROM versions
+) WHERE (page, until) > (?, ?) ORDER BY page, until LIMIT ?;
+
+-- name: packed_after
+-- Read what pages have packed in bytes, to check that each can be read.
+SELECT number, octaves, ignored FROM pages
+WHERE number > ? AND (octaves IS NOT NULL OR ignored IS NOT NULL) ORDER BY number LIMIT ?;
