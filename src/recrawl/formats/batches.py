@@ -255,11 +255,11 @@ def _refuse_deep(source: Source, text: bytes, row: int) -> None:
     # Brackets in texts open nothing; spaces keep every byte where it is.
     bare = _JSON_TEXT.sub(lambda found: b" " * len(found[0]), text)
     byte = np.frombuffer(bare, np.uint8)
-    place = np.flatnonzero(np.isin(byte, np.frombuffer(b"[]{}", np.uint8)))
-    depth = np.cumsum(np.where(np.isin(byte[place], np.frombuffer(b"[{", np.uint8)), 1, -1))
+    bracket = np.flatnonzero(np.isin(byte, np.frombuffer(b"[]{}", np.uint8)))
+    depth = np.cumsum(np.where(np.isin(byte[bracket], np.frombuffer(b"[{", np.uint8)), 1, -1))
     deep = np.flatnonzero(depth > MAX_DEPTH)
     if deep.size:
-        number = row + bare.count(b"\n", 0, int(place[deep[0]]))
+        number = row + bare.count(b"\n", 0, int(bracket[deep[0]]))
         raise source.error(f"values are nested more than {MAX_DEPTH} levels deep", row=number)
 
 
