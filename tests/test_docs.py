@@ -270,7 +270,7 @@ def test_marks_for_measured_tables_come_in_pairs(page: str) -> None:
 
 #: Installing recrawl by its name, which only works from a package index.
 FROM_AN_INDEX = re.compile(
-    r"(?:pip|pipx|uv|uvx|conda|poetry)\s[^\n]*?(?<![\w./\"'-])['\"]?recrawl(?:\[[\w,]+\])?['\"]?(?=[\s`.,;)]|$)"
+    r"(?:pip|pipx|uv|uvx|conda|poetry)\s[^\n`]*?(?<![\w./\"'-])['\"]?recrawl(?:\[[\w,]+\])?['\"]?(?=[\s`.,;)]|$)"
     r"|pypi\.org",
     re.IGNORECASE | re.MULTILINE,
 )

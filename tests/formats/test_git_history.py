@@ -160,8 +160,8 @@ def test_empty_files_and_submodules_do_not_move(tmp_path: Path) -> None:
 def test_a_site_that_moves_as_a_whole_keeps_its_pages(tmp_path: Path) -> None:
     """More files than git compares with one another, all with the same few names."""
     names = [f"{number}/index.md" for number in range(1_200)]
-    old = {f"old/{name}": f"{LONG}{name}" for name in names}
-    new = {f"new/{name}": f"{LONG}{name}" for name in names}
+    old: dict[str | bytes, Any] = {f"old/{name}": f"{LONG}{name}" for name in names}
+    new: dict[str | bytes, Any] = {f"new/{name}": f"{LONG}{name}" for name in names}
     commits = [Commit(100, old), Commit(200, {**dict.fromkeys(old), **new})]
     trace = trace_from_git(make_repository(tmp_path / "repo", commits))
     assert sorted(trace.name) == sorted(f"new/{name}" for name in names)

@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 Advance = Callable[[int, int | None], object]
 
 #: The facts of no pages.
-NOTHING = PageFacts(*[np.empty(0, np.int64)] * 3, None)
+_EMPTY = np.empty(0, np.int64)
+NOTHING = PageFacts(_EMPTY, _EMPTY, _EMPTY, None)
 #: The names of columns that observations may have.
 _COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 

@@ -103,11 +103,12 @@ def visit_rates(pages: PageFacts, covered: int) -> Floats:
     two visits to it in one case, nothing in the other.
     """
     gaps = np.maximum(pages.times_seen - 1, 0)
-    if not gaps.any():
-        return pages.times_seen * (MICROSECONDS_A_DAY / covered)
-    between = pages.seen_for.sum(dtype=np.float64) / gaps.sum()
-    outside = covered - np.average(pages.seen_for, weights=gaps)
-    return pages.times_seen * (MICROSECONDS_A_DAY / (covered + max(between - outside, 0.0)))
+    total = float(gaps.sum())
+    if total:
+        between = float(pages.seen_for.sum(dtype=np.float64)) / total
+        outside = covered - float(gaps @ pages.seen_for.astype(np.float64)) / total
+        covered += int(max(between - outside, 0.0))
+    return pages.times_seen.astype(np.float64) * (MICROSECONDS_A_DAY / covered)
 
 
 def last_visits(log: CrawlLog) -> Ints:
