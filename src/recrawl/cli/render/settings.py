@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tomllib
 from dataclasses import Field, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from recrawl.crawler.setting_kinds import (
     SHARE,
     Kind,
 )
-from recrawl.crawler.setting_sources import FILE, load_settings, variable
+from recrawl.crawler.setting_sources import FILE, load_settings, read_table, variable
 from recrawl.crawler.settings import FIELDS
 from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
 from recrawl.crawler.sites import GLOBAL_NAMES
@@ -75,7 +74,7 @@ def current_settings(file: str | None) -> list[Setting]:
     """Return every setting as a run without options would see it."""
     load_settings(file=file)
     path = Path(FILE if file is None else file)
-    table = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    table = read_table(path) if path.is_file() else {}
     return [_setting(name, field, path, table) for name, field in FIELDS.items()]
 
 
