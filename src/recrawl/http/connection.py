@@ -2,6 +2,8 @@
 
 import asyncio
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, cast, final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -202,6 +204,21 @@ class Connection(asyncio.Protocol):
     def at_end(self) -> bool:
         """Whether all of the body has been read."""
         return self._is_complete and not self._body
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """Stop the clock while the caller waits for something else than the server."""
+        left, timeout = self._deadline - self._loop.time(), self._read_timeout
+        self._deadline = self._read_timeout = math.inf
+        try:
+            yield
+        finally:
+            self._received_at = self._loop.time()
+            self._deadline, self._read_timeout = self._received_at + left, timeout
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._error is None:
+                self._watch()
 
     def detach(self) -> asyncio.Transport:
         """Return the transport, to be used by another protocol."""
