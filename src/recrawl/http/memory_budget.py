@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections import deque
+from bisect import insort
 from collections.abc import Callable
 from typing import NamedTuple, Self, final
 
@@ -10,6 +10,8 @@ from typing import NamedTuple, Self, final
 SMALL = 512 * 1024
 #: Bytes that long bodies may take together.
 MAX_BYTES = 40_000_000
+#: Seconds by which a body that asks for memory may be overtaken, per byte: 20 for 10 MB.
+OVERTAKING = 2e-6
 
 #: While others wait for memory, a body that has received fewer bytes than this for this many
 #: seconds is evicted: the slowest first, one per check. So is one that takes much longer in all.
@@ -31,7 +33,10 @@ class MemoryBudget:
       what is unwritten.
     - A long body asks once, for as much as it can become, and is then read to its end. Its time
       does not run while it waits.
-    - They are served in order of asking. Nobody is overtaken, so nobody waits forever.
+    - They are served in order of asking. Only much shorter ones overtake, and only those that ask
+      within the next seconds, so nobody waits forever.
+    - A body leaves as much again free. So a few of the longest, which may take long to parse, leave
+      memory for the many that are just a little longer than most.
     - What has been read is held until it is written, without asking: it was asked for before.
     - If all that is held belongs to fetches that wait for more, the first to wait may exceed the
       budget. So may a body that is longer than the budget, once nothing else is held.
@@ -50,7 +55,7 @@ class MemoryBudget:
         #: Bytes that are held by fetches that may wait for more.
         self._stuck = 0
         self._holders: dict[Reservation, None] = {}
-        self._queue = deque[_Claim]()
+        self._queue = list[_Claim]()
         self._check: asyncio.TimerHandle | None = None
 
     def hold(self, size: int, *, waits: bool = False) -> None:
@@ -70,8 +75,10 @@ class MemoryBudget:
         if not self._queue and self._fits(size):
             self._grant(reservation, size)
             return
-        claim = _Claim(reservation, size, asyncio.get_running_loop().create_future())
-        self._queue.append(claim)
+        turn = asyncio.get_running_loop().create_future()
+        claim = _Claim(_now() + OVERTAKING * size, reservation, size, turn)
+        insort(self._queue, claim, key=lambda one: one.due)
+        self._serve_soon()
         self._watch()
         try:
             await claim.turn
@@ -89,7 +96,7 @@ class MemoryBudget:
             self._serve_soon()
 
     def _fits(self, size: int) -> bool:
-        return self.held + size <= self._max_bytes or self.held == self._stuck
+        return self.held + 2 * size <= self._max_bytes or self.held == self._stuck
 
     def _grant(self, reservation: "Reservation", size: int) -> None:
         self.held += size
@@ -103,7 +110,7 @@ class MemoryBudget:
 
     def _serve(self) -> None:
         while self._queue and self._fits(self._queue[0].size):
-            reservation, size, turn = self._queue.popleft()
+            _, reservation, size, turn = self._queue.pop(0)
             if not turn.done():
                 self._grant(reservation, size)
                 turn.set_result(None)
@@ -177,8 +184,9 @@ class Reservation:
 
 
 class _Claim(NamedTuple):
-    """A body that waits for memory."""
+    """A body that waits for memory, and since when, but for how much longer it is than others."""
 
+    due: float
     reservation: Reservation
     size: int
     turn: asyncio.Future[None]
