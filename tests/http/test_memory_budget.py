@@ -359,7 +359,7 @@ def test_bodies_that_are_just_not_too_slow_give_way_in_the_end() -> None:
         memory = MemoryBudget()
         hogs = [
             asyncio.create_task(read(memory, (600_000, 0.0), *[(140_000, 1.0)] * 55))
-            for _ in range(3)
+            for _ in range(2)
         ]
         await asyncio.sleep(1.0)
         outcome = await read(memory, *[(100_000, 0.01)] * 12)
@@ -369,7 +369,7 @@ def test_bodies_that_are_just_not_too_slow_give_way_in_the_end() -> None:
     outcomes, outcome, took = run_virtual(main())
     assert outcome == "read"
     assert took < 25.0
-    assert sorted(one.startswith("too slow") for one in outcomes) == [False, False, True]
+    assert sorted(one.startswith("too slow") for one in outcomes) == [False, True]
 
 
 def test_a_dozen_hosts_that_send_much_and_then_little_do_not_keep_others_waiting() -> None:

@@ -15,8 +15,8 @@ MAX_FAILURES = 3
 #: Seconds of backoff then; each further failure doubles them, up to the maximum.
 FIRST_BACKOFF, MAX_BACKOFF = 30.0, 3_600.0
 MAX_DOUBLINGS = 10
-#: A body of more than this many bytes pauses its host for one second per this many bytes: reading,
-#: comparing and storing it takes time that the pages of other hosts need.
+#: A body of more than this many bytes, as received or decompressed, pauses its host for one second
+#: per this many bytes: reading, comparing and storing it takes time that other hosts' pages need.
 HEAVY = 1_000_000
 #: The share of all connections for hosts that did not answer the last time, or sent a heavy body:
 #: such a visit may have to wait for memory.
@@ -172,7 +172,7 @@ class HostPacing:
         known = self._host(host)
         is_unanswered = response.status == 0 and response.error is not None
         is_blamed = response.error in _BLAMED
-        size = len(response.body or b"")
+        size = max(len(response.body or b""), response.transferred)
         is_suspect = (is_unanswered or is_blamed) and not response.permanent
         self._suspect(known, is_suspect=is_suspect or size > HEAVY)
         if response.permanent:

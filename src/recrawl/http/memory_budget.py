@@ -9,7 +9,7 @@ from typing import NamedTuple, Self, final
 #: Bytes of a body that is not long, as nearly all are. Those need no memory of the budget.
 SMALL = 512 * 1024
 #: Bytes that long bodies may take together.
-MAX_BYTES = 40_000_000
+MAX_BYTES = 30_000_000
 #: Seconds by which a body that asks for memory may be overtaken, per byte: 20 for 10 MB.
 OVERTAKING = 2e-6
 
