@@ -3,7 +3,7 @@
 import asyncio
 import types
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -101,8 +101,8 @@ def test_long_pages_are_read_as_often_as_short_ones_if_parsing_is_slow() -> None
 
 @types.coroutine
 def interrupted(
-    work: Coroutine[Any, Any, T], awaits: int, error: BaseException
-) -> Generator[Any, Any, T]:
+    work: Coroutine[Any, Any, Visit], awaits: int, error: BaseException
+) -> Generator[Any, Any, None]:
     """Await something, and raise an error in it when it awaits for that many times."""
     sent: Any = None
     for _ in range(awaits):
@@ -111,13 +111,10 @@ def interrupted(
         except StopIteration as done:
             raise FinishedError from done
         sent = yield waited
-    try:
+    with suppress(StopIteration):
         work.throw(error)
-    except StopIteration as done:
-        return done.value
-    # It went on to await something else, as it may when it cleans up.
-    work.close()
-    return None
+        # It went on to await something else, as it may when it cleans up.
+        work.close()
 
 
 class FinishedError(Exception):
@@ -154,7 +151,7 @@ def test_whenever_a_visit_is_interrupted_nothing_is_held_and_others_go_on(
     assert interruptions > 3
 
 
-async def _within(work: Generator[Any, Any, Visit]) -> bool:
+async def _within(work: Awaitable[None]) -> bool:
     """Whether a visit was done before it was interrupted."""
     try:
         with suppress(asyncio.CancelledError, TimeoutError):
