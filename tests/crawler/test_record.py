@@ -14,7 +14,7 @@ from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.record import JUST_NOW, Recorder, credible_age
 from recrawl.crawler.retries import MISSING_PAUSE, pause_after
 from recrawl.crawler.store_thread import StoreThread
-from recrawl.http.memory_budget import MemoryBudget
+from recrawl.http.memory_budget import SMALL, MemoryBudget
 from recrawl.records import Outcome, Page, Response, State, Visit
 from recrawl.store.rows import Spent
 
@@ -22,6 +22,7 @@ URL = "https://a.example/"
 DAY = 86_400_000_000
 NOW = 10 * DAY
 PAGE = Page(0, URL, "a.example")
+LONG = SMALL + 1
 
 
 def changed(modified: int | None, previous: int | None = 2 * DAY) -> Visit:
@@ -177,11 +178,12 @@ def test_what_a_visit_cost_more_or_less_than_one_request_is_settled(
 def test_bodies_that_wait_are_accounted_for_until_they_are_released() -> None:
     memory = MemoryBudget()
     recorder = recorder_of(MemoryStore(URL), memory)
-    recorder.add(first(response=Response(URL, 200, NOW, body=bytes(600))))
+    for size in (LONG, 1, LONG):
+        recorder.add(first(response=Response(URL, 200, NOW, body=bytes(size))))
     recorder.add(first())
-    assert (len(recorder), memory.held) == (2, 600)
+    assert (len(recorder), memory.held) == (4, 2 * LONG)
     batch = recorder.take_batch()
-    assert (len(batch), len(recorder), memory.held) == (2, 0, 600)
+    assert (len(batch), len(recorder), memory.held) == (4, 0, 2 * LONG)
     recorder.release(batch)
     assert memory.held == 0
 
@@ -233,9 +235,9 @@ def test_no_page_is_fetched_while_twenty_megabytes_are_unwritten() -> None:
     assert [*is_full, recorder.is_full] == [False, True, False]
 
 
-@pytest.mark.parametrize(("is_same", "held"), [(True, 5), (False, 8)])
+@pytest.mark.parametrize(("is_same", "held"), [(True, LONG), (False, LONG + 3)])
 def test_a_body_that_is_the_content_is_held_once(is_same: bool, held: int) -> None:
-    memory, body = MemoryBudget(), bytes(5)
+    memory, body = MemoryBudget(), bytes(LONG)
     content = body if is_same else bytes(3)
     visit = first(response=Response(URL, 200, NOW, body=body), content=content)
     recorder_of(MemoryStore(URL), memory).add(visit)

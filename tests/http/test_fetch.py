@@ -238,7 +238,7 @@ def test_robots_txt_may_be_a_redirect() -> None:
     async def story(made: Fetcher) -> None:
         web.scripts["127.0.0.1/robots.txt"] = redirect(f"http://other.test:{web.port}/r")
         assert (await made.fetch(web.page("/a"))).error == "disallowed by robots.txt"
-        assert made.robots.requests == 2
+        assert made.robots.requests == 3
 
     during(web, story)
 

@@ -24,8 +24,8 @@ QUICK_SECONDS, SLOW_SECONDS = 0.5, 5.0
 #: Bytes of memory per call, in the same two steps. A page of 2 MB full of links takes 130 MB.
 QUICK_MEMORY, SLOW_MEMORY = 56_000_000, 140_000_000
 #: Calls that may wait for the slow process; more are given up at once, since each occupies a
-#: connection, and holds a body in memory.
-MAX_SLOW = 4
+#: connection, and holds a body in memory that others wait for.
+MAX_SLOW = 1
 #: Calls sent to a process at once; fewer, if they reach this many bytes.
 MAX_BATCH, MAX_BATCH_BYTES = 16, 2_000_000
 #: How far the processes yield to the crawl itself: when that has to wait, every host does. With a

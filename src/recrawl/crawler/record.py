@@ -103,7 +103,8 @@ class Recorder:
 
     def release(self, batch: Sequence[Visit]) -> None:
         """Note that the bodies of a batch are no longer needed."""
-        self._hold(-sum(map(_size, batch)))
+        for visit in batch:
+            self._hold(-_size(visit))
 
     async def write(self, visits: Sequence[Visit], spent: Spent) -> list[Visit]:
         """Learn from visits, record them in one transaction and return them.

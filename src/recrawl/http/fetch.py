@@ -19,7 +19,7 @@ from recrawl.http.limits import Limits
 from recrawl.http.media_types import file_type
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.http.request import HttpClient
-from recrawl.http.robots import Robots, Rules
+from recrawl.http.robots import ROBOTS, Robots, Rules
 from recrawl.records import (
     DISALLOWED,
     NOT_A_PAGE,
@@ -29,10 +29,12 @@ from recrawl.records import (
     RobotsText,
     Validators,
 )
-from recrawl.urls import canonical, host_in, redirected
+from recrawl.urls import canonical, host_in, origin_of, redirected
 
 #: Seconds that a redirect's next hop, or a robots.txt, waits for its turn at a host.
 LONG_PATIENCE = 30.0
+#: Redirects followed for a robots.txt, whatever the limit for pages: what RFC 9309 asks for.
+ROBOTS_REDIRECTS = 5
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_FOUND = frozenset({404, 410})
@@ -193,7 +195,7 @@ class Fetcher:
         Args:
             url: The target of the redirect.
             max_bytes: How much to read, after decompression.
-            is_robots: Whether the fetch is for a robots.txt, which is not subject to another one.
+            is_robots: Whether the fetch is for the robots.txt of another host.
             pack: Whether a long body is returned compressed.
         """
         return await _Fetch(
@@ -324,7 +326,7 @@ class _Fetch:
         fetcher = self._fetcher
         if fetcher.elsewhere is not None and self._seen and fetcher.elsewhere.has(self._host):
             return await self._request_elsewhere(fetcher.elsewhere)
-        if not self._is_robots:
+        if not self._is_robots or self._is_strange():
             self._admit(fetcher.robots.known(self._url) or await fetcher.robots.rules(self._url))
         try:
             return await self._request()
@@ -349,6 +351,15 @@ class _Fetch:
             permanent=response.permanent,
         )
 
+    def _is_strange(self) -> bool:
+        """Whether a robots.txt is redirected to what somebody else's robots.txt may disallow.
+
+        That is every path of another origin except its own robots.txt.
+        """
+        origin = origin_of(self._url)
+        is_own = not self._is_hop and origin == origin_of(self._start)
+        return not is_own and self._url != origin + ROBOTS
+
     def _admit(self, rules: Rules) -> None:
         """Obey robots.txt: whether the page may be fetched, and how fast."""
         if rules.problem is not None:
@@ -359,6 +370,8 @@ class _Fetch:
                 postponed=rules.pending and not self._requests,
             )
         if not rules.allows(self._url):
+            if self._is_robots:
+                raise FetchError(f"redirected to a page that robots.txt of {self._host} disallows")
             raise FetchError(DISALLOWED, permanent=True)
         self._fetcher.gate.pacing.set_delay(self._host, rules.delay)
 
@@ -428,7 +441,8 @@ class _Fetch:
             self._seen = {self._url}
         if target in self._seen:
             raise FetchError("redirected in a loop", response)
-        if len(self._seen) > self._fetcher.limits.max_redirects:
+        limits = self._fetcher.limits
+        if len(self._seen) > (ROBOTS_REDIRECTS if self._is_robots else limits.max_redirects):
             raise FetchError(f"redirected more than {len(self._seen) - 1} times", response)
         self._seen.add(target)
         # Headers for one host go to no other, and never unencrypted; nor are they resumed later.

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from recrawl.hosts import host_of
 from recrawl.http.access import Proxy, basic_auth
-from recrawl.http.bodies import encoding_in, is_plain, read_body
+from recrawl.http.bodies import is_plain, read_body
 from recrawl.http.connection import Connection, ConnectionDroppedError, IncompleteBodyError
 from recrawl.http.connector import Attempt, Connector
 from recrawl.http.failures import FAILURES, ConnectError, DroppedError, ProxyError, as_fetch_error
@@ -178,9 +178,7 @@ class HttpClient:
             if response is None:
                 if pages_only and file_type(decoded(connection.headers)) is not None:
                     drop = True
-                response = await self._read(
-                    url, target.authority, connection, max_bytes, deadline, pack=pack, drop=drop
-                )
+                response = await self._read(url, connection, max_bytes, pack=pack, drop=drop)
         except BaseException:
             connection.close()
             raise
@@ -269,27 +267,13 @@ class HttpClient:
         return Response(url, status, 0, headers, body if is_page else None, transferred=size)
 
     async def _read(
-        self,
-        url: str,
-        host: str,
-        connection: Connection,
-        max_bytes: int,
-        deadline: float,
-        *,
-        pack: bool,
-        drop: bool,
+        self, url: str, connection: Connection, max_bytes: int, *, pack: bool, drop: bool
     ) -> Response:
         """Read a response; if it is not a page, just enough to reuse the connection."""
         body, headers, status = None, decoded(connection.headers), connection.status
         if status in _WITH_PAGE and not drop:
             body, truncated, received = await read_body(
-                connection,
-                encoding_in(headers),
-                max_bytes,
-                self._memory,
-                host,
-                pack=pack,
-                deadline=deadline,
+                connection, headers, max_bytes, self._memory, pack=pack
             )
         else:
             truncated, received = await _drain(connection, self._memory)
@@ -347,7 +331,7 @@ class _Shown:
 async def _drain(connection: Connection, memory: MemoryBudget) -> tuple[bool, int]:
     """Read and discard an unwanted body, whether or not it is complete."""
     try:
-        _, truncated, received = await read_body(connection, None, MAX_DRAINED, memory)
+        _, truncated, received = await read_body(connection, (), MAX_DRAINED, memory)
     except IncompleteBodyError:
         return True, 0
     return truncated, received

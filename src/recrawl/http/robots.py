@@ -19,6 +19,9 @@ from recrawl.urls import origin_of
 if TYPE_CHECKING:
     from recrawl.records import Response
 
+#: The path of the file.
+ROBOTS = "/robots.txt"
+
 #: How long a robots.txt is valid, in microseconds.
 MAX_AGE = 24 * 3_600_000_000
 
@@ -192,7 +195,7 @@ class Robots:
         return self._add(known, await _rules(known, self._token, self._max_delay))
 
     async def _download(self, origin: str, before: RobotsText | None) -> RobotsText:
-        response = await self._fetch(f"{origin}/robots.txt", MAX_BYTES)
+        response = await self._fetch(origin + ROBOTS, MAX_BYTES)
         self.requests += response.requests
         found = RobotsText(origin, response.status, "", self._clock.now())
         problem = response.error
