@@ -153,7 +153,7 @@ def test_what_a_visit_cost_more_or_less_than_one_request_is_settled(
     requests: int, taken: int
 ) -> None:
     store = MemoryStore(*(f"{URL}{number}" for number in range(9)))
-    frontier = load(store, settings_of(), NOW)
+    frontier = load(store, settings_of(first_fill="budget"), NOW)
     frontier.frontier.spend(-2)
     response = Response(URL, 200, NOW, requests=requests)
     Recorder(frontier, StoreThread(store), MemoryBudget()).learn([first(response=response)])

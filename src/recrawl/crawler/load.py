@@ -1,12 +1,13 @@
 """Load the frontier from the store, and drive it in the crawler's terms."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import final
 
 import numpy as np
 
 from recrawl.crawler.beliefs import stored_octaves
+from recrawl.crawler.first_fill import FILL_LIMIT, FirstFill
 from recrawl.crawler.host_memory import (
     COUNTS,
     FOLDER_CLOCK,
@@ -111,6 +112,7 @@ class CrawlFrontier:
 
     Attributes:
         left_alone: Hosts still in backoff from an earlier run, and until when, in microseconds.
+        first_fill: What first visits outside the budget cost.
     """
 
     def __init__(
@@ -134,6 +136,7 @@ class CrawlFrontier:
         self._active_folders: set[str] = set()
         self._closed: dict[str, tuple[int, int]] = {}
         self.left_alone: dict[str, int] = {}
+        self.first_fill = FirstFill()
 
     def __len__(self) -> int:
         """How many pages are kept fresh."""
@@ -142,7 +145,15 @@ class CrawlFrontier:
     def __contains__(self, page: int) -> bool:
         return page in self.frontier
 
-    def add(self, pages: Sequence[Page], now: int, *, first: bool = False) -> None:
+    def add(
+        self,
+        pages: Sequence[Page],
+        now: int,
+        *,
+        first: bool = False,
+        asked: Container[int] = (),
+        discovered: Container[int] = (),
+    ) -> None:
         """Add pages while the crawl runs.
 
         Args:
@@ -150,6 +161,8 @@ class CrawlFrontier:
             now: The present, in microseconds.
             first: Whether to visit them as early as those without a copy. A page that was not
                 found comes first in any case: a single visit settles it.
+            asked: The numbers of new pages that a user asked for.
+            discovered: Those of new pages that links and sites added.
         """
         hosts = [self._ids.host(page.host) for page in pages]
         present = days(now)
@@ -168,6 +181,8 @@ class CrawlFrontier:
             ],
             min_interval=limits.low,
             max_interval=limits.high,
+            discovered=[page.number in discovered for page in pages],
+            free=[page.number in asked for page in pages],
         )
         self.limit_hosts({page.host for page in pages})
 
@@ -338,11 +353,16 @@ def load_frontier(
         slack=settings.slack,
         spend=settings.spend,
         catch_up=max(CATCH_UP, catch_up),
+        new_share=settings.new_share,
+        new_host_share=settings.new_host_share,
+        first_fill=FILL_LIMIT * settings.budget if settings.first_fill == "polite" else 0.0,
     )
     ids = FrontierIds()
     fleet = store.fleet()
+    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+    loaded.first_fill = FirstFill.of(store)
     if not fleet.number.size:
-        return CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+        return loaded
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
     gap = fleet.number.size / settings.budget
@@ -357,8 +377,10 @@ def load_frontier(
         belief=stored_octaves(fleet, store.observations, hosts, gap),
         min_interval=limits.low,
         max_interval=limits.high,
+        discovered=~fleet.asked,
+        free=fleet.asked,
     )
-    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+    frontier.set_filled(loaded.first_fill.last_day(now))
     loaded.limit_hosts(fleet.hosts)
     if settings.neighbours:
         loaded.restore_clocks(store.kept, now)

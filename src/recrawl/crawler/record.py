@@ -125,6 +125,7 @@ class Recorder:
         pause = np.zeros(len(visits))
         for row in np.flatnonzero(failed).tolist():
             pause[row] = pause_after(visits[row], self._gone_time)
+        is_free = self._frontier.is_free(pages).tolist()
         self._frontier.report(
             pages, now, changed, failed=failed, age=age, pause=pause / MICROSECONDS_A_DAY
         )
@@ -134,7 +135,14 @@ class Recorder:
             if visit.page.state is State.MISSING:
                 self._pages.hurry(visit.page)
         # One request is paid for when a page is taken; robots.txt may have made it cost nothing.
-        self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
+        requests = [visit.response.requests for visit in visits]
+        beyond = [0, 0]
+        for made, free in zip(requests, is_free, strict=True):
+            beyond[free] += made - 1
+            if free:
+                self._pages.first_fill.count(visits[-1].response.at, made)
+        self._frontier.spend(beyond[False])
+        self._frontier.spend_free(beyond[True])
         shape, time = self._frontier.belief(pages).columns(pages.size)
         octaves = pack_octaves(self._frontier.octaves(pages))
         resting = [visit.page.number for visit in visits if visit.page.state in RESTING]

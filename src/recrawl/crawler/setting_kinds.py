@@ -79,6 +79,11 @@ HOSTS = Kind("a list of hosts", "example.org, example.net", _hosts)
 PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
 SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)
 SPENDING = Kind("worth or all", "worth, all", lambda text: {"worth": "worth", "all": "all"}[text])
+FILLING = Kind(
+    "polite or budget",
+    "polite, budget",
+    lambda text: {"polite": "polite", "budget": "budget"}[text],
+)
 NUMBER = Kind("a number", "0.5, 2, 10", float)
 LISTENING = Kind("an address and a port", "127.0.0.1:8321", _listening)
 PROXY = Kind(

@@ -14,7 +14,7 @@ MAX_SLACK = 1 / 3
 #: Days for which unspent budget is kept.
 CATCH_UP = 0.25
 #: The share of the budget for the first visits to discovered pages, and that of one host's.
-NEW_SHARE, NEW_HOST_SHARE = 0.5, 0.1
+NEW_SHARE, NEW_HOST_SHARE = 0.5, 0.05
 #: With saved budget, this many times the budget of the time since the last take is spent at once.
 MAX_BURST = 8.0
 #: The price for saved budget follows spending over this many days at most, or half a mean gap; and

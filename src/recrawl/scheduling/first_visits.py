@@ -28,7 +28,8 @@ from recrawl.scheduling.state import (
 #: After this many failed visits, the first visit to a page is paid for like that of a discovered
 #: one, whoever asked for it.
 TRIES = 3
-#: Of so many pages at the head of a host's queue, the most important one is next.
+#: Of so many pages at the head of a host's queue, the one with the fewest failures is next, or the
+#: most important one.
 LOOK = 16
 #: How many hosts a take looks at, per visit wanted, and at least: others may not be visited yet.
 TURNS_PER_VISIT, MIN_TURNS = 4, 256
@@ -210,14 +211,22 @@ def first_worth(tables: Tables, page: int) -> float:
     return float(tables.pages["importance"][page] * greatest_value(tables.curves, weight, rate))
 
 
+@small_bare_step
+def _goes_before(pages: Rows, page: int, other: int) -> bool:
+    """Whether a page is next rather than another: those that were not tried yet are first."""
+    if pages["failures"][page] != pages["failures"][other]:
+        return bool(pages["failures"][page] < pages["failures"][other])
+    return bool(pages["importance"][page] > pages["importance"][other])
+
+
 @bare_step
 def _next_of(tables: Tables, host: int, line: int) -> int:
-    """Return the most important of the pages at the head of a host's queue."""
+    """Return the best of the pages at the head of a host's queue."""
     best = page = tables.hosts["queue"][host, line]
     for _ in range(LOOK):
         if page == NONE:
             break
-        if tables.pages["importance"][page] > tables.pages["importance"][best]:
+        if _goes_before(tables.pages, page, best):
             best = page
         page = tables.pages["next"][page]
     return int(best)

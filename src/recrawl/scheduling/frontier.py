@@ -327,6 +327,9 @@ class Frontier(FrontierView):
             of, most, since = self.pages_of(host), allowance.most, allowance.since
             shares = share_spacings(self._tables, self._settings, self._budget.pages)
             taken = take_from(self._tables, of, self._now, most, since, *shares)
+            filled = int(np.count_nonzero(self.is_free(taken)))
+            self._fill(filled)
+            self._budget.credit += filled
         self._budget.charge(taken.size)
         self._rescheduling.visits += taken.size
         return np.concatenate([free, taken]) if free.size else taken
@@ -334,7 +337,8 @@ class Frontier(FrontierView):
     def _take_free(self, limit: int) -> Ints:
         """Take pages whose first visits cost the budget nothing."""
         left = min(int(fill_left(self._tables.shared, self._settings.first_fill, self._now)), limit)
-        if left <= 0:
+        may_have = self.has_free or (self._rescheduling.has_new and self._budget.pages)
+        if left <= 0 or not may_have:
             return np.empty(0, np.int64)
         self._schedule()
         since = self._budget.allowance(0).since

@@ -44,6 +44,11 @@ class Rescheduling:
         self._looked_at = 0
         self._new: list[Ints] = []
 
+    @property
+    def has_new(self) -> bool:
+        """Whether there are pages that are not scheduled yet."""
+        return bool(self._new)
+
     def add(self, pages: Ints) -> None:
         """Note new pages."""
         self._new.append(pages)

@@ -40,8 +40,7 @@ def take_from(
     for row in range(page.size):
         here = page[row]
         status = pages["status"][here]
-        # Free pages are left to `take_free`.
-        is_in_line = status in (QUEUED, READY, WAITING, PARKED, FIRST_QUEUE)
+        is_in_line = status in (QUEUED, READY, WAITING, PARKED) or status >= FIRST_QUEUE
         # A page whose visit failed is queued until its retry.
         is_retry = pages["failures"][here] > 0 and pages["due"][here] > now
         if not is_in_line or is_retry or allowed_at(pages, here) > now:
