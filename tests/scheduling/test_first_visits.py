@@ -74,7 +74,7 @@ def test_discovered_pages_get_what_copies_that_are_surely_fresh_do_not_need() ->
         frontier.report(range(20), float(day), changed=False)
     frontier.add(range(20, 10_000), now=399.0, host=9, discovered=True)
     taken = crawled(frontier, 399.0, 1.0)
-    assert (taken >= 20).mean() > 0.95
+    assert (taken >= 20).mean() > 0.9
 
 
 def test_pages_that_were_asked_for_come_first() -> None:

@@ -130,12 +130,25 @@ def set_scale(tables: Tables, now: float, gap: float) -> None:
 
 
 def _balanced_price(tables: Tables, gap: float) -> float:
-    """Return the price at which the pages are due as often as the budget pays for."""
-    sample = _sample(tables)
-    return balanced_price(tables, sample, sample.size / gap)
+    """Return the price at which the pages with a copy are due as often as the budget pays for.
+
+    Others do not make it higher: a host that lists many would raise it for everyone.
+    """
+    known = _known(tables)
+    copied = known[tables.pages["last_visit"][known] > -math.inf]
+    counted = copied if copied.size else known
+    sample = _some(counted)
+    return balanced_price(tables, sample, sample.size / counted.size * known.size / gap)
 
 
 def _sample(tables: Tables) -> Ints:
     """Return a sample of the pages."""
-    known = np.flatnonzero(tables.pages["status"] != ABSENT)
-    return known[:: -(-known.size // SAMPLE)]
+    return _some(_known(tables))
+
+
+def _known(tables: Tables) -> Ints:
+    return np.flatnonzero(tables.pages["status"] != ABSENT)
+
+
+def _some(pages: Ints) -> Ints:
+    return pages[:: -(-pages.size // SAMPLE)]
