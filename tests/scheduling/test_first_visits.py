@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ BUDGET, TAKE = 400.0, 1 / 40
 OLD = 200
 
 
-def old_pages(**settings: float) -> Frontier:
+def old_pages(**settings: Any) -> Frontier:  # noqa: ANN401
     """Return pages with copies on four hosts, which the budget visits twice a day."""
     frontier = Frontier(BUDGET, neighbours=False, slack=0.0, **settings)
     frontier.add(range(OLD), now=0.0, host=np.arange(OLD) % 4, last_visit=0.0)

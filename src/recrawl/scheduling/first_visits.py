@@ -94,7 +94,7 @@ def leave_queue(tables: Tables, page: int) -> None:
 
 @bare_step
 def _join_round(tables: Tables, host: int, line: int) -> None:
-    """Give a host a turn, after all others."""
+    """Let a host have a turn, after all others."""
     turn, after, before = (
         tables.shared["turn"],
         tables.hosts["turn_after"],

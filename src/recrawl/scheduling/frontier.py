@@ -43,13 +43,20 @@ from recrawl.scheduling.report import (
     reschedule,
 )
 from recrawl.scheduling.rescheduling import Rescheduling, first_octave, set_scale
-from recrawl.scheduling.sharing import count_filled, fill_left, share_spacings, take_best
+from recrawl.scheduling.sharing import (
+    count_filled,
+    fill_left,
+    share_spacings,
+    take_best,
+    waiting_among,
+)
 from recrawl.scheduling.signals import hear_signals, state_evidence
 from recrawl.scheduling.state import (
     ABSENT,
     ASKED,
     DISCOVERED,
     FREE,
+    NONE,
     TAKEN,
     FrontierSettings,
     Rows,
@@ -218,12 +225,15 @@ class Frontier(FrontierView):
         elif belief is not None and belief.likelihood.shape[0] != pages.size:
             raise ArgumentError(f"belief: expected {pages.size} rows, one per page")
         self._tables = extend(self._tables, columns, self._settings, self._now)
+        is_waiting = (columns.last_visit == -math.inf) & (columns.payment == DISCOVERED)
+        waiting = int(np.count_nonzero(is_waiting))
         if not self._budget.pages:
-            gap = pages.size / self._settings.budget
+            gap = max(pages.size - waiting, 1) / self._settings.budget
             usual = lowest_octave(gap)
             first = start_near(belief.first, gap) if isinstance(belief, Octaves) else usual
             self._tables.shared["rate"] = 2.0**first
         self._budget.pages += pages.size
+        self._budget.waiting += waiting
         fill(self._tables, columns, before)
         if belief is not None:
             likelihood = self._likelihoods(belief, own, pages.size)
@@ -249,6 +259,7 @@ class Frontier(FrontierView):
     def remove(self, page: ArrayLike) -> None:
         """Remove pages; their numbers may be used again."""
         pages = self._present("page", page)
+        self._budget.waiting -= waiting_among(self._tables, pages)
         remove_pages(self._tables, pages)
         self._budget.pages -= pages.size
 
@@ -334,9 +345,17 @@ class Frontier(FrontierView):
         self._rescheduling.visits += taken.size
         return np.concatenate([free, taken]) if free.size else taken
 
+    @property
+    def has_free(self) -> bool:
+        """Whether nothing but its host holds up a first visit that costs no budget."""
+        return bool(self._tables.shared["turn"][0, 1] != NONE) and self._free_left() >= 1
+
+    def _free_left(self) -> int:
+        return int(fill_left(self._tables.shared, self._settings.first_fill, self._now))
+
     def _take_free(self, limit: int) -> Ints:
         """Take pages whose first visits cost the budget nothing."""
-        left = min(int(fill_left(self._tables.shared, self._settings.first_fill, self._now)), limit)
+        left = min(self._free_left(), limit)
         may_have = self.has_free or (self._rescheduling.has_new and self._budget.pages)
         if left <= 0 or not may_have:
             return np.empty(0, np.int64)
@@ -369,6 +388,7 @@ class Frontier(FrontierView):
         """
         pages = self._present("page", page)
         self._budget.pass_time(now)
+        waiting = waiting_among(self._tables, pages) if self._budget.waiting else 0
         report_visits(
             self._tables,
             pages,
@@ -379,6 +399,8 @@ class Frontier(FrontierView):
             FIRST_RETRY * self._budget.mean_gap,
             inputs.pauses(pause, pages.size),
         )
+        if waiting:
+            self._budget.waiting -= waiting - waiting_among(self._tables, pages)
 
     def postpone(self, page: ArrayLike, until: ArrayLike) -> None:
         """Visit pages whose last visit failed, before they were added, no earlier than ``until``.
@@ -548,10 +570,11 @@ class Frontier(FrontierView):
         budget.pages, budget.credit = int(known), credit
         budget.now, budget.taken_at, budget.began = now, taken_at, began
         frontier._budget, frontier._rescheduling.visits = budget, int(visits)
+        budget.waiting = waiting_among(frontier._tables, frontier.all_pages())
         return frontier
 
     # Internals
 
     def _schedule(self) -> None:
         budget = self._budget
-        self._rescheduling.schedule(self._tables, budget.now, budget.mean_gap, budget.pages)
+        self._rescheduling.schedule(self._tables, budget.now, budget.mean_gap, budget.counted)

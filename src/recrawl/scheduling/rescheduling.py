@@ -10,7 +10,7 @@ from recrawl.scheduling.due import balanced_price, schedule_all, schedule_each
 from recrawl.scheduling.grid import octaves_off
 from recrawl.scheduling.neighbours import BINS_PER_GAP
 from recrawl.scheduling.pooling import shift_octaves
-from recrawl.scheduling.state import ABSENT, FINE, NEW, Tables, reset_activity
+from recrawl.scheduling.state import ABSENT, DISCOVERED, FINE, NEW, Tables, reset_activity
 from recrawl.scheduling.take import MIN_CANDIDATES
 from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 
@@ -138,7 +138,10 @@ def _balanced_price(tables: Tables, gap: float) -> float:
     copied = known[tables.pages["last_visit"][known] > -math.inf]
     counted = copied if copied.size else known
     sample = _some(counted)
-    return balanced_price(tables, sample, sample.size / counted.size * known.size / gap)
+    is_waiting = tables.pages["needed"][known] == DISCOVERED
+    is_waiting &= tables.pages["last_visit"][known] == -math.inf
+    visits = max(known.size - np.count_nonzero(is_waiting), 1) / gap
+    return balanced_price(tables, sample, sample.size / counted.size * visits)
 
 
 def _sample(tables: Tables) -> Ints:

@@ -7,7 +7,7 @@ import numpy as np
 from recrawl.kernels.jit import Ints
 from recrawl.scheduling.budget import Allowance, Budget
 from recrawl.scheduling.first_visits import take_discovered
-from recrawl.scheduling.state import NONE, FrontierSettings, Rows, Tables
+from recrawl.scheduling.state import DISCOVERED, NONE, FrontierSettings, Rows, Tables
 from recrawl.scheduling.take import take_pages
 
 #: A visit must be worth this share of importance times the days since the last one, by default.
@@ -27,12 +27,12 @@ def take_best(
     are not visited: what that saves is for discovered pages too, and costs others next to nothing.
     """
     most, must, since = allowance
-    now, known = budget.now, budget.pages
+    now, known = budget.now, budget.counted
     least = LEAST_WORTH if settings.spend == "worth" else 0.0
     if tables.shared["turn"][0, 0] == NONE:
         return take_pages(tables, now, most, must, since, known, least, CERTAIN)
     price = float(tables.shared["price"][0])
-    shares = share_spacings(tables, settings, known)
+    shares = share_spacings(tables, settings, budget.pages)
     parts = [take_discovered(tables, now, since, most, *shares, price)]
     taken = parts[0].size
     for sure in (SURE, CERTAIN):
@@ -61,6 +61,12 @@ def share_spacings(tables: Tables, settings: FrontierSettings, known: int) -> tu
 
 def _spacing(visits: float) -> float:
     return 1.0 / visits if visits > 0.0 else math.inf
+
+
+def waiting_among(tables: Tables, page: Ints) -> int:
+    """Return how many of these pages are discovered ones without a copy."""
+    rows = tables.pages[page]
+    return int(np.count_nonzero((rows["last_visit"] == -math.inf) & (rows["needed"] == DISCOVERED)))
 
 
 def fill_left(shared: Rows, limit: float, now: float) -> float:

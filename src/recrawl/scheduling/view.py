@@ -12,7 +12,7 @@ from recrawl.scheduling.budget import Budget
 from recrawl.scheduling.due import chances_fresh, due_times, fresh_importance
 from recrawl.scheduling.first_visits import TRIES
 from recrawl.scheduling.rescheduling import first_octave
-from recrawl.scheduling.state import ABSENT, FREE, NONE, Tables
+from recrawl.scheduling.state import ABSENT, FREE, Tables
 
 
 class FrontierView:
@@ -49,13 +49,9 @@ class FrontierView:
     def is_free(self, page: ArrayLike) -> Bools:
         """Return whether the next visit to these pages is their first and costs no budget."""
         rows = self._tables.pages[self._present("page", page)]
-        is_first = (rows["last_visit"] == -np.inf) & (rows["failures"] < TRIES)
-        return is_first & (rows["needed"] == FREE)
-
-    @property
-    def has_free(self) -> bool:
-        """Whether a page waits for a first visit that costs no budget."""
-        return bool(self._tables.shared["turn"][0, 1] != NONE)
+        is_first: Bools = (rows["last_visit"] == -np.inf) & (rows["failures"] < TRIES)
+        is_first &= rows["needed"] == FREE
+        return is_first
 
     def due(self, page: ArrayLike) -> Floats:
         """Return when visits to these pages will be worth the current price; infinity for never."""
