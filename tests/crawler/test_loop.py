@@ -263,7 +263,7 @@ def test_pages_added_and_removed_while_it_runs_are_noticed() -> None:
         store.add([new_page(f"{A}/1")], 0)
         store.remove(f"{A}/0")
 
-    crawl(web, store, settings_of(), during=later(2.6, edit))
+    crawl(web, store, on_budget(10 * PER_SECOND), during=later(2.6, edit))
     assert max(web.times(f"{A}/0")) < 3.2
     assert 2.6 < min(web.times(f"{A}/1")) < 3.7
 
