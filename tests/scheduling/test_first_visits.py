@@ -68,16 +68,6 @@ def test_the_only_host_has_the_share_of_all() -> None:
     assert np.unique(taken[taken >= OLD]).size == pytest.approx(0.5 * 2 * BUDGET, abs=4)
 
 
-def test_discovered_pages_get_what_copies_that_are_surely_fresh_do_not_need() -> None:
-    frontier = Frontier(BUDGET, neighbours=False, slack=0.0)
-    frontier.add(range(20), now=0.0, host=np.arange(20) % 4, last_visit=0.0)
-    for day in range(1, 400):
-        frontier.report(range(20), float(day), changed=False)
-    frontier.add(range(20, 10_000), now=399.0, host=9, discovered=True)
-    taken = crawled(frontier, 399.0, 1.0)
-    assert (taken >= 20).mean() > 0.9
-
-
 def test_pages_that_were_asked_for_come_first() -> None:
     frontier = old_pages()
     frontier.add(range(OLD, OLD + 10_000), now=5.0, host=9, discovered=True)

@@ -104,8 +104,7 @@ class Frontier(FrontierView):
         catch_up: Days for which unspent budget is kept; older budget is lost, so that no burst
             follows a pause.
         new_share: The share of the budget for first visits to discovered pages
-            (`recrawl.scheduling.first_visits`). They get more only from visits to copies that are
-            almost certainly fresh.
+            (`recrawl.scheduling.first_visits`). They get more only if no other visit is worth it.
         new_host_share: The share of the budget for those of one host, unless it is the only one.
         first_fill: The maximum of free first visits per day, outside the budget.
 

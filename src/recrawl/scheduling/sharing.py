@@ -12,8 +12,6 @@ from recrawl.scheduling.take import take_pages
 
 #: A visit must be worth this share of importance times the days since the last one, by default.
 LEAST_WORTH = 1e-4
-#: While discovered pages wait, copies are not visited whose chance of being fresh is above this.
-SURE = 0.95
 #: No copy's chance of being fresh is above this.
 CERTAIN = 1.0
 
@@ -23,8 +21,7 @@ def take_best(
 ) -> Ints:
     """Take the pages that are worth most, discovered ones within their share.
 
-    As long as discovered pages wait for their first visits, copies that are almost certainly fresh
-    are not visited: what that saves is for discovered pages too, and costs others next to nothing.
+    What no other visit is worth is for discovered pages too.
     """
     most, must, since = allowance
     now, known = budget.now, budget.counted
@@ -35,16 +32,12 @@ def take_best(
     shares = share_spacings(tables, settings, budget.pages)
     parts = [take_discovered(tables, now, since, most, *shares, price)]
     taken = parts[0].size
-    for sure in (SURE, CERTAIN):
-        if taken < most:
-            left, due = most - taken, max(must - taken, 0)
-            parts.append(take_pages(tables, now, left, due, since, known, least, sure))
-            taken += parts[-1].size
-        if taken < must:
-            parts.append(take_discovered(tables, now, since, must - taken, 0.0, 0.0, 0.0))
-            taken += parts[-1].size
-        if taken >= must:
-            break
+    if taken < most:
+        left, due = most - taken, max(must - taken, 0)
+        parts.append(take_pages(tables, now, left, due, since, known, least, CERTAIN))
+        taken += parts[-1].size
+    if taken < must:
+        parts.append(take_discovered(tables, now, since, must - taken, 0.0, 0.0, 0.0))
     return np.concatenate(parts)
 
 
