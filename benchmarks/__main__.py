@@ -33,6 +33,7 @@ ALL = {
     "demo-noise": "demo_noise",
     "killing": "killing",
     "new-hosts": "new_hosts",
+    "newcomer": "newcomer",
     "page-picture": "page_picture",
     "restarts": "restarts",
     "large-store": "large_store",

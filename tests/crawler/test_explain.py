@@ -163,7 +163,7 @@ def test_words_without_a_price_or_importance() -> None:
 
 def test_words_for_pages_that_are_not_well() -> None:
     assert explain(page(age=None), None, PRICE, NOW).why() == (
-        "There is no copy yet; pages without a copy come first."
+        "There is no copy yet; it is made as soon as host and budget allow."
     )
     gone = explain(page(state=State.GONE), (1.0, 5.0), PRICE, NOW)
     assert gone.why().endswith("`recrawl add https://a.example/` has it visited again.")
@@ -227,7 +227,7 @@ def test_a_page_waits_for_its_host() -> None:
     later = explain(page(), (6.0, 30.0), dear, NOW, closed_until=NOW + 1)
     assert later.due == explain(page(), (6.0, 30.0), dear, NOW).due
     new = explain(page(age=None), None, PRICE, NOW, closed_until=NOW + DAY)
-    assert new.why().endswith("come first. Its host is left alone for another 1 day.")
+    assert new.why().endswith("budget allow. Its host is left alone for another 1 day.")
     over = explain(page(), (6.0, 30.0), PRICE, NOW, closed_until=NOW - DAY)
     assert "left alone" not in over.why()
 

@@ -53,7 +53,12 @@ def test_beliefs_and_visits_come_from_the_store() -> None:
 def test_the_first_page_of_a_new_store_is_fetched_at_once_if_a_day_pays_for_it(
     budget: float, taken: list[int]
 ) -> None:
-    assert load(MemoryStore(f"{A}/0"), settings_of(budget=budget), NOW).take(NOW, 1) == taken
+    assert (
+        load(MemoryStore(f"{A}/0"), settings_of(budget=budget, first_fill="budget"), NOW).take(
+            NOW, 1
+        )
+        == taken
+    )
 
 
 def test_a_clock_that_was_put_back_does_no_harm() -> None:

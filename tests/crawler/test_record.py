@@ -82,9 +82,13 @@ class Recording:
 
     @classmethod
     def of(
-        cls, store: MemoryStore, speed: float = 1.0, memory: MemoryBudget | None = None
+        cls,
+        store: MemoryStore,
+        speed: float = 1.0,
+        memory: MemoryBudget | None = None,
+        **settings: str,
     ) -> "Recording":
-        frontier = load(store, settings_of(), NOW)
+        frontier = load(store, settings_of(**settings), NOW)
         thread = StoreThread(store, VirtualExecutor({}))
         passing = Clock(speed).passing
         recorder = Recorder(frontier, thread, memory or MemoryBudget(), passing=passing)
@@ -169,7 +173,8 @@ def test_a_missing_page_is_asked_for_again_after_its_pause_however_little_it_is_
 def test_what_a_visit_cost_more_or_less_than_one_request_is_settled(
     requests: int, taken: int
 ) -> None:
-    recording = Recording.of(MemoryStore(*(f"{URL}{number}" for number in range(9))))
+    store = MemoryStore(*(f"{URL}{number}" for number in range(9)))
+    recording = Recording.of(store, first_fill="budget")
     recording.frontier.frontier.spend(-2)
     recording.learn(first(response=Response(URL, 200, NOW, requests=requests)))
     assert len(recording.frontier.take(NOW, 9)) == taken

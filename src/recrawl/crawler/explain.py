@@ -153,7 +153,7 @@ class Explanation:
         if page.state in RESTING:
             return [self._rest(), f"`recrawl add {page.url}` has it visited again."]
         if page.last_visit is None:
-            first = "There is no copy yet; pages without a copy come first."
+            first = "There is no copy yet; it is made as soon as host and budget allow."
             return [self._trouble(), first, self._closed()]
         sentences = [self._trouble(), self._copy(), self._believed(), self._worth()]
         return [*sentences, self._limited(), self._closed()]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import final
 
 from recrawl.crawler.explain import BUDGET, PRICE
+from recrawl.crawler.first_fill import FILLED
 from recrawl.crawler.intervals import OF_RUN
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.settings import Settings
@@ -29,14 +30,16 @@ class FrontierMemory:
         """Store what was learned about hosts and folders, for the next run."""
         learned = self._frontier.take_learned()
         # `take_learned` returns it only once, so it must be written even if the crawl stops now.
-        await asyncio.shield(self._thread.call(self._keep, learned))
+        await asyncio.shield(self._thread.call(self._keep, learned, self._frontier.first_fill.text))
 
-    def _keep(self, learned: Mapping[str, Mapping[str, bytes]]) -> None:
+    def _keep(self, learned: Mapping[str, Mapping[str, bytes]], filled: str) -> None:
         # Runs in the store's thread.
         self._store.check_not_moved()
         for what, by_name in learned.items():
             if by_name:
                 self._store.keep(what, by_name)
+        if filled:
+            self._store.set_meta(FILLED, filled)
 
     async def publish_price(self, _now: int) -> None:
         """Publish what a visit must be worth to other processes."""

@@ -1,7 +1,7 @@
 """Load the frontier from the store, and drive it in the crawler's terms."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from collections.abc import Set as AbstractSet
 from typing import final
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.crawler.beliefs import stored_octaves
+from recrawl.crawler.first_fill import FILL_LIMIT, FirstFill
 from recrawl.crawler.frontier_ids import FrontierIds, folder_of
 from recrawl.crawler.host_memory import (
     COUNTS,
@@ -75,6 +76,7 @@ class CrawlFrontier:
 
     Attributes:
         left_alone: Hosts still in backoff from an earlier run, and until when, in microseconds.
+        first_fill: What first visits outside the budget cost.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class CrawlFrontier:
         self._active_folders: set[str] = set()
         self._closed: dict[str, tuple[int, int]] = {}
         self.left_alone: dict[str, int] = {}
+        self.first_fill = FirstFill()
 
     def __len__(self) -> int:
         """How many pages are kept fresh."""
@@ -112,7 +115,15 @@ class CrawlFrontier:
         """The pages that were taken, and whose visit has neither ended nor been given up."""
         return self._out
 
-    def add(self, pages: Iterable[Page], now: int, *, first: bool = False) -> None:
+    def add(
+        self,
+        pages: Iterable[Page],
+        now: int,
+        *,
+        first: bool = False,
+        asked: Container[int] = (),
+        discovered: Container[int] = (),
+    ) -> None:
         """Add pages while the crawl runs.
 
         Args:
@@ -120,6 +131,8 @@ class CrawlFrontier:
             now: The present, in microseconds.
             first: Whether to visit them as early as those without a copy. A page that was not
                 found comes first in any case: a single visit settles it.
+            asked: The numbers of new pages that a user asked for.
+            discovered: Those of new pages that links and sites added.
         """
         new = {page.number: page for page in pages if page.number not in self.frontier}
         if not new:
@@ -142,6 +155,8 @@ class CrawlFrontier:
             ],
             min_interval=limits.low,
             max_interval=limits.high,
+            discovered=[page.number in discovered for page in pages],
+            free=[page.number in asked for page in pages],
         )
         self.frontier.hold([number for number in new if number in self._out])
         self.limit_hosts({page.host for page in pages})
@@ -342,14 +357,20 @@ def load_frontier(
         slack=settings.slack,
         spend=settings.spend,
         catch_up=max(CATCH_UP, catch_up),
+        new_share=settings.new_share,
+        new_host_share=settings.new_host_share,
+        first_fill=FILL_LIMIT * settings.budget if settings.first_fill == "polite" else 0.0,
     )
     ids = FrontierIds()
     fleet = store.fleet()
+    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+    loaded.first_fill = FirstFill.of(store)
     if not fleet.number.size:
-        return CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+        return loaded
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
-    gap = fleet.number.size / settings.budget
+    waiting = np.count_nonzero(~fleet.asked & (fleet.last_visit == NO_TIME))
+    gap = max(fleet.number.size - waiting, 1) / settings.budget
     limits = Intervals.of(settings, fleet.url)
     frontier.add(
         fleet.number,
@@ -361,8 +382,10 @@ def load_frontier(
         belief=stored_octaves(fleet, store.observations, hosts, gap),
         min_interval=limits.low,
         max_interval=limits.high,
+        discovered=~fleet.asked,
+        free=fleet.asked,
     )
-    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+    frontier.set_filled(loaded.first_fill.last_day(now))
     loaded.limit_hosts(fleet.hosts)
     if settings.neighbours:
         loaded.restore_clocks(store.kept, now)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -185,7 +186,10 @@ class Crawl:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._note_failure)
                 with suppress(TimeoutError):
-                    nap = self._polling.nap(self.stats.budget, self._visits.opens_at)
+                    # Nothing but its host holds up a first visit that costs no budget.
+                    has_free = self._frontier.frontier.has_free
+                    budget = math.inf if has_free else self.stats.budget
+                    nap = self._polling.nap(budget, self._visits.opens_at)
                     async with asyncio.timeout(nap):
                         await self._wake.wait()
                 self._polling.end_nap(is_woken=self._wake.is_set())
@@ -265,6 +269,7 @@ class Crawl:
         written = await self._recorder.write(batch, self._spent())
         for visit in written:
             self.stats.count(visit)
+        self.stats.filled = self._frontier.first_fill.total
         self._waking.settle(written)
         if self._settings.neighbours:
             self._frontier.note_activity(written)

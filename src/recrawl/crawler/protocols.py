@@ -71,6 +71,9 @@ class Storing(Protocol):
     def last_visits(self, numbers: Ints) -> Iterable[tuple[int, LastVisit]]:
         """Yield the last visit to each of some pages."""
 
+    def meta(self, key: str) -> str | None:
+        """Return a small value."""
+
     def newest_visit(self) -> int | None:
         """Return when the newest visit was made."""
 

@@ -123,10 +123,23 @@ class Recorder:
     def learn(self, visits: Sequence[Visit]) -> list[Visit]:
         """Update the frontier; return the visits that count, with the new beliefs."""
         expected = [visit for visit in visits if self._is_expected(visit)]
-        # One request is paid for when a page is taken; robots.txt may have made it cost nothing.
-        self._frontier.spend(_requests(visits) - len(expected))
         known = [visit for visit in expected if visit.page.number in self._frontier]
+        free = self._free(known)
+        # One request is paid for when a page is taken; robots.txt may have made it cost nothing.
+        paid = [visit for visit in expected if visit.page.number not in free]
+        self._frontier.spend(_requests(visits) - _requests(free.values()) - len(paid))
+        self._frontier.spend_free(_requests(free.values()) - len(free))
+        for visit in free.values():
+            self._pages.first_fill.count(visit.response.at, visit.response.requests)
         return self._learn(known) if known else []
+
+    def _free(self, visits: Sequence[Visit]) -> dict[int, Visit]:
+        """Return the visits of a first fill, which the budget does not pay for, by page."""
+        pages = [visit.page.number for visit in visits]
+        is_free = self._frontier.is_free(pages).tolist() if pages else []
+        return {
+            visit.page.number: visit for visit, free in zip(visits, is_free, strict=True) if free
+        }
 
     def _is_expected(self, visit: Visit) -> bool:
         """Whether a page was out to be visited; one that was not is logged.

@@ -84,6 +84,11 @@ PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _
 SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)
 SPENDING = Kind("worth or all", "worth, all", lambda text: {"worth": "worth", "all": "all"}[text])
 KEEPING = Kind("keep or drop", "keep, drop", lambda text: {"keep": "keep", "drop": "drop"}[text])
+FILLING = Kind(
+    "polite or budget",
+    "polite, budget",
+    lambda text: {"polite": "polite", "budget": "budget"}[text],
+)
 NUMBER = Kind("a number", "0.5, 2, 10", float)
 LISTENING = Kind("an address and a port", "127.0.0.1:8321", _listening)
 PROXY = Kind(

@@ -8,6 +8,7 @@ from recrawl.crawler.setting_kinds import (
     BOOLEAN,
     COUNT,
     DURATION,
+    FILLING,
     HOSTS,
     KEEPING,
     LISTENING,
@@ -78,6 +79,25 @@ class Settings:
         "Maximum rate of visits to one host; 0 for no limit.",
         minimum=0,
         maximum="1000000M/day",
+    )
+    first_fill: str = setting(
+        "polite",
+        FILLING,
+        "First visits to pages you add: polite for outside the budget, at the pace of their hosts.",
+    )
+    new_share: float = setting(
+        "0.5",
+        SHARE,
+        "Maximum share of the budget for first visits to pages that links and sites add.",
+        minimum=0,
+        maximum="1",
+    )
+    new_host_share: float = setting(
+        "0.05",
+        SHARE,
+        "The same for the pages of one host, unless it is the only one.",
+        minimum=0,
+        maximum="1",
     )
     max_crawl_delay: float = setting(
         "30s",

@@ -39,6 +39,7 @@ class Stats:
         outcomes: Visits by outcome.
         not_modified: Unchanged pages that the server answered with 304.
         requests: Requests for pages, including redirects and second fetches; they use the budget.
+        filled: Those of them that are outside the budget: first visits to pages that users added.
         robots: Requests for robots.txt.
         files: Requests for sitemaps and feeds.
         transferred: Bytes of bodies received.
@@ -69,6 +70,7 @@ class Stats:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     not_modified: int = 0
     requests: int = 0
+    filled: int = 0
     robots: int = 0
     files: int = 0
     transferred: int = 0
@@ -100,13 +102,13 @@ class Stats:
 
     @property
     def budget_used(self) -> float | None:
-        """Requests, as a share of what the budget has allowed since the run began.
+        """Requests on the budget, as a share of what it has allowed since the run began.
 
         None until it has allowed a whole request: the share would be meaningless.
         """
         days = (self.now - self.budget_since) / MICROSECONDS_A_DAY
         allowed = self.allowed_before + self.budget * days
-        return self.requests / allowed if allowed >= 1.0 else None
+        return (self.requests - self.filled) / allowed if allowed >= 1.0 else None
 
     def set_budget(self, budget: float, now: int) -> None:
         """Change the requests per day from now on."""

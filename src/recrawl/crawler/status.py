@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.explain import BUDGET, PRICE, Price
+from recrawl.crawler.first_fill import FirstFill
 from recrawl.crawler.host_memory import closed_hosts
 from recrawl.crawler.intervals import Intervals, IntervalsOf, unlimited
 from recrawl.estimation.belief import staleness
@@ -96,6 +97,7 @@ class Status:
         totals: Pages, visits and copies.
         last_day: What was spent in the last 24 hours, in whole hours.
         ever: What was spent since the store was created.
+        filled: How many of the last day's requests were first visits outside the budget.
         expected_freshness: The share of importance whose copies are believed to be current; None
             without a copy.
         sampled: How many pages that is estimated from, if there are too many to read them all; None
@@ -117,6 +119,7 @@ class Status:
     totals: Totals
     last_day: Spending
     ever: Spending
+    filled: int
     expected_freshness: float | None
     sampled: int | None
     trouble: Trouble
@@ -161,6 +164,7 @@ def read_status(
         totals=totals,
         last_day=store.spent(now - DAY + HOUR),
         ever=store.spent(0),
+        filled=FirstFill.of(store).last_day(now),
         expected_freshness=fresh / weight if weight > 0.0 and fresh > 0.0 else None,
         sampled=fleet.number.size if is_sample else None,
         trouble=store.trouble(),

@@ -6,12 +6,13 @@ from numpy.typing import ArrayLike
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import Octaves, gamma_of
-from recrawl.kernels.jit import Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling import inputs
 from recrawl.scheduling.budget import Budget
 from recrawl.scheduling.due import chances_fresh, due_times, fresh_importance
+from recrawl.scheduling.first_visits import TRIES
 from recrawl.scheduling.rescheduling import first_octave
-from recrawl.scheduling.state import ABSENT, Tables
+from recrawl.scheduling.state import ABSENT, FREE, Tables
 
 
 class FrontierView:
@@ -44,6 +45,13 @@ class FrontierView:
     def price(self) -> float:
         """What a visit must be worth, importance times days; 0 before the first take."""
         return float(self._tables.shared["price"][0])
+
+    def is_free(self, page: ArrayLike) -> Bools:
+        """Return whether the next visit to these pages is their first and costs no budget."""
+        rows = self._tables.pages[self._present("page", page)]
+        is_first: Bools = (rows["last_visit"] == -np.inf) & (rows["failures"] < TRIES)
+        is_first &= rows["needed"] == FREE
+        return is_first
 
     def due(self, page: ArrayLike) -> Floats:
         """Return when visits to these pages will be worth the current price; infinity for never."""

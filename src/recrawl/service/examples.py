@@ -153,6 +153,7 @@ _STATUS = {
     "crawls": True,
     "budget": 2000.0,
     "budget_used": 0.97,
+    "outside_budget": 200,
     "pages": 200,
     "kept_fresh": 195,
     "price": 0.05,

@@ -116,6 +116,9 @@ class StatusOut(BaseModel):
         description="Requests since the process started, as a share of what the budget allows; "
         "null before it allows one."
     )
+    outside_budget: int = Field(
+        description="Requests since the process started for first visits outside the budget."
+    )
     pages: int = Field(description="All pages, including those that are gone or refused.")
     kept_fresh: int = Field(description="Pages that are kept fresh.")
     price: float | None = Field(description="What a visit must be worth, in importance times days.")
@@ -151,6 +154,7 @@ class StatusOut(BaseModel):
             crawls=status.crawls,
             budget=status.budget,
             budget_used=stats.budget_used,
+            outside_budget=stats.filled,
             pages=status.pages + status.trouble.gone + status.trouble.refused,
             kept_fresh=status.pages,
             price=status.price,

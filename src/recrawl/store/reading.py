@@ -38,17 +38,17 @@ def fleet(database: Database) -> PageTable:
         serial = last_serial(database)
         resting = {"gone": State.GONE, "refused": State.REFUSED}
         (pages,) = database.rows("count_fleet", *resting.values())[0]
-        ints = np.empty((4, pages), np.int64)
+        ints = np.empty((5, pages), np.int64)
         floats = np.empty((3, pages))
         url: list[str] = []
         octaves: list[bytes | None] = []
         values = {"no_time": NO_TIME, **resting}
         for rows in database.batches("fleet", values, ROWS_PER_BATCH):
-            number, host, urls, importance, shape, time, last_visit, failures, packed = zip(
+            number, host, urls, importance, shape, time, last_visit, failures, asked, packed = zip(
                 *rows, strict=True
             )
             here = slice(len(url), len(url) + len(rows))
-            for index, column in enumerate((number, host, last_visit, failures)):
+            for index, column in enumerate((number, host, last_visit, failures, asked)):
                 ints[index, here] = column
             for index, column in enumerate((importance, shape, time)):
                 # With an explicit float type, NumPy turns None into NaN.
@@ -69,6 +69,7 @@ def fleet(database: Database) -> PageTable:
         octaves=octaves,
         last_visit=ints[2],
         failures=ints[3],
+        asked=ints[4].astype(np.bool_),
     )
 
 

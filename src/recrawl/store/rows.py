@@ -16,7 +16,8 @@ class NewPage(NamedTuple):
         importance: How much its freshness counts; None leaves the importance of a known page
             unchanged, and means 1 for a new one.
         depth: Number of links between it and a page that the user added.
-        source: Where it was found: ``user``, ``sitemap``, ``link`` or ``push``.
+        source: Who asked for it: a ``user``, or a ``sitemap`` that one named, when it was first
+            read; otherwise where it was found: ``listed`` by a sitemap later, ``link`` or ``push``.
         initial_importance: The importance of a new page that has none given, instead of 1.
     """
 
@@ -55,6 +56,7 @@ class Edits:
         revived: Pages that were gone and will be visited again.
         removed: Numbers of removed pages.
         importance: Page numbers and new importances.
+        asked: Numbers of those new pages that a user asked for.
     """
 
     serial: int
@@ -62,6 +64,7 @@ class Edits:
     revived: list[Page]
     removed: list[int]
     importance: list[tuple[int, float]]
+    asked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,7 @@ class PageTable:
         octaves: The evidence of its visits about that rate, packed; None if there is none yet.
         last_visit: When it was last found, in microseconds; ``NO_TIME`` if never.
         failures: How many of its latest visits failed in a row.
+        asked: Whether a user asked for it.
     """
 
     serial: int
@@ -93,6 +97,7 @@ class PageTable:
     octaves: list[bytes | None]
     last_visit: Ints
     failures: Ints
+    asked: Bools
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,14 +117,18 @@ def spending(stats: Stats) -> str:
     '1 request for pages, 25.0 % of the budget (4 per day)'
     >>> spending(Stats(0, 4.0, now=day // 8, requests=1)).partition(";")[0]
     '1 request for pages (budget: 4 per day)'
+    >>> spending(Stats(0, 4.0, now=day, requests=9, filled=8)).partition(";")[0]
+    '9 requests for pages, 8 of them outside the budget, 25.0 % of the budget (4 per day)'
     """
     used, budget = stats.budget_used, format_rate(stats.budget)
     share = (
         f" (budget: {budget})" if used is None else f", {percent(used)} of the budget ({budget})"
     )
+    filled = f", {stats.filled:,} of them outside the budget" if stats.filled else ""
     return (
-        f"{count(stats.requests, 'request')} for pages{share}; {stats.robots:,} for robots.txt, "
-        f"{stats.files:,} for sitemaps; {size(stats.transferred)} received"
+        f"{count(stats.requests, 'request')} for pages{filled}{share}; "
+        f"{stats.robots:,} for robots.txt, {stats.files:,} for sitemaps; "
+        f"{size(stats.transferred)} received"
     )
 
 
@@ -257,6 +261,7 @@ def as_object(stats: Stats) -> dict[str, Any]:
         **{outcome.name.lower(): stats.outcomes[outcome] for outcome in Outcome},
         "not_modified": stats.not_modified,
         "requests": stats.requests,
+        "outside_budget": stats.filled,
         "robots": stats.robots,
         "sitemaps": stats.files,
         "bytes": stats.transferred,

@@ -10,6 +10,7 @@ from recrawl.cli.render.run import NO_COPIES
 from recrawl.cli.render.terminal import Table, add_page, page_table, show
 from recrawl.cli.render.units import finite, iso, print_facts, second, size, until
 from recrawl.crawler.explain import how_often, percent_sign
+from recrawl.crawler.first_fill import FILL_LIMIT
 from recrawl.crawler.status import SHOWN, Due, Status
 from recrawl.escaping import printable
 from recrawl.records import Outcome
@@ -100,12 +101,14 @@ def spending_table(status: Status) -> Table:
     table.add_column("")
     for heading in ("last 24 h", "all time"):
         table.add_column(heading, justify="right", no_wrap=True)
-    day, ever = status.last_day, status.ever
+    day, ever, limit = status.last_day, status.ever, FILL_LIMIT * status.budget
     for outcome in Outcome:
         name = f"visits, {outcome.name.lower()}"
         table.add_row(name, f"{day.outcomes[outcome]:,}", f"{ever.outcomes[outcome]:,}")
-    used = day.requests / status.budget
+    used = max(day.requests - status.filled, 0) / status.budget
     table.add_row("requests for pages", f"{day.requests:,}", f"{ever.requests:,}")
+    if status.filled:
+        table.add_row(f"outside the budget, at most {limit:,.0f}", f"{status.filled:,}", "")
     table.add_row("share of the budget", percent(used), "")
     table.add_row("requests for robots.txt", f"{day.robots:,}", f"{ever.robots:,}")
     table.add_row("requests for sitemaps", f"{day.sitemaps:,}", f"{ever.sitemaps:,}")
@@ -186,7 +189,7 @@ def as_json(status: Status) -> str:
         },
         "content_bytes": totals.content_bytes,
         "budget": status.budget,
-        "last_day": _spent(status.last_day),
+        "last_day": _spent(status.last_day) | {"outside_budget": status.filled},
         "all_time": _spent(status.ever),
         "expected_freshness": status.expected_freshness,
         "sampled": status.sampled,

@@ -202,6 +202,7 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
         "lateness": period(up.lateness),
         "without_copy": count(up.without_copy),
         "requests": count(sample.requests),
+        "outside_budget": count(stats.filled),
         "budget_used": percent(stats.budget_used, 0),
         "budget_width": f"{min(100.0 * (stats.budget_used or 0.0), 100.0):.1f}%",
         "started": age(service.began, sample.at),

@@ -77,6 +77,11 @@ SELECT * FROM known_pages WHERE url = ?;
 SELECT * FROM known_pages
 WHERE number IN (SELECT value FROM json_each(?));
 
+-- name: asked_among
+-- Find those of many pages that a user asked for; their numbers are passed as JSON.
+SELECT number FROM pages
+WHERE number IN (SELECT value FROM json_each(?)) AND source IN ('user', 'sitemap');
+
 -- name: any_removed
 -- Check whether any page was removed, before looking up a million.
 SELECT EXISTS (SELECT 1 FROM removed);
@@ -407,7 +412,8 @@ SELECT count(*) FROM pages WHERE state NOT IN (?, ?);
 -- name: fleet
 -- Read what a run needs to know about every page to visit.
 SELECT
-    number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures, octaves
+    number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures,
+    source IN ('user', 'sitemap'), octaves
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: outlook
