@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import final
 
 from recrawl.crawler.cost_share import CostShare
-from recrawl.crawler.load import days
+from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.stats import Stats
 from recrawl.records import MICROSECONDS_A_DAY
-from recrawl.scheduling.frontier import Frontier
 
 #: The share of the time that summing the expected freshness over all pages may take.
 MAX_FRESHNESS_SHARE = 0.01
@@ -25,10 +24,11 @@ class Gauges:
     """
 
     def __init__(
-        self, stats: Stats, frontier: Frontier, seconds: Callable[[], float] = time.monotonic
+        self, stats: Stats, frontier: CrawlFrontier, seconds: Callable[[], float] = time.monotonic
     ) -> None:
         self._stats = stats
-        self._frontier = frontier
+        self._freshness = frontier.freshness
+        self._frontier = frontier.frontier
         self._seconds = seconds
         self._cost = CostShare(MAX_FRESHNESS_SHARE)
 
@@ -53,8 +53,6 @@ class Gauges:
     def _refresh_freshness(self) -> None:
         """Compute the expected freshness; with millions of pages, not every time."""
         began = self._seconds()
-        fresh = self._frontier.expected_freshness(days(self._stats.now))
-        # Without copies there is no freshness to report, nor without pages.
-        self._stats.expected_freshness = (fresh or None) if len(self._frontier) else None
+        self._stats.expected_freshness = self._freshness.expected(days(self._stats.now))
         ended = self._seconds()
         self._cost.spend(ended, ended - began)

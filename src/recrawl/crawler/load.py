@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from recrawl.crawler.beliefs import stored_octaves
+from recrawl.crawler.freshness import LiveFreshness
 from recrawl.crawler.host_memory import (
     COUNTS,
     FOLDER_CLOCK,
@@ -27,6 +28,7 @@ from recrawl.crawler.protocols import Storing
 from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
+from recrawl.estimation.shown_rates import RatePrior
 from recrawl.kernels.jit import Floats
 from recrawl.records import (
     MICROSECONDS_A_DAY,
@@ -108,8 +110,10 @@ class CrawlFrontier:
         ids: Its ids of hosts and sections.
         serial: The serial of the latest edit that it includes.
         loaded_at: When its budget began to accrue, in microseconds.
+        prior: What is believed about change rates before a page's own visits, as it is shown.
 
     Attributes:
+        freshness: How fresh the copies are expected to be.
         left_alone: Hosts still in backoff from an earlier run, and until when, in microseconds.
     """
 
@@ -120,8 +124,10 @@ class CrawlFrontier:
         ids: FrontierIds,
         serial: int,
         loaded_at: int,
+        prior: RatePrior,
     ) -> None:
         self.frontier = frontier
+        self.freshness = LiveFreshness(frontier, prior)
         self.serial = serial
         self.loaded_at = loaded_at
         self._ids = ids
@@ -340,9 +346,9 @@ def load_frontier(
         catch_up=max(CATCH_UP, catch_up),
     )
     ids = FrontierIds()
-    fleet = store.fleet()
+    fleet, prior = store.fleet(), store.rate_prior()
     if not fleet.number.size:
-        return CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+        return CrawlFrontier(frontier, settings, ids, fleet.serial, now, prior)
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
     gap = fleet.number.size / settings.budget
@@ -358,7 +364,7 @@ def load_frontier(
         min_interval=limits.low,
         max_interval=limits.high,
     )
-    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now, prior)
     loaded.limit_hosts(fleet.hosts)
     if settings.neighbours:
         loaded.restore_clocks(store.kept, now)
@@ -408,7 +414,6 @@ def warm_up(settings: Settings) -> None:
     frontier.set_importance([0], 2.0)
     frontier.replace_prior([1], Prior(1.0, 1.0))
     frontier.due([0])
-    frontier.expected_freshness(later)
     frontier.remove([0])
 
 

@@ -45,8 +45,9 @@ BATCH = 8_192
 #: The ends of an interval that holds the rate with a chance of 95 %.
 LOW, HIGH = 0.025, 0.975
 
-_OCTAVE = LOWEST + np.arange(RATES)
-_FALLING = 2.0 ** (-FALL * np.abs(_OCTAVE - TYPICAL))
+#: The octave of each rate: it is 2 to that power, per day.
+OCTAVE = LOWEST + np.arange(RATES)
+_FALLING = 2.0 ** (-FALL * np.abs(OCTAVE - TYPICAL))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,7 @@ class ShownRates:
         found = np.empty(self.evidence.size)
         for start in range(0, found.size, BATCH):
             here = slice(start, start + BATCH)
-            found[here] = _quantile(self._believed(self.evidence[here]), chance)
+            found[here] = _quantile(self.believed(here), chance)
         return found
 
     def fresh(self, elapsed: Floats) -> Floats:
@@ -148,11 +149,12 @@ class ShownRates:
         found = np.empty(self.evidence.size)
         for start in range(0, found.size, BATCH):
             here = slice(start, start + BATCH)
-            found[here] = _fresh(self._believed(self.evidence[here]), elapsed[here])
+            found[here] = _fresh(self.believed(here), elapsed[here])
         return found
 
-    def _believed(self, evidence: Evidence) -> Floats2D:
-        return _normalised(extended(evidence) * self.prior.weight)
+    def believed(self, pages: slice) -> Floats2D:
+        """Return how likely each rate is, one row per page, of some of the pages."""
+        return _normalised(extended(self.evidence[pages]) * self.prior.weight)
 
 
 def expected_freshness(fresh: Floats, importance: Floats) -> float | None:
@@ -219,4 +221,4 @@ def _fresh(believed: Floats2D, elapsed: Floats) -> Floats:
     for rate in range(RATES):
         fresh += believed[:, rate] * power
         power *= power
-    return fresh
+    return np.minimum(fresh, 1.0)

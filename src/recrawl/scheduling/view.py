@@ -35,6 +35,10 @@ class FrontierView:
         """The latest time it has seen; it never runs backwards."""
         return self._budget.now
 
+    def pass_time(self, now: float) -> None:
+        """Let time pass until a time, without a visit."""
+        self._budget.pass_time(now)
+
     @property
     def affordable_at(self) -> float:
         """When the budget pays for another visit; the present if it does now."""

@@ -6,8 +6,8 @@ from typing import final
 
 import numpy as np
 
+from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.records import SECONDS_A_DAY
-from recrawl.scheduling.frontier import Frontier
 
 
 @final
@@ -17,7 +17,7 @@ class KeepingUp:
 
     Attributes:
         expected_freshness: The share of importance whose copies are expected to be fresh; None
-            without pages.
+            without a copy.
         due: Pages with a copy whose visit is worth its price, or overdue by the settings.
         without_copy: Pages without a copy.
         latest: Seconds for which the longest overdue of them has been due; 0 if none is.
@@ -31,18 +31,18 @@ class KeepingUp:
     lateness: float
 
     @classmethod
-    def of(cls, frontier: Frontier, now: float) -> "KeepingUp":
-        """Return how a frontier is keeping up at a time in days."""
+    def of(cls, crawl: CrawlFrontier, at: int) -> "KeepingUp":
+        """Return how a frontier is keeping up at a time in microseconds."""
+        frontier, now = crawl.frontier, days(at)
         pages = frontier.all_pages()
         if not pages.size:
             return cls(None, 0, 0, 0.0, 0.0)
-        fresh = frontier.expected_freshness(now)
         seen = frontier.last_visit(pages) > -math.inf
         # Not before the frontier's own time, which continues when the clock is set back.
         late = max(now, frontier.now) - frontier.due(pages[seen])
         late = np.maximum(late[late >= 0.0], 0.0) * SECONDS_A_DAY
         return cls(
-            expected_freshness=fresh,
+            expected_freshness=crawl.freshness.expected(now),
             due=late.size,
             without_copy=int(pages.size - seen.sum()),
             latest=float(late.max(initial=0.0)),

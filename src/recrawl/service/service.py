@@ -233,7 +233,7 @@ class Service:
         """Return whether visits happen on time; with millions of pages, as of a while ago."""
         began = time.monotonic()
         if self._kept_up is None or self._keeping_up_cost.is_due(began):
-            self._kept_up = KeepingUp.of(self.frontier.frontier, days(self.clock.now()))
+            self._kept_up = KeepingUp.of(self.frontier, self.clock.now())
             ended = time.monotonic()
             self._keeping_up_cost.spend(ended, ended - began)
         return self._kept_up

@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from recrawl.crawler.page_text import TextReader
 from recrawl.crawler.settings import Settings
+from recrawl.estimation.shown_rates import ShownRates
 from recrawl.records import digest_of
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
@@ -115,7 +116,7 @@ async def page(
     """Show a page."""
     details = await service.page(url, VISITS)
     found = details.explanation
-    versions, diff, belief = await service.read(_read, found.page.url, service, before, after)
+    versions, diff, rates = await service.read(_read, found.page.url, service, before, after)
     return render(
         request,
         "page.html",
@@ -128,8 +129,8 @@ async def page(
         why=details.why,
         versions=versions,
         diff=diff,
-        timeline=charts.timeline(found, belief, details.visits),
-        belief=charts.belief_curve(found, belief),
+        timeline=charts.timeline(found, rates, details.visits),
+        belief=charts.belief_curve(found, rates),
         done=DONE.get(done, ""),
         now=found.now,
         max_importance=MAX_IMPORTANCE,
@@ -168,8 +169,8 @@ async def set_importance(
 
 def _read(
     store: SqliteStore, url: str, service: TheService, before: str, after: str
-) -> tuple[list[Version], Diff | None, charts.Belief]:
-    """Return a page's copies, what changed between two of them, and the belief about it."""
+) -> tuple[list[Version], Diff | None, ShownRates | None]:
+    """Return a page's copies, what changed between two of them, and how often it changes."""
     known = store.page(url)
     if known is None:
         return [], None, None
@@ -182,7 +183,8 @@ def _read(
     if not before and len(digests) > 1:
         before, after = digests[1], digests[0]
     shown = compare(store, service.settings, copies, before, after) if before else None
-    return versions, shown, store.belief(known.number)
+    belief = store.belief(known.number)
+    return versions, shown, None if belief is None else belief.rates
 
 
 def compare(
