@@ -4,11 +4,11 @@ import pytest
 
 from recrawl import Frontier
 from recrawl.crawler.gauges import MAX_FRESHNESS_SHARE, Gauges
+from recrawl.crawler.keeping_up import KeepingUp
 from recrawl.crawler.load import CrawlFrontier, FrontierIds
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.estimation.shown_rates import RatePrior
-from recrawl.service.keeping_up import KeepingUp
 
 DAY = 86_400_000_000
 
@@ -61,7 +61,8 @@ def test_what_is_late_is_late_when_the_clock_is_put_back() -> None:
     frontier.add([0, 1], now=0.0, last_visit=0.0, max_interval=1.0)
     frontier.settle(10.0)
     early, late = (KeepingUp.of(crawl_of(frontier), at * DAY) for at in (4, 10))
-    assert (early.due, early.latest) == (late.due, late.latest) == (2, pytest.approx(9 * 86_400))
+    assert early.due == late.due == 2
+    assert early.latest == late.latest == pytest.approx(9 * 86_400)
 
 
 def test_nothing_is_fresh_without_pages() -> None:

@@ -219,7 +219,7 @@ def test_pages_of_a_host_that_is_left_alone_are_next_after_that(tmp_path: Path) 
 def outlook(hosts: list[str], **columns: Any) -> Outlook:  # noqa: ANN401
     """Make columns of pages: visited a day ago, alike and well unless given."""
     host = np.array(columns.pop("host", [0]), np.int64)
-    usual = {
+    usual: dict[str, Any] = {
         "number": np.arange(host.size),
         "importance": np.ones(host.size),
         "shape": np.ones(host.size),
@@ -303,9 +303,11 @@ def test_the_last_day_is_twenty_four_whole_hours(tmp_path: Path) -> None:
             store.record([], Spent(at=NOW - hours * HOUR, robots=1))
         found = read_status(store, path, 10.0, NOW)
         assert (found.last_day.robots, found.ever.robots) == (3, 5)
-        assert found.budget == 10.0
+        assert (found.budget, found.run_budget, found.budget_now) == (10.0, None, 10.0)
         store.set_meta("budget", "25.0")
-        assert read_status(store, path, 10.0, NOW).budget == 25.0
+        later = read_status(store, path, 10.0, NOW)
+        assert (later.budget, later.run_budget, later.budget_now) == (10.0, 25.0, 10.0)
+        assert replace(later, runner=7).budget_now == 25.0
 
 
 def test_the_size_of_a_store_is_that_of_its_files(tmp_path: Path) -> None:

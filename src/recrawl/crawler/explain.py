@@ -19,7 +19,7 @@ from recrawl.estimation.shown_rates import HIGH, LOW
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, State
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.store.rows import Belief
-from recrawl.units import format_duration, format_rate
+from recrawl.units import format_duration, format_rate, format_worth
 
 #: An interval whose ends differ by more than this factor says nothing.
 WIDE = 1_000.0
@@ -147,8 +147,8 @@ class Explanation:
         >>> print(explain(page, belief, Price(2.4, is_now=True), now).why())
         The copy is 3.2 days old. How often the page changes is not known yet; going by its visits
         and by pages like it, the guess is every 61 days, so the probability that the copy is stale
-        is 19 %. A visit is worth 0.64 now (importance × days), and the price of a visit is 2.4; it
-        will be worth that in 5.4 days.
+        is 19 %. A visit is worth 15 h of freshness now, and the price of a visit is 2.4 days of
+        freshness; it will be worth that in 5.4 days.
         """
         return " ".join(sentence for sentence in self._sentences() if sentence)
 
@@ -247,9 +247,9 @@ class Explanation:
             return ""
         if self.price is None or self.visit_after is None:
             return "The price of a visit is not known yet; `recrawl run` determines it."
-        worth = f"A visit is worth {self.value:.2g} now (importance × days)"
+        worth = f"A visit is worth {format_worth(self.value)} now"
         verb = "is" if self.price.is_now else "in the last run was"
-        price = f"the price of a visit {verb} {self.price.value:.2g}"
+        price = f"the price of a visit {verb} {format_worth(self.price.value)}"
         if math.isinf(self.visit_after):
             return (
                 f"{worth}, and {price}. It changes too often for that: a copy would not stay fresh "

@@ -87,8 +87,8 @@ class Status:
 
     Attributes:
         now: The present, in microseconds.
-        budget: Requests per day of the present or the last run; before the first, that of the
-            settings.
+        budget: Requests per day, by the settings.
+        run_budget: Requests per day of the present or the last run; None before the first.
         totals: Pages, visits and copies.
         last_day: What was spent in the last 24 hours, in whole hours.
         ever: What was spent since the store was created.
@@ -110,6 +110,7 @@ class Status:
 
     now: int
     budget: float
+    run_budget: float | None
     totals: Totals
     last_day: Spending
     ever: Spending
@@ -125,6 +126,13 @@ class Status:
     size: int
     runner: int | None
 
+    @property
+    def budget_now(self) -> float:
+        """Requests per day: those of a run that is active, or those that the next one may make."""
+        if self.runner is None or self.run_budget is None:
+            return self.budget
+        return self.run_budget
+
 
 def read_status(
     store: SqliteStore,
@@ -138,7 +146,7 @@ def read_status(
     Args:
         store: The store.
         path: Its file.
-        budget: Requests per day, in case there has been no run yet.
+        budget: Requests per day, by the settings.
         now: The present, in microseconds.
         intervals: Limits on the time between two visits to a page.
     """
@@ -151,7 +159,8 @@ def read_status(
     ran_with = store.meta(BUDGET)
     return Status(
         now=now,
-        budget=budget if ran_with is None else float(ran_with),
+        budget=budget,
+        run_budget=None if ran_with is None else float(ran_with),
         totals=totals,
         last_day=store.spent(now - DAY + HOUR),
         ever=store.spent(0),

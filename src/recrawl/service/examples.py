@@ -151,6 +151,8 @@ _STATUS = {
     "budget": 2000.0,
     "budget_used": 0.97,
     "pages": 200,
+    "health": "good",
+    "health_reason": "Visits happen when they are worth their price.",
     "kept_fresh": 195,
     "price": 0.05,
     "expected_freshness": 0.93,
