@@ -200,9 +200,15 @@ def write_rate(rate: float) -> str:
         return "no limit"
     units = [(_DAY, "day"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s")]
     numbers = [(_six_digits(rate * days), name) for days, name in units]
-    number, unit = min(numbers, key=lambda one: len(one[0].replace(".", "").strip("0")))
+    number, unit = min(numbers, key=_roundness)
     is_long = "." not in number and len(number) > 6  # noqa: PLR2004 - from a million on
     return f"{_six_digits(float(number) / 1e6)}M/{unit}" if is_long else f"{number}/{unit}"
+
+
+def _roundness(written: tuple[str, str]) -> tuple[int, int]:
+    """Return the digits of a number that are not zeros at its ends, and all of them."""
+    number, _ = written
+    return len(number.replace(".", "").strip("0")), len(number)
 
 
 def _six_digits(number: float) -> str:

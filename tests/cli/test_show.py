@@ -35,7 +35,7 @@ def test_json_has_the_belief_and_the_reasons() -> None:
     assert (shown["visits"], shown["changes"], shown["price"]) == (2, 1, PRICE)
     assert shown["crawl_rate"] > 0
     assert shown["last_visit"] < shown["next_visit"] or shown["value"] >= PRICE
-    assert "the price of a visit in the last run was 0.05" in shown["why"]
+    assert "the price of a visit in the last run was 1.2 h of freshness" in shown["why"]
     assert [visit["outcome"] for visit in shown["history"]] == ["changed", "first"]
 
 

@@ -99,19 +99,25 @@ def test_many_pages_are_explained_as_one_is() -> None:
 def test_words_say_when_it_will_be_worth_it() -> None:
     why = explained(price=Price(2.4, is_now=True)).why()
     assert why.startswith("The copy is 3 days old. The page changes every 5.1 days (95 % sure: ")
-    assert "the price of a visit is 2.4; it will be worth that in " in why
+    assert "the price of a visit is 2.4 days of freshness; it will be worth that in " in why
 
 
 def test_words_say_that_it_is_due() -> None:
-    assert explained(price=Price(0.1, is_now=True)).why().endswith("is 0.1: it is due now.")
+    assert (
+        explained(price=Price(0.1, is_now=True))
+        .why()
+        .endswith("is 2.4 h of freshness: it is due now.")
+    )
     paused = explained(price=Price(0.1, is_now=False)).why()
-    assert paused.endswith("in the last run was 0.1: it is due as soon as `recrawl run` starts.")
+    assert paused.endswith(
+        "in the last run was 2.4 h of freshness: it is due as soon as `recrawl run` starts."
+    )
 
 
 def test_a_page_that_waits_for_its_retry_is_not_called_due() -> None:
     failing, price = page(failures=1), Price(0.1, is_now=True)
     waiting = explain(failing, believed(6.0, 30.0), price, NOW, retry_at=NOW + DAY)
-    assert waiting.why().endswith("is 0.1: it is already worth that.")
+    assert waiting.why().endswith("is 2.4 h of freshness: it is already worth that.")
     assert (
         explain(failing, believed(6.0, 30.0), price, NOW, retry_at=NOW)
         .why()

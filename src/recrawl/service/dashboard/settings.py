@@ -72,7 +72,7 @@ def shown(name: str, kind: Kind, value: Any) -> str:  # noqa: ANN401 - whatever 
     """Return the value of a setting as people read it; secrets are masked.
 
     >>> shown("budget", RATE, 7200.0), shown("on_change", SIZE, "notify --key 1234")
-    ('5 per minute', 'notify ••••')
+    ('5/min', 'notify ••••')
     """
     if name in COMMANDS:
         return without_arguments(str(value)) or NONE
