@@ -44,6 +44,7 @@ class KeepingUp:
     def of(cls, crawl: CrawlFrontier, at: int) -> "KeepingUp":
         """Return how a frontier is keeping up at a time in microseconds."""
         frontier, now = crawl.frontier, days(at)
+        frontier.pass_time(now)
         pages = frontier.all_pages()
         if not pages.size:
             return cls()
