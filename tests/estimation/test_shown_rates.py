@@ -58,10 +58,10 @@ def test_what_is_shown_does_not_depend_on_the_grid_of_the_evidence(first: int, d
     found = extended(quiet(days, first))[0]
     # Evidence says nothing about what is far less likely than half precision can tell.
     told = exact > 1e-3
-    assert found[told] == pytest.approx(exact[told] / exact.max() * found.max(), abs=0.02)
+    assert found[told] == pytest.approx(exact[told] / exact.max() * found.max(), abs=0.05)
     at = np.array([days])
     one, other = (ShownRates(quiet(days, grid), WORLD).fresh(at)[0] for grid in (first, -9))
-    assert one == pytest.approx(other, abs=0.02)
+    assert one == pytest.approx(other, abs=0.05)
 
 
 def test_a_fleet_teaches_about_its_pages_that_were_seen_once() -> None:
