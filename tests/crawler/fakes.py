@@ -27,6 +27,7 @@ from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
 from recrawl.crawler.visiting import Visiting
 from recrawl.errors import StoreError
+from recrawl.estimation.shown_rates import RatePrior
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.memory_budget import MemoryBudget
@@ -311,6 +312,9 @@ class MemoryStore:
                 page, state=after.get(page.state, page.state), retry_at=again, reason=None
             )
         return [self.known[page.number] for page in due[:limit]]
+
+    def rate_prior(self) -> RatePrior:
+        return RatePrior.from_text(self.meta.get("rate_prior"))
 
     def set_meta(self, key: str, value: str) -> None:
         self.small[key] = value

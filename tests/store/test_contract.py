@@ -585,7 +585,10 @@ def test_the_belief_is_that_of_the_last_visit(store: Store) -> None:
     assert store.belief(0) is None
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     store.record([unchanged(known(store, 0), NOON + HOUR)])
-    assert store.belief(0) == (0.5, 3.0)
+    believed = store.belief(0)
+    assert believed is not None
+    assert believed[:2] == (0.5, 3.0)
+    assert believed.rates.typical.size == 1
     assert store.belief(99) is None
 
 

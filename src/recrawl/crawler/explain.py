@@ -1,7 +1,9 @@
 """Why a page is visited when it is: what is believed about it, what a visit is worth and costs.
 
-This uses what the store has: the Gamma distribution with the mean and variance of a page's belief.
-A run uses the belief itself, weights on change rates, so its visits may come earlier or later.
+How often a page changes, and how likely its copy is stale, is what `recrawl.estimation.shown_rates`
+says. What a visit is worth follows from what the scheduler believes, which is more cautious, and of
+which the store has the Gamma distribution with the same mean and variance. A run uses the belief
+itself, weights on change rates, so its visits may come earlier or later.
 Evidence that only a run has, such as sitemaps and changes of neighbours, may bring a visit forward;
 host delays may postpone it.
 """
@@ -10,15 +12,16 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from recrawl.content.absence import OUTAGE
 from recrawl.crawler.intervals import Intervals
-from recrawl.estimation.belief import staleness
-from recrawl.estimation.quantiles import gamma_quantiles
+from recrawl.estimation.shown_rates import HIGH, LOW
 from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, RESTING, Page, State
 from recrawl.scheduling.value import days_until_due, value_of_belief
-from recrawl.units import format_duration, format_rate
+from recrawl.store.rows import Belief
+from recrawl.units import format_duration, format_rate, format_worth
 
-LEVEL = 0.95
 #: An interval whose ends differ by more than this factor says nothing.
 WIDE = 1_000.0
 #: The store's name for what a visit must be worth, importance times days.
@@ -52,7 +55,7 @@ class Explanation:
         price: What a visit must be worth; None before the first run.
         elapsed: Days since the last successful visit; None without one.
         change_rate: Changes per day; None where nothing is believed yet.
-        low: The lower end of its interval, which holds with probability `LEVEL`.
+        low: The lower end of the interval that it is in with a chance of 95 %.
         high: The upper end.
         stale: The chance that the copy is stale.
         value: What a visit now is worth, importance times days.
@@ -138,13 +141,17 @@ class Explanation:
     def why(self) -> str:
         """Explain in words when the page is visited next, and why.
 
+        >>> from recrawl.estimation.evidence import no_evidence
+        >>> from recrawl.estimation.shown_rates import RatePrior, ShownRates
         >>> page = Page(0, "https://example.org/", "example.org", last_visit=0, visits=9)
         >>> now = round(3.2 * MICROSECONDS_A_DAY)
-        >>> print(explain(page, (6.0, 30.0), Price(2.4, is_now=True), now).why())
-        The copy is 3.2 days old. The page changes every 5 days (95 % sure: between every 14
-        days and every 2.6 days), so the probability that the copy is stale is 46 %. A visit is
-        worth 0.64 now (importance × days), and the price of a visit is 2.4; it will be worth that
-        in 5.4 days.
+        >>> rates = ShownRates(no_evidence(1), RatePrior.world())
+        >>> belief = Belief(6.0, 30.0, rates)
+        >>> print(explain(page, belief, Price(2.4, is_now=True), now).why())
+        The copy is 3.2 days old. How often the page changes is not known yet; going by its visits
+        and by pages like it, the guess is every 61 days, so the probability that the copy is stale
+        is 19 %. A visit is worth 15 h of freshness now, and the price of a visit is 2.4 days of
+        freshness; it will be worth that in 5.4 days.
         """
         return " ".join(sentence for sentence in self._sentences() if sentence)
 
@@ -252,9 +259,9 @@ class Explanation:
             return ""
         if self.price is None or self.visit_after is None:
             return "The price of a visit is not known yet; `recrawl run` determines it."
-        worth = f"A visit is worth {self.value:.2g} now (importance × days)"
+        worth = f"A visit is worth {format_worth(self.value)} now"
         verb = "is" if self.price.is_now else "in the last run was"
-        price = f"the price of a visit {verb} {self.price.value:.2g}"
+        price = f"the price of a visit {verb} {format_worth(self.price.value)}"
         if math.isinf(self.visit_after):
             return (
                 f"{worth}, and {price}. It changes too often for that: a copy would not stay fresh "
@@ -270,7 +277,7 @@ class Explanation:
 
 def explain(
     page: Page,
-    belief: tuple[float, float] | None,
+    belief: Belief | None,
     price: Price | None,
     now: int,
     limits: tuple[float, float] = (0.0, math.inf),
@@ -282,7 +289,7 @@ def explain(
 
     Args:
         page: The page.
-        belief: Shape and time of the belief about its change rate, if there is one.
+        belief: What is believed about its change rate, if anything.
         price: What a visit must be worth, if known.
         now: The present, in microseconds.
         limits: The minimum and maximum interval between two visits, in days.
@@ -294,19 +301,18 @@ def explain(
         return Explanation(
             page, now, price, retry_at=retry_at, closed_until=closed_until, error=error
         )
-    shape, time = belief
+    shape, time, rates = belief
     elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
-    low, high = gamma_quantiles(shape, 0.5 - 0.5 * LEVEL)
     needed = None if price is None else days_until_due(page.importance, shape, time, price.value)
     return Explanation(
         page=page,
         now=now,
         price=price,
         elapsed=elapsed,
-        change_rate=shape / time,
-        low=low / time,
-        high=high / time,
-        stale=float(staleness(shape, time, elapsed)),
+        change_rate=float(rates.typical[0]),
+        low=float(rates.quantile(LOW)[0]),
+        high=float(rates.quantile(HIGH)[0]),
+        stale=1.0 - float(rates.fresh(np.array([elapsed]))[0]),
         value=page.importance * value_of_belief(shape, time, elapsed),
         visit_after=needed,
         limits=limits,

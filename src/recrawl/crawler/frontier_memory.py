@@ -10,6 +10,7 @@ from recrawl.crawler.intervals import OF_RUN
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.store.reading import RATE_PRIOR
 
 
 @final
@@ -41,8 +42,10 @@ class FrontierMemory:
         if filled:
             self._store.set_meta(FILLED, filled)
 
-    async def publish_price(self, _now: int) -> None:
-        """Publish what a visit must be worth to other processes."""
+    async def publish(self, _now: int) -> None:
+        """Publish to other processes what a visit must be worth, and how often pages change."""
+        prior = self._frontier.freshness.learn()
+        await self._thread.call(self._store.set_meta, RATE_PRIOR, prior.text())
         price = self._frontier.frontier.price
         if price > 0.0:
             await self._thread.call(self._store.set_meta, PRICE, repr(price))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.crawler.beliefs import stored_octaves
 from recrawl.crawler.first_fill import FILL_LIMIT, FirstFill
+from recrawl.crawler.freshness import LiveFreshness
 from recrawl.crawler.frontier_ids import FrontierIds, folder_of
 from recrawl.crawler.host_memory import (
     COUNTS,
@@ -31,6 +32,7 @@ from recrawl.crawler.protocols import Storing
 from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
+from recrawl.estimation.shown_rates import RatePrior
 from recrawl.kernels.jit import Floats
 from recrawl.quantities import LARGEST
 from recrawl.records import (
@@ -73,8 +75,10 @@ class CrawlFrontier:
         ids: Its ids of hosts and sections.
         serial: The serial of the latest edit that it includes.
         loaded_at: When its budget began to accrue, in microseconds.
+        prior: What is believed about change rates before a page's own visits, as it is shown.
 
     Attributes:
+        freshness: How fresh the copies are expected to be.
         left_alone: Hosts still in backoff from an earlier run, and until when, in microseconds.
         first_fill: What first visits outside the budget cost.
     """
@@ -86,8 +90,10 @@ class CrawlFrontier:
         ids: FrontierIds,
         serial: int,
         loaded_at: int,
+        prior: RatePrior,
     ) -> None:
         self.frontier = frontier
+        self.freshness = LiveFreshness(frontier, prior)
         self.serial = serial
         self.loaded_at = loaded_at
         self._ids = ids
@@ -362,8 +368,8 @@ def load_frontier(
         first_fill=FILL_LIMIT * settings.budget if settings.first_fill == "polite" else 0.0,
     )
     ids = FrontierIds()
-    fleet = store.fleet()
-    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+    fleet, prior = store.fleet(), store.rate_prior()
+    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now, prior)
     loaded.first_fill = FirstFill.of(store)
     if not fleet.number.size:
         return loaded
@@ -437,7 +443,6 @@ def warm_up(settings: Settings) -> None:
     frontier.set_importance([0], 2.0)
     frontier.replace_prior([1], Prior(1.0, 1.0))
     frontier.due([0])
-    frontier.expected_freshness(later)
     frontier.remove([0])
 
 

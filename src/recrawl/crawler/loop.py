@@ -63,8 +63,8 @@ class Crawl:
                                                                                   pool, store thread
         Waking.wake              gone and refused pages, to be checked again      store thread
         FrontierMemory.keep      trust in signals, activity of neighbours         store thread
-        FrontierMemory           the price of a visit, for `recrawl status`       store thread
-          .publish_price
+        FrontierMemory           the price of a visit, and the prior of change    store thread
+          .publish                 rates, for `recrawl status`
 
     Visits run concurrently; one thread writes their results, in order. A crawl that is killed loses
     what was in flight, and nothing that was written. With ``processes`` above 1, the steps from
@@ -119,7 +119,7 @@ class Crawl:
         self._has_news = asyncio.Event()
         self._upkeep = Upkeep(clock, self._stopping)
         self.stats = Stats(frontier.loaded_at, settings.budget, closed={**frontier.left_alone})
-        self._gauges = Gauges(self.stats, frontier.frontier)
+        self._gauges = Gauges(self.stats, frontier)
         events = Events(self._note, self._wake.set, lambda: recorder.is_full, self._release)
         self._visits = visits(events)
 
@@ -262,6 +262,7 @@ class Crawl:
         # Requests for files, and for pages that did not arrive in time, count as spent too.
         await self._recorder.write([], self._spent())
         await self._memory.keep(self._clock.now())
+        await self._memory.publish(self._clock.now())
         await self._count_trouble(self._clock.now())
 
     async def _record_batch(self) -> None:

@@ -48,6 +48,8 @@ class Stats:
         expected_freshness: The share of importance whose copies are believed to be current; None
             without a copy.
         price: What a visit is worth now, importance times days.
+        waiting: Pages that are due, or to be visited for the first time, at the end of the run.
+        held: Those of them that wait for the delay or the backoff of their host.
         hosts: How long responses took, by host.
         closed: Hosts in backoff, and until when, in microseconds.
         refused: Pages that this run was refused.
@@ -78,6 +80,8 @@ class Stats:
     next_visit: int = 0
     expected_freshness: float | None = None
     price: float = 0.0
+    waiting: int = 0
+    held: int = 0
     hosts: dict[str, HostTimes] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
     newest: Visit | None = None

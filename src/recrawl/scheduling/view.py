@@ -1,5 +1,7 @@
 """Query a frontier; this changes nothing but its time, which may advance."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,6 +37,10 @@ class FrontierView:
     def now(self) -> float:
         """The latest time it has seen; it never runs backwards."""
         return self._budget.now
+
+    def pass_time(self, now: float) -> None:
+        """Let time pass until a time, without a visit."""
+        self._budget.pass_time(now)
 
     @property
     def affordable_at(self) -> float:
@@ -80,6 +86,17 @@ class FrontierView:
     def last_visit(self, page: ArrayLike) -> Floats:
         """Return when the copies of pages were made; −∞ without a copy."""
         return self._tables.pages["last_visit"][self._present("page", page)].copy()
+
+    def failures(self, page: ArrayLike) -> Ints:
+        """Return how many of the latest visits to pages failed in a row."""
+        return self._tables.pages["failures"][self._present("page", page)].astype(np.int64)
+
+    def open_at(self, page: ArrayLike) -> Floats:
+        """Return when the hosts of pages may be visited again: delays, pauses and budgets."""
+        host = self._tables.hosts[self._tables.pages["host"][self._present("page", page)]]
+        paid = np.where(host["spacing"] > 0.0, host["paid_until"] + host["spacing"], -math.inf)
+        opens: Floats = np.maximum(host["open_at"], paid)
+        return opens
 
     def importance(self, page: ArrayLike) -> Floats:
         """Return the importance of pages."""

@@ -155,6 +155,8 @@ _STATUS = {
     "budget_used": 0.97,
     "outside_budget": 200,
     "pages": 200,
+    "health": "good",
+    "health_reason": "Visits happen when they are worth their price.",
     "kept_fresh": 195,
     "price": 0.05,
     "expected_freshness": 0.93,

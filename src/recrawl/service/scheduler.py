@@ -376,6 +376,7 @@ class Scheduler:
         except* RecrawlError as failed:
             raise failed.exceptions[0] from None
         await self._memory.keep(self._clock.now())
+        await self._memory.publish(self._clock.now())
         await self._keep_leases(self._clock.now())
         if self._failed is not None:
             raise self._failed

@@ -12,6 +12,7 @@ from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
 from recrawl.crawler.intervals import stored_intervals
+from recrawl.crawler.keeping_up import Health, KeepingUp
 from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.loop import Crawl
 from recrawl.crawler.page_list import Wanted
@@ -28,7 +29,6 @@ from recrawl.scheduling.leases import Lease
 from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
 from recrawl.service.following import Following
 from recrawl.service.incoming import Incoming
-from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
 from recrawl.service.planning import planned_freshness
 from recrawl.service.problems import ProblemError
@@ -69,6 +69,7 @@ class ServiceStatus:
         pages: Pages that are kept fresh.
         price: What a visit must be worth, importance times days; None before that is known.
         keeping_up: Whether visits happen when they are due.
+        health: Whether somebody has to look after it.
         totals: What the store holds.
         trouble: How many pages have problems.
         last_day: What was spent in the last 24 hours, in whole hours.
@@ -82,6 +83,7 @@ class ServiceStatus:
     pages: int
     price: float | None
     keeping_up: KeepingUp
+    health: Health
     totals: Totals
     trouble: Trouble
     last_day: Spending
@@ -217,6 +219,7 @@ class Service:
             pages=len(self.frontier),
             price=None if price is None else price.value,
             keeping_up=self.keeping_up(),
+            health=self.health(),
             totals=totals,
             trouble=trouble,
             last_day=last_day,
@@ -240,10 +243,15 @@ class Service:
         """Return whether visits happen on time; with millions of pages, as of a while ago."""
         began = time.monotonic()
         if self._kept_up is None or self._keeping_up_cost.is_due(began):
-            self._kept_up = KeepingUp.of(self.frontier.frontier, days(self.clock.now()))
+            self._kept_up = KeepingUp.of(self.frontier, self.clock.now())
             ended = time.monotonic()
             self._keeping_up_cost.spend(ended, ended - began)
         return self._kept_up
+
+    def health(self) -> Health:
+        """Return whether somebody has to look after the crawl."""
+        pages = len(self.frontier)
+        return Health.of(self.keeping_up(), self.stats, pages, crawls=self.crawls)
 
     async def pages(self, wanted: Wanted, *, text: str = "", offset: int = 0) -> PageSlice:
         """Return a part of a list of pages."""

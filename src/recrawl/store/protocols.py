@@ -17,6 +17,7 @@ from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.listing import Answer, HostCounts, PageColumns, PageFilter, PageText
 from recrawl.store.rows import (
     Added,
+    Belief,
     Copy,
     Edits,
     LastVisit,
@@ -236,7 +237,7 @@ class Store(Protocol):
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
         """Return pages by URL."""
 
-    def belief(self, number: int) -> tuple[float, float] | None:
+    def belief(self, number: int) -> Belief | None:
         """Return the belief about a page's change rate."""
 
     def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:

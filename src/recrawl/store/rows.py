@@ -3,8 +3,19 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
+from recrawl.estimation.shown_rates import ShownRates
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.records import MICROSECONDS_A_DAY, Change, Outcome, Page, Response, Validators
+from recrawl.records import (
+    MICROSECONDS_A_DAY,
+    NO_TIME,
+    Change,
+    Outcome,
+    Page,
+    Response,
+    Validators,
+)
 
 
 class NewPage(NamedTuple):
@@ -102,7 +113,7 @@ class PageTable:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """The freshness of every page to visit, as columns: a subset of `PageTable`."""
+    """The freshness of every page to visit, as columns: a subset of `PageTable`, and its rates."""
 
     number: Ints
     host: Ints
@@ -112,6 +123,32 @@ class Outlook:
     time: Floats
     last_visit: Ints
     failures: Ints
+    rates: ShownRates
+
+    def fresh(self, now: int) -> Floats:
+        """Return the chance that each page's copy is fresh; 0 without a copy."""
+        return self.rates.fresh(days_since(self.last_visit, now))
+
+
+class Belief(NamedTuple):
+    """What is believed about a page's change rate.
+
+    Attributes:
+        shape: The shape of the Gamma with the mean and variance of what decides about its visits.
+        time: The time of that Gamma, in days.
+        rates: The rate as it is shown, of this page alone.
+    """
+
+    shape: float
+    time: float
+    rates: ShownRates
+
+
+def days_since(last_visit: Ints, now: int) -> Floats:
+    """Return the days since copies were made, infinity for ``NO_TIME``."""
+    # Convert to floats first: subtracting NO_TIME would overflow an integer.
+    since = np.maximum(now - last_visit.astype(np.float64), 0.0) / MICROSECONDS_A_DAY
+    return np.where(last_visit == NO_TIME, np.inf, since)
 
 
 @dataclass(frozen=True, eq=False)

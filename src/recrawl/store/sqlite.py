@@ -9,7 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
+import numpy as np
+
 from recrawl.errors import StoreError
+from recrawl.estimation.shown_rates import RatePrior, ShownRates
 from recrawl.kernels.jit import Ints
 from recrawl.records import Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, robots_files
@@ -22,6 +25,7 @@ from recrawl.store.locking import only_run
 from recrawl.store.recording import HOUR, record
 from recrawl.store.rows import (
     Added,
+    Belief,
     Copy,
     Edits,
     LastVisit,
@@ -198,10 +202,20 @@ class SqliteStore:
         """Return pages by number, leaving out those that do not exist."""
         return editing.find_pages(self._database, numbers)
 
-    def belief(self, number: int) -> tuple[float, float] | None:
-        """Return shape and time of the belief about a page's change rate, or None."""
+    def belief(self, number: int) -> Belief | None:
+        """Return the belief about a page's change rate, or None."""
         row = self._database.row("belief", number)
-        return None if row is None or row[0] is None else (row[0], row[1])
+        if row is None or row[0] is None:
+            return None
+        return Belief(row[0], row[1], self.rates(np.array([number])))
+
+    def rates(self, numbers: Ints) -> ShownRates:
+        """Return the change rates of some pages, in that order, as they are shown."""
+        return reading.rates(self._database, numbers)
+
+    def rate_prior(self) -> RatePrior:
+        """Return what a run last believed about change rates before a page's own visits."""
+        return reading.rate_prior(self._database)
 
     def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:
         """Return shape and time of the beliefs about some pages, without those that have none."""

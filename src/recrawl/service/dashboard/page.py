@@ -12,6 +12,7 @@ from recrawl.content.copy_text import CopySource
 from recrawl.content.text_diff import Line, marked_diff
 from recrawl.crawler.page_text import TextReader
 from recrawl.errors import StoreError
+from recrawl.estimation.shown_rates import ShownRates
 from recrawl.records import digest_of
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
@@ -109,7 +110,7 @@ async def page(
     """Show a page."""
     details = await service.page(url, VISITS)
     found = details.explanation
-    versions, chosen, belief = await service.read(_read, found.page.url, service, before, after)
+    versions, chosen, rates = await service.read(_read, found.page.url, service, before, after)
     return render(
         request,
         "page.html",
@@ -123,8 +124,8 @@ async def page(
         no_text=details.no_text,
         versions=versions,
         diff=await _compared(service, found.page.url, chosen),
-        timeline=charts.timeline(found, belief, details.visits),
-        belief=charts.belief_curve(found, belief),
+        timeline=charts.timeline(found, rates, details.visits),
+        belief=charts.belief_curve(found, rates),
         done=DONE.get(done, ""),
         now=found.now,
         max_importance=MAX_IMPORTANCE,
@@ -163,8 +164,8 @@ async def set_importance(
 
 def _read(
     store: SqliteStore, url: str, service: TheService, before: str, after: str
-) -> tuple[list[Version], Chosen | Diff | None, charts.Belief]:
-    """Return a page's copies, two of them to compare or why not, and the belief about it."""
+) -> tuple[list[Version], Chosen | Diff | None, ShownRates | None]:
+    """Return a page's copies, two of them to compare or why not, and how often it changes."""
     known = store.page(url)
     if known is None:
         return [], None, None
@@ -177,7 +178,8 @@ def _read(
     if not before and len(digests) > 1:
         before, after = digests[1], digests[0]
     chosen = _chosen(TextReader(store, service.settings), copies, before, after) if before else None
-    return versions, chosen, store.belief(known.number)
+    belief = store.belief(known.number)
+    return versions, chosen, None if belief is None else belief.rates
 
 
 def _chosen(reader: TextReader, copies: dict[str, Copy], before: str, after: str) -> Chosen | Diff:

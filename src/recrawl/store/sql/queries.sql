@@ -420,14 +420,14 @@ FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 -- Read what determines the freshness and the next visit of every page to visit.
 SELECT
     number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
-    coalesce(last_visit, :no_time), failures
+    coalesce(last_visit, :no_time), failures, octaves
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: outlook_of
 -- Read the same for some pages only; their numbers are passed as JSON.
 SELECT
     number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
-    coalesce(last_visit, :no_time), failures
+    coalesce(last_visit, :no_time), failures, octaves
 FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
 WHERE state NOT IN (:gone, :refused);
 
@@ -685,6 +685,10 @@ SELECT shape, time FROM pages WHERE number = ?;
 SELECT number, shape, time FROM pages
 WHERE number IN (SELECT value FROM json_each(?)) AND shape IS NOT NULL;
 
+-- name: evidence
+-- Find the evidence about some pages; their numbers are passed as JSON.
+SELECT number, octaves FROM pages WHERE number IN (SELECT value FROM json_each(?));
+
 -- name: pages_at
 -- Find the pages that a sitemap lists, or a site says have changed; the URLs are passed as JSON.
 SELECT * FROM known_pages
@@ -713,21 +717,19 @@ ORDER BY page, at;
 -- Read numeric columns of pages, to filter and sort them without their texts; NULL for all pages.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM pages
 WHERE (:hosts IS NULL OR host IN (
         SELECT hosts.number FROM json_each(:hosts) JOIN hosts ON hosts.name = value
     ))
     AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:min_rate IS NULL OR shape / time >= :min_rate)
-    AND (:max_rate IS NULL OR shape / time <= :max_rate)
 ORDER BY number;
 
 -- name: page_columns_in_trouble
 -- Read the same for pages that are failing or not alive, using their index.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM pages INDEXED BY pages_trouble
 WHERE (state <> 0 OR failures > 0)
     AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
@@ -739,7 +741,7 @@ ORDER BY number;
 -- avoids computing the power for most pages; see `DueBy`.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM pages
 WHERE last_visit IS NULL OR retry_at <= :at OR last_visit <= :at - :max_interval
     OR last_visit <= :at
@@ -757,7 +759,7 @@ ORDER BY number;
 -- Read the same for some pages; their numbers are passed as JSON.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
 ORDER BY wanted.key;
 
