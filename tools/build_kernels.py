@@ -20,8 +20,10 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from pathlib import Path
 
 from recrawl.kernels.built import source_hash
@@ -88,48 +90,58 @@ def _file(module: str) -> str:
 
 
 def _compile(missing: list[tuple[str, str]], folders: dict[tuple[str, str], Path]) -> None:
-    """Compile modules for levels, the modules of a package in a process of its own."""
+    """Compile modules for levels, in as many processes as there are cores.
+
+    Each takes the next module when it is done with one, those with the longest sources first.
+    """
     began = time.monotonic()
     LIBRARY.unlink(missing_ok=True)
     done = itertools.count(1)
-
-    def package(key: tuple[str, str]) -> tuple[str, str]:
-        return key[0], key[1].split(".")[1]
 
     def say(module: str) -> None:
         seconds = time.monotonic() - began
         print(f"{next(done)} of {len(missing)} after {seconds:.0f} s: {module}", flush=True)
 
-    def run(keys: list[tuple[str, str]]) -> None:
-        _compile_package(
-            keys[0][0], {module: folders[level, module] for level, module in keys}, say
-        )
-
     print(f"Compiling the kernels of {len(missing)} modules (once)", flush=True)
-    jobs = [list(keys) for _, keys in itertools.groupby(sorted(missing), package)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(run, sorted(jobs, key=len, reverse=True)))
+    for level, keys in itertools.groupby(sorted(missing), key=itemgetter(0)):
+        longest = sorted(keys, key=lambda key: -Path(_file(key[1])).stat().st_size)
+        waiting = deque((module, folders[level, module]) for _, module in longest)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            workers = [
+                pool.submit(_compile_waiting, level, waiting, say)
+                for _ in range(min(os.cpu_count() or 1, len(waiting)))
+            ]
+        for worker in workers:
+            worker.result()
 
 
-def _compile_package(level: str, folders: dict[str, Path], say: Callable[[str], None]) -> None:
-    """Compile modules into folders, and say which is done."""
-    command = [sys.executable, "-m", "tools.kernel_objects", level]
-    for module, folder in folders.items():
-        for old in folder.parent.glob(f"{module}-*"):
-            shutil.rmtree(old)
-        command += [module, str(folder)]
+def _compile_waiting(
+    level: str, waiting: deque[tuple[str, Path]], say: Callable[[str], None]
+) -> None:
+    """Compile modules into folders in one process, which imports numba once."""
     # An empty list of features: those of the level, and not those of this machine.
     variables = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
     # A builder may have put numba on the path, rather than into an environment.
     path = filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])
     variables["PYTHONPATH"] = os.pathsep.join(path)
     with subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tools.kernel_objects", level],
+        cwd=ROOT,
+        env=os.environ | variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
-        for line in process.stdout or ():
-            say(f"{line.strip()}, {level}")
-    if process.returncode:
-        raise SystemExit(f"these kernels were not compiled: {', '.join(folders)}")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        while waiting:
+            module, folder = waiting.popleft()
+            for old in folder.parent.glob(f"{module}-*"):
+                shutil.rmtree(old)
+            print(module, folder, sep="\t", file=process.stdin, flush=True)
+            if not process.stdout.readline():
+                raise SystemExit(f"the kernels of {module} were not compiled")
+            say(f"{module}, {level}")
 
 
 def _link(folders: dict[tuple[str, str], Path]) -> None:

@@ -113,7 +113,8 @@ def _leaves(builder: ir.IRBuilder, value: ir.Value) -> Iterator[ir.Value]:
 
 
 if __name__ == "__main__":
-    level, *given = sys.argv[1:]
-    for module, folder in zip(given[::2], given[1::2], strict=True):
-        write_objects(module, level, Path(folder))
+    # Modules and their folders come in one by one: whoever is done takes the next.
+    for line in sys.stdin:
+        module, folder = line.rstrip("\n").split("\t")
+        write_objects(module, sys.argv[1], Path(folder))
         print(module, flush=True)

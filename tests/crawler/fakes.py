@@ -314,7 +314,7 @@ class MemoryStore:
         return [self.known[page.number] for page in due[:limit]]
 
     def rate_prior(self) -> RatePrior:
-        return RatePrior.from_text(self.meta.get("rate_prior"))
+        return RatePrior.from_text(self.meta("rate_prior"))
 
     def set_meta(self, key: str, value: str) -> None:
         self.small[key] = value

@@ -3,9 +3,10 @@
 import pytest
 
 from recrawl import Frontier
+from recrawl.crawler.frontier_ids import FrontierIds
 from recrawl.crawler.gauges import MAX_FRESHNESS_SHARE, Gauges
 from recrawl.crawler.keeping_up import KeepingUp
-from recrawl.crawler.load import CrawlFrontier, FrontierIds
+from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.stats import Stats
 from recrawl.estimation.shown_rates import RatePrior

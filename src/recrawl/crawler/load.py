@@ -375,7 +375,7 @@ def load_frontier(
         return loaded
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
-    waiting = np.count_nonzero(~fleet.asked & (fleet.last_visit == NO_TIME))
+    waiting = int(np.count_nonzero(~fleet.asked & (fleet.last_visit == NO_TIME)))
     gap = max(fleet.number.size - waiting, 1) / settings.budget
     limits = Intervals.of(settings, fleet.url)
     frontier.add(

@@ -140,7 +140,7 @@ def _balanced_price(tables: Tables, gap: float) -> float:
     sample = _some(counted)
     is_waiting = tables.pages["needed"][known] == DISCOVERED
     is_waiting &= tables.pages["last_visit"][known] == -math.inf
-    visits = max(known.size - np.count_nonzero(is_waiting), 1) / gap
+    visits = max(known.size - int(np.count_nonzero(is_waiting)), 1) / gap
     return balanced_price(tables, sample, sample.size / counted.size * visits)
 
 

@@ -12,8 +12,6 @@ from recrawl.scheduling.take import take_pages
 
 #: A visit must be worth this share of importance times the days since the last one, by default.
 LEAST_WORTH = 1e-4
-#: No copy's chance of being fresh is above this.
-CERTAIN = 1.0
 
 
 def take_best(
@@ -27,14 +25,14 @@ def take_best(
     now, known = budget.now, budget.counted
     least = LEAST_WORTH if settings.spend == "worth" else 0.0
     if tables.shared["turn"][0, 0] == NONE:
-        return take_pages(tables, now, most, must, since, known, least, CERTAIN)
+        return take_pages(tables, now, most, must, since, known, least)
     price = float(tables.shared["price"][0])
     shares = share_spacings(tables, settings, budget.pages)
     parts = [take_discovered(tables, now, since, most, *shares, price)]
     taken = parts[0].size
     if taken < most:
         left, due = most - taken, max(must - taken, 0)
-        parts.append(take_pages(tables, now, left, due, since, known, least, CERTAIN))
+        parts.append(take_pages(tables, now, left, due, since, known, least))
         taken += parts[-1].size
     if taken < must:
         parts.append(take_discovered(tables, now, since, must - taken, 0.0, 0.0, 0.0))

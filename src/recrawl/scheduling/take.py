@@ -19,7 +19,6 @@ from recrawl.scheduling.due import (
     is_overdue,
     make_ready,
     schedule,
-    survival,
     within_interval,
     worth,
     worth_after,
@@ -94,7 +93,6 @@ def take_pages(
     gap: float,
     known: int,
     least: float,
-    sure: float,
 ) -> Ints:
     """Take the most valuable pages, the best first.
 
@@ -111,7 +109,6 @@ def take_pages(
         gap: Days since the previous take.
         known: Number of pages in the frontier.
         least: What a visit must be worth, per importance and day since the last one.
-        sure: Copies whose chance of being fresh is above this are not visited.
     """
     at_least = min(max(FEW * limit, MIN_FEW), MIN_CANDIDATES)
     candidates = max(int(CANDIDATES_PER_VISIT * limit), at_least)
@@ -132,9 +129,7 @@ def take_pages(
                 break
             rest = move_best_to_end(values, ready, rest)
             _prefetch_next(tables, ready, rest)
-            if not _gives_way(tables, ready[rest], now, values[rest], sure) and _take_one(
-                tables, ready[rest], now, gap, values[rest], pace, least
-            ):
+            if _take_one(tables, ready[rest], now, gap, values[rest], pace, least):
                 taken[size] = ready[rest]
                 size += 1
                 if tables.pages["last_visit"][ready[rest]] > -math.inf and not is_overdue(
@@ -143,7 +138,7 @@ def take_pages(
                     marginal = values[rest]
         for index in range(rest):
             make_ready(tables, ready[index], values[index])
-        if size >= must or sure < 1.0:
+        if size >= must:
             break
         # There are no more ready pages: pull those due next, as long as that yields any. It does
         # not if their hosts may not be visited yet.
@@ -164,15 +159,6 @@ def _prefetch_next(tables: Tables, ready: Ints, size: int) -> None:
         prefetch_start(tables.hosts, tables.pages["host"][ready[0]])
         prefetch_start(tables.pages, ready[1])
         prefetch_start(tables.pages, ready[2])
-
-
-@bare_step
-def _gives_way(tables: Tables, page: int, now: float, value: float, sure: float) -> bool:
-    """Leave a page that is in no list among the ready ones if its copy is surely fresh."""
-    if sure >= 1.0 or survival(tables, page, now) <= sure:
-        return False
-    make_ready(tables, page, value)
-    return True
 
 
 @bare_step
