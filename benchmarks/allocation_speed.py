@@ -1,6 +1,5 @@
 """The speed of allocation: 10 million pages with skewed change rates and importances."""
 
-import subprocess
 import sys
 import warnings
 from functools import partial
@@ -10,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 
-from benchmarks.report import HEADINGS, Figure, best_time, markdown, write_section
+from benchmarks.report import HEADINGS, Figure, best_time, markdown, printed, write_section
+from benchmarks.sizes import is_left_out, sized
 from recrawl import allocate
 from recrawl.kernels.jit import Floats, Ints, cores
 
-PAGES, HOSTS, SMALL = 10_000_000, 100_000, 100_000
+PAGES, HOSTS, SMALL = sized((10_000_000, 100_000, 100_000), (20_000, 200, 1_000))
 PAGE = "explanation/allocation.md"
 #: Mean days between visits to a page.
 EVERY = 7.0
@@ -66,7 +66,9 @@ def run() -> list[Figure]:
     with Console(stderr=True).status("making 10 million pages"):
         fleet = skewed_fleet(PAGES)
         host = np.random.default_rng(1).integers(0, HOSTS, PAGES)
-    figures = [*budget_figures(fleet), host_figure(fleet, host), solver_figure(), *memory_figures()]
+    figures = [*budget_figures(fleet), host_figure(fleet, host), *memory_figures()]
+    if not is_left_out("cvxpy"):
+        figures.append(solver_figure())
     write_section(PAGE, "allocation", markdown(HEADINGS, [figure.cells() for figure in figures]))
     return figures
 
@@ -153,7 +155,7 @@ def share(pages, hosts):
     allocate(d, budget, importance=w, visits=visits, **given)
     return held, d.nbytes
 
-share(400_000, 4_000)
+share(PAGES // 25, HOSTS // 25)
 before = peak()
 held, array = share(PAGES, HOSTS)
 print((peak() - before - held) / array)
@@ -172,4 +174,4 @@ def memory_figures() -> list[Figure]:
 def peak_of(kind: str) -> float:
     """Return the peak in columns of one float per page."""
     command = [sys.executable, "-c", PEAK, kind]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return float(printed(command))

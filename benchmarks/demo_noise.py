@@ -6,14 +6,15 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl.demo.ground_truth import Verdicts
 from recrawl.demo.run import run_demo
 from recrawl.demo.scenario import draw_scenario
 from recrawl.demo.slow_noise import DAY
 
 PAGE = "explanation/what-counts-as-a-change.md"
-SEEDS = range(1, 5)
-PAGES, SECONDS = 300, 120.0
+SEEDS = sized(range(1, 5), range(1, 2))
+PAGES, SECONDS = sized((300, 120.0), (10, 3.0))
 #: The first visits to each page, after which its noise should be known.
 FIRST = 3
 HEADINGS = ["seed", "visits to unchanged pages", "false changes", "", "real changes", "missed"]

@@ -6,6 +6,7 @@ import numpy as np
 from rich.progress import track
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl import (
     LLN,
     MLE,
@@ -22,9 +23,9 @@ from recrawl import (
 )
 from recrawl.paper.efficiency import information
 
-RUNS = 2_000
+RUNS = sized(2_000, 10)
 #: More runs are needed to tell a coverage from its bar.
-COVERAGE_RUNS = 20_000
+COVERAGE_RUNS = sized(20_000, 10)
 RATIOS = {"0.1": 0.1, "1": 1.0, "5/3": 5 / 3, "5": 5.0}
 VISITS = (30, 100, 1_000)
 PAGE = "explanation/choosing-an-estimator.md"

@@ -1,7 +1,6 @@
 """The speed of estimation: 20 million visits to 1 million pages, with skewed visit counts."""
 
 import itertools
-import subprocess
 import sys
 from typing import Any, NamedTuple
 
@@ -9,11 +8,14 @@ import numpy as np
 from rich.console import Console
 from scipy import optimize
 
-from benchmarks.report import HEADINGS, Figure, best_time, markdown, write_section
+from benchmarks.report import HEADINGS, Figure, best_time, markdown, printed, write_section
+from benchmarks.sizes import sized
 from recrawl import LLN, MLE, Estimator, GammaFilter, Observations, estimate
 from recrawl.kernels.jit import Bools, Floats, Ints, cores
 
-PAGES, VISITS = 1_000_000, 20_000_000
+PAGES, VISITS = sized((1_000_000, 20_000_000), (2_000, 20_000))
+#: Pages that scipy solves one by one, and rows with which kernels and memory are warmed up.
+SOLVED, WARM_UP = sized((2_000, 300_000), (50, 10_000))
 PAGE = "explanation/choosing-an-estimator.md"
 
 
@@ -73,7 +75,7 @@ def run() -> list[Figure]:
         mixed = shuffled(log)
         for method in (GammaFilter(), LLN(), MLE()):
             for order in (log, mixed):
-                estimate(*(column[:300_000] for column in order), method=method)
+                estimate(*(column[:WARM_UP] for column in order), method=method)
     figures = [*fold_figures(log, mixed), *page_figures(log), memory_figure()]
     write_section(PAGE, "speed", markdown(HEADINGS, [figure.cells() for figure in figures]))
     return figures
@@ -128,7 +130,7 @@ def page_figures(log: Columns) -> list[Figure]:
         ),
         Figure(
             "`MLE`: pages per second / scipy's brentq page by page",
-            found.rate.size / solved / brentq_rate(log, 2_000),
+            found.rate.size / solved / brentq_rate(log, SOLVED),
             200.0,
             at_least=True,
         ),
@@ -137,7 +139,7 @@ def page_figures(log: Columns) -> list[Figure]:
 
 PEAK = """
 import numpy as np
-from benchmarks.estimation_speed import PAGES, VISITS, skewed_log, shuffled
+from benchmarks.estimation_speed import PAGES, VISITS, WARM_UP, skewed_log, shuffled
 from recrawl import LLN, GammaFilter, estimate
 
 def peak():
@@ -145,7 +147,7 @@ def peak():
         return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
 for method in (GammaFilter(), LLN()):
-    estimate(*shuffled(skewed_log(1_000, 300_000)), method=method)
+    estimate(*shuffled(skewed_log(1_000, WARM_UP)), method=method)
 before = peak()
 rng = np.random.default_rng(0)
 page = rng.integers(0, PAGES, VISITS)
@@ -161,5 +163,5 @@ print((peak() - before) / (page.nbytes + elapsed.nbytes + changed.nbytes))
 
 def memory_figure() -> Figure:
     """Measure the peak memory of a separate process, the columns themselves included."""
-    done = subprocess.run([sys.executable, "-c", PEAK], check=True, capture_output=True, text=True)
-    return Figure("`estimate`: peak memory / input columns", float(done.stdout), 3.0)
+    peak = float(printed([sys.executable, "-c", PEAK]))
+    return Figure("`estimate`: peak memory / input columns", peak, 3.0)

@@ -5,7 +5,6 @@ of change rates, and how stale its copies were, are compared with that.
 """
 
 import os
-import sys
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from scipy import stats
 
 from benchmarks.history_server import History, SharedClock, history_server, read_histories
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import AbsentError, sized
 from recrawl.kernels.jit import Floats
 from recrawl.records import Outcome
 from recrawl.store.sqlite import SqliteStore
@@ -29,11 +29,13 @@ BESIDE = Path(__file__).parents[2] / "shared" / "page-histories"
 FILE = "histories.parquet"
 DAY = 86_400.0
 #: Days between two visits to a page that the budgets pay for, on average.
-GAPS = 7.0, 14.0
-#: Visits in a real second, of at most a day: more would leave little machines behind.
-VISITS_A_SECOND = 2.5
+GAPS = sized((7.0, 14.0), (14.0,))
+#: Visits in a real second, and at most so many days: more would leave little machines behind.
+VISITS_A_SECOND, MAX_DAYS = sized((2.5, 1.0), (5.0, 10.0))
+#: Pages, of those recorded; None for all.
+PAGES = sized(None, 4)
 #: Orders of the pages that round-robin is tried in.
-ORDERS = 200
+ORDERS = sized(200, 2)
 HEADINGS = [
     "a visit per page every",
     "visits",
@@ -57,15 +59,10 @@ def run() -> list[Figure]:
     """Crawl the recordings on each budget, and write the table; some fifteen minutes."""
     path = folder() / FILE
     if not path.is_file():
-        print(
-            f"no {FILE} in {folder()}; set RECRAWL_PAGE_HISTORIES to its folder; "
-            f"the section fast-forward stays as it is",
-            file=sys.stderr,
-        )
-        return []
+        raise AbsentError(f"no {FILE} in {folder()}; set RECRAWL_PAGE_HISTORIES to its folder")
     console = Console(stderr=True)
     with console.status("reading recordings") as status, history_server(path) as clock:
-        histories = read_histories(path)
+        histories = read_histories(path)[:PAGES]
         scores = []
         for gap in GAPS:
             status.update(f"crawling: a visit per page every {gap:g} days")
@@ -190,7 +187,7 @@ def crawled(histories: list[History], shared: SharedClock, gap: float, path: Pat
     from recrawl import Clock, Crawler
 
     budget = len(histories) / gap
-    speed = DAY * min(VISITS_A_SECOND / budget, 1.0)
+    speed = DAY * min(VISITS_A_SECOND / budget, MAX_DAYS)
     begin, end = window(histories)
     with Crawler(path, budget=f"{budget}/day", allow_private=True) as crawler:
         crawler.add(history.url for history in histories)

@@ -65,7 +65,7 @@ def bare(address: str, pages: int, connections: int, *, conditional: bool = Fals
         headers = {"If-None-Match": etags[number]} if number in etags else None
         async with session.get(f"{address}/{number}", headers=headers) as response:
             assert len(await response.read()) == (0 if headers else BYTES)
-            if conditional:
+            if conditional and headers is None:
                 etags[number] = response.headers["ETag"]
 
     async def fetch_all(session: aiohttp.ClientSession) -> Timing:

@@ -20,11 +20,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from benchmarks.report import Figure, load_note, markdown, write_section
+from benchmarks.sizes import AbsentError, is_smallest, sized
 
 WHEELS = Path(__file__).parent.parent / "dist"
 PAGE = "explanation/how-it-works.md"
 NOBODY = 65534
-REPEAT = 5
+REPEAT = sized(5, 1)
 LOG = "page,time,changed\n" + "".join(
     f"https://example.org/{page},2026-01-{day:02},{int(day % (page % 7 + 1) == 0)}\n"
     for page in range(20)
@@ -49,12 +50,12 @@ def run() -> list[Figure]:
         _inputs(work)
         times = {"python -c pass": _best(work, [str(python), "-c", "pass"])}
         times["python -c 'import numpy'"] = _best(work, [str(python), "-c", "import numpy"])
-        recrawl = str(python.with_name("recrawl"))
+        recrawl = [str(python), "-m", "recrawl"]
         for title, words in COMMANDS.items():
-            times[title] = _best(work, [recrawl, *words.split()])
+            times[title] = _best(work, [*recrawl, *words.split()])
         first = "recrawl run, until its first page"
         times[first] = _fewest(lambda: _first_page(work, recrawl))
-        size = _megabytes(folder / "environment")
+        size = 0.0 if is_smallest() else _megabytes(folder / "environment")
     rows = [[title, f"{wall:.2f} s", f"{used:.2f} s"] for title, (wall, used) in times.items()]
     note = f"The environment takes {size:.0f} MB on disk. {load_note()}"
     table = markdown(["first use", "seconds", "CPU seconds"], rows)
@@ -64,10 +65,15 @@ def run() -> list[Figure]:
 
 
 def _install(folder: Path) -> Path:
-    """Install the newest wheel into a new environment; return its Python."""
+    """Install the newest wheel into a new environment; return its Python.
+
+    At the smallest size, nothing is installed: it is this program's own.
+    """
+    if is_smallest():
+        return Path(sys.executable)
     wheels = sorted(WHEELS.glob("recrawl-*.whl"), key=lambda wheel: wheel.stat().st_mtime)
     if not wheels:
-        raise SystemExit("there is no wheel in dist/; make one with: make dist")
+        raise AbsentError("there is no wheel in dist/; make one with: make dist")
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin" / "python"
@@ -119,7 +125,7 @@ def _worked() -> float:
 @functools.cache
 def _may_be_nobody() -> bool:
     """Return whether programs can be run as somebody else, who can read this Python."""
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or is_smallest():
         return False
     command = [os.path.realpath(sys.executable), "-c", "pass"]
     try:
@@ -137,6 +143,8 @@ def _started(work: Path, command: Sequence[str]) -> Iterator[subprocess.Popen[by
     one_core = ["taskset", "-c", "0"] if shutil.which("taskset") else []
     as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if _may_be_nobody() else {}
     env = {"PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+    if is_smallest() and "PYTHONPATH" in os.environ:
+        env["PYTHONPATH"] = os.environ["PYTHONPATH"]
     with subprocess.Popen(
         [*one_core, *command],
         cwd=work,
@@ -147,7 +155,7 @@ def _started(work: Path, command: Sequence[str]) -> Iterator[subprocess.Popen[by
         yield process
 
 
-def _first_page(work: Path, recrawl: str) -> float:
+def _first_page(work: Path, recrawl: Sequence[str]) -> float:
     """Return the seconds from the start of a crawl until its first page is asked for."""
     asked = threading.Event()
 
@@ -170,10 +178,10 @@ def _first_page(work: Path, recrawl: str) -> float:
         crawl = Path(name)
         crawl.chmod(0o777)
         # What a processor works for this counts as well.
-        with _started(crawl, [recrawl, "add", url]) as adding:
+        with _started(crawl, [*recrawl, "add", url]) as adding:
             adding.wait()
         began = time.perf_counter()
-        command = [recrawl, "run", "--budget", "10/s", "--allow-private", "--for", "20s"]
+        command = [*recrawl, "run", "--budget", "10/s", "--allow-private", "--for", "20s"]
         with _started(crawl, command) as process:
             came = asked.wait(60)
             seconds = time.perf_counter() - began

@@ -12,23 +12,24 @@ from rich.console import Console
 
 from benchmarks import roofline, traces
 from benchmarks.report import HEADINGS, Figure, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl import Frontier, policy_named, replay
 from recrawl.kernels.jit import Floats
 from recrawl.records import SECONDS_A_DAY
 
 PAGE = "explanation/policies.md"
-MANY_PAGES, MANY_HOSTS = 10_000_000, 100_000
-FEW_PAGES, FEW_HOSTS = 100_000, 10_000
+MANY_PAGES, MANY_HOSTS = sized((10_000_000, 100_000), (20_000, 200))
+FEW_PAGES, FEW_HOSTS = sized((100_000, 10_000), (2_000, 200))
 #: Mean days between visits to a page.
 EVERY = 30.0
 ONE_SECOND = 1 / SECONDS_A_DAY
 #: With few pages a batch is the budget of a third of a day, and none of it may be lost.
 CATCH_UP = 1.0
-BATCH, WARM_UP, VISITS = 1_000, 50_000, 300_000
+BATCH, WARM_UP, VISITS = sized((1_000, 50_000, 300_000), (50, 100, 1_000))
 #: Pages that are placed, and how often: the first time, most of it is the system's memory.
-PLACED, PLACED_HOSTS, PLACED_TIMES = 1_000_000, 10_000, 3
+PLACED, PLACED_HOSTS, PLACED_TIMES = sized((1_000_000, 10_000, 3), (2_000, 20, 1))
 #: Takes while hosts are closed, pages wanted in each, and the share of them that have changed.
-CLOSED_TAKES, CLOSED_BATCH, CHANGED = 2_000, 100, 0.3
+CLOSED_TAKES, CLOSED_BATCH, CHANGED = sized((2_000, 100, 0.3), (20, 10, 0.3))
 
 
 class BusyFrontier(NamedTuple):

@@ -24,9 +24,10 @@ from rich.table import Table
 
 from benchmarks.fuzz_targets import TARGETS
 from benchmarks.report import Figure
+from benchmarks.sizes import sized
 from recrawl.errors import RecrawlError
 
-INPUTS = 1_000_000
+INPUTS = sized(1_000_000, 100)
 MAX_SECONDS = 5.0
 #: What takes longer than this is run again.
 MAY_COMPILE = 1.0

@@ -9,8 +9,8 @@ import multiprocessing
 import socket
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha1
 from pathlib import Path
@@ -101,29 +101,42 @@ class SharedClock:
         return start + (time.time() - began) * speed
 
 
+def history_server(path: Path) -> AbstractContextManager[SharedClock]:
+    """Serve the recordings in a process of its own; the clock is to be set."""
+    return server_process(_serve, path)
+
+
 @contextmanager
-def history_server(path: Path) -> Iterator[SharedClock]:
-    """Serve the recordings in a process of its own; yield the clock to set."""
+def server_process(
+    serve: Callable[..., object], *args: object, port: int = PORT
+) -> Iterator[SharedClock]:
+    """Serve something in a process of its own; yield the clock to set.
+
+    Args:
+        serve: Serves for ever; it is given the arguments, and the clock.
+        args: The arguments.
+        port: Where it serves.
+    """
     context = multiprocessing.get_context("spawn")
     clock = SharedClock()
-    server = context.Process(target=_serve, args=(path, clock), daemon=True)
+    server = context.Process(target=serve, args=(*args, clock), daemon=True)
     server.start()
     try:
-        _wait_for_server()
+        _wait_for_server(port)
         yield clock
     finally:
         server.terminate()
         server.join()
 
 
-def _wait_for_server() -> None:
+def _wait_for_server(port: int) -> None:
     end = time.monotonic() + LOADING
     while time.monotonic() < end:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", PORT)) == 0:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
-    raise SystemExit("the server of the recordings did not start")
+    raise SystemExit("the server of the pages did not start")
 
 
 def _serve(path: Path, clock: SharedClock) -> None:

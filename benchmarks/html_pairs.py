@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import AbsentError, sized
 from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
 from recrawl.crawler.parse_worker import GARBAGE_AFTER
@@ -78,13 +78,10 @@ def run() -> list[Figure]:
     """Measure every reader, and write the table."""
     path = folder() / "pairs.parquet"
     if not path.is_file():
-        print(
-            f"no pairs.parquet in {folder()}; set RECRAWL_HTML_PAIRS to its folder; "
-            f"the section html-pairs stays as it is",
-            file=sys.stderr,
-        )
-        return []
+        raise AbsentError(f"no pairs.parquet in {folder()}; set RECRAWL_HTML_PAIRS to its folder")
     pairs = parquet.read_table(path).to_pylist()
+    # Some of them are changes, and others are not.
+    pairs = sorted(pairs, key=lambda pair: pair["content_changed"])[:: sized(1, len(pairs) // 4)]
     # As the processes do that read pages.
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER)

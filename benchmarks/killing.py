@@ -8,11 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import sized
 
 PAGE = "reference/store.md"
-KILLS = 200
+KILLS = sized(200, 1)
 #: Requests served from the start of a crawl to its kill.
-SOONEST, LATEST = 5, 150
+SOONEST, LATEST = sized((5, 150), (5, 10))
 TESTS = Path(__file__).parent.parent / "tests"
 
 

@@ -16,16 +16,14 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.report import Figure, load_note, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl.crawler.explain import PRICE
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.scheduling.value import days_until_due
 from recrawl.store.sqlite import SqliteStore
 
 PAGE = "reference/store.md"
-PAGES = 1_000_000
-HOSTS = 5_000
-BODIES = 1_000
-REPEAT = 3
+PAGES, HOSTS, BODIES, REPEAT = sized((1_000_000, 5_000, 1_000, 3), (200, 10, 10, 1))
 #: What a visit is worth, and the days after which a page is visited in any case.
 PAGE_PRICE, MAX_INTERVAL = 1.0, 30.0
 MAX_ADDING = 10.0

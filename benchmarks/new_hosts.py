@@ -6,11 +6,9 @@ Reading robots.txt is a request too: within the first delay, no page is visited.
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +16,14 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.report import Figure
+from benchmarks.report import Figure, printed
+from benchmarks.sizes import sized
 
-HOSTS, CONNECTIONS = 10_000, 1_024
+HOSTS, CONNECTIONS = sized((10_000, 1_024), (5, 4))
 #: Seconds between two requests to a host, and how long the crawl runs.
-DELAY, SECONDS = 20.0, 60.0
-PORT = 8_467
+DELAY, SECONDS = sized((20.0, 60.0), (0.5, 2.0))
 #: The delay of the second crawl, which fewer connections have to do for.
-SHORT_DELAY, FEW_CONNECTIONS, SHORT = 1.0, 64, 30.0
+SHORT_DELAY, FEW_CONNECTIONS, SHORT = sized((1.0, 64, 30.0), (0.5, 2, 1.0))
 
 _PAGE = b"<!doctype html><title>A page</title><body><h1>A page</h1><p>It says little.</p>"
 _HEAD = b"HTTP/1.1 %s\r\nContent-Type: text/%s\r\nContent-Length: %d\r\n\r\n"
@@ -37,9 +35,9 @@ _ANSWERS = {
 
 def run() -> list[Figure]:
     """Crawl new hosts for a minute with many connections, then others with few."""
-    with Console(stderr=True).status(f"{HOSTS:,} new hosts"), _server():
-        many = _crawl(DELAY, CONNECTIONS, SECONDS)
-        few = _crawl(SHORT_DELAY, FEW_CONNECTIONS, SHORT)
+    with Console(stderr=True).status(f"{HOSTS:,} new hosts"), _server() as port:
+        many = _crawl(port, DELAY, CONNECTIONS, SECONDS)
+        few = _crawl(port, SHORT_DELAY, FEW_CONNECTIONS, SHORT)
     # In the time of one delay, each host can be asked once.
     share = (_visits_at(many, SECONDS) - _visits_at(many, SECONDS - DELAY)) / HOSTS
     rate = _visits_at(few, SHORT) / SHORT
@@ -63,19 +61,16 @@ def _visits_at(samples: list[tuple[float, int]], second: float) -> float:
     return low + (high - low) * ((second - begin) / (end - begin) if end > begin else 0.0)
 
 
-def _crawl(delay: float, connections: int, seconds: float) -> list[tuple[float, int]]:
+def _crawl(port: int, delay: float, connections: int, seconds: float) -> list[tuple[float, int]]:
     """Crawl in a process of its own; return how many visits had been made at which second."""
-    arguments = [str(value) for value in (delay, connections, seconds)]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.new_hosts", "crawl", *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [(float(at), int(visits)) for at, visits in json.loads(done.stdout.splitlines()[-1])]
+    arguments = [str(value) for value in (port, delay, connections, seconds)]
+    said = printed([sys.executable, "-m", "benchmarks.new_hosts", "crawl", *arguments])
+    return [(float(at), int(visits)) for at, visits in json.loads(said.splitlines()[-1])]
 
 
-def _crawl_here(delay: float, connections: int, seconds: float) -> list[tuple[float, int]]:
+def _crawl_here(
+    port: int, delay: float, connections: int, seconds: float
+) -> list[tuple[float, int]]:
     from recrawl import Crawler
 
     pages = round(seconds / delay) + 2
@@ -93,7 +88,7 @@ def _crawl_here(delay: float, connections: int, seconds: float) -> list[tuple[fl
         path = Path(folder) / "recrawl.db"
         with Crawler(path, budget="1000M/day", allow_private=True, **settings) as crawler:
             crawler.add(
-                f"http://{host}:{PORT}/{page}" for host in _hosts() for page in range(pages)
+                f"http://{host}:{port}/{page}" for host in _hosts() for page in range(pages)
             )
             crawler.run(seconds + 1.0, watch=watch)
     return samples
@@ -117,27 +112,21 @@ class _Protocol(asyncio.Protocol):
 
 async def _serve() -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(_Protocol, "0.0.0.0", PORT, backlog=4_096)  # noqa: S104
+    server = await loop.create_server(_Protocol, "0.0.0.0", 0, backlog=4_096)  # noqa: S104
+    print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 @contextmanager
-def _server() -> Iterator[None]:
-    server = subprocess.Popen([sys.executable, "-m", "benchmarks.new_hosts", "serve"])
-    try:
-        _wait_for_server()
-        yield
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _wait_for_server() -> None:
-    for _ in range(300):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", PORT)) == 0:
-                return
-        time.sleep(0.1)
+def _server() -> Iterator[int]:
+    """Serve; yield the port."""
+    command = [sys.executable, "-m", "benchmarks.new_hosts", "serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline())
+        finally:
+            server.terminate()
 
 
 if __name__ == "__main__":
@@ -146,5 +135,6 @@ if __name__ == "__main__":
 
         uvloop.run(_serve())
     else:
-        delay, connections, seconds = sys.argv[2:]
-        print(json.dumps(_crawl_here(float(delay), int(connections), float(seconds))))
+        port, delay, connections, seconds = sys.argv[2:]
+        found = _crawl_here(int(port), float(delay), int(connections), float(seconds))
+        print(json.dumps(found))

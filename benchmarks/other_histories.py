@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import AbsentError, sized
 from benchmarks.traces import Recorded
 from recrawl import World
 from recrawl.simulation.ranking import Ranking, rank
@@ -37,17 +38,18 @@ OTHERS = tuple(
 OURS, ROUND_ROBIN = "index", "uniform"
 SHOWN = (OURS, ROUND_ROBIN, "index-known", "index-known-half")
 #: Replays per policy, with ties broken otherwise each time.
-SEEDS = 2
+SEEDS = sized(2, 1)
+#: How many histories are replayed; None for all.
+REPLAYED = sized(None, 1)
 
 
 def run() -> list[Figure]:
     """Replay the histories that are there, and write the table if all are."""
     folder = os.environ.get(FOLDER)
     if folder is None:
-        print(f"set {FOLDER} to the folder of other traces; nothing is measured", file=sys.stderr)
-        return []
+        raise AbsentError(f"{FOLDER} does not name the folder of other traces")
     rows, figures = [], []
-    for trace in OTHERS:
+    for trace in OTHERS[:REPLAYED]:
         if not (Path(folder) / trace.name).is_dir():
             print(f"no trace '{trace.name}' in {folder}", file=sys.stderr)
             continue

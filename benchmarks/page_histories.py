@@ -10,13 +10,12 @@ sites is told by recordings that nobody looked into, in the folders of `HELD_OUT
 
 import os
 import random
-import sys
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from pyarrow import parquet
 from rich.progress import track
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import AbsentError, sized
 from recrawl.content.absence import Patience
 from recrawl.content.compare import compare
 from recrawl.content.reader import Reader
@@ -48,7 +48,9 @@ FILE = "histories.parquet"
 #: The environment variable with folders of recordings that no rule was chosen on.
 HELD_OUT = "RECRAWL_HELD_OUT_HISTORIES"
 #: Pairs per number of days and kind.
-SAMPLE = 200
+SAMPLE = sized(200, 40)
+#: How many sites are visited; None for all.
+SITES = sized(None, 1)
 SEED = 13
 _SECONDS_A_DAY = 86_400
 #: A pair of recordings: the row of the present one, and the row of an earlier one.
@@ -210,7 +212,8 @@ def measure(path: Path, readers: Mapping[str, Reader]) -> dict[str, Measured]:
     """Visit all sites with each reader."""
     pairs, measured = sampled(path), {name: Measured() for name in readers}
     total = len(set(parquet.read_table(path, columns=["service"])["service"].to_pylist()))
-    for site in track(sites(path), "visiting sites", total, transient=True):
+    visited = islice(sites(path), SITES)
+    for site in track(visited, "visiting sites", SITES or total, transient=True):
         for name, reader in readers.items():
             visit_site(site, pairs, reader, measured[name])
     return measured
@@ -220,8 +223,7 @@ def run_held_out() -> list[Figure]:
     """Measure the default on recordings of other sites, and write the table."""
     folders = [Path(one) for one in os.environ.get(HELD_OUT, "").split(os.pathsep) if one]
     if not folders:
-        print(f"{HELD_OUT} names no folders; their section stays as it is", file=sys.stderr)
-        return []
+        raise AbsentError(f"{HELD_OUT} names no folders")
     rows, notes = list[list[str]](), list[str]()
     for one in folders:
         found = measure(one / FILE, {DEFAULT: READERS[DEFAULT]})[DEFAULT]
@@ -239,12 +241,7 @@ def run() -> list[Figure]:
     """Measure every reader, and write the table."""
     path = folder() / FILE
     if not path.is_file():
-        print(
-            f"no {FILE} in {folder()}; set RECRAWL_PAGE_HISTORIES to its folder; "
-            f"the section page-histories stays as it is",
-            file=sys.stderr,
-        )
-        return []
+        raise AbsentError(f"no {FILE} in {folder()}; set RECRAWL_PAGE_HISTORIES to its folder")
     measured = measure(path, READERS)
     rows = [[name, *one.cells()] for name, one in measured.items()]
     rows.append([CEILING, *measured[DEFAULT].ceiling()])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.report import DOCS, Figure
+from benchmarks.sizes import output
 from recrawl.content.boxes import varied_boxes
 from recrawl.content.reader import Reader, explain_blocks
 from recrawl.content.template import SiteTemplate
@@ -19,7 +20,7 @@ from recrawl.figures import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FILE = DOCS / "figures" / "page-blocks.png"
+FILE = output(DOCS / "figures" / "page-blocks.png")
 HTML = "text/html"
 SITE_PAGES, SHOWN = 12, 4
 #: Each kind: its colour, and how the legend calls it.

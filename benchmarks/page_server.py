@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.sizes import sized
+
 #: More than are fetched, so that a crawl that does not stop at once finds new pages.
-PAGES, BYTES = 5_000, 5_000
+PAGES, BYTES = sized((5_000, 5_000), (100, 5_000))
 #: Long pages, under `LONG`, of which there are two versions.
-LONG_PAGES, LONG_BYTES = 600, 60_000
+LONG_PAGES, LONG_BYTES = sized((600, 60_000), (6, 60_000))
 LONG = "long/"
 #: Where the pages are, so that there are several hosts.
 ADDRESSES = tuple(f"127.0.0.{number}" for number in range(1, 17))

@@ -23,12 +23,13 @@ import pyarrow as pa
 from pyarrow import parquet
 from rich.console import Console
 
-from benchmarks.report import DOCS, Figure, markdown, write_section
+from benchmarks.report import DOCS, Figure, failure, markdown, write_section
+from benchmarks.sizes import output, sized
 
 PAGE = "how-to/plan-from-a-log.md"
-MEASURED = Path(__file__).parent / "planning.csv"
-PICTURE = DOCS / "figures" / "planning-cost.svg"
-ROWS = 10_000_000
+MEASURED = output(Path(__file__).parent / "planning.csv")
+PICTURE = output(DOCS / "figures" / "planning-cost.svg")
+ROWS = sized(10_000_000, 20_000)
 #: Mean visits per page, and rows written at a time.
 VISITS, CHUNK = 10, 1 << 21
 #: Memory that visits may take in the runs out of core.
@@ -84,10 +85,13 @@ def planned(log: Path, out: Path, *options: str) -> Run:
     """Plan in a process of its own; return what it took."""
     command = [sys.executable, "-m", "recrawl", "plan", str(log), "--budget", "1M/day"]
     begin = time.perf_counter()
-    process = subprocess.Popen([*command, "-o", str(out), *options], stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"recrawl plan ended with status {status}")
+    command += ["-o", str(out), *options]
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+        if status:
+            said.seek(0)
+            raise failure(command, os.waitstatus_to_exitcode(status), said.read())
     wall = time.perf_counter() - begin
     scale = 1 if sys.platform == "darwin" else 1024
     return Run(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * scale)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from benchmarks import policies_model, traces
 from benchmarks.report import DOCS, Figure, markdown, write_section
+from benchmarks.sizes import output, sized
 from recrawl import Score, policy_named, replay
 from recrawl.cli.render.ranking import notes, summary
 from recrawl.figures import draw_replay
@@ -63,7 +64,7 @@ def measure_all() -> Scores:
     ]
     found: Scores = {}
     # Kernels run threads, which do not survive a fork.
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(sized(os.cpu_count(), 1), mp_context=get_context("spawn")) as pool:
         for task, score in zip(tasks, pool.map(measure, tasks), strict=True):
             found.setdefault((task.trace, task.every), {})[task.policy] = score
     return found
@@ -87,6 +88,7 @@ def bar_figures(scores: Scores) -> list[Figure]:
     return [
         Figure(f"{_named(where)}: staleness of the index", scores[where][OURS].staleness, bar)
         for where, bar in BARS.items()
+        if where in scores
     ]
 
 
@@ -167,7 +169,7 @@ def draw(found: dict[str, Score]) -> None:
     ranking = Ranking(world, world.pages / every, _ranked(found.values()), KNOWING)
     start = next(trace.start for trace in traces.TRACES if trace.name == name)
     draw_replay(
-        DOCS / "figures" / f"policies-{name}.png",
+        output(DOCS / "figures" / f"policies-{name}.png"),
         ranking.scores,
         days=world.days,
         start=datetime.fromisoformat(f"{start}T00:00+00:00"),

@@ -7,6 +7,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl import Frontier, Prior, World, allocate, policy_named, replay
 from recrawl.simulation.policies.index import FrontierRun
 from recrawl.simulation.policy import PageSet
@@ -14,8 +15,9 @@ from recrawl.simulation.policy import PageSet
 PAGE = "explanation/policies.md"
 #: The shape of a belief that is practically certain.
 CERTAIN = 1e9
-PAGES, DAYS, TICK, SECTION = 2_000, 400.0, 0.02, 5
-DRAWS, DRAW_DAYS = 50, 40.0
+PAGES, DAYS = sized((2_000, 400.0), (20, 10.0))
+TICK, SECTION = 0.02, 5
+DRAWS, DRAW_DAYS = sized((50, 40.0), (1, 5.0))
 #: The freshness in Expt 2 of the paper: its optimum, a fixed interval, and the best possible.
 EXPERIMENT_2 = {"poisson-known": 0.659, "uniform": 0.758, "index-known": 0.773}
 

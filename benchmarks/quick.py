@@ -12,7 +12,6 @@ import heapq
 import itertools
 import json
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +27,8 @@ from pyarrow import csv as arrow_csv
 
 from benchmarks import estimation_speed, page_server, roofline
 from benchmarks.allocation_speed import pass_over, skewed_fleet, textbook
-from benchmarks.report import Figure, markdown, write_section
+from benchmarks.report import DOCS, Figure, markdown, printed, write_section
+from benchmarks.sizes import output, sized
 from recrawl import Frontier, GammaFilter, Observations, __version__, allocate, read_log
 from recrawl.content.compare import compare
 from recrawl.content.reader import Reader
@@ -39,13 +39,13 @@ from recrawl.store.sqlite import SqliteStore
 
 HISTORY = Path(__file__).parent / "history.csv"
 PAGE = "explanation/how-it-works.md"
-PICTURE = Path(__file__).parent.parent / "docs" / "figures" / "speed-history.svg"
+PICTURE = output(DOCS / "figures" / "speed-history.svg")
 #: A part has got worse if its ratio is so many times as large as that of the last row.
 WORSE = 1.5
 #: Rounds of each part and its peer, one after the other: the least disturbed counts.
-ROUNDS = 5
+ROUNDS = sized(5, 1)
 #: A part that seems to have got worse is measured again, so many times in all.
-TRIES = 3
+TRIES = sized(3, 1)
 SECONDS_PER_MICROSECOND = 1e-6
 #: The columns of the history that are not ratios.
 KEYS = ("version", "date")
@@ -142,7 +142,7 @@ def _parts(stack: contextlib.ExitStack) -> Iterator[Part]:
     yield _crawling(address)
 
 
-def _folding(pages: int = 50_000, visits: int = 1_000_000) -> Part:
+def _folding(pages: int = sized(50_000, 500), visits: int = sized(1_000_000, 10_000)) -> Part:
     log = estimation_speed.skewed_log(pages, visits)
     seen, method = Observations(pages, *log), GammaFilter()
 
@@ -161,7 +161,7 @@ def _folding(pages: int = 50_000, visits: int = 1_000_000) -> Part:
     )
 
 
-def _allocating(pages: int = 1_000_000) -> Part:
+def _allocating(pages: int = sized(1_000_000, 1_000)) -> Part:
     fleet = skewed_fleet(pages)
     ours = partial(allocate, fleet.change_rate, fleet.budget, importance=fleet.importance)
     ours()
@@ -176,7 +176,9 @@ def _allocating(pages: int = 1_000_000) -> Part:
     )
 
 
-def _scheduling(pages: int = 100_000, visits: int = 50_000, batch: int = 1_000) -> Part:
+def _scheduling(
+    pages: int = sized(100_000, 10_000), visits: int = sized(50_000, 2_000), batch: int = 1_000
+) -> Part:
     frontier = Frontier(float(pages), catch_up=1.0)
     frontier.add(np.arange(pages), now=0.0, host=np.arange(pages) % 5_000, last_visit=-1.0)
     steps = itertools.count(1)
@@ -208,7 +210,7 @@ def _changed(page: Ints) -> Bools:
     return np.asarray(page % 3 == 0)
 
 
-def _reading_a_log(folder: Path, rows: int = 300_000) -> Part:
+def _reading_a_log(folder: Path, rows: int = sized(300_000, 1_000)) -> Part:
     path = folder / "log.csv"
     lines = (
         f"https://example.org/{row * 7919 % 30_000},{1_767_225_600 + row},{row % 3 // 2}\n"
@@ -226,7 +228,7 @@ def _reading_a_log(folder: Path, rows: int = 300_000) -> Part:
     )
 
 
-def _reading_pages(pages: int = 300) -> Part:
+def _reading_pages(pages: int = sized(300, 5)) -> Part:
     from selectolax.lexbor import LexborHTMLParser
 
     reader = Reader("text")
@@ -246,7 +248,7 @@ def _reading_pages(pages: int = 300) -> Part:
     return Part("a page read and compared", "its HTML parsed", pages - 1, ours, theirs)
 
 
-def _recording(folder: Path, visits: int = 2_000) -> Part:
+def _recording(folder: Path, visits: int = sized(2_000, 100)) -> Part:
     numbers = itertools.count()
     body = page_server.page(1)
 
@@ -289,13 +291,11 @@ def _first_visit(page: Page, body: bytes) -> Visit:
     return Visit(found.page, Outcome.FIRST, response, None, (1.0, 1.0), content=body)
 
 
-def _crawling(address: str, pages: int = 1_000, connections: int = 32) -> Part:
+def _crawling(address: str, pages: int = sized(1_000, 20), connections: int = 32) -> Part:
     def fetched(way: str) -> float:
         command = [sys.executable, "-m", "benchmarks.fetchers", way, address]
-        done = subprocess.run(
-            [*command, str(pages), str(connections)], capture_output=True, text=True, check=True
-        )
-        return float(json.loads(done.stdout.splitlines()[-1])["cpu"])
+        said = printed([*command, str(pages), str(connections)])
+        return float(json.loads(said.splitlines()[-1])["cpu"])
 
     return Part(
         "a page crawled for the first time",
@@ -328,7 +328,7 @@ def _record(measured: Sequence[Measured]) -> None:
     row = {"version": __version__, "date": datetime.now(UTC).date().isoformat()}
     row |= {one.name: f"{one.ratio:.3g}" for one in measured}
     rows = [old for old in _rows() if old["version"] != __version__] + [row]
-    with HISTORY.open("w", encoding="utf-8", newline="") as file:
+    with output(HISTORY).open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [*KEYS, *(one.name for one in measured)], restval="")
         writer.writeheader()
         writer.writerows(rows)

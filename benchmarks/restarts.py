@@ -7,10 +7,11 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import sized
 
 PAGE = "explanation/choosing-an-estimator.md"
 TESTS = Path(__file__).parent.parent / "tests"
-FLEETS, HOSTS, PAGES, DAYS = 6, 10, 20, 100.0
+FLEETS, HOSTS, PAGES, DAYS = sized((6, 10, 20, 100.0), (1, 2, 3, 12.0))
 #: Days between two visits to a page, and between two restarts.
 GAP, RESTART = 6.0, 5.0
 WAYS = {"never": {}, f"every {RESTART:g} days": {"restart_every": RESTART}}

@@ -10,11 +10,12 @@ from typing import Annotated
 
 import numpy as np
 
+from benchmarks.sizes import sized
 from recrawl.kernels.jit import Ints, compiled, prefetch
 from recrawl.scheduling.state import HOST, PAGE, ROWS_AHEAD, SECTION, Rows, Tables
 
 #: Rows that are touched in one go.
-ROWS = 200_000
+ROWS = sized(200_000, 400)
 
 
 @compiled

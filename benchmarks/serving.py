@@ -21,18 +21,23 @@ from rich.console import Console
 
 from benchmarks.page_server import PAGES as SERVED
 from benchmarks.page_server import page_server
-from benchmarks.report import Figure, best_time, markdown, write_section
+from benchmarks.report import Figure, best_time, failure, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl.crawler.page_list import ORDERS
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
 PAGE = "how-to/run-as-a-service.md"
-BATCH, LEASED, CLIENTS = 500, 40_000, 4
-MILLION, HOSTS = 1_000_000, 5_000
+BATCH, LEASED, CLIENTS = sized((500, 40_000, 4), (10, 40, 2))
+#: Pages to lease, and hosts.
+LEASABLE, HOSTS = sized((100_000, 5_000), (1_000, 50))
+#: As much as can be set: it must not be what is measured.
+BUDGET = "1000M/day"
+MILLION = sized(1_000_000, 1_000)
 #: One page in so many is failing.
 FAILING = 50
 #: Visits a second of the crawl, for how many seconds, and how often.
-VISITS_PER_SECOND, SECONDS, ROUNDS = 500, 4, 5
+VISITS_PER_SECOND, SECONDS, ROUNDS = sized((500, 4.0, 5), (50, 0.5, 1))
 #: Seconds between two looks of a dashboard, and of Prometheus.
 LOOK_EVERY, SCRAPE_EVERY = 1.0, 5.0
 #: What is asked for of a million pages, by what it is called: what the API and the dashboard offer.
@@ -83,13 +88,13 @@ def started(store: Path, command: str, **settings: str) -> Iterator[Server]:
     """Start a program that answers requests."""
     environ = os.environ | {f"RECRAWL_{name.upper()}": value for name, value in settings.items()}
     arguments = [*command.split(), "--store", str(store), "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "recrawl", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environ,
-    ) as process:
+    command_line = [sys.executable, "-m", "recrawl", *arguments]
+    with (
+        tempfile.TemporaryFile("w+") as said,
+        subprocess.Popen(
+            command_line, stdout=subprocess.PIPE, stderr=said, text=True, env=environ
+        ) as process,
+    ):
         assert process.stdout is not None
         port = token = None
         for line in process.stdout:
@@ -97,8 +102,10 @@ def started(store: Path, command: str, **settings: str) -> Iterator[Server]:
             token = token or re.search(r"rcrl_\S+", line)
             if "Log in" in line:
                 break
-        assert port is not None
-        assert token is not None
+        if port is None or token is None:
+            status = process.wait()
+            said.seek(0)
+            raise failure(command_line, status, said.read())
         # What it goes on to say is not read.
         threading.Thread(target=process.stdout.read, daemon=True).start()
         try:
@@ -189,8 +196,8 @@ def fill(store: Path, pages: int, *, learned: bool = False) -> None:
 def leases_and_reports(folder: Path) -> tuple[float, float]:
     """Return how many pages can be leased and reported a second, and a second of CPU."""
     store = folder / "leases.db"
-    fill(store, 100_000)
-    settings = {"budget": "100000/s", "host_delay": "0s"}
+    fill(store, LEASABLE)
+    settings = {"budget": BUDGET, "host_delay": "0s"}
     with started(store, "serve", **settings) as server:
         counts = [0] * CLIENTS
         _lease(server, BATCH)

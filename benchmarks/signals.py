@@ -10,12 +10,13 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.report import Figure, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl import World, policy_named, replay
 from recrawl.simulation.signals import Signals
 from recrawl.simulation.synthetic import MIXED, add_signals
 
 PAGE = "explanation/policies.md"
-PAGES, HOSTS, DAYS = 1_500, 15, 365.0
+PAGES, HOSTS, DAYS = sized((1_500, 15, 365.0), (8, 2, 12.0))
 #: Change rates per day are between these, evenly on a logarithmic scale.
 RATES = (0.005, 1.0)
 #: Days between visits to a page: a tight budget, less than pages change, and a loose one.

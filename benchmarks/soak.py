@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from benchmarks.report import Figure
+from benchmarks.sizes import sized
 
 if TYPE_CHECKING:
     from crawler.soak_web import SoakWeb
     from crawler.soaking import Soaked
 
-HOSTS, PAGES, DAYS = 400, 250, 365
+HOSTS, PAGES, DAYS = sized((400, 250, 365), (2, 5, 8))
 #: Requests per day; each holds for a quarter of the year.
 BUDGETS = (2_000.0, 3_000.0, 1_000.0, 2_000.0)
 SEED = 12

@@ -22,14 +22,17 @@ from pyarrow import parquet
 from rich.console import Console
 
 from benchmarks.report import HEADINGS, Figure, markdown, write_section
+from benchmarks.sizes import is_smallest, sized
 from recrawl.planning.plan import plan as plan_here
 from recrawl.spark.planner import Wanted, make_plan
 from recrawl.spark.search import find_prices
 
 PAGE = "how-to/plan-on-spark.md"
-ROWS, FEW_ROWS = 6_000_000, 200_000
+ROWS, FEW_ROWS = sized((6_000_000, 200_000), (500, 200))
 VISITS, HOSTS = 10, 50
-WARM_UP = 2
+WARM_UP = sized(2, 0)
+#: One executor, and three; at the smallest size they are no processes that could be killed.
+ONE, THREE = sized(("local-cluster[1,1,1024]", "local-cluster[3,1,1024]"), ("local[1]", "local[2]"))
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -56,7 +59,7 @@ def write_log(path: Path, rows: int, seed: int = 1) -> None:
 
 
 @contextmanager
-def session(master: str, partitions: int = 4) -> Iterator[Any]:
+def session(master: str, partitions: int = sized(4, 1)) -> Iterator[Any]:
     """Open a session of Spark."""
     from pyspark.sql import SparkSession
 
@@ -182,12 +185,13 @@ def _executors(log: Path) -> list[Figure]:
     budget = FEW_ROWS / VISITS / 20
 
     def killing(*arguments: Any) -> Any:  # noqa: ANN401 - as find_prices
-        kill_an_executor()
+        if not is_smallest():
+            kill_an_executor()
         return find_prices(*arguments)
 
-    with session("local-cluster[1,1,1024]") as on:
+    with session(ONE) as on:
         one = made(on, log, budget).table
-    with session("local-cluster[3,1,1024]") as on:
+    with session(THREE) as on:
         three = made(on, log, budget).table
         with patch("recrawl.spark.planner.find_prices", killing):
             two = made(on, log, budget).table

@@ -1,7 +1,7 @@
 """A crawler that asks `recrawl serve` which pages to visit next and reports what it found.
 
 To run on its own, the program starts a small site and the service; yours needs only the loop in
-`crawl`. It needs ``pip install 'recrawl[serve]'``.
+`crawl`. It needs the extra ``serve``: ``pip install '.[serve]'``.
 """
 
 import base64

@@ -68,7 +68,8 @@ class Site:
             headers["ETag"] = f'"{hash(body):x}"'
             if request.headers.get("If-None-Match") == headers["ETag"]:
                 return web.Response(status=304, headers=headers)
-        kind = "text/plain" if path == ROBOTS else "text/html"
+        usual = "text/plain" if path == ROBOTS else "text/html"
+        kind = headers.pop("Content-Type", usual)
         return web.Response(
             text=body, status=self.status.get(path, 200), headers=headers, content_type=kind
         )

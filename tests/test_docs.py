@@ -268,6 +268,51 @@ def test_marks_for_measured_tables_come_in_pairs(page: str) -> None:
     assert marks == ["bench", "/bench"] * (len(marks) // 2)
 
 
+#: Installing recrawl by its name, which only works from a package index.
+FROM_AN_INDEX = re.compile(
+    r"(?:pip|pipx|uv|uvx|conda|poetry)\s[^\n`]*?(?<![\w./\"'-])['\"]?recrawl(?:\[[\w,]+\])?['\"]?(?=[\s`.,;)]|$)"
+    r"|pypi\.org",
+    re.IGNORECASE | re.MULTILINE,
+)
+SHIPPED = [
+    path
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "examples/*",
+        "deploy/*",
+        "src/**/*.py",
+        "src/**/*.html",
+    )
+    for path in sorted(ROOT.glob(pattern))
+    if path.is_file() and path.suffix != ".png"
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("pip install recrawl", True),
+        ("run `pip install 'recrawl[serve]'`.", True),
+        ("sudo recrawl/bin/pip install recrawl\n", True),
+        ("uv tool install recrawl", True),
+        ("Documentation=https://pypi.org/project/recrawl/", True),
+        ("pip install '.[serve]'", False),
+        ("pip install recrawl-*.whl", False),
+        ('sudo recrawl/bin/pip install "$OLDPWD"', False),
+    ],
+)
+def test_installing_from_an_index_is_recognised(text: str, *, is_found: bool) -> None:
+    assert (FROM_AN_INDEX.search(text) is not None) is is_found
+
+
+@pytest.mark.parametrize("path", [*SHIPPED, ROOT / "pyproject.toml"], ids=lambda path: path.name)
+def test_nothing_tells_people_to_install_from_an_index(path: Path) -> None:
+    """There is no release yet: whatever is under that name is not recrawl."""
+    found = FROM_AN_INDEX.search(path.read_text(encoding="utf-8"))
+    assert found is None, f"{path.name}: {found[0]}"
+
+
 def test_the_layers_are_those_that_are_checked() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (contract,) = settings["tool"]["importlinter"]["contracts"]

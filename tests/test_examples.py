@@ -18,7 +18,7 @@ ALONE = [program for program in PROGRAMS if program != ON_SPARK]
 def printed(program: Path) -> str:
     if "import duckdb" in program.read_text(encoding="utf-8"):
         pytest.importorskip("duckdb")
-    if "recrawl[serve]" in program.read_text(encoding="utf-8"):
+    if "the extra ``serve``" in program.read_text(encoding="utf-8"):
         pytest.importorskip("fastapi")
     done = subprocess.run(
         [sys.executable, program], capture_output=True, text=True, encoding="utf-8", check=False

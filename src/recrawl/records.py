@@ -170,6 +170,8 @@ class State(IntEnum):
 RESTING = (State.GONE, State.REFUSED)
 #: Why a page that robots.txt forbids is refused; when robots.txt changes, it is visited again.
 DISALLOWED = "disallowed by robots.txt"
+#: Why a link turned out not to lead to a page; its media type follows.
+NOT_A_PAGE = "not a page"
 #: Part of the reason for a page at a private address; a run that allows those visits it again.
 PRIVATE = "is private; use --allow-private"
 
@@ -371,6 +373,7 @@ class Visit:
         change: How the page differs from its copy, if it does.
         sketches: Digests of the page's elements, for the template of its site.
         octaves: The evidence of visits about the change rate, packed; None if unchanged.
+        no_text: Whether the new copy has next to no text, as if scripts were to write it.
     """
 
     page: Page
@@ -384,6 +387,7 @@ class Visit:
     change: Change | None = None
     sketches: "Mapping[bytes, tuple[int, ...]] | None" = None
     octaves: bytes | None = None
+    no_text: bool = False
 
     def with_belief(self, belief: tuple[float, float], octaves: bytes) -> "Visit":
         """Return the visit with the new belief; faster than `dataclasses.replace`."""
@@ -399,6 +403,7 @@ class Visit:
             self.change,
             self.sketches,
             octaves,
+            self.no_text,
         )
 
     @property

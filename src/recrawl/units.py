@@ -7,6 +7,7 @@ module that knows other units.
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 
 from recrawl.errors import ArgumentError
@@ -40,7 +41,7 @@ _DAYS_IN = {
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?"
-_RATE = re.compile(rf"({_NUMBER})\s*([kmg]?)\s*/\s*([a-z]+)")
+_RATE = re.compile(rf"({_NUMBER})\s*+([kmg]?)\s*+/\s*([a-z]+)")
 _DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-z]+)\s*")
 _SIZE = re.compile(rf"({_NUMBER})\s*([kmgt]?)(i?)b?")
 _SIGNED_NUMBER = re.compile(rf"[+-]?{_NUMBER}", re.IGNORECASE)
@@ -185,6 +186,51 @@ def format_rate(rate: float) -> str:
         if rate * days < 100:  # noqa: PLR2004 - two digits read well
             return f"{_two_digits(rate * days)} per {name}"
     return f"{_two_digits(rate * _SECOND)} per second"
+
+
+def write_rate(rate: float) -> str:
+    """Write a rate, given per day, as people type it: in the unit that makes it a round number.
+
+    >>> write_rate(2000.0), write_rate(12000.0), write_rate(7200.0), write_rate(1.5e6)
+    ('2000/day', '500/h', '5/min', '1.5M/day')
+    >>> write_rate(0.5), write_rate(1e99)
+    ('0.5/day', 'no limit')
+    """
+    if rate > _UNLIMITED:
+        return "no limit"
+    units = [(_DAY, "day"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s")]
+    numbers = [(_six_digits(rate * days), name) for days, name in units]
+    number, unit = min(numbers, key=_roundness)
+    is_long = "." not in number and len(number) > 6  # noqa: PLR2004 - from a million on
+    return f"{_six_digits(float(number) / 1e6)}M/{unit}" if is_long else f"{number}/{unit}"
+
+
+def _roundness(written: tuple[str, str]) -> tuple[int, int]:
+    """Return the digits of a number that are not zeros at its ends, and all of them."""
+    number, _ = written
+    return len(number.replace(".", "").strip("0")), len(number)
+
+
+def _six_digits(number: float) -> str:
+    """Round to six significant digits, without an exponent."""
+    return format(Decimal(f"{number:.6g}").normalize(), "f")
+
+
+def format_worth(worth: float) -> str:
+    """Format what a visit is worth, in importance times days, for people.
+
+    It is for how long a page of importance 1 stays fresh.
+
+    >>> format_worth(2 / 86_400), format_worth(3.5), format_worth(1.13e-10)
+    ('2 s of freshness', '3.5 days of freshness', '9.8 µs of freshness')
+    """
+    seconds = worth * SECONDS_A_DAY
+    if not 0.0 < seconds < 1.0:
+        return f"{format_duration(worth)} of freshness"
+    for unit, name in [(1e-3, "ms"), (1e-6, "µs")]:
+        if seconds >= unit:
+            return f"{_two_digits(seconds / unit)} {name} of freshness"
+    return f"{_two_digits(seconds / 1e-9)} ns of freshness"
 
 
 def format_duration(days: float) -> str:

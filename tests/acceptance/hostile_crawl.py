@@ -23,7 +23,7 @@ TESTS = Path(__file__).parents[1]
 #: The deadline for all that has none of its own.
 DEADLINE = 600.0
 #: Seconds in which a program that is told to end has to end, and after which it is killed.
-MAX_STOP, KILL_AFTER = 7.0, 600.0
+MAX_STOP, KILL_AFTER = 5.0, 600.0
 GOOD_HOSTS, GOOD_PAGES, BAD_PAGES = 3, 20, 10
 #: One good page in twenty is long.
 LONG = 700_000

@@ -9,16 +9,14 @@ import itertools
 import json
 import sys
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 
 from acceptance import bombs
 from acceptance.bombs import fresh
+from acceptance.hostile_framing import FRAMING, OK, Behaviour
 
 Writer = asyncio.StreamWriter
-Behaviour = Callable[[str, Writer], Awaitable[None]]
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 PIECE = b"<p>and so on and on" * 3_000
 _numbers = itertools.count()
 _tasks: set[asyncio.Task[None]] = set()
@@ -225,29 +223,33 @@ class Dying:
 
 
 #: What hosts do to requests for pages only; robots.txt is not found.
-TO_PAGES: dict[str, Behaviour] = {
-    one.__name__: one
-    for one in (
-        endless,
-        endless_chunks,
-        drip,
-        silence,
-        redirect_loop,
-        to_another_scheme,
-        broken_chunks,
-        too_long_a_length,
-        too_short_a_length,
-        many_headers,
-        nested,
-        nothing_but_links,
-        storm,
-        cut_off,
-        high_bytes,
-        endless_header,
-        much_and_then_little,
-        sitemaps_without_end,
-    )
-} | {name: page(piece) for name, piece in bombs.PAGES.items()}
+TO_PAGES: dict[str, Behaviour] = (
+    {
+        one.__name__: one
+        for one in (
+            endless,
+            endless_chunks,
+            drip,
+            silence,
+            redirect_loop,
+            to_another_scheme,
+            broken_chunks,
+            too_long_a_length,
+            too_short_a_length,
+            many_headers,
+            nested,
+            nothing_but_links,
+            storm,
+            cut_off,
+            high_bytes,
+            endless_header,
+            much_and_then_little,
+            sitemaps_without_end,
+        )
+    }
+    | {name: page(piece) for name, piece in bombs.PAGES.items()}
+    | FRAMING
+)
 #: What hosts do to all requests, robots.txt included.
 TO_ALL: dict[str, Behaviour] = {
     one.__name__: one

@@ -66,6 +66,12 @@ def test_a_store_in_order_is_said_to_be() -> None:
         assert "A run is using it." in run("check").stdout
 
 
+def test_a_store_that_others_can_read_is_pointed_out() -> None:
+    assert "Other users" not in run("check").stdout
+    Path("recrawl.db").chmod(0o644)
+    assert "Other users of this machine can read recrawl.db" in run("check").stdout
+
+
 def test_damage_is_told_line_by_line() -> None:
     with closing(sqlite3.connect("recrawl.db")) as store, store:
         store.execute("UPDATE bodies SET deflated = x'00'")
@@ -78,8 +84,10 @@ def test_damage_is_told_line_by_line() -> None:
 def test_settings_that_cannot_be_used_are_refused() -> None:
     Path("recrawl.toml").write_text('[host."a.example"]\nignore = ["p["]\n')
     assert "p[" in refused("check")
-    Path("recrawl.toml").write_text('on_change = "echo \'"\n')
-    assert "a quotation mark is missing" in refused("check")
+    Path("recrawl.toml").write_text('on_change = "notify --key 4711\'"\n')
+    reason = refused("check")
+    assert "a quotation mark is missing in 'notify ••••'" in reason
+    assert "4711" not in reason
 
 
 def test_a_program_for_changes_that_is_not_there_is_a_problem() -> None:

@@ -52,6 +52,7 @@ def test_each_line_has_a_cursor_what_became_of_the_page_and_when() -> None:
         "digest_before": first,
         "digest": second,
         "share": 0.25,
+        "reason": None,
     }
     assert [(line["kind"], line["digest"]) for line in found] == [
         ("new", first),

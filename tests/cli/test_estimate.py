@@ -154,3 +154,23 @@ def test_a_table_of_all_pages_does_not_offer_more() -> None:
 def test_unknown_columns_are_skipped_when_asked() -> None:
     log = "page,time,changed,status\na,1,,200\na,2,1,200\n"
     assert "1 page, 2 visits" in run("-", "--ignore-unknown", given=log).stdout
+
+
+@pytest.mark.parametrize("command", [["estimate"], ["plan", "--budget", "3/day"]])
+def test_no_spreadsheet_runs_the_name_of_a_page(command: list[str], tmp_path: Path) -> None:
+    """Neither in a file nor on standard output; other formats have names as they are."""
+    name = '=HYPERLINK("http://evil.example/")'
+    log, target = tmp_path / "log.csv", tmp_path / "out.csv"
+    rows = [("page", "time", "changed"), *((name, f"2026-01-0{day}", day % 2) for day in (1, 2, 3))]
+    with log.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    first, *options = command
+    for where in (["-o", str(target)], ["--format", "csv"], ["--format", "json"]):
+        ended = CliRunner().invoke(app, [first, str(log), *options, *where])
+        assert ended.exit_code == 0, ended.output
+        printed = target.read_text(encoding="utf-8") if where[0] == "-o" else ended.stdout
+        if where[-1] == "json":
+            assert json.loads(printed)[0]["page"] == name
+        else:
+            (row,) = csv.DictReader(io.StringIO(printed))
+            assert row["page"] == f"'{name}"

@@ -64,3 +64,18 @@ def test_refusals(tmp_path: Path) -> None:
     assert refused("get", NEW) == f"{NEW}: there is no copy yet; `recrawl run` makes one"
     assert refused("get", "a.example").startswith("a.example: it must begin with http://")
     assert "there is no directory" in refused("get", NEWS, "-o", "no/such.html")
+
+
+def test_a_copy_that_is_too_expensive_to_read_is_refused_and_left_out_of_an_export() -> None:
+    """As bytes it is there all the same."""
+    Path("recrawl.toml").write_text('ignore = ["p:nth-last-child(3)"]\n')
+    with SqliteStore.open("recrawl.db") as store:
+        page = store.page(NEWS)
+        assert page is not None
+        store.record([found(page, b"<p>x" * 100_000, 20_001 * DAY)])
+    sentence = f"{NEWS}: the text of this copy takes too much time or memory to find"
+    assert refused("get", NEWS, "--text") == sentence
+    exported = run("export", "copies", "texts.jsonl")
+    assert sentence in exported.stderr
+    assert exported.stdout == "texts.jsonl: 1 copy; 1 damaged, left out\n"
+    assert run("get", NEWS).stdout_bytes == b"<p>x" * 100_000

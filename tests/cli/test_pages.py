@@ -11,6 +11,7 @@ import pytest
 from cli.crawling_site import move_to, run
 from cli.on_a_terminal import in_a_terminal
 from cli.refusing import refused
+from crawler.believing import NO_PRIOR, rates, with_belief
 
 from recrawl.cli.commands.pages import LISTED_AS
 from recrawl.cli.crawl_options import present
@@ -18,6 +19,7 @@ from recrawl.crawler.explain import PRICE
 from recrawl.crawler.intervals import OF_RUN
 from recrawl.crawler.page_list import ORDERS
 from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, Outcome, Response, State, Visit
+from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 from recrawl.units import format_time
@@ -41,6 +43,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with SqliteStore.open("recrawl.db", create=True) as store:
         store.add([NewPage(f"https://{host}{path}", host) for path, host, *_ in PAGES], at=0)
         store.set_meta(PRICE, "0.5")
+        store.set_meta(RATE_PRIOR, NO_PRIOR.text())
         for path, host, state, days, belief, failures, error in PAGES:
             if days is None:
                 continue
@@ -50,7 +53,8 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             status = 0 if error else 404 if state else 200
             answer = Response(page.url, status, days * DAY, error=error)
             outcome = Outcome.FAILED if error else Outcome.UNCHANGED
-            store.record([Visit(page, outcome, answer, belief=belief)])
+            visit = Visit(page, outcome, answer)
+            store.record([visit if belief is None else with_belief(visit, *belief)])
 
 
 def listed(*options: str) -> list[str]:
@@ -160,8 +164,8 @@ def test_a_rate_that_nothing_was_compared_for_is_marked_as_a_guess() -> None:
         assert found is not None
         page = replace(found, failures=1)
         answer = Response(page.url, 500, 20_000 * DAY, error="the server answered 500")
-        store.record([Visit(page, Outcome.FAILED, answer, belief=(3.0, 1.0))])
-    assert "3 times per day (a guess)" in run("pages", "--failing").stdout
+        store.record([with_belief(Visit(page, Outcome.FAILED, answer), 3.0, 1.0)])
+    assert "2.7 times per day (a guess)" in run("pages", "--failing").stdout
     rows = json.loads(run("pages", "--format", "json").stdout)
     assert [row["page"] for row in rows if row["is_guess"]] == ["https://b.example/new"]
 
@@ -176,7 +180,7 @@ def test_all_formats_have_the_same_rows() -> None:
     down = objects[3]
     assert (down["state"], down["failures"], down["error"]) == ("alive", 4, "Timed out after 30 s")
     assert down["next_visit"] is None
-    assert down["change_rate"] == pytest.approx(0.3)
+    assert down["change_rate"] == rates((3.0, 10.0)).typical[0]
 
 
 def test_a_table_says_how_many_pages_there_are() -> None:

@@ -32,6 +32,7 @@ CHANGES = [[0.3, 1.1, 2.6, 5.4, 9.9, 14.2, 17.7, 19.5], [4.5, 12.0], [], [8.2], 
 IMPORTANCE = [5.0, 1.0, 2.0, 3.5, 100.0]
 WINDOW = ("--from", "2026-01-11", "--to", "2026-01-31")
 SUMMARY = "4 pages, 11 changes in 20 days; 2 visits per day, each page every 2 days on average"
+LEFT_OUT = "1 of 5 pages takes no part in this window: 1 removed before its end"
 
 
 @pytest.fixture
@@ -108,7 +109,8 @@ def test_the_table_says_what_was_replayed_and_marks_what_is_not_equal() -> None:
     result = run("--every", "2d", *WINDOW)
     assert result.stderr == ""
     lines = result.stdout.splitlines()
-    assert lines[:2] == [SUMMARY, ""]
+    assert lines[:3] == [SUMMARY, LEFT_OUT, ""]
+    lines = lines[1:]
     assert lines[2].split("  ")[0] == "policy"
     shown = {line.split()[0]: line for line in lines[3:14]}
     assert sorted(shown) == sorted(DEFAULT_POLICIES.split(","))
@@ -129,7 +131,7 @@ def test_the_table_says_what_was_replayed_and_marks_what_is_not_equal() -> None:
 def test_the_tables_numbers_are_those_of_the_formats() -> None:
     options = ("--every", "2d", *WINDOW, "--policies", "uniform")
     (row,) = found(*options)
-    line = run(*options).stdout.splitlines()[3]
+    line = run(*options).stdout.splitlines()[4]
     stale, fresh, spent, wasted = (float(share) for share in re.findall(r"([\d.]+) %", line))
     assert (stale, fresh) == (round(100 * row["staleness"], 2), round(100 * row["freshness"], 2))
     assert (spent, wasted) == (100.0, round(100 * row["wasted"], 1))
@@ -139,7 +141,7 @@ def test_the_tables_numbers_are_those_of_the_formats() -> None:
 @pytest.mark.usefixtures("folder")
 def test_policies_are_named_once_and_a_table_of_equals_has_no_marks() -> None:
     lines = run("--every", "2d", "--policies", "uniform, age,uniform").stdout.splitlines()
-    assert sorted(line.split()[0] for line in lines[3:]) == ["age", "uniform"]
+    assert sorted(line.split()[0] for line in lines[4:]) == ["age", "uniform"]
 
 
 @pytest.mark.usefixtures("folder")
@@ -149,11 +151,52 @@ def test_a_window_is_chosen_where_none_is_given() -> None:
     assert printed.startswith(f"{world.pages} pages, {world.change.size} changes in ")
 
 
+def young_site(folder: Path, *, old: int, young: int) -> None:
+    """Make a trace whose changes begin with a few old pages; one more was gone by then."""
+    times = {page: BORN + (0 if page < old else 100) * DAY for page in range(old + young)}
+    pages = "page,name,born,died\n" + "".join(f"{p},{p}.html,{t},\n" for p, t in times.items())
+    changes = "page,time\n" + "".join(
+        f"{page},{BORN + day * DAY}\n"
+        for page, born in times.items()
+        for day in (range(1, 200, 2) if page < old else range(101, 200))
+        if BORN + day * DAY > born
+    )
+    (folder / "trace" / "pages.csv").write_text(f"{pages}999,x,{BORN - 9},{BORN}\n")
+    (folder / "trace" / "changes.csv").write_text(changes)
+
+
+def test_a_window_that_hardly_a_page_lived_through_is_refused_with_a_better_one(
+    folder: Path,
+) -> None:
+    young_site(folder, old=2, young=48)
+    begin = ("--every", "2d", "--policies", "uniform", "--from", "2026-01-02")
+    sentence = refused("replay", "trace", *begin)
+    assert sentence == (
+        "--from: of 51 pages, only 2 existed throughout the window from 2026-01-02T00:00:00+00:00 "
+        "to 2026-07-19T00:00:00+00:00 (48 created after its start, 1 not there during it); choose "
+        "a later start, such as 2026-05-10, or allow so few (--min-share)"
+    )
+    told = run(*begin, "--min-share", "4%").stdout.splitlines()
+    assert told[0].startswith("2 pages, ")
+    assert told[1] == (
+        "49 of 51 pages take no part in this window: "
+        "48 created after its start, 1 not there during it"
+    )
+    later = run(*begin[:-1], "2026-05-10").stdout.splitlines()
+    assert later[1] == "1 of 51 pages takes no part in this window: 1 not there during it"
+
+
+def test_a_tenth_of_the_pages_is_enough(folder: Path) -> None:
+    young_site(folder, old=5, young=45)
+    told = run("--every", "2d", "--policies", "uniform", "--from", "2026-01-02").stdout
+    assert told.startswith("5 pages, ")
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_scores_go_to_a_file(folder: Path, kind: str) -> None:
     path = folder / f"scores.{kind}"
     result = run("--every", "2d", *WINDOW, "--policies", "uniform,age", "-o", str(path))
-    assert (result.stdout, result.stderr) == ("", f"{SUMMARY}\n")
+    assert (result.stdout, result.stderr) == ("", f"{SUMMARY}\n{LEFT_OUT}\n")
     if kind == "csv":
         rows: list[Any] = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     else:
@@ -180,6 +223,7 @@ def test_a_shell_gets_data_and_words_apart(folder: Path) -> None:
     assert sorted(row["policy"] for row in json.loads(ended.stdout)) == ["index-known", "uniform"]
     assert without_notes(ended.stderr).splitlines() == [
         SUMMARY,
+        LEFT_OUT,
         "† knows the true change rates, which no real crawler does",
     ]
 
@@ -199,6 +243,8 @@ REFUSED = {
     "--every 2d --to 2026-13-01": "--to: '2026-13-01' is not a time; write",
     "--every 2d --from 2026-01-31 --to 2026-01-11": "--to: 2026-01-11T00:00:00+00:00 is not after",
     "--every 2d --from 2020-01-01 --to 2020-02-01": "--from: no page existed from 2020-01-01T00:00",
+    "--every 2d --min-share 2": "--min-share: 2 is not a share from 0 to 1",
+    "--every 2d --min-share 90%": "--from: of 5 pages, only 4 existed throughout the window from ",
     "--every 2d --plot x.gif": "--plot: 'x.gif' does not end in .png or .svg",
     "--every 2d --plot none/x.png": "none/x.png: there is no directory none",
     "--every 2d --format xml": "--format: 'xml' is none of table, csv, json, jsonl, parquet",

@@ -52,13 +52,26 @@ def test_pages_are_crawled_and_a_summary_ends_it() -> None:
 
 def test_without_a_contact_one_line_says_how_to_set_it() -> None:
     with serving(a_site()) as site:
-        run("add", f"{site.url}/a")
+        run("add", f"{site.url}/a", f"{site.url}/b")
         ended = run("run", *QUICKLY, "--for", "0.3s")
     assert ended.stderr.startswith(
         "recrawl: site owners cannot see who is crawling; set --contact URL"
     )
     assert ended.stderr.endswith(f"recrawl.toml\n{LOADING}")
     assert ended.stderr.count("\n") == 2
+
+
+def test_a_run_that_has_one_page_says_how_to_find_more() -> None:
+    one = "recrawl: there is one page to keep fresh. For more pages of a site, `recrawl run --fol"
+    options = (*QUICKLY, "--for", "0.3s", "--contact", "x")
+    with serving(a_site()) as site:
+        run("add", f"{site.url}/a")
+        assert one in run("run", *options).stderr
+        assert one not in run("run", *options, "--quiet").stderr
+        assert one not in run("run", *options, "--follow").stderr
+        run("add", f"{site.url}/b", "--store", "two.db")
+        run("add", f"{site.url}/c", "--store", "two.db")
+        assert one not in run("run", *options, "--store", "two.db").stderr
 
 
 def test_a_json_log_has_one_object_per_line() -> None:

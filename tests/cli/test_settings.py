@@ -30,6 +30,17 @@ def test_every_setting_is_listed_with_where_it_was_set(monkeypatch: pytest.Monke
     assert found["connections"] == (FIELDS["connections"].metadata["typed"], "default")
 
 
+@pytest.mark.parametrize("command", ["notify --key 4711", "notify\t--key\t4711"])
+def test_the_arguments_of_a_command_are_not_shown(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("RECRAWL_ON_CHANGE", command)
+    for arguments in ([], ["--format", "json"]):
+        shown = run("settings", *arguments).stdout
+        assert "notify ••••" in shown
+        assert "4711" not in shown
+
+
 def test_the_table_has_every_setting() -> None:
     shown = run("settings").stdout
     assert all(f"\n{name} " in shown for name in FIELDS)

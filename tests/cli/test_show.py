@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
+from crawler.believing import belief, rates
 from crawler.filled import ABOUT, BELIEFS, BROKEN, GONE, NEW, NEWS, NEWS_BODY, PRICE, fill
-from scipy import stats
 
 from recrawl.cli.render.show import overview
 from recrawl.crawler.explain import explain
@@ -29,29 +29,28 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_json_has_the_belief_and_the_reasons() -> None:
     shown = json.loads(run("show", NEWS, "--format", "json").stdout)
-    shape, days = BELIEFS[NEWS]
-    assert shown["change_rate"] == shape / days
-    believed = stats.gamma(shape, scale=1 / days).interval(0.95)
-    assert (shown["low"], shown["high"]) == pytest.approx(believed)
+    known = rates(BELIEFS[NEWS])
+    assert shown["change_rate"] == known.typical[0]
+    assert [shown["low"], shown["high"]] == [known.quantile(one)[0] for one in (0.025, 0.975)]
     assert (shown["visits"], shown["changes"], shown["price"]) == (2, 1, PRICE)
     assert shown["crawl_rate"] > 0
     assert shown["last_visit"] < shown["next_visit"] or shown["value"] >= PRICE
-    assert "the price of a visit in the last run was 0.05" in shown["why"]
+    assert "the price of a visit in the last run was 1.2 h of freshness" in shown["why"]
     assert [visit["outcome"] for visit in shown["history"]] == ["changed", "first"]
 
 
 def test_the_text_has_the_same() -> None:
     shown = run("show", NEWS).stdout
     assert shown.startswith(f"{NEWS}\nstate        alive\nimportance   2\n")
-    assert "changes      2 times per day (95 % sure: " in shown
-    assert "The copy is 6 h old. The page changes 2 times per day" in shown
+    assert "changes      1.9 times per day (95 % sure: " in shown
+    assert "The copy is 6 h old. The page changes 1.9 times per day" in shown
     assert "planned      a visit every " in shown
     assert "next visit   " in shown
 
 
 def test_too_wide_an_interval_is_left_out() -> None:
     page = Page(0, NEWS, "example.org", last_visit=0, visits=3)
-    rows = dict(overview(explain(page, (0.3, 0.01), None, 1), []))
+    rows = dict(overview(explain(page, belief(0.3, 0.01), None, 1), []))
     assert rows["changes"].endswith(", a guess: there is too little evidence yet")
 
 
@@ -165,7 +164,7 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         asked.extend(given)
         return BLOCKS
 
-    monkeypatch.setattr("recrawl.content.reader.explain_blocks", explain)
+    monkeypatch.setattr("recrawl.content.copy_text.explain_blocks", explain)
     return asked
 
 

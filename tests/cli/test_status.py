@@ -27,7 +27,7 @@ def test_the_tables_show_the_status() -> None:
     assert "run none" in shown
     assert f"{NEW} now no copy yet" in shown
     assert f"{NEWS} " in shown
-    assert "price of a visit 0.05 (importance × days), in the last run" in shown
+    assert "price of a visit 1.2 h of freshness, in the last run" in shown
     assert "b.example 2 1 0 1 1 0 –" in shown
 
 
@@ -57,18 +57,26 @@ def test_json_has_the_same() -> None:
     assert 0.0 < printed["expected_freshness"] < 1.0
 
 
-def test_the_budget_is_the_settings() -> None:
+def test_the_budget_is_that_of_the_settings_as_it_was_typed() -> None:
     fill("recrawl.db", time.time_ns() // 1_000)
-    Path("recrawl.toml").write_text('budget = "48/h"\n', encoding="utf-8")
-    assert json.loads(run("status", "--format", "json").stdout)["budget"] == 48 * 24
-
-
-def test_the_budget_of_the_run_is_what_spending_is_measured_against() -> None:
-    fill("recrawl.db", time.time_ns() // 1_000)
+    Path("recrawl.toml").write_text('budget = "2000/day"\n', encoding="utf-8")
+    shown = " ".join(run("status").stdout.split())
+    assert "budget 2000/day" in shown
+    assert "share of a day's budget 0.2 %" in shown
     with SqliteStore.open("recrawl.db") as store:
-        store.set_meta("budget", "20.0")
-    assert json.loads(run("status", "--format", "json").stdout)["budget"] == 20.0
-    assert "share of the budget 25.0 %" in " ".join(run("status").stdout.split())
+        store.set_meta("budget", "7200.0")
+    found = json.loads(run("status", "--format", "json").stdout)
+    assert (found["budget"], found["run_budget"]) == (2_000.0, 7_200.0)
+    shown = " ".join(run("status").stdout.split())
+    assert "budget 2000/day; 5/min in the last run" in shown
+    # What the last run was allowed is not what is allowed now.
+    assert "share of a day's budget 0.2 %" in shown
+
+
+def test_a_little_of_the_budget_is_not_none_of_it() -> None:
+    fill("recrawl.db", time.time_ns() // 1_000)
+    Path("recrawl.toml").write_text('budget = "10/s"\n', encoding="utf-8")
+    assert "share of a day's budget under 0.1 %" in " ".join(run("status").stdout.split())
 
 
 def test_a_store_without_a_copy_has_no_freshness_to_boast_of() -> None:

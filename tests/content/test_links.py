@@ -31,6 +31,23 @@ def test_what_is_no_page_is_left_out() -> None:
     assert found(page) == ["http://example.org/a/paper.pdf"]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/js",
+        "/css",
+        "/docs/png",
+        "/zip",
+        "/node.js",
+        "/topics/vue.js",
+        "/libs/normalize.css",
+        "/.iso",
+    ],
+)
+def test_a_segment_is_an_extension_only_if_it_says_so(path: str) -> None:
+    assert found(f'<a href="{path}">') == [f"http://example.org{path}"]
+
+
 def test_the_base_counts() -> None:
     assert found('<base href="/z/"><a href=b>') == ["http://example.org/z/b"]
     assert found('<base href="http://[::1"><a href=b>') == ["http://example.org/a/b"]

@@ -25,6 +25,7 @@ from recrawl.crawler.templates import Templates
 from recrawl.crawler.visit import Visitor
 from recrawl.engine.engine import Engine
 from recrawl.errors import StoreError
+from recrawl.estimation.shown_rates import RatePrior
 from recrawl.fetching.worker import Worker
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
@@ -124,12 +125,13 @@ class MemoryStore:
         self.octaves: dict[int, bytes] = {}
         self.log: list[Visit] = []
         self.spent: list[Spent] = []
-        self.meta: dict[str, str] = {}
+        self.small: dict[str, str] = {}
         self.learned: dict[str, dict[str, bytes]] = {}
         self.templates: dict[str, bytes] = {}
         self.robots: list[RobotsText] = []
         self.sitemaps = MemorySitemaps(self.spent)
         self.removed: set[str] = set()
+        self.asked: set[int] = set()
         self._edits: list[tuple[str, int, float]] = []
         self._next = 0
         self.add((NewPage(url, host_of(url)) for url in urls), 0)
@@ -176,6 +178,8 @@ class MemoryStore:
                 importance = next(one for one in given if one is not None)
                 page = Page(self._next, new.url, new.host, importance, new.depth)
                 self._edits.append(("added", self._next, 0.0))
+                if new.source in ("user", "sitemap"):
+                    self.asked.add(self._next)
                 self._next += 1
             elif page.state in RESTING:
                 state = State.MISSING if page.state is State.GONE else State.ALIVE
@@ -195,6 +199,7 @@ class MemoryStore:
             [self.known[number] for number in of.get("revived", ()) if number in self.known],
             of.get("removed", []),
             [(number, value) for kind, number, value in new if kind == "importance"],
+            frozenset(self.asked),
         )
 
     def fleet(self) -> PageTable:
@@ -215,7 +220,11 @@ class MemoryStore:
             octaves=[self.octaves.get(page.number) for page in pages],
             last_visit=np.array(visits, np.int64),
             failures=np.array([page.failures for page in pages], np.int64),
+            asked=np.array([page.number in self.asked for page in pages], np.bool_),
         )
+
+    def meta(self, key: str) -> str | None:
+        return self.small.get(key)
 
     def observations(self, about: int) -> Observed:
         del about
@@ -249,8 +258,9 @@ class MemoryStore:
         templates: Mapping[str, bytes] | None = None,
     ) -> None:
         self.templates.update(templates or {})
+        # The crawl may not know yet that a page was removed.
+        visits = [visit for visit in visits if visit.page.number in self.known]
         for visit in visits:
-            assert visit.page.number in self.known, "a page that is not there was visited"
             self.known[visit.page.number] = visit.page
             if visit.belief is not None:
                 self.beliefs[visit.page.number] = visit.belief
@@ -302,8 +312,11 @@ class MemoryStore:
             )
         return [self.known[page.number] for page in due[:limit]]
 
+    def rate_prior(self) -> RatePrior:
+        return RatePrior.from_text(self.meta("rate_prior"))
+
     def set_meta(self, key: str, value: str) -> None:
-        self.meta[key] = value
+        self.small[key] = value
 
 
 class ParsedHere:
@@ -527,7 +540,9 @@ def crawl(
         )
         engine.count_requests(lambda: (web.robots, web.files))
         engine.employ(
-            lambda queue, events: Worker(visitor, queue, settings.connections, web.ahead, events)
+            lambda queue, events: Worker(
+                visitor, queue, settings.connections, web.ahead, events, clock.now
+            )
         )
         if during is not None:
             during(Running(engine, frontier, paced, discovery))

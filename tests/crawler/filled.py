@@ -3,6 +3,8 @@
 import os
 from dataclasses import replace
 
+from crawler.believing import NO_PRIOR, with_belief
+
 from recrawl.records import (
     Fingerprint,
     Outcome,
@@ -13,6 +15,7 @@ from recrawl.records import (
     Visit,
     digest_of,
 )
+from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.rows import NewPage, Spent
 from recrawl.store.sqlite import SqliteStore
 
@@ -47,6 +50,7 @@ def fill(path: str | os.PathLike[str], now: int, *, price: float | None = PRICE)
         _fail(store, BROKEN, now - 3 * HOUR, Outcome.FAILED, "no connection: refused")
         _fail(store, GONE, now - 5 * HOUR, Outcome.GONE, None)
         store.record([], Spent(at=now - HOUR, robots=2, sitemaps=1))
+        store.set_meta(RATE_PRIOR, NO_PRIOR.text())
         if price is not None:
             store.set_meta("price", str(price))
 
@@ -81,8 +85,8 @@ def _visit(store: SqliteStore, url: str, at: int, outcome: Outcome) -> None:
     answer = Response(
         url, 200, at, headers=HEADERS, body=body, transferred=len(body), seconds=0.12, requests=1
     )
-    belief = BELIEFS[url]
-    store.record([Visit(after, outcome, answer, before.last_visit, belief, body)])
+    visit = Visit(after, outcome, answer, before.last_visit, content=body)
+    store.record([with_belief(visit, *BELIEFS[url])])
 
 
 def _fail(store: SqliteStore, url: str, at: int, outcome: Outcome, error: str | None) -> None:

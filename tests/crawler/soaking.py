@@ -215,6 +215,7 @@ def soak(
         for number, budget in enumerate(budgets):
             settings = settings_of(
                 budget=budget,
+                first_fill="budget",
                 host_delay=HOST_DELAY,
                 host_connections=1,
                 connections=CONNECTIONS,

@@ -13,12 +13,12 @@ from site_server import page_about
 
 from recrawl.crawler.beliefs import (
     MIN_OBSERVATIONS,
-    ROW,
     pack_octaves,
     stored_octaves,
     unpack_octaves,
 )
 from recrawl.crawler.load import CrawlFrontier, load_frontier
+from recrawl.estimation.evidence import ROW
 from recrawl.estimation.octaves import OCTAVES, Octaves
 from recrawl.records import Page
 from recrawl.store.rows import Observed

@@ -54,3 +54,14 @@ def test_what_robots_txt_forbids_waits_for_days_and_is_not_logged() -> None:
     assert store.log == []
     assert 30 <= len(web.fetched) <= 30 * (looks + 1)
     assert (stats.requests, stats.refused) == (0, len(web.fetched))
+
+
+def test_a_page_that_takes_days_to_answer_is_asked_once_at_a_time() -> None:
+    """Whoever asks for it: gone pages are checked a day after the last check, if it failed."""
+    slow = [f"https://h{number}.example/" for number in range(6)]
+    web = FakeWeb(lambda url: page_about("A page.") if url == slow[0] else None, seconds=2.5)
+    store = MemoryStore(*slow)
+    crawl(web, store, settings_of(budget=600.0), seconds=60 * DAY, speed=DAY)
+    assert set(web.max_in_flight.values()) == {1}
+    assert [store.page(url).state.name for url in slow] == ["ALIVE"] + 5 * ["GONE"]
+    assert all(len(web.times(url)) > 3 for url in slow)

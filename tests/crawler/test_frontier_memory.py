@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from recrawl.crawler.first_fill import FirstFill
 from recrawl.crawler.frontier_memory import FrontierMemory
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.errors import StoreError
@@ -17,7 +18,7 @@ LEARNED = {"hosts": {"a.example": b"1"}, "folders": {"a.example/b": b"2"}, "noth
 
 
 def test_what_was_learned_is_written_although_the_crawl_stops_before_its_turn() -> None:
-    frontier: Any = SimpleNamespace(take_learned=lambda: LEARNED)
+    frontier: Any = SimpleNamespace(take_learned=lambda: LEARNED, first_fill=FirstFill())
     is_free = threading.Event()
 
     async def run(thread: StoreThread) -> None:
@@ -38,7 +39,7 @@ def test_what_was_learned_is_written_although_the_crawl_stops_before_its_turn() 
 
 
 def test_a_crawl_does_not_write_on_to_a_file_that_was_removed(tmp_path: Path) -> None:
-    frontier: Any = SimpleNamespace(take_learned=lambda: LEARNED)
+    frontier: Any = SimpleNamespace(take_learned=lambda: LEARNED, first_fill=FirstFill())
     with SqliteStore.open(tmp_path / "recrawl.db", create=True) as store:
         thread = StoreThread(store)
         asyncio.run(FrontierMemory(frontier, thread).keep(0))

@@ -53,7 +53,12 @@ def test_beliefs_and_visits_come_from_the_store() -> None:
 def test_the_first_page_of_a_new_store_is_fetched_at_once_if_a_day_pays_for_it(
     budget: float, taken: list[int]
 ) -> None:
-    assert load(MemoryStore(f"{A}/0"), settings_of(budget=budget), NOW).take(NOW, 1) == taken
+    assert (
+        load(MemoryStore(f"{A}/0"), settings_of(budget=budget, first_fill="budget"), NOW).take(
+            NOW, 1
+        )
+        == taken
+    )
 
 
 def test_a_clock_that_was_put_back_does_no_harm() -> None:
@@ -89,6 +94,56 @@ def test_removing_a_page_that_is_not_there_does_nothing() -> None:
     assert (0 in frontier, 1 in frontier, len(frontier)) == (True, False, 1)
     frontier.remove([99])
     frontier.release([1, 99], NOW)
+
+
+def test_a_page_that_is_out_is_not_taken_again_though_it_is_removed_and_added() -> None:
+    store = MemoryStore(f"{A}/0", f"{A}/1")
+    frontier = load_frontier(store, settings_of(), NOW)
+    frontier.frontier.spend(-9)
+    assert sorted(frontier.take(NOW, 9)) == sorted(frontier.out) == [0, 1]
+    pages = list(store.known.values())
+    # Adding what is there does nothing; adding what was removed does not bring it back early.
+    frontier.add(pages, NOW, first=True)
+    frontier.remove([0, 1])
+    frontier.add([*pages, pages[0]], NOW + DAY, first=True)
+    assert frontier.take(NOW + DAY, 9) == []
+    assert (frontier.end_visit(0), frontier.end_visit(0), frontier.out) == (True, False, {1})
+    frontier.release([1, 1, 0, 99], NOW + DAY)
+    assert frontier.take(NOW + DAY, 9) == [1]
+
+
+def test_a_page_that_is_not_there_to_be_visited_costs_nothing() -> None:
+    frontier = load_frontier(MemoryStore(f"{A}/0", f"{A}/1"), settings_of(), NOW)
+    frontier.frontier.spend(-1)
+    (first,) = frontier.take(NOW, 9)
+    frontier.drop(first, NOW)
+    assert (first in frontier, frontier.out) == (False, set())
+    assert frontier.take(NOW, 9) == [1 - first]
+
+
+@pytest.mark.parametrize(("importance", "usable"), [(1e100, 1e60), (-1.0, 0.0)])
+def test_one_page_of_an_importance_that_nobody_can_use_does_no_harm(
+    importance: float, usable: float
+) -> None:
+    store = MemoryStore(f"{A}/0", f"{A}/1")
+    store.set_importance(f"{A}/0", importance)
+    frontier = load_frontier(store, settings_of(), NOW)
+    frontier.add([replace(store.known[0], number=7)], NOW)
+    frontier.set_importance(1, importance)
+    frontier.set_importance(99, importance)
+    assert len(frontier) == 3
+    assert set(frontier.frontier.importance([0, 1, 7])) == {usable}
+
+
+def test_a_page_that_is_removed_while_its_failure_is_read_does_no_harm() -> None:
+    store = MemoryStore(f"{A}/0", f"{A}/1")
+    store.known[0] = replace(store.known[0], failures=3)
+    gone = Response(f"{A}/0", 503, NOW, error="the server answered 503")
+    store.log = [Visit(store.known[0], Outcome.FAILED, gone)]
+    fleet = store.fleet()
+    del store.known[0]
+    store.fleet = lambda: fleet  # type: ignore[method-assign]
+    assert len(load_frontier(store, settings_of(), NOW)) == 2
 
 
 def test_a_deferred_host_is_passed_over_until_its_time() -> None:

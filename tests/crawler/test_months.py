@@ -395,7 +395,7 @@ def test_a_page_that_is_suddenly_empty_is_tried_again_after_as_long_as_it_has_be
 def test_the_budget_of_a_run_is_left_for_other_processes() -> None:
     store = MemoryStore(f"{A}/")
     crawl(FakeWeb({f"{A}/": TEXT}), store, settings(budget=1_234.0), seconds=1.0)
-    assert float(store.meta["budget"]) == 1_234.0
+    assert float(store.small["budget"]) == 1_234.0
 
 
 def test_without_a_copy_there_is_no_freshness() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from crawler.believing import NO_PRIOR, rates, with_belief
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -25,11 +26,14 @@ from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, Outcome, Respo
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.store.listing import DueBy, PageColumns, PageFilter
 from recrawl.store.queries import statement
+from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
 DAY = 86_400_000_000
 NO_BELIEF = math.nan
+#: The change rates of the pages in `several` that were found.
+SLOW, FAST = rates((1.0, 10.0), (5.0, 10.0)).typical.tolist()
 
 
 def columns(*rows: tuple[State, int, int, float]) -> PageColumns:
@@ -49,6 +53,7 @@ def columns(*rows: tuple[State, int, int, float]) -> PageColumns:
         shape=shape,
         time=np.full(len(rows), 3.0),
         hosts={0: "a.example"},
+        rates=rates(*[(1.5, 3.0)] * len(rows)),
     )
 
 
@@ -106,8 +111,9 @@ def several() -> Iterator[SqliteStore]:
     with SqliteStore.open(":memory:") as store:
         store.add([NewPage(f"https://{hosts[n]}/{n}", hosts[n], importance[n]) for n in hosts], 0)
         d, a, c, e, _ = store.pages(range(5)).values()
-        slow = replace(found(d, b"one", 5 * DAY), belief=(1.0, 10.0))
-        fast = replace(found(a, b"two", 4 * DAY), belief=(5.0, 10.0))
+        slow = with_belief(found(d, b"one", 5 * DAY), 1.0, 10.0)
+        fast = with_belief(found(a, b"two", 4 * DAY), 5.0, 10.0)
+        store.set_meta(RATE_PRIOR, NO_PRIOR.text())
         store.record([slow, fast, gone(c, 6 * DAY)])
         store.record([failed(e, 6 * DAY)])
         yield store
@@ -154,11 +160,11 @@ def test_every_order_puts_what_is_unknown_last_and_can_be_turned_round(
         (Wanted(failing=True), "e"),
         (Wanted(error="TIMED out"), "e"),
         (Wanted(error="404"), "c"),
-        (Wanted(min_rate=0.1), "da"),
-        (Wanted(min_rate=0.11), "a"),
-        (Wanted(max_rate=0.5), "da"),
-        (Wanted(max_rate=0.49), "d"),
-        (Wanted(hosts=["b"], min_rate=0.1), "d"),
+        (Wanted(min_rate=SLOW), "da"),
+        (Wanted(min_rate=1.01 * SLOW), "a"),
+        (Wanted(max_rate=FAST), "da"),
+        (Wanted(max_rate=0.99 * FAST), "d"),
+        (Wanted(hosts=["b"], min_rate=SLOW), "d"),
         (Wanted(due_within=0.0), "ab"),
         (Wanted(due_within=1_000.0), "dab"),
     ],
@@ -177,7 +183,6 @@ def test_every_filter_lists_what_matches(
         (PageFilter(states=[State.GONE]), [2]),
         (PageFilter(states=[State.GONE], failing=True), []),
         (PageFilter(hosts=["b"]), [0, 3]),
-        (PageFilter(min_rate=0.2), [1]),
         (PageFilter(), [0, 1, 2, 3, 4]),
     ],
 )
@@ -260,7 +265,7 @@ def test_a_listed_page_has_all_that_is_known_of_it(several: SqliteStore) -> None
     assert listed.found == 5
     slow, _, away, broken, new = listed.rows
     assert (slow.url, slow.host, slow.state) == ("https://b/d", "b", State.ALIVE)
-    assert (slow.importance, slow.change_rate, slow.visits, slow.changes) == (1.0, 0.1, 1, 1)
+    assert (slow.importance, slow.change_rate, slow.visits, slow.changes) == (1.0, SLOW, 1, 1)
     assert (slow.last_visit, slow.status, slow.error) == (5 * DAY, 200, None)
     needed = days_until_due(1.0, 1.0, 10.0, 0.5)
     assert slow.next_visit == pytest.approx(5 * DAY + needed * DAY, abs=1)

@@ -1,12 +1,18 @@
 """The text of copies, for people who read them."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from store.made_up import found
 
-from recrawl.crawler.page_text import TextReader
+from recrawl.content.copy_text import CopySource, lines_of, text_of
+from recrawl.content.reader import Reader
+from recrawl.content.text_diff import marked_diff
+from recrawl.crawler.page_text import CopyParser, TextReader
+from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.settings import Settings
+from recrawl.errors import StoreError
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 
@@ -22,7 +28,7 @@ def lines(*, main: bool = False, **changed: Any) -> list[str]:  # noqa: ANN401
         copy = store.copy(URL)
         assert copy is not None
         reader = TextReader(store, Settings(**changed))
-        return [block.text for block in reader.lines(copy, main=main)]
+        return lines_of(reader.source(copy, main=main))
 
 
 def test_the_text_is_that_of_the_page_without_what_is_around_it() -> None:
@@ -42,3 +48,44 @@ def test_the_main_text_is_that_whatever_the_settings_say(changed: dict[str, Any]
 
 def test_pages_that_are_compared_byte_by_byte_have_a_text_all_the_same() -> None:
     assert WORDS in lines(fingerprint="bytes")
+
+
+HOSTILE = b"<p>x" * 400_000
+
+
+def test_a_copy_that_takes_too_long_is_given_up_and_the_next_is_read() -> None:
+    """The selector takes quadratic time in the parser, which nothing but a signal interrupts."""
+    slow = Reader(ignore=("p:nth-last-child(3)",))
+    with CopyParser(ParsePool(1)) as parser:
+        with pytest.raises(StoreError, match=f"^{URL}: the text of this copy takes too much time"):
+            parser.call(URL, text_of, CopySource(HOSTILE, "text/html", slow))
+        next_one = CopySource(HOSTILE[:40_000], "text/html", Reader())
+        assert parser.call(URL, text_of, next_one) == "x\n" * 10_000
+
+
+def test_a_harmless_copy_needs_no_process() -> None:
+    pool = ParsePool(1)
+    with CopyParser(pool) as parser:
+        assert parser.call(URL, text_of, CopySource(PAGE, "text/html", Reader()))
+        assert pool.pids == []
+
+
+def test_a_copy_that_cannot_be_parsed_is_named() -> None:
+    with CopyParser(ParsePool(1)) as parser, pytest.raises(StoreError, match="cannot be parsed"):
+        parser.call(URL, text_of, CopySource(PAGE, "text/html", None))  # type: ignore[arg-type]
+
+
+def test_the_event_loop_goes_on_while_a_copy_is_parsed() -> None:
+    async def main() -> int:
+        slow = CopySource(HOSTILE, "text/html", Reader(ignore=("p:nth-last-child(3)",)))
+        turns = 0
+        with CopyParser(ParsePool(1)) as parser:
+            asked = asyncio.create_task(parser.run(URL, marked_diff, slow, slow, 10, 10))
+            while not asked.done():
+                await asyncio.sleep(0.05)
+                turns += 1
+            with pytest.raises(StoreError):
+                await asked
+        return turns
+
+    assert asyncio.run(main()) > 10

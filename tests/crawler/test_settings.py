@@ -192,13 +192,26 @@ def test_a_number_that_is_none_or_without_end_is_refused(name: str, typed: str) 
         ("budgte = 1", "mine.toml: there is no setting 'budgte'; `recrawl settings` lists them"),
         ("budget = ", "mine.toml: invalid TOML: "),
         ('budget = "1"', "mine.toml, budget: '1' has no unit"),
+        (f"budget = {'[' * 9_999}", "mine.toml: values are nested too deeply"),
+        (f"budget = {'{a = ' * 9_999}", "mine.toml: values are nested too deeply"),
+        (f"{'a.' * 99_999}a = 1", "mine.toml: a key has more than 1,000 parts"),
+        (f"[host.{'a.' * 99_999}a]", "mine.toml: a key has more than 1,000 parts"),
+        ("""'"'.""" * 9_999 + "a = 1", "mine.toml: a key has more than 1,000 parts"),
+        (f"processes = {'9' * 5_000}", "mine.toml: invalid TOML: "),
     ],
+    ids=lambda text: text[:20],
 )
 def test_an_invalid_file_is_named(text: str, sentence: str) -> None:
     Path("mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
         load_settings(environ={}, file="mine.toml")
     assert str(caught.value).startswith(sentence)
+
+
+def test_dots_in_texts_are_not_parts_of_keys() -> None:
+    agent = f"bot ({'.' * 2_000})"
+    Path("mine.toml").write_text(f'user_agent = "{agent}" # "\n', encoding="utf-8")
+    assert load_settings(environ={}, file="mine.toml").user_agent == agent
 
 
 @pytest.mark.parametrize("name", ["connect_timeout", "read_timeout", "total_timeout"])

@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crawler.believing import NO_PRIOR, rates, with_belief
 from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill, miss
 from store.made_up import found as found_visit
 
 from recrawl.crawler.explain import Price
 from recrawl.crawler.host_memory import HOST_PAUSE, PAUSE, pack_rows
 from recrawl.crawler.page_list import Wanted, list_pages
-from recrawl.crawler.status import Status, host_pages, read_status, size_of, stale_chances
+from recrawl.crawler.status import Status, host_pages, read_status, size_of
+from recrawl.estimation.evidence import no_evidence
+from recrawl.estimation.shown_rates import RatePrior, ShownRates
 from recrawl.records import NO_TIME, Outcome
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.store.listing import HostCounts
 from recrawl.store.locking import runner_of
+from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.rows import NewPage, Outlook, Spent, Trouble
 from recrawl.store.sqlite import SqliteStore
 
@@ -33,8 +37,7 @@ def status_of(path: Path) -> Status:
 
 
 def fresh(url: str, days: float) -> float:
-    shape, time = BELIEFS[url]
-    return float((time / (time + days)) ** shape)
+    return float(rates(BELIEFS[url]).fresh(np.array([days]))[0])
 
 
 def test_pages_visits_and_spending_are_counted(tmp_path: Path) -> None:
@@ -64,8 +67,9 @@ def test_a_little_freshness_is_some_and_none_is_not_known(tmp_path: Path) -> Non
         store.add([NewPage("https://a/", "a", 0.25)], 0)
         assert read_status(store, path, 10.0, NOW).expected_freshness is None
         visit = found_visit(store.pages([0])[0], b"one", NOW - DAY)
-        store.record([replace(visit, belief=(1.0, 3.0))])
-        assert read_status(store, path, 10.0, NOW).expected_freshness == pytest.approx(0.75)
+        store.record([visit])
+        expected = ShownRates(no_evidence(1), RatePrior.world()).fresh(np.array([1.0]))
+        assert read_status(store, path, 10.0, NOW).expected_freshness == pytest.approx(expected[0])
 
 
 def test_pages_without_a_copy_are_next_then_those_that_are_due(tmp_path: Path) -> None:
@@ -91,7 +95,7 @@ def test_pages_that_are_due_come_by_value_and_the_others_by_time(tmp_path: Path)
         ):
             due = days_until_due(importance, 1.0, 1.0, 0.1)
             last = NOW - round((due - days) * DAY)
-            visits.append(replace(found_visit(page, b"one", last), belief=(1.0, 1.0)))
+            visits.append(with_belief(found_visit(page, b"one", last), 1.0, 1.0))
         store.record(visits)
         store.set_meta("price", "0.1")
         listed = read_status(store, tmp_path / "s.db", 10.0, NOW).due
@@ -215,15 +219,18 @@ def test_pages_of_a_host_that_is_left_alone_are_next_after_that(tmp_path: Path) 
 def outlook(hosts: list[str], **columns: Any) -> Outlook:  # noqa: ANN401
     """Make columns of pages: visited a day ago, alike and well unless given."""
     host = np.array(columns.pop("host", [0]), np.int64)
-    usual = {
+    usual: dict[str, Any] = {
         "number": np.arange(host.size),
         "importance": np.ones(host.size),
         "shape": np.ones(host.size),
         "time": np.ones(host.size),
         "last_visit": np.full(host.size, NOW - DAY),
         "failures": np.zeros(host.size, np.int64),
+        "rates": rates(*[(1.0, 1.0)] * host.size),
     }
-    given = {name: np.array(column) for name, column in columns.items()}
+    given = {
+        name: column if name == "rates" else np.array(column) for name, column in columns.items()
+    }
     return Outlook(host=host, hosts=hosts, **(usual | given))
 
 
@@ -233,9 +240,9 @@ def counts(name: str) -> HostCounts:
 
 def test_the_freshness_of_a_host_is_that_of_its_pages_by_importance() -> None:
     fleet = outlook(["a", "b", "c"], host=[0, 0, 1, 2], importance=[1.0, 3.0, 0.5, 1.0])
-    stale = np.array([0.5, 0.25, 0.5, 1.0])
+    fresh = np.array([0.5, 0.75, 0.5, 0.0])
     names = ["b", "a", "unknown", "c"]
-    found = host_pages([counts(name) for name in names], fleet, stale, is_sample=False)
+    found = host_pages([counts(name) for name in names], fleet, fresh, is_sample=False)
     assert [one.name for one in found] == names
     assert [one.expected_freshness for one in found[:2]] == [0.5, 2.75 / 4.0]
     # It has no copies, or none that may be current.
@@ -248,22 +255,19 @@ def test_the_freshness_of_a_host_is_that_of_its_pages_by_importance() -> None:
 @pytest.mark.parametrize(("pages", "is_known"), [(99, False), (100, True)])
 def test_a_hundred_pages_of_a_sample_are_enough_for_a_host(pages: int, is_known: bool) -> None:
     fleet = outlook(["a"], host=[0] * pages)
-    (found,) = host_pages([counts("a")], fleet, np.zeros(pages), is_sample=True)
+    (found,) = host_pages([counts("a")], fleet, np.ones(pages), is_sample=True)
     assert math.isnan(found.expected_freshness) != is_known
 
 
-def test_a_copy_is_stale_with_a_chance_that_grows_and_certainly_without_one() -> None:
-    fleet = outlook(
-        ["a"],
-        host=[0] * 5,
-        shape=[1.0, 2.0, 1.0, math.nan, 1.0],
-        time=[3.0, 3.0, 3.0, math.nan, 3.0],
-        last_visit=[NOW - DAY, NOW - DAY, NOW, NOW, NO_TIME],
-    )
-    expected = [0.25, 1.0 - 0.75**2, 0.0, 1.0, 1.0]
-    assert stale_chances(fleet, NOW).tolist() == pytest.approx(expected)
+def test_a_copy_is_fresh_with_a_chance_that_falls_and_never_without_one() -> None:
+    known = rates(*[(1.0, 3.0)] * 4)
+    fleet = outlook(["a"], host=[0] * 4, rates=known)
+    fleet = replace(fleet, last_visit=np.array([NOW - DAY, NOW - 9 * DAY, NOW, NO_TIME]))
+    fresh = fleet.fresh(NOW)
+    assert fresh.tolist() == known.fresh(np.array([1.0, 9.0, 0.0, math.inf])).tolist()
+    assert 1.0 == fresh[2] > fresh[0] > fresh[1] > fresh[3] == 0.0
     # By a clock that was set back, the visit is in the future.
-    assert stale_chances(fleet, NOW - 9 * DAY)[0] == 0.0
+    assert fleet.fresh(NOW - 9 * DAY)[0] == 1.0
 
 
 def test_ten_pages_and_hosts_are_listed(tmp_path: Path) -> None:
@@ -272,19 +276,22 @@ def test_ten_pages_and_hosts_are_listed(tmp_path: Path) -> None:
         names = [f"h{number:02}.example" for number in range(12)]
         store.add([NewPage(f"https://{name}/", name, 1.0) for name in names], 0)
         visits = [
-            replace(found_visit(page, b"one", NOW - DAY), belief=(1.0, 3.0))
+            with_belief(found_visit(page, b"one", NOW - DAY), 1.0, 3.0)
             for page in store.pages(range(8)).values()
         ]
         store.record(visits)
         store.set_meta("price", "1e-9")
+        store.set_meta(RATE_PRIOR, NO_PRIOR.text())
         found = read_status(store, path, 10.0, NOW)
     assert (len(found.hosts), found.other_hosts) == (10, 2)
     # Four of them have no copy, which come first, and six others are due.
     assert [due.at is None for due in found.due] == [True] * 4 + [False] * 6
-    assert [due.stale for due in found.due] == pytest.approx([1.0] * 4 + [0.25] * 6)
+    known = rates((1.0, 3.0))
+    stale = 1.0 - known.fresh(np.ones(1))[0]
+    assert [due.stale for due in found.due] == pytest.approx([1.0] * 4 + [stale] * 6)
     assert all(math.isnan(due.change_rate) and math.isnan(due.value) for due in found.due[:4])
     value = value_of_belief(1.0, 3.0, 1.0)
-    assert [due.change_rate for due in found.due[4:]] == pytest.approx([1.0 / 3.0] * 6)
+    assert [due.change_rate for due in found.due[4:]] == pytest.approx([known.typical[0]] * 6)
     assert [due.value for due in found.due[4:]] == pytest.approx([value] * 6)
 
 
@@ -296,9 +303,11 @@ def test_the_last_day_is_twenty_four_whole_hours(tmp_path: Path) -> None:
             store.record([], Spent(at=NOW - hours * HOUR, robots=1))
         found = read_status(store, path, 10.0, NOW)
         assert (found.last_day.robots, found.ever.robots) == (3, 5)
-        assert found.budget == 10.0
+        assert (found.budget, found.run_budget, found.budget_now) == (10.0, None, 10.0)
         store.set_meta("budget", "25.0")
-        assert read_status(store, path, 10.0, NOW).budget == 25.0
+        later = read_status(store, path, 10.0, NOW)
+        assert (later.budget, later.run_budget, later.budget_now) == (10.0, 25.0, 10.0)
+        assert replace(later, runner=7).budget_now == 25.0
 
 
 def test_the_size_of_a_store_is_that_of_its_files(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_a_template_is_written_with_the_visits_that_taught_it() -> None:
     batch = recorder.take_batch()
     # What waits to be written is small.
     assert [one.sketches for one in batch] == [None] * 3
+    frontier.hold(range(3))
     asyncio.run(recorder.write(batch, Spent(1)))
     assert SiteTemplate.from_bytes(store.templates["a.example"]).furniture == {MENU}
     assert Templates(store.template).of("a.example").furniture == {MENU}

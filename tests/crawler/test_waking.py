@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from crawler.fakes import SECOND, MemoryStore, VirtualExecutor, settings_of
+from virtual_time import run as run_in_virtual_time
 
 from recrawl.crawler.load import CrawlFrontier, load_frontier
 from recrawl.crawler.store_thread import StoreThread
@@ -103,3 +105,28 @@ def test_a_page_that_woke_and_cannot_be_requested_costs_nothing() -> None:
     refunded = (then, settle(0, 0, 1), settle(0, 0, 1, 40), then)
     assert woken(with_gone_pages(50), *refunded) == [10, 12]
     assert woken(with_gone_pages(50), then, settle(1, 0, 1), then) == [10, 10]
+
+
+@pytest.mark.parametrize("is_reported", [False, True])
+def test_a_page_that_is_out_when_it_is_time_to_check_it_is_not_taken_again(
+    is_reported: bool,
+) -> None:
+    """Not while it is visited, and not for what the store knew before the visit ended."""
+    store = with_gone_pages(2)
+    store_seconds = {"wake": 60.0}
+
+    async def main() -> list[int]:
+        frontier = load_frontier(store, settings_of(), BEGIN)
+        waking = Waking(frontier, StoreThread(store, VirtualExecutor(store_seconds)), BUDGET)
+        await waking.wake(BEGIN + DAY)
+        frontier.frontier.spend(-9)
+        assert sorted(frontier.take(BEGIN + DAY, 9)) == [0, 1]
+        again = asyncio.create_task(waking.wake(BEGIN + 3 * DAY))
+        await asyncio.sleep(30.0)
+        if is_reported:
+            assert frontier.end_visit(0)
+            frontier.remove([0])
+        await again
+        return frontier.take(BEGIN + 3 * DAY, 9)
+
+    assert run_in_virtual_time(main()) == []

@@ -6,6 +6,7 @@ import logging
 import math
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from crawler.fakes import (
@@ -86,11 +87,16 @@ def test_a_change_is_seen_and_the_page_that_changes_is_visited_more() -> None:
     assert store.outcomes(f"{A}/1").count(Outcome.CHANGED) == 0
 
 
+def on_budget(budget: float, **others: Any) -> Settings:  # noqa: ANN401
+    """Return settings with which first visits, too, are on the budget."""
+    return settings_of(budget=budget, first_fill="budget", **others)
+
+
 @pytest.mark.parametrize("budget", [0.5, 20.0])
 def test_the_budget_is_spent_and_kept(budget: float) -> None:
     store = MemoryStore(*urls(A, 30))
     web = FakeWeb(dict.fromkeys(urls(A, 30), TEXT))
-    stats = crawl(web, store, settings_of(budget=budget * PER_SECOND), seconds=20.0)
+    stats = crawl(web, store, on_budget(budget * PER_SECOND), seconds=20.0)
     assert 20 * budget - 2 <= len(web.fetched) <= 20 * budget + 1
     assert stats.budget_used == pytest.approx(1.0, abs=0.12)
 
@@ -116,7 +122,7 @@ def test_a_budget_that_is_changed_is_spent_and_kept_from_then_on() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(20.0, running.engine.set_budget, 4 * PER_SECOND)
 
-    settings = settings_of(budget=PER_SECOND)
+    settings = on_budget(PER_SECOND)
     stats = crawl(web, MemoryStore(*urls(A, 30)), settings, seconds=40.0, during=change)
     before = sum(fetch.at < 20.0 for fetch in web.fetched)
     assert 18 <= before <= 21
@@ -128,7 +134,7 @@ def test_a_budget_that_is_changed_is_spent_and_kept_from_then_on() -> None:
 @pytest.mark.parametrize("by", [3_600.0, 365 * 86_400.0])
 def test_the_budget_is_spent_and_kept_when_the_clock_is_put_back(by: float) -> None:
     web = FakeWeb(lambda _url: TEXT)
-    settings = settings_of(budget=PER_SECOND)
+    settings = on_budget(PER_SECOND)
     crawl(
         web,
         MemoryStore(*urls(A, 20)),
@@ -170,7 +176,7 @@ def test_a_killed_crawl_gets_no_free_visit_at_each_start() -> None:
     """The first page is fetched at once, unless one was fetched just before the start."""
     store = MemoryStore(*urls(A, 30))
     web = FakeWeb(dict.fromkeys(urls(A, 30), TEXT))
-    settings = settings_of(budget=0.1 * PER_SECOND)
+    settings = on_budget(0.1 * PER_SECOND)
     for run in range(5):
         crawl(web, store, settings, seconds=1.0, begin=100 * SECOND + 2 * run * SECOND)
     assert len(web.fetched) == 1
@@ -257,7 +263,7 @@ def test_pages_added_and_removed_while_it_runs_are_noticed() -> None:
         store.add([new_page(f"{A}/1")], 0)
         store.remove(f"{A}/0")
 
-    crawl(web, store, settings_of(), during=later(2.6, edit))
+    crawl(web, store, on_budget(10 * PER_SECOND), during=later(2.6, edit))
     assert max(web.times(f"{A}/0")) < 3.2
     assert 2.6 < min(web.times(f"{A}/1")) < 3.7
 
@@ -288,7 +294,7 @@ def test_pages_of_a_host_in_trouble_are_given_back_and_cost_nothing() -> None:
     """They were taken, and so paid for; the budget is spent on other hosts instead."""
     store = MemoryStore(*urls(A, 20), *urls(B, 20))
     web = FakeWeb(lambda url: failure(retry_after=1e6) if url.startswith(A) else TEXT)
-    settings = settings_of(budget=PER_SECOND, connections=1, host_connections=1)
+    settings = on_budget(PER_SECOND, connections=1, host_connections=1)
     idle = 20.0
     crawl(web, store, settings, seconds=100.0, during=lambda running: save_up(running, idle))
     assert fetched(web, A) == 1
@@ -496,6 +502,24 @@ def test_a_visit_that_fails_in_a_way_nobody_expected_ends_the_crawl_at_once() ->
     assert shown[-1] < SECOND
 
 
+def test_a_defect_that_one_page_meets_is_a_failed_visit_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = MemoryStore(f"{A}/", f"{B}/")
+
+    def answer(url: str) -> str:
+        if url.startswith(B):
+            raise ZeroDivisionError
+        return TEXT
+
+    stats = crawl(FakeWeb(answer), store, settings_of(), seconds=60.0)
+    assert stats.outcomes[Outcome.UNCHANGED] > 100
+    assert 1 < stats.outcomes[Outcome.FAILED] < 20
+    assert store.page(f"{B}/").failures == stats.outcomes[Outcome.FAILED]
+    assert "page 1, https://b.example/, met a defect" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
 # What it reports
 
 
@@ -528,7 +552,7 @@ def test_requests_for_robots_txt_and_sitemaps_are_counted_apart() -> None:
 def test_the_price_of_a_visit_is_left_for_other_processes() -> None:
     store = MemoryStore(*urls(A, 30))
     stats = crawl(FakeWeb(lambda _: TEXT), store, settings_of(), seconds=60.0)
-    assert float(store.meta[PRICE]) == pytest.approx(stats.price, rel=0.5)
+    assert float(store.small[PRICE]) == pytest.approx(stats.price, rel=0.5)
 
 
 def test_stats_are_shown_twice_per_second() -> None:

@@ -27,6 +27,8 @@ from recrawl.formats.traces import ALIVE, Trace, read_trace, write_trace
 pytestmark = needs_git
 
 Life = tuple[int, int | None, list[int]]
+#: Enough lines for git to see that another text has most of them.
+LONG = "".join(f"line {number}\n" for number in range(20))
 
 
 @pytest.fixture(autouse=True)
@@ -75,11 +77,96 @@ def test_files_are_born_change_and_die(tmp_path: Path) -> None:
     assert trace.change_page.dtype == trace.change_time.dtype == trace.born.dtype == np.int64
 
 
-def test_a_file_that_moves_dies_and_is_born(tmp_path: Path) -> None:
+def test_a_file_that_moves_is_the_same_page_by_another_name(tmp_path: Path) -> None:
     found = lives_in(
-        tmp_path, Commit(100, {"old": "text"}), Commit(200, {"old": None, "new": "text"})
+        tmp_path,
+        Commit(100, {"old": "text", "stays": "other"}),
+        Commit(200, {"old": "new text"}),
+        Commit(300, {"old": None, "d/new": "new text"}),
+        Commit(400, {"d/new": "newest text"}),
     )
-    assert found == {"old": (100, 200, []), "new": (200, None, [])}
+    assert found == {"d/new": (100, None, [200, 400]), "stays": (100, None, [])}
+
+
+def test_a_file_that_is_edited_as_it_moves_has_changed(tmp_path: Path) -> None:
+    found = lives_in(
+        tmp_path,
+        Commit(100, {"old": LONG}),
+        Commit(200, {"old": None, "new": f"{LONG}and more\n"}),
+        Commit(300, {"new": None, "newer": "something else"}),
+    )
+    assert found == {"new": (100, 300, [200]), "newer": (300, None, [])}
+
+
+def test_a_file_is_a_page_while_its_name_is_one(tmp_path: Path) -> None:
+    """A draft is published, another withdrawn."""
+    found = lives_in(
+        tmp_path,
+        Commit(100, {"drafts/a": "a", "posts/b": "b"}),
+        Commit(200, {"drafts/a": "a2"}),
+        Commit(300, {"drafts/a": None, "posts/a": "a2", "posts/b": None, "drafts/b": "b"}),
+        path="posts",
+    )
+    assert found == {"posts/a": (300, None, []), "posts/b": (100, 300, [])}
+
+
+def test_a_name_is_its_last_pages_unless_that_lives_on_elsewhere(tmp_path: Path) -> None:
+    found = lives_in(
+        tmp_path,
+        Commit(100, {"a": "a", "b": "b", "c": "c"}),
+        # The page a moves on, and its name is given to another; b moves away, dies, and is back.
+        Commit(200, {"a": None, "a2": "a", "b": None, "b2": "b"}),
+        Commit(300, {"a": "other", "b2": None}),
+        Commit(400, {"b": "again"}),
+        # The name of a page that died is back with the content of another.
+        Commit(500, {"c": None}),
+        Commit(600, {"a2": None, "c": "a"}),
+    )
+    assert found == {
+        "a": (300, None, []),
+        "a2": (100, 600, []),
+        "b": (100, None, [400]),
+        "c": (100, None, [600]),
+    }
+
+
+def test_a_file_that_moves_there_and_back_is_one_page(tmp_path: Path) -> None:
+    found = lives_in(
+        tmp_path,
+        Commit(100, {"a": "a"}),
+        Commit(200, {"a": None, "b": "a"}),
+        Commit(300, {"b": None, "a": "a"}),
+        Commit(400, {"b": (SUBMODULE, "1" * 40)}),
+    )
+    assert found == {"a": (100, None, [])}
+
+
+def test_empty_files_and_submodules_do_not_move(tmp_path: Path) -> None:
+    found = lives_in(
+        tmp_path,
+        Commit(100, {"a": "", "sub": "file"}),
+        Commit(200, {"a": None, "b": "", "sub": (SUBMODULE, "1" * 40)}),
+        Commit(300, {"sub": None, "dub": (SUBMODULE, "1" * 40)}),
+        Commit(400, {"dub": "other"}),
+    )
+    assert found == {
+        "a": (100, 200, []),
+        "b": (200, None, []),
+        "sub": (100, 200, []),
+        "dub": (400, None, []),
+    }
+
+
+def test_a_site_that_moves_as_a_whole_keeps_its_pages(tmp_path: Path) -> None:
+    """More files than git compares with one another, all with the same few names."""
+    names = [f"{number}/index.md" for number in range(1_200)]
+    old: dict[str | bytes, Any] = {f"old/{name}": f"{LONG}{name}" for name in names}
+    new: dict[str | bytes, Any] = {f"new/{name}": f"{LONG}{name}" for name in names}
+    commits = [Commit(100, old), Commit(200, {**dict.fromkeys(old), **new})]
+    trace = trace_from_git(make_repository(tmp_path / "repo", commits))
+    assert sorted(trace.name) == sorted(f"new/{name}" for name in names)
+    assert set(trace.born.tolist()) == {100}
+    assert set(trace.died.tolist()) == {ALIVE}
 
 
 def test_a_file_that_is_added_again_comes_back_with_a_change(tmp_path: Path) -> None:
@@ -98,11 +185,11 @@ def test_a_merge_counts_when_it_is_merged(tmp_path: Path) -> None:
     """What was done aside is published by the merge; its own commits are not on the line."""
     found = lives_in(
         tmp_path,
-        Commit(100, {"a": "1", "b": "1", "c": "1"}),
-        Commit(150, {"a": "2", "b": None, "d": "1"}, branch="side"),
+        Commit(100, {"a": "1", "b": "b", "c": "1"}),
+        Commit(150, {"a": "2", "b": None, "d": "d"}, branch="side"),
         Commit(160, {"a": "3"}, branch="side"),
         Commit(200, {"c": "2"}),
-        Commit(300, {"a": "3", "b": None, "d": "1"}, merges="side"),
+        Commit(300, {"a": "3", "b": None, "d": "d"}, merges="side"),
     )
     assert found == {
         "a": (100, None, [300]),
@@ -215,10 +302,14 @@ CONTENTS = st.one_of(
 def test_any_history_is_read_as_a_plain_walk_over_its_states_tells(
     steps: list[tuple[int, bool, dict[str | bytes, Any]]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Steps on main, some of them after another on a side branch, which a merge throws away."""
+    """Steps on main, some of them after another on a side branch, which a merge throws away.
+
+    No two files ever have the same content, so that none is taken for one that moved.
+    """
     time, state = 100, dict[str | bytes, str]()
     commits, walk = list[Commit](), dict[str | bytes, Life]()
-    for number, (later, merges, files) in enumerate(steps):
+    for number, (later, merges, drawn) in enumerate(steps):
+        files = {path: own(path, what) for path, what in drawn.items()}
         time += later
         side = f"side{number}" if merges and commits else None
         if side:
@@ -233,6 +324,14 @@ def test_any_history_is_read_as_a_plain_walk_over_its_states_tells(
             trace_from_git(repository)
     else:
         assert lives(trace_from_git(repository)) == walk
+
+
+def own(path: str | bytes, content: Any) -> Any:  # noqa: ANN401 - as in `Commit`
+    """Make the content of a file one that no other file has."""
+    if isinstance(content, str):
+        return f"{path!r}: {content}"
+    is_text = content is not None and content[0] == PROGRAM
+    return (PROGRAM, own(path, content[1])) if is_text else content
 
 
 def plain(content: str | tuple[bytes, str] | None) -> str:

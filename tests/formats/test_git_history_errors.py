@@ -46,8 +46,7 @@ def test_what_is_no_repository_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["https://example.org/site.git", "git@example.org:site.git"])
 def test_a_repository_elsewhere_is_to_be_cloned(address: str) -> None:
     assert refused(address) == (
-        "only a repository on this machine can be read; "
-        f"clone it with git clone --bare --filter=blob:none {address}"
+        f"only a repository on this machine can be read; clone it with git clone --bare {address}"
     )
 
 
@@ -61,6 +60,22 @@ def test_a_folder_inside_a_repository_is_none(tmp_path: Path) -> None:
 def test_a_repository_without_commits_is_told(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     assert refused(tmp_path) == "it has no commits"
+
+
+@pytest.mark.parametrize("head", ["", "main", "ref: refs/../../x", "ref: x", "ref: refs/heads/a"])
+def test_a_head_that_names_no_commit_is_told(tmp_path: Path, head: str) -> None:
+    repository = make_repository(tmp_path / "repo", [Commit(100, {"a": "1"})])
+    (repository / "refs" / "heads" / "a").write_text("ref: refs/heads/a\n", encoding="utf-8")
+    (repository / "HEAD").write_text(head, encoding="utf-8")
+    assert refused(repository) == "its HEAD names no commit"
+
+
+def test_a_reftable_is_told(tmp_path: Path) -> None:
+    """As git from 2.45 on can make one; its HEAD names nothing."""
+    repository = make_repository(tmp_path / "repo", [Commit(100, {"a": "1"})])
+    (repository / "reftable").mkdir()
+    (repository / "HEAD").write_text("ref: refs/heads/.invalid\n", encoding="utf-8")
+    assert refused(repository).endswith("clone it with git clone --bare --ref-format=files")
 
 
 def test_files_that_none_fits_are_told(tmp_path: Path) -> None:
@@ -103,7 +118,7 @@ def test_git_ends_when_nobody_listens(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(subprocess, "Popen", Watched)
     with pytest.raises(KeyboardInterrupt):
         trace_from_git(repository, progress=stop)
-    assert len(started) == 4
+    assert len(started) == 2
     assert all(process.returncode is not None for process in started)
     with pytest.raises(ProcessLookupError):
         os.kill(started[-1].pid, 0)

@@ -214,13 +214,71 @@ def test_a_repository_with_sha_256_is_read(tmp_path: Path) -> None:
     assert trace_from_git(tmp_path).name == ["a"]
 
 
-def test_a_folder_that_belongs_to_another_is_refused(
+def test_a_folder_that_belongs_to_another_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Git refuses it for the sake of its settings, which nobody reads."""
     repository = make_repository(tmp_path / "repo", [Commit(100, {"a": "1"})])
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    with pytest.raises(InputError, match="dubious ownership"):
-        trace_from_git(repository)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(repository, "log")
+    assert trace_from_git(repository).name == ["a"]
+
+
+@pytest.mark.parametrize("settings", ["broken [", "endless", "of a later version"])
+def test_the_settings_of_a_repository_are_not_even_read(tmp_path: Path, settings: str) -> None:
+    repository = make_repository(tmp_path / "repo", [Commit(100, {"a": "1"})])
+    config = repository / "config"
+    config.write_text(settings, encoding="utf-8")
+    if settings == "endless":
+        # Whoever opens a pipe waits for the one who writes to it.
+        os.mkfifo(tmp_path / "pipe")
+        config.write_text(f"[include]\npath = {tmp_path / 'pipe'}\n", encoding="utf-8")
+    elif settings == "of a later version":
+        config.write_text("[core]\nrepositoryFormatVersion = 99\n", encoding="utf-8")
+    assert trace_from_git(repository).name == ["a"]
+
+
+def test_the_environment_is_not_read_either(
+    tmp_path: Path, program: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = make_repository(
+        tmp_path / "repo", [Commit(100, {"a": "1"}), Commit(200, {"a": "2"})]
+    )
+    config = f"[core]\nfsmonitor = {program}\nalternateRefsCommand = {program}\n[diff]\n"
+    (tmp_path / ".gitconfig").write_text(f"{config}external = {program}\n", encoding="utf-8")
+    for name, value in {
+        "HOME": str(tmp_path),
+        "GIT_CONFIG_GLOBAL": str(tmp_path / ".gitconfig"),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "log.follow",
+        "GIT_CONFIG_VALUE_0": "nonsense",
+        "GIT_EXTERNAL_DIFF": str(program),
+        "GIT_PAGER": str(program),
+        "GIT_DIFF_OPTS": "--nonsense",
+        "GIT_OBJECT_DIRECTORY": str(tmp_path),
+        "GIT_GRAFT_FILE": str(tmp_path / ".gitconfig"),
+        "GIT_TRACE": str(mark),
+        "GIT_EXEC_PATH": str(program.parent),
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert trace_from_git(repository).change_time.tolist() == [200]
+    assert not mark.exists()
+
+
+def test_references_are_found_wherever_git_keeps_them(tmp_path: Path) -> None:
+    """Loose, packed, named by another one, or none at all: a HEAD that is a commit."""
+    commits = [Commit(100, {"a": "1"}), Commit(200, {"b": "1"}, branch="other/main")]
+    repository = make_repository(tmp_path / "repo", commits)
+    assert trace_from_git(repository).name == ["a"]
+    git(repository, "pack-refs", "--all", "--prune")
+    assert not (repository / "refs" / "heads" / "main").exists()
+    assert trace_from_git(repository).name == ["a"]
+    git(repository, "symbolic-ref", "refs/heads/alias", "refs/heads/other/main")
+    git(repository, "symbolic-ref", "HEAD", "refs/heads/alias")
+    assert trace_from_git(repository).name == ["a", "b"]
+    git(repository, "update-ref", "--no-deref", "HEAD", "refs/heads/main")
+    assert trace_from_git(repository).name == ["a"]
 
 
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

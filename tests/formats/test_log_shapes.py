@@ -356,6 +356,15 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "spaces between columns": (text(f"page time changed\n{A} 2026-03-01 1\n"), "tr ' ' "),
     "days first": (text(plain(["", "", "1", "0"], ["1/3/2026"] * 4)), "write 2026-01-31"),
     "a broken line": (text('{"page": "a"\n'), "row 1: the line is not a JSON object"),
+    "a deep list": (
+        text(f'{{"page": "a"}}\n{{"page": {"[" * 200_000}{"]" * 200_000}}}\n'),
+        "row 2: values are nested more than 100 levels deep",
+    ),
+    "deep objects": (text('{"a": ' * 200_000), "row 1: values are nested more than 100 levels"),
+    "a list deeper with every line": (
+        text('{"page": "[' + "]" * 300 + '"}\n[[\n' + "[[\n" * 99_999),
+        "row 52: values are nested more than 100 levels",
+    ),
     "a damaged archive": (
         data(gzip.compress(b"page,time,changed\n" * 999)[:30]),
         "truncated or damaged",
@@ -370,6 +379,11 @@ def test_a_shape_is_refused_with_what_to_type(tmp_path: Path, shape: str) -> Non
     with pytest.raises(CrawlLogError, match=sentence) as caught:
         read_log(write(tmp_path))
     assert "\n" not in str(caught.value)
+
+
+def test_brackets_in_texts_are_not_nested_values(tmp_path: Path) -> None:
+    rows = [{"page": A + r"\"[{[" * 60, "time": 86_400 * day, "changed": 1} for day in range(9)]
+    assert len(visits(read_log(json_lines(*rows)(tmp_path)))) == 9
 
 
 def test_columns_are_those_that_were_named(tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_robots_txt_may_be_a_redirect() -> None:
     async def story(made: Fetcher) -> None:
         web.scripts["127.0.0.1/robots.txt"] = redirect(f"http://other.test:{web.port}/r")
         assert (await made.fetch(web.page("/a"))).error == "disallowed by robots.txt"
-        assert made.robots.requests == 2
+        assert made.robots.requests == 3
 
     during(web, story)
 
@@ -699,3 +699,45 @@ def test_requests_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     visit(web)
     expected = f"GET {web.url('/a')}: 200, 5 bytes"
     assert ("recrawl.http", 10, expected) in caplog.record_tuples
+
+
+# What turns out not to be a page
+
+
+@pytest.mark.parametrize("size", [100, 5_000_000])
+def test_a_link_to_a_file_is_known_by_its_media_type_and_its_body_is_not_read(size: int) -> None:
+    kind = [("Content-Type", "Text/JavaScript; charset=utf-8")]
+    web = Web({"/node.js": answer(b"x" * size, headers=kind), "/go": redirect("/node.js")})
+
+    async def story(made: Fetcher) -> None:
+        for path, requests in (("/node.js", 1), ("/go", 2)):
+            found = await made.fetch(replace(web.page(path), depth=1))
+            assert found.error == "not a page: text/javascript"
+            assert (found.permanent, found.body, found.requests) == (True, None, requests)
+            # A few pieces are read, in case the file is short: the connection is used again.
+            assert found.transferred <= 10 * MAX_DRAINED < 5_000_000
+
+    during(web, story)
+
+
+def test_a_page_that_a_user_added_or_that_has_a_copy_may_be_of_any_type() -> None:
+    web = Web({"/a.png": answer(b"picture", headers=[("Content-Type", "image/png")])})
+
+    async def story(made: Fetcher) -> None:
+        added = web.page("/a.png")
+        for page in (added, replace(added, depth=1, body=COPY)):
+            found = await made.fetch(page)
+            assert (found.error, found.body) == (None, b"picture")
+
+    during(web, story)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/pdf", "application/json", "text/plain"])
+def test_a_link_to_a_document_is_a_page(kind: str) -> None:
+    web = Web({"/node.js": answer("text", headers=[("Content-Type", kind)])})
+
+    async def story(made: Fetcher) -> None:
+        found = await made.fetch(replace(web.page("/node.js"), depth=1))
+        assert (found.error, found.body) == (None, b"text")
+
+    during(web, story)

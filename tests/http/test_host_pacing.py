@@ -110,6 +110,20 @@ def test_heavy_pages_pause_their_host() -> None:
     light, heavy = (Response(URL, 200, at=0, body=bytes(size)) for size in (1_000_000, 5_000_000))
     pacing = HostPacing()
     assert (pacing.backoff("a", light), pacing.backoff("a", heavy)) == (0.0, 5.0)
+    # What was received counts even if nothing came of it, as with a gzip header without end.
+    nothing = Response(URL, 200, at=0, body=b"", transferred=5_000_000)
+    assert pacing.backoff("a", nothing) == 5.0
+
+
+def test_hosts_with_very_long_pages_share_half_of_the_connections() -> None:
+    """Their visits may have to wait for memory, and must not take all connections meanwhile."""
+    pacing = HostPacing(connections=2)
+    for host in ("a", "b"):
+        pacing.backoff(host, Response(URL, 200, at=0, body=bytes(1_000_001)))
+    pacing.start_visit("a")
+    assert pacing.is_held_back("b")
+    pacing.backoff("b", Response(URL, 200, at=0, body=bytes(1_000_000)))
+    assert not pacing.is_held_back("b")
 
 
 def test_half_of_the_connections_are_for_suspects() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import math
 import resource
 import shutil
 import socket
@@ -30,6 +31,7 @@ from virtual_time import now
 from virtual_time import run as run_virtual
 
 from recrawl.http.address_guard import is_public
+from recrawl.http.connection import Connection, InvalidResponseError
 from recrawl.http.limits import Limits
 from recrawl.records import Response
 
@@ -277,6 +279,8 @@ def test_lies_about_charsets_are_handed_on(charset: str) -> None:
         b"HTTP/1.1 OK\r\n\r\nhello",
         b"HTTP/1.1 99999 OK\r\n\r\nhello",
         b"HTTP/1.1 -1 OK\r\n\r\nhello",
+        b"HTTP/1.1 099 Low\r\n\r\n" + OK + b"Content-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 000 None\r\nContent-Length: 5\r\n\r\nhello",
         b"HTTP/9.9 200 OK\r\n\r\nhello",
         b"<html>HTTP/0.9 sends no head at all</html>",
         b"\x16\x03\x01\x00\x05hello",
@@ -295,6 +299,65 @@ def test_heads_that_are_none_are_errors(head: bytes) -> None:
     assert got.error is not None
     assert got.body is None
     assert memory() - before < MAX_GROWTH
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        (CHUNKED + b"5\r\nhello\r\n0\r\n", b"X-Trailer: " + b"y" * 50_000 + b"\r\n"),
+        (CHUNKED + b"5\r\nhello\r\n0\r\nX-Trailer: ", b"y" * 50_000),
+        (CHUNKED + b"5\r\nhello\r\n5;", b"x=y;" * 12_500),
+        (CHUNKED + b"5\r\nhello\r\n", b"0" * 50_000),
+        (CHUNKED, b"1;" + b"x" * 50_000 + b"\r\ny\r\n"),
+        (CHUNKED, b"1\r\nx\r\n" * 10_000),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000),
+        (b"", b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" * 1_000),
+        (b"", b"\r\n" * 25_000),
+        (b"HTTP/1.1 200 ", b"OK " * 16_000),
+        (OK, b"X: y\r\n" * 10_000),
+        (OK + b"X: y", b"\r\n\t" * 16_000),
+    ],
+    ids=["trailers", "one trailer", "extension", "chunk size", "an extension per chunk",
+         "chunks of a byte", "interim", "early hints", "blank lines", "status line", "headers",
+         "folded header"],
+)  # fmt: skip
+def test_whatever_comes_beside_the_body_without_end_is_not_read_on(
+    head: bytes, piece: bytes
+) -> None:
+    sent: list[int] = []
+    before = memory()
+    got, _ = visit(forever(head, piece, sent=sent))
+    assert got.error in {"the response is not valid HTTP", "the body is incomplete or broken"}
+    # What was sent and not read is in the system's buffers, which hold a few megabytes.
+    assert sum(sent) < 20_000_000
+    assert memory() - before < MAX_GROWTH
+
+
+def test_a_body_in_small_chunks_with_extensions_and_trailers_is_read() -> None:
+    chunk = b"a;x=y\r\n0123456789\r\n"
+    got, _ = visit(CHUNKED + chunk * 50_000 + b"0\r\nX-Trailer: y\r\n\r\n")
+    assert got.error is None
+    assert got.body == b"0123456789" * 50_000
+
+
+def test_headers_count_even_if_they_arrive_at_once() -> None:
+    """All in one packet with the end of the response, or a byte at a time."""
+    line = b"X-%03d: " + b"y" * 10_000 + b"\r\n"
+    head = OK + b"".join(line % number for number in range(30)) + b"Content-Length: 0\r\n\r\n"
+
+    async def receive(step: int) -> str:
+        connection = Connection(200, 16_384)
+        asking = asyncio.ensure_future(connection.request(b"", math.inf, math.inf))
+        await asyncio.sleep(0)
+        for at in range(0, len(head), step):
+            connection.data_received(head[at : at + step])
+        try:
+            await asking
+        except InvalidResponseError:
+            return "refused"
+        return "read"
+
+    assert [asyncio.run(receive(step)) for step in (len(head), 9_999)] == ["refused"] * 2
 
 
 def test_interim_answers_without_end_end_in_time() -> None:

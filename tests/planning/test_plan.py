@@ -123,3 +123,37 @@ def test_times_are_iso_8601_in_text_and_typed_in_parquet(tmp_path: Path) -> None
     table = parquet.read_table(tmp_path / "parquet")
     assert table["next_visit"].type == pa.timestamp("ms", "UTC")
     assert table["next_visit"][0].as_py() == datetime(2026, 1, 1, 6, tzinfo=UTC)
+
+
+def visits_per_day(folder: Path, page: Any, day: Any) -> float:  # noqa: ANN401 - NumPy arrays
+    """Give how many visits per day a log is said to have."""
+    time = (np.asarray(day) * 86_400e6).astype("datetime64[us]")
+    changed = np.arange(time.size) % 3 == 0
+    write_table(
+        {"page": page, "time": time, "changed": changed.astype(int)},
+        "parquet",
+        folder / "log.parquet",
+    )
+    return freshness_cost(folder / "log.parquet", 0.5).as_logged.visits
+
+
+def test_a_log_has_as_many_visits_per_day_as_it_has_visits_and_days(tmp_path: Path) -> None:
+    """Visits at random: pages' own first and last visits are closer than those of the log."""
+    rng = np.random.default_rng(7)
+    page = rng.integers(4_000, size=60_000)
+    day = np.sort(rng.uniform(0.0, 60.0, page.size))
+    day[[0, -1]] = 0.0, 60.0
+    assert visits_per_day(tmp_path, page, day) == pytest.approx(60_000 / 60)
+
+
+def test_visits_at_even_intervals_are_counted_wherever_each_page_begins(tmp_path: Path) -> None:
+    """Each page every five days, some of them since the first day, others since the fifth."""
+    page = np.repeat(np.arange(500), 12)
+    day = np.linspace(0.0, 5.0, 500)[page] + 5.0 * np.tile(np.arange(12), 500)
+    assert visits_per_day(tmp_path, page, day) == pytest.approx(500 / 5)
+
+
+def test_pages_that_are_all_visited_at_once_are_visited_as_often_as_that(tmp_path: Path) -> None:
+    """Four rounds, a week apart, take three weeks but stand for four."""
+    page, day = np.tile(np.arange(50), 4), np.repeat([0.0, 7.0, 14.0, 21.0], 50)
+    assert visits_per_day(tmp_path, page, day) == pytest.approx(50 / 7)

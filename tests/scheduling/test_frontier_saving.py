@@ -170,7 +170,7 @@ def header_of(path: Path) -> dict[str, object]:
 def test_a_newer_version_is_refused_and_says_what_to_do(path: Path) -> None:
     used().save(path)
     rewritten(path, header=np.array(json.dumps(header_of(path) | {"version": 99})))
-    refused(path, "frontier version 99; this recrawl reads versions 4 to 7; load it with")
+    refused(path, "frontier version 99; this recrawl reads versions 4 to 8; load it with")
 
 
 def test_parts_that_are_missing_or_do_not_fit_are_refused(path: Path) -> None:

@@ -165,5 +165,5 @@ def test_versions_before_that_are_refused(tmp_path: Path) -> None:
     columns["header"] = np.array(json.dumps(json.loads(str(columns["header"])) | {"version": 3}))
     with path.open("wb") as target:
         np.savez(target, **columns)
-    with pytest.raises(StateError, match="version 3; this recrawl reads versions 4 to 7"):
+    with pytest.raises(StateError, match="version 3; this recrawl reads versions 4 to 8"):
         Frontier.load(path)

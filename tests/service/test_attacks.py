@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import socket
 import threading
-from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +12,11 @@ from service.dashboard_site import NAME, NEWS, browsing
 from service.served import Served, served, settings_in
 from virtual_time import run
 
-from recrawl.service import protocol
 from recrawl.service.api.changes import events
 from recrawl.service.auth import MAX_FAILURES, Access, User
 from recrawl.service.cookies import COOKIE
 from recrawl.service.dashboard.live import Live
-from recrawl.service.guard import MAX_BYTES, MAX_READER_BYTES, MAX_REPORTS_BYTES, NO_HEAD
-from recrawl.service.listening import Address, answering, bound
+from recrawl.service.guard import MAX_BYTES, MAX_READER_BYTES, MAX_REPORTS_BYTES
 from recrawl.service.streams import MAX_STREAMS
 from recrawl.store.sqlite import SqliteStore
 
@@ -87,6 +82,36 @@ def test_numbers_that_json_does_not_know_are_refused_everywhere(
                 filters: dict[str, Any] = {name: number}
                 listed = await on.ask("GET", "/api/v1/pages", **filters)
                 assert listed.status == 422, name
+
+    run(main())
+
+
+@pytest.mark.parametrize("depth", [2, 500, 2_000, 9_000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_what_is_nested_is_refused_however_deeply(
+    tmp_path: Path, opening: str, closing: str, depth: int
+) -> None:
+    nested = f"{opening * depth}1{closing * depth}"
+
+    async def no_key(*_: object) -> Any:  # noqa: ANN401 - it is never asked for
+        pytest.fail("nothing was submitted")
+
+    async def main() -> None:
+        settings = settings_in(tmp_path, indexnow="true")
+        async with served(settings, fetch_key=no_key) as on:
+            for method, path, field in (
+                ("POST", "/api/v1/leases", "hosts"),
+                ("POST", "/api/v1/pages", "pages"),
+                ("POST", "/api/v1/pages/remove", "urls"),
+                ("POST", "/api/v1/reports", "reports"),
+                ("POST", "/indexnow", "urlList"),
+                ("PUT", "/api/v1/budget", "budget"),
+            ):
+                body = f'{{"{field}": {nested}}}'.encode()
+                answered = await on.ask(method, path, headers=JSON, raw=body)
+                assert answered.status in (400, 422), (path, answered.body[:200])
+                assert answered.json["detail"]
+                assert len(answered.body) < 10_000
 
     run(main())
 
@@ -305,148 +330,3 @@ def test_a_slow_look_at_the_store_does_not_hold_up_who_comes_next(tmp_path: Path
                 await looking
 
     asyncio.run(main())
-
-
-@asynccontextmanager
-async def listening(folder: Path) -> AsyncIterator[tuple[Served, int]]:
-    """Serve at a real port."""
-    with bound(Address("127.0.0.1", 0)) as listener:
-        async with (
-            served(settings_in(folder)) as on,
-            answering(on.service, listener, ["localhost"]),
-        ):
-            yield on, listener.getsockname()[1]
-
-
-async def _exchange(port: int, *parts: bytes) -> bytes:
-    """Send something, and return what comes until the connection is closed."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        for part in parts:
-            writer.write(part)
-            await writer.drain()
-        async with asyncio.timeout(600.0):
-            return await reader.read()
-    except (ConnectionError, BrokenPipeError):
-        return b""
-    finally:
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
-
-
-@pytest.mark.parametrize("what", ["nothing", "half a head", "half a body"])
-def test_who_says_nothing_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    monkeypatch.setattr(protocol, "HEAD_WITHIN", 0.3)
-    monkeypatch.setattr(protocol, "BODY_WITHIN", 0.3)
-    head = b"POST /login HTTP/1.1\r\nHost: localhost\r\n"
-    length = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\ntoken"
-    parts = {"nothing": b"", "half a head": head, "half a body": head + length}[what]
-
-    async def main() -> None:
-        async with listening(tmp_path) as (_, port):
-            assert b"200 OK" not in await _exchange(port, parts)
-
-    asyncio.run(main())
-
-
-def test_a_request_that_broke_off_can_be_repeated_with_its_key(tmp_path: Path) -> None:
-    body = b'{"pages": [{"url": "https://a.example/"}]}'
-
-    async def main() -> None:
-        async with listening(tmp_path) as (on, port):
-            head = (
-                f"POST /api/v1/pages HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: once\r\n"
-                f"Authorization: Bearer {on.tokens['admin']}\r\nConnection: close\r\n"
-                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            ).encode()
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(head + body[:10])
-            await writer.drain()
-            writer.close()
-            await asyncio.sleep(0.2)
-            assert b'"new":1' in await _exchange(port, head + body)
-
-    asyncio.run(main())
-
-
-def test_headers_without_end_are_not_read(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with listening(tmp_path) as (_, port):
-            lines = [b"X-%d: %s\r\n" % (number, b"a" * 1_000) for number in range(500)]
-            found = await _exchange(port, b"GET /health HTTP/1.1\r\nHost: localhost\r\n", *lines)
-            assert found == b"" or found.startswith(b"HTTP/1.1 400")
-
-    asyncio.run(main())
-
-
-def test_only_so_many_connections_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 3)
-    asked = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-
-    async def main() -> None:
-        async with listening(tmp_path) as (_, port):
-            silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
-            await asyncio.sleep(0.2)
-            assert b"200 OK" not in await _exchange(port, asked)
-            for one in silent:
-                one.close()
-            found = b""
-            while b"200 OK" not in found:
-                found = await _exchange(port, asked)
-
-    asyncio.run(main())
-
-
-def test_a_connection_is_used_again_and_for_what_takes_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Patience ends with the request: the answer may take as long as it takes."""
-    monkeypatch.setattr(protocol, "HEAD_WITHIN", 0.8)
-    monkeypatch.setattr(protocol, "BODY_WITHIN", 0.8)
-
-    async def main() -> None:
-        async with listening(tmp_path) as (on, port):
-            token = f"Authorization: Bearer {on.tokens['read']}\r\n"
-            waiting = f"GET /api/v1/changes?wait=1 HTTP/1.1\r\nHost: localhost\r\n{token}\r\n"
-            last = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            found = await _exchange(port, (2 * waiting + last).encode())
-            assert found.count(b"HTTP/1.1 200 OK") == 3
-
-    asyncio.run(main())
-
-
-def test_the_headers_alone_are_those_of_the_whole_answer(tmp_path: Path) -> None:
-    """Load balancers and monitors ask so whether somebody is there."""
-
-    async def main() -> None:
-        async with listening(tmp_path) as (on, port):
-            token = f"Authorization: Bearer {on.tokens['read']}\r\nHost: localhost\r\n"
-            for path, status in (("/health", 200), ("/api/v1/changes", 200), ("/nothing", 404)):
-                asked = f"{path} HTTP/1.1\r\n{token}Connection: close\r\n\r\n"
-                head, _, body = (await _exchange(port, f"HEAD {asked}".encode())).partition(
-                    b"\r\n\r\n"
-                )
-                whole, _, text = (await _exchange(port, f"GET {asked}".encode())).partition(
-                    b"\r\n\r\n"
-                )
-                assert head.startswith(f"HTTP/1.1 {status} ".encode())
-                assert _without_date(head) == _without_date(whole)
-                assert body == b""
-                assert text != b""
-            for path in NO_HEAD:
-                name = "callback" if path.endswith("/") else ""
-                asked = f"HEAD {path}{name} HTTP/1.1\r\n{token}Connection: close\r\n\r\n"
-                assert (await _exchange(port, asked.encode())).startswith(b"HTTP/1.1 405 ")
-            nobody = (
-                b"HEAD /api/v1/changes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            )
-            assert (await _exchange(port, nobody)).startswith(b"HTTP/1.1 401 ")
-
-    asyncio.run(main())
-
-
-def _without_date(head: bytes) -> list[bytes]:
-    return [line for line in head.split(b"\r\n") if not line.startswith(b"date:")]

@@ -9,20 +9,20 @@ import pytest
 pytest.importorskip("fastapi", reason="the service needs recrawl[serve]")
 pytest.importorskip("jinja2", reason="the service needs recrawl[serve]")
 
+from crawler.believing import belief, rates
 from hypothesis import given
 from hypothesis import strategies as st
 from service.dashboard_site import EVIL, NEWS, browsing
 from service.served import served, settings_in
 from virtual_time import run
 
+from recrawl.content.text_diff import diff_lines
 from recrawl.crawler.explain import explain
-from recrawl.estimation.belief import staleness
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Page, State
 from recrawl.service import planning
 from recrawl.service.dashboard import page as page_module
 from recrawl.service.dashboard.charts import rate_bars, timeline
 from recrawl.service.dashboard.hosts import host_freshness
-from recrawl.service.dashboard.page import diff_lines
 from recrawl.service.page_index import MIN_AGE, PageIndex
 from recrawl.store.listing import PageColumns
 from recrawl.store.rows import LoggedVisit, NewPage
@@ -51,6 +51,9 @@ def columns(*, pages: int = 60, seed: int = 1) -> PageColumns:
         shape=np.where(new, np.nan, shape),
         time=np.where(new, np.nan, time),
         hosts={0: "a.example", 1: "b.example", 2: "c.example", 3: "d.example"},
+        rates=rates(*zip(shape.tolist(), time.tolist(), strict=True))
+        if pages
+        else rates((1.0, 1.0)).of(np.empty(0, np.int64)),
     )
 
 
@@ -63,11 +66,11 @@ def test_straight_lines_between_points_are_near_the_chance_that_a_copy_is_stale(
         LoggedVisit(at, Outcome.CHANGED, None, 200, None, None, 0, 0, 1, False, None, None, None)  # noqa: FBT003
         for at in (NOW, NOW - gap)
     ]
-    belief = (shape, shape / rate)
+    known = belief(shape, shape / rate)
     page = Page(1, NEWS, "a.example", last_visit=NOW)
-    drawn = timeline(explain(page, belief, None, NOW), belief, visits)
+    drawn = timeline(explain(page, known, None, NOW), known.rates, visits)
     after = np.linspace(0.0, gap / MICROSECONDS_A_DAY, 500)
-    exact = 100 * staleness(np.full(500, shape), np.full(500, shape / rate), after)
+    exact = 100 - 100 * known.rates.of(np.zeros(500, np.int64)).fresh(after)
     seconds = (NOW - gap) / 1e6 + after[:-1] * 86_400.0
     # A chord over [t, 1.59·t] is off by (0.59·t)²/8·|f''(t)|: of 1 − e^(−t), at most 2.4 %.
     assert np.abs(np.interp(seconds, drawn["x"], drawn["stale"]) - exact[:-1])[1:].max() < 3.0
@@ -86,7 +89,7 @@ def test_the_freshness_of_hosts_is_that_of_their_pages() -> None:
             total += known.importance[row]
             if known.last_visit[row] != NO_TIME:
                 days = (NOW - int(known.last_visit[row])) / MICROSECONDS_A_DAY
-                survival = (known.time[row] / (known.time[row] + days)) ** known.shape[row]
+                (survival,) = known.rates.of(np.array([row])).fresh(np.array([days]))
                 fresh += known.importance[row] * survival
         if name in found:
             assert found[name] == pytest.approx(fresh / total)
@@ -98,12 +101,12 @@ def test_every_page_is_in_one_bar() -> None:
     assert bars is not None
     counted = [number for number in bars["pages"] if number is not None]
     is_drawn = ~np.isnan(known.shape) & (known.state != State.GONE)
-    rates = (known.shape / known.time)[is_drawn]
-    assert sum(counted) == rates.size
+    drawn = known.rate[is_drawn]
+    assert sum(counted) == drawn.size
     assert len(bars["x"]) == len(counted) + 1 == len(bars["names"]) + 1
     for low, high, number in zip(bars["x"], bars["x"][1:], counted, strict=False):
         # The ends are rounded to six digits, which no rate is that close to.
-        assert np.count_nonzero((rates >= low) & (rates < high)) == number
+        assert np.count_nonzero((drawn >= low) & (drawn < high)) == number
     assert rate_bars(None) is None
     assert rate_bars(columns(pages=0)) is None
 

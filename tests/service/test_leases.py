@@ -429,3 +429,31 @@ def test_a_page_removed_while_it_is_out_is_not_recorded(tmp_path: Path) -> None:
             assert on.store.check() == []
 
     run(main())
+
+
+def test_a_page_that_is_out_is_not_leased_again_when_it_is_time_to_check_it(tmp_path: Path) -> None:
+    day = 86_400_000_000
+
+    async def main() -> None:
+        gone = {"gone_after": "1", "gone_after_time": "0s"}
+        settings = settings_in(tmp_path, budget="100/s", host_delay="0s", **gone)
+        async with served(settings, [ONE]) as on:
+            await asyncio.sleep(1.0)
+            missing = {"page": 0, "status": 404}
+            lease = await on.api("POST", "/leases", {})
+            assert await report(on, lease, missing) == ["recorded"]
+            assert 0 not in on.frontier
+            waking = on.engine._waking  # noqa: SLF001
+            await waking.wake(100 * day)
+            lease = await on.api("POST", "/leases", {})
+            assert [page["page"] for page in lease["pages"]] == [0]
+            await waking.wake(102 * day)
+            assert (await on.api("POST", "/leases", {}))["pages"] == []
+            await asyncio.sleep(1.0)
+            assert await report(on, lease, found(missing)) == ["recorded"]
+            assert on.store.totals().visits == 2
+            # It did not wait for its host meanwhile.
+            await asyncio.sleep(1.0)
+            assert (await on.api("POST", "/leases", {}))["pages"] == []
+
+    run(main())

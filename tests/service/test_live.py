@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from service.dashboard_site import NEW, NEWS, browsing
 from virtual_time import run
 
+from recrawl.crawler.keeping_up import Health, KeepingUp
 from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.service.auth import Access, User
-from recrawl.service.dashboard.live import HEARTBEAT, MAX_EVENTS, Live, pace_text, verdict
+from recrawl.service.dashboard.live import HEARTBEAT, MAX_EVENTS, Live, pace_text
 from recrawl.service.dashboard.samples import CAPACITY, Sample, Samples, rows_of
-from recrawl.service.keeping_up import KeepingUp
 from recrawl.store.rows import Trouble
 from recrawl.store.samples import KeptSample, KeptSamples, Span
 
@@ -179,21 +179,42 @@ def test_nothing_is_read_for_nobody_and_who_falls_behind_misses_old_events(tmp_p
 @pytest.mark.parametrize(
     ("up", "failing", "pages", "expected"),
     [
-        (KeepingUp(0.9, 0, 0, 0.0, 0.0), 0, 100, "good"),
+        (KeepingUp(0.9), 0, 100, "good"),
         # A page is visited every 1,000 s on average; 100 s late, over all pages, is a tenth.
-        (KeepingUp(0.9, 5, 0, 9_000.0, 1_999.0), 0, 100, "good"),
-        (KeepingUp(0.9, 5, 0, 9_000.0, 2_001.0), 0, 100, "bad"),
-        (KeepingUp(0.9, 0, 3, 0.0, 0.0), 0, 100, "busy"),
-        (KeepingUp(0.9, 0, 0, 0.0, 0.0), 51, 100, "bad"),
-        (KeepingUp(None, 0, 0, 0.0, 0.0), 0, 0, "busy"),
+        (KeepingUp(0.9, due=5, latest=9_000.0, lateness=1_999.0), 0, 100, "good"),
+        (KeepingUp(0.9, due=5, latest=9_000.0, lateness=2_001.0), 0, 100, "bad"),
+        (KeepingUp(0.9, without_copy=3, untried=3), 0, 100, "busy"),
+        # A page that always fails is not one that is about to be fetched.
+        (KeepingUp(0.9, without_copy=3), 3, 100, "good"),
+        (KeepingUp(0.9, without_copy=52, untried=1), 51, 100, "bad"),
+        (KeepingUp(0.9), 51, 100, "bad"),
+        (KeepingUp(), 0, 0, "busy"),
     ],
 )
 def test_whether_it_keeps_up(up: KeepingUp, failing: int, pages: int, expected: str) -> None:
     stats = Stats(0, budget=8_640.0, trouble=Trouble(failing=failing))
-    key, word, sentence = verdict(up, stats, pages)
-    assert key == expected
-    assert word
-    assert sentence.endswith(".")
+    for crawls in (True, False):
+        health = Health.of(up, stats, pages, crawls=crawls)
+        assert health.state == expected
+        assert health.word
+        assert health.reason.endswith(".")
+        assert ("failed" in health.reason) == bool(failing)
+
+
+@pytest.mark.parametrize(
+    ("held", "crawls", "expected"),
+    [
+        (9, True, "delays of their hosts"),
+        (9, False, "delays of their hosts"),
+        (1, True, "hosts that respond slowly"),
+        (1, False, "crawlers to lease them"),
+    ],
+)
+def test_what_holds_visits_up_is_the_reason_given(held: int, crawls: bool, expected: str) -> None:
+    up = KeepingUp(0.9, due=10, held=held, latest=9e4, lateness=9e4)
+    health = Health.of(up, Stats(0, budget=8_640.0), 100, crawls=crawls)
+    assert health.word == "Falling behind"
+    assert expected in health.reason
 
 
 @pytest.mark.parametrize(

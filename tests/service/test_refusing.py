@@ -97,7 +97,22 @@ def test_each_access_allows_what_it_should(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8321", "127.0.0.1.evil.example", "", "localhost@evil.example"],
+    [
+        "evil.example",
+        "evil.example:8321",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost@evil.example",
+        "[::1].evil.example",
+        "[::1]evil.example:8321",
+        "[::1]:8321.evil.example",
+        "user@localhost",
+        "localhost:8321@evil.example",
+        "localhost:secret@localhost",
+        "localhost:8321:8321",
+        "localhost/evil.example",
+        "localhost, evil.example",
+    ],
 )
 def test_another_name_that_leads_here_is_refused(tmp_path: Path, host: str) -> None:
     async def main() -> None:
@@ -298,6 +313,11 @@ def test_a_token_may_be_a_password(tmp_path: Path) -> None:
             "the body is not JSON: Expecting ',' delimiter, at character 11",
         ),
         (
+            b"[" * 100_000,
+            {"content-type": "application/json"},
+            "the body cannot be parsed: it is not text in UTF-8, or nested too deeply",
+        ),
+        (
             b"[1]",
             {"content-type": "application/json; charset=utf-8"},
             "the body is not a JSON object, as in {…}",
@@ -310,7 +330,8 @@ def test_a_body_that_is_no_json_is_refused_in_our_words(
     async def main() -> None:
         async with served(settings_in(tmp_path)) as on:
             answered = await on.ask("POST", "/api/v1/leases", raw=raw, headers=headers)
-            assert (answered.status, answered.json["detail"]) == (422, sentence)
+            assert answered.status in (400, 422)
+            assert answered.json["detail"] == sentence
 
     run(main())
 

@@ -1,5 +1,6 @@
 """One process that serves: where it listens, and a crawl that answers while it runs."""
 
+import asyncio
 import json
 import re
 import signal
@@ -14,8 +15,9 @@ from typing import Any
 
 import pytest
 from acceptance import program
-from service.served import settings_in
+from service.served import served, settings_in
 from site_server import Site, page_about, serving
+from virtual_time import run
 
 from recrawl.errors import ArgumentError, RecrawlError, SettingsError
 from recrawl.service.auth import Access, add_token
@@ -168,3 +170,30 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, complaints = process.communicate(timeout=program.HANGS)
     assert (process.returncode, complaints) == (130, "")
+
+
+def test_requests_take_no_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function that FastAPI calls in a thread costs more than most handlers do."""
+    called = list[str]()
+
+    async def in_a_thread(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        called.append(str(function))
+        return function(*args, **kwargs)
+
+    for module in ("fastapi.dependencies.utils", "fastapi.routing", "starlette._exception_handler"):
+        monkeypatch.setattr(f"{module}.run_in_threadpool", in_a_thread)
+
+    async def main() -> None:
+        async with served(settings_in(tmp_path, budget="100/s"), ["https://a.example/"]) as on:
+            await asyncio.sleep(1.0)
+            lease = await on.api("POST", "/leases", {})
+            reports = [{"page": 0, "status": 200, "changed": True}]
+            await on.api("POST", "/reports", {"lease": lease["lease"], "reports": reports})
+            for path in ("/status", "/changes", "/pages", "/hosts", "/settings"):
+                await on.api("GET", path)
+            assert (await on.ask("GET", "/metrics")).status == 200
+            assert (await on.ask("GET", "/api/v1/nothing")).status == 404
+            assert (await on.ask("POST", "/api/v1/pages", {})).status == 422
+
+    run(main())
+    assert called == []

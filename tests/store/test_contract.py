@@ -7,12 +7,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from store.made_up import HEADERS, HOUR, NOON, address, failed, found, gone, new_pages, unchanged
+from store.made_up import (
+    HEADERS,
+    HOUR,
+    NOON,
+    address,
+    failed,
+    found,
+    gone,
+    new_pages,
+    refused,
+    unchanged,
+)
 from store.stores import STORES
 
+from recrawl.content.absence import without_copy
 from recrawl.errors import ArgumentError, StoreError
 from recrawl.records import (
     NO_TIME,
+    PRIVATE,
     Change,
     ChangeKind,
     Fingerprint,
@@ -257,6 +270,7 @@ def test_a_page_may_lose_its_copy(store: Store) -> None:
     lost = failed(replace(known(store, 0), body=None), NOON + 1)
     store.record([lost])
     assert store.copy(address(0)) is None
+    assert (store.copy_url(0), store.copy_url(1)) == (None, address(1))
     assert store.totals().bodies == 0
 
 
@@ -571,7 +585,10 @@ def test_the_belief_is_that_of_the_last_visit(store: Store) -> None:
     assert store.belief(0) is None
     store.record([found(known(store, 0), b"a", NOON, Outcome.FIRST)])
     store.record([unchanged(known(store, 0), NOON + HOUR)])
-    assert store.belief(0) == (0.5, 3.0)
+    believed = store.belief(0)
+    assert believed is not None
+    assert believed[:2] == (0.5, 3.0)
+    assert believed.rates.typical.size == 1
     assert store.belief(99) is None
 
 
@@ -640,6 +657,78 @@ def test_the_feed_has_what_became_of_a_page(store: Store) -> None:
         ),
         PageChange(Cursor(5), 0, url, FeedKind.REMOVED, NOON, NOON + 9 * HOUR, two),
     ]
+
+
+def test_a_page_that_is_refused_is_in_the_feed_with_the_reason_and_is_back_later(
+    store: Store,
+) -> None:
+    store.add(new_pages(2), at=NOON)
+    hours = iter(range(1, 99))
+
+    def record(make: Any, *given: Any) -> None:  # noqa: ANN401
+        store.record([make(known(store, 0), *given)])
+
+    def then() -> int:
+        return NOON + next(hours) * HOUR
+
+    record(found, b"one", then())
+    record(refused, then(), "the server answered 403", 1)
+    record(refused, then(), "disallowed by robots.txt")
+    assert [one.url for one in store.feed.read(store.feed.start(), 9)] == []
+    store.wake(NOON + 99 * HOUR, NOON + 100 * HOUR, 9)
+    record(failed, then())
+    record(unchanged, then())
+    record(refused, then(), "disallowed by robots.txt")
+    record(gone, then())
+    record(refused, then(), "disallowed by robots.txt")
+    url, one = address(0), digest_of(b"one")
+    first = NOON + HOUR
+    last = NOON + 5 * HOUR
+    assert store.feed.read(Cursor(1), 9) == [
+        PageChange(
+            Cursor(2), 0, url, FeedKind.REFUSED, NOON + 2 * HOUR, first, one,
+            reason="the server answered 403",
+        ),
+        PageChange(Cursor(3), 0, url, FeedKind.BACK, last, first, one, one),
+        PageChange(
+            Cursor(4), 0, url, FeedKind.REFUSED, NOON + 6 * HOUR, last, one,
+            reason="disallowed by robots.txt",
+        ),
+        PageChange(Cursor(5), 0, url, FeedKind.GONE, NOON + 7 * HOUR, None, one),
+    ]  # fmt: skip
+
+
+def test_a_page_that_was_never_found_or_that_a_run_may_not_connect_to_is_not_in_the_feed(
+    store: Store,
+) -> None:
+    store.add(new_pages(2), at=NOON)
+    store.record([found(known(store, 0), b"one", NOON)])
+    private = f"the address 127.0.0.1 {PRIVATE} to crawl it"
+    store.record([refused(known(store, 0), NOON + HOUR, private)])
+    store.record([refused(known(store, 1), NOON + HOUR, "the server answered 401")])
+    assert kinds(store) == [(address(0), FeedKind.NEW)]
+
+
+def test_the_copy_of_a_refused_page_is_dropped_with_its_versions(store: Store) -> None:
+    store.add(new_pages(2), at=NOON)
+    store.record([found(known(store, 1), b"one", NOON)])
+    for hours, text in enumerate([b"one", b"two", b"three"]):
+        store.record([found(known(store, 0), text, NOON + hours * HOUR)])
+    visit = refused(known(store, 0), NOON + 3 * HOUR, "the server answered 403")
+    store.record([replace(visit, page=without_copy(visit.page))])
+    assert store.copy(address(0)) is None
+    assert store.totals().bodies == store.totals().with_copy == 1
+    assert store.body(digest_of(b"one")) == b"one"
+    change = store.feed.read(Cursor(0), 9)[-1]
+    assert (change.kind, change.before, change.after) == (
+        FeedKind.REFUSED,
+        digest_of(b"three"),
+        None,
+    )
+    store.wake(NOON + 99 * HOUR, NOON + 100 * HOUR, 9)
+    store.record([found(known(store, 0), b"three", NOON + 99 * HOUR, Outcome.FIRST)])
+    assert kinds(store, change.cursor.serial) == [(address(0), FeedKind.BACK)]
+    assert store.check() == []
 
 
 def test_a_gone_page_that_is_revived_is_back_only_when_it_is_found(store: Store) -> None:

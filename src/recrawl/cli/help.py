@@ -18,7 +18,7 @@ MIN_WIDTH = 40
 class Command(TyperCommand):
     """A command with our help."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer has no types
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write the help."""
         formatter.write(help_text(self, ctx, _width()))
 

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+from recrawl.challenges import challenge_in_body
 from recrawl.content.absence import (
-    MAX_OUTAGE,
     Patience,
     is_not_found,
     is_refused,
+    is_trusted,
     not_found,
     refused,
 )
@@ -14,6 +15,7 @@ from recrawl.content.boxes import varied_boxes
 from recrawl.content.comparison import Comparison, failed, found_body, not_modified, outcome_of
 from recrawl.content.history import History
 from recrawl.content.lone_page import marked_around
+from recrawl.content.media_type import format_of
 from recrawl.content.outline import Block, Element
 from recrawl.content.page_content import Content, is_same
 from recrawl.content.reader import Reader
@@ -26,8 +28,6 @@ FULL_EVERY = 20
 MAX_IGNORED = 500
 
 _SUCCESS = range(200, 300)
-#: Failures in a row after which an empty response is trusted, if they took as long as an outage.
-_EMPTY_TRUSTED = 3
 
 
 def compare(
@@ -44,6 +44,7 @@ def compare(
     """Compare a response with the stored copy of a page.
 
     - An error teaches nothing: FAILED, one more failure in a row, everything else unchanged.
+    - A challenge, or a page that blocks bots, is a failure too, whatever its status.
     - A refusal (401, 403, 451, robots.txt, an address that is not public) teaches nothing either,
       and is not a visit: the state is REFUSED, with the reason.
     - Not found (404, 410, or a redirect from deep inside the site to its front page): GONE. The
@@ -118,6 +119,10 @@ def compare_body(
 ) -> Comparison:
     """Compare a body and its digest with the copy; if they are identical, without parsing."""
     body, digest = found
+    if digest != page.body and format_of(body, response.header("content-type")) == "html":
+        challenge = challenge_in_body(body)
+        if challenge is not None:
+            return failed(page, challenge)
     if page.body is None or digest == page.body:
         outcome = Outcome.FIRST if page.body is None else outcome_of(page, is_same=True)
         return found_body(page, response, found, outcome)
@@ -147,7 +152,8 @@ def compare_body(
         marked = marked_around([*new, *old], content.blocks) if is_alone else frozenset()
         after = _remember(after, content, copy, (new, old), marked, change.share)
     visited = found_body(after, response, found, outcome, change)
-    return replace(visited, varied=varied_boxes(new, old))
+    was = copy.fingerprint(page.ignored).digest
+    return replace(visited, varied=varied_boxes(new, old), was=was)
 
 
 def _difference(
@@ -199,7 +205,7 @@ def _is_suddenly_empty(
     has_content = body.strip() if bodies.reader.may_be_empty else content.texts
     if has_content:
         return False
-    if page.failures >= _EMPTY_TRUSTED and at - (page.missing_since or at) >= MAX_OUTAGE:
+    if is_trusted(page, at):
         return False
     had = page.fingerprint
     if had is None and (copy := bodies.copy(response)) is not None:

@@ -32,6 +32,7 @@ class Comparison:
         problem: Why the visit failed, in a few words; None if it did not.
         change: How the page differs from its copy, if it does.
         varied: The boxes of links that differ from the copy, for the template of the site.
+        was: The digest of the copy's content, if the page changed.
     """
 
     page: Page
@@ -41,6 +42,7 @@ class Comparison:
     problem: str | None = None
     change: Change | None = None
     varied: Sketches | None = None
+    was: bytes | None = None
 
 
 def failed(page: Page, problem: str, missing_since: int | None = None) -> Comparison:

@@ -38,15 +38,25 @@ INLINE = (
     *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
 )
 
+
+def _tags(names: bytes) -> frozenset[bytes]:
+    return frozenset(slash + name for name in names.split() for slash in (b"", b"/"))
+
+
+#: Items, which close the one before them, unless that is an item of another kind of list.
+_ITEMS, _OTHER_ITEMS = _tags(b"li"), _tags(b"dd dt")
+#: What closes the SVG or the formula around it, in which nothing is void.
+_NEVER_FOREIGN = _tags(b"br embed hr img meta p head body li dd dt")
+_FOREIGN = re.compile(rb"<(?:svg|math)[\s/>]", re.IGNORECASE)
 #: Elements that do not nest: they are void, or closed by the next of their kind.
-_FLAT = frozenset(
-    slash + name
-    for name in (
-        b"area base br col embed hr img input link meta param source track wbr p li dd dt option "
-        b"optgroup tr td th tbody thead tfoot colgroup html head body path rp rt"
-    ).split()
-    for slash in (b"", b"/")
+_FLAT = _NEVER_FOREIGN | _tags(
+    b"area base col input link param source track wbr option tr td th tbody thead tfoot colgroup "
+    b"html"
 )
+#: Elements that do not nest where they belong: in a select, a ruby, or an SVG, with a "/>".
+_FLAT_AT_HOME = _FLAT | _tags(b"optgroup path rp rt")
+#: Tags after which the parser's tree is measured, where counting tags does not say how deep it is.
+_MEASURED = 8_000
 #: Formatting elements, which the parser reopens in every block until they are closed.
 _REOPENED = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 
@@ -183,14 +193,19 @@ def is_parsable(page: bytes) -> bool:
 
     >>> is_parsable(b"<p>One <b>two</b>" * 2_000)
     True
-    >>> is_parsable(b"<div>" * 10_000)
-    False
+    >>> is_parsable(b"<div>" * 10_000), is_parsable(b"<li>" * 10_000), is_parsable(b"<rt>" * 10_000)
+    (False, True, False)
     """
     if _has_huge_tag(page):
         return False
     # Counting starts is faster than reading tags, and most pages have few; single letters are
     # fastest, as Python creates no new objects for them.
-    return len(_TAG_START.findall(page)) <= _MAX_DEPTH or not _nests_deeply(_TAG.findall(page))
+    if len(_TAG_START.findall(page)) <= _MAX_DEPTH:
+        return True
+    tags = _TAG.findall(page)
+    if _nests_deeply(tags, _FLAT_AT_HOME):
+        return False
+    return not _nests_deeply(tags, _surely_flat(page, tags)) or not _is_deep(page)
 
 
 def crude_lines(page: bytes) -> list[str]:
@@ -284,7 +299,44 @@ def _has_many_attributes(tag: bytes) -> bool:
     return any(islice(_ATTRIBUTE.finditer(tag), _MAX_ATTRIBUTES, None))
 
 
-def _nests_deeply(tags: list[bytes]) -> bool:
+def _surely_flat(page: bytes, tags: list[bytes]) -> frozenset[bytes]:
+    """Return the tags of elements that do not nest in this page."""
+    flat = _NEVER_FOREIGN if _FOREIGN.search(page) else _FLAT
+    if _OTHER_ITEMS.isdisjoint(map(bytes.lower, set(tags))):
+        return flat
+    return flat - _ITEMS - _OTHER_ITEMS
+
+
+def _is_deep(page: bytes) -> bool:
+    """Whether elements are inside each other so often that parsing takes too long.
+
+    Ever more of the page is parsed, so that this is known in time: what takes long is to go on from
+    where many are open.
+    """
+    cuts = (match.start() for match in islice(_TAG.finditer(page), _MEASURED, None, _MEASURED))
+    return any(_is_open_deep(LexborHTMLParser(page[:end])) for end in (*cuts, len(page)))
+
+
+def _is_open_deep(tree: LexborHTMLParser) -> bool:
+    """Whether many elements are open at the end of a page."""
+    left = [node for node in (tree.root,) if node is not None]
+    seen = 0
+    while left and seen <= _MAX_DEPTH:
+        node = left.pop()
+        seen += 1
+        last = node.last_child
+        if node.tag == "table" and node.prev is not None:
+            # What does not belong in a table is put before it.
+            left.append(node.prev)
+        while last is not None and not last.is_element_node and seen <= _MAX_DEPTH:
+            last = last.prev
+            seen += 1
+        if last is not None:
+            left.append(last)
+    return seen > _MAX_DEPTH
+
+
+def _nests_deeply(tags: list[bytes], flat: frozenset[bytes]) -> bool:
     """Whether more elements seem to be open at once than can be parsed quickly.
 
     An end tag closes only an element of its own name: one that closes nothing must not hide an
@@ -296,7 +348,7 @@ def _nests_deeply(tags: list[bytes]) -> bool:
     steps = {
         tag: (name.lstrip(b"/"), -1 if name[:1] == b"/" else 1)
         for tag in counts
-        if (name := tag.lower()) not in _FLAT
+        if (name := tag.lower()) not in flat
     }
     still_open = dict.fromkeys((name for name, _ in steps.values()), 0)
     depth = reopened = 0

@@ -14,9 +14,11 @@ _ENDINGS = (
     "jpg jpeg png gif webp avif svg ico bmp tif tiff heic "
     "mp3 mp4 m4a m4v ogg oga ogv wav flac webm avi mov mkv wmv mpg mpeg "
     "zip gz tgz bz2 xz 7z rar tar jar war iso dmg exe msi deb rpm apk pkg bin img "
-    "css js mjs map woff woff2 ttf otf eot wasm swf torrent"
+    "woff woff2 ttf otf eot wasm swf torrent"
 )
-#: Extensions of media, archives, programs and other files that are not pages.
+#: Extensions of media, archives, programs and other files that are not pages. Scripts and styles
+#: are not among them, as pages are named after projects such as node.js and normalize.css: their
+#: media type decides when they are first requested.
 NOT_PAGES = frozenset(_ENDINGS.split())
 
 #: Links read per page; the rest is ignored.
@@ -37,7 +39,8 @@ def links(
 
     Only ``<a href>`` and ``<area href>`` in HTML count, resolved against ``<base href>``. Links
     with ``rel=nofollow`` do not count, nor does any link on a page that says nofollow in a robots
-    ``<meta>`` or the X-Robots-Tag header. Addresses with an extension in `NOT_PAGES` are left out.
+    ``<meta>`` or the X-Robots-Tag header. Addresses with an extension in `NOT_PAGES` are left out:
+    what follows the last dot of the last segment, if something precedes it.
 
     Args:
         body: The page.
@@ -95,4 +98,5 @@ def _resolved(base: str, href: str) -> str | None:
         path = urlsplit(address).path
     except (AddressError, ValueError):
         return None
-    return None if path.rpartition("/")[2].rpartition(".")[2].lower() in NOT_PAGES else address
+    stem, _, extension = path.rpartition("/")[2].rpartition(".")
+    return None if stem and extension.lower() in NOT_PAGES else address

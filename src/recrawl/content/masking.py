@@ -42,7 +42,7 @@ _SESSION_IN_PATH = re.compile(r";(?:jsessionid|sid|phpsessid)=[^?#;/]*", re.IGNO
 #: Parameters for tracking, sessions, forgery tokens and cache busting.
 _TRACKING = re.compile(
     r"(?:utm_\w+|gclid|fbclid|msclkid|dclid|mc_[ce]id|_ga|_gl|_hs(?:enc|mi)|igshid"
-    r"|phpsessid|jsessionid|sid|s?_?session_?(?:id)?|(?:[a-z_]*csrf[a-z_]*)|[a-z_]*nonce"
+    r"|phpsessid|jsessionid|sid|s?_?session_?(?:id)?|(?=[a-z_]*?csrf)[a-z_]*+|[a-z_]*+(?<=nonce)"
     r"|(?:authenticity|request|access|auth|security|form)?_?token|cb|rnd|rand|random|cachebuster"
     r"|nocache|_|_?ts|timestamp)",
     re.IGNORECASE,

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 #: The parser escapes "<" and ">" in texts and attributes, but not in comments, nor in these.
 _RAW = frozenset({"xmp", "plaintext", "noembed", "noframes"})
-_TAG = re.compile("<(/?[a-zA-Z][^>]*+)>")
-_COMMENT = re.compile(r"<!--[\s\S]*?-->")
+#: Both also match what never ends: otherwise each that might begin would be searched for its end.
+_TAG = re.compile(r"<(/?[a-zA-Z][^>]*+)(?:>|\Z)")
+_COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
 _HAS_DIGIT = re.compile(r"\d").search
 _WITHOUT_DIGIT = re.compile(r"(?<!\S)[^\s\d]+(?!\S)").findall
 _INLINE = frozenset(INLINE)
@@ -231,7 +232,7 @@ def _split(html: str) -> list[str]:
     >>> _split('<p>1 < 2</p><br <p="">3')
     ['', 'p', '1 < 2', '/p', '', 'br <p=""', '3']
     """
-    # After the last bracket nothing can be a tag, and each that might begin one would be tried.
+    # After the last bracket nothing can be a tag.
     end = html.rfind(">") + 1
     *parts, last = _TAG.split(html[:end])
     return [*parts, last + html[end:]]
@@ -248,7 +249,8 @@ def _without_comments(html: str) -> str:
         return html
     if "-->" not in others[-1]:
         # It is text, of an element whose text is not escaped.
-        return _COMMENT.sub("", html)
+        end = html.rfind("-->") + len("-->")
+        return html if end < len("-->") else _COMMENT.sub("", html[:end]) + html[end:]
     return first + "".join([part.partition("-->")[2] for part in others])
 
 

@@ -16,7 +16,7 @@ from recrawl.content.page_content import Content
 from recrawl.content.reader import Reader
 from recrawl.content.second_fetch import compare_twice
 from recrawl.content.template import SiteTemplate, Sketches
-from recrawl.records import Page, Response, digest_of, quick
+from recrawl.records import Outcome, Page, Response, digest_of, quick
 
 #: A body of at most so many bytes, with at most so many tags, is harmless: reading it takes a few
 #: milliseconds, whatever it contains. The parser's time is at most quadratic in the start tags, as
@@ -123,6 +123,9 @@ def _reading(
     *,
     follow: bool,
 ) -> Reading:
+    if found.outcome is Outcome.FAILED:
+        # It is not the page that was read.
+        return Reading(found)
     sketches = _sketches(page, responses[-1], reader, template, found.varied)
     if found.content is None:
         return Reading(found, sketches=sketches)

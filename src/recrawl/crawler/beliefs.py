@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from recrawl.estimation import Observations, Prior, fit_host_priors
+from recrawl.estimation.evidence import ROW, evidence_of, read_evidence
 from recrawl.estimation.octaves import OCTAVES, Octaves, start_near
 from recrawl.kernels.jit import Bools, Ints
 from recrawl.records import MICROSECONDS_A_DAY
@@ -14,10 +15,6 @@ from recrawl.store.rows import Observed, PageTable
 MAX_OBSERVATIONS = 200_000
 #: With fewer observations than this, the frontier's own priors are used.
 MIN_OBSERVATIONS = 50
-#: The lowest rate's octave, and a half-precision likelihood per rate.
-ROW = np.dtype([("first", "<i2"), ("likelihood", "<f2", (OCTAVES,))])
-#: Half precision keeps nothing below this.
-SMALLEST = 2.0**-24
 
 
 def pack_octaves(octaves: Octaves) -> list[bytes]:
@@ -26,11 +23,7 @@ def pack_octaves(octaves: Octaves) -> list[bytes]:
     >>> unpack_octaves(pack_octaves(Octaves(-9, np.ones((1, OCTAVES))))).first
     -9
     """
-    rows = np.empty(octaves.likelihood.shape[0], ROW)
-    rows["first"] = octaves.first
-    share = octaves.likelihood / octaves.likelihood.max(1, keepdims=True)
-    rows["likelihood"] = np.maximum(share, SMALLEST)
-    data = rows.tobytes()
+    data = evidence_of(octaves).tobytes()
     return [data[at : at + ROW.itemsize] for at in range(0, len(data), ROW.itemsize)]
 
 
@@ -41,15 +34,8 @@ def unpack_octaves(packed: Sequence[bytes | None], first: int | None = None) -> 
         packed: One element per page.
         first: The lowest octave of the grid; by default that of the first page.
     """
-    nothing = np.zeros(1, ROW)
-    nothing["likelihood"] = 1.0
-    whole = [
-        one if one is not None and len(one) == ROW.itemsize else nothing.tobytes() for one in packed
-    ]
-    rows = np.frombuffer(b"".join(whole), ROW)
+    rows = read_evidence(packed)
     likelihood = rows["likelihood"].astype(np.float32)
-    damaged = ~(np.isfinite(likelihood) & (likelihood > 0.0)).all(1)
-    likelihood[damaged] = 1.0
     wanted = int(rows["first"][0]) if first is None and rows.size else first or 0
     for octave in np.unique(rows["first"]).tolist():
         here = rows["first"] == octave

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any, Self, final
 
 from recrawl.clock import Clock
-from recrawl.content.plain_text import as_text
+from recrawl.content.copy_text import text_of
 from recrawl.crawler.intervals import stored_intervals
-from recrawl.crawler.page_text import TextReader
+from recrawl.crawler.page_text import CopyParser, TextReader
+from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.running import Watch, run_crawl
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.crawler.setting_sources import load_settings
@@ -59,12 +60,16 @@ class Crawler:
         self.clock = clock or Clock()
         self._store: SqliteStore | None = None
         self._engine: Engine | None = None
+        self._parser: CopyParser | None = None
 
     def __enter__(self) -> Self:
         self._store = SqliteStore.open(self.settings.store, create=True)
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._parser is not None:
+            self._parser.close()
+            self._parser = None
         self.store.close()
         self._store = None
 
@@ -89,10 +94,17 @@ class Crawler:
         """Return the text of a page's current copy, one line per block; empty without a copy.
 
         The site's boilerplate and noise are left out, as when pages are compared.
+
+        Raises:
+            StoreError: The copy is damaged, or takes too much time or memory to parse.
         """
         copy = self.store.copy(canonical(url))
-        reader = TextReader(self.store, self.settings)
-        return "" if copy is None else as_text(reader.lines(copy))
+        if copy is None:
+            return ""
+        if self._parser is None:
+            self._parser = CopyParser(ParsePool(1))
+        source = TextReader(self.store, self.settings).source(copy)
+        return self._parser.call(copy.page.url, text_of, source)
 
     def run(self, seconds: float | None = None, *, watch: Watch | None = None) -> Stats:
         """Crawl for some seconds, or until `stop` or a signal; a second signal ends it at once.

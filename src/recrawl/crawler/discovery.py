@@ -83,7 +83,6 @@ class Discovery:
         self._settings = settings
         self._parse_pool = parse_pool
         self._serial = frontier.serial
-        self._removed: set[int] = set()
         self._signalled: dict[int, int] = {}
         self._scope = Scope(settings.include, settings.exclude)
         self._interval = round(settings.sitemap_interval * MICROSECONDS_A_DAY)
@@ -96,23 +95,16 @@ class Discovery:
         self.on_feed: Callable[[str, Response], object] = lambda _url, _response: None
         self._hosts = frozenset(settings.follow_hosts) or frozenset(store.store.seed_hosts())
 
-    def is_removed(self, page: int) -> bool:
-        """Whether a user has removed a page since the crawl began; it may still be in flight."""
-        return page in self._removed
-
     async def apply_edits(self, now: int) -> None:
         """Apply changes that other processes have made to the store."""
         edits = await self._thread.call(self._store.changes_since, self._serial)
         self._serial = edits.serial
         self._frontier.remove(edits.removed)
-        self._removed.update(edits.removed)
+        found = {page.number for page in edits.added} - edits.asked
         pages = (*edits.added, *edits.revived)
-        new = [page for page in pages if page.number not in self._frontier]
-        if new:
-            self._frontier.add(new, now)
+        self._frontier.add(pages, now, asked=edits.asked, discovered=found)
         for number, importance in edits.importance:
-            if number in self._frontier:
-                self._frontier.frontier.set_importance([number], importance)
+            self._frontier.set_importance(number, importance)
 
     async def read_sitemaps(self, now: int) -> None:
         """Read the sitemaps that are due, for new pages and for the dates of known ones."""
@@ -249,7 +241,7 @@ class Discovery:
             *await self._name_children(
                 known, children, is_all=sitemap.is_whole and children.unread is None
             ),
-            *await self._add_listed(pages.urls, dict(sitemap.entries), sitemap.kind, now),
+            *await self._add_listed(known, pages.urls, sitemap, now),
         ]
         skipped = children.skipped + pages.skipped
         unread = children.unread or pages.unread
@@ -292,9 +284,10 @@ class Discovery:
         return [f"{left_out:,} sitemaps too many in this index were left out"] if left_out else []
 
     async def _add_listed(
-        self, urls: Sequence[str], dates: Mapping[str, int | None], kind: str, now: int
+        self, listing: SitemapFile, urls: Sequence[str], sitemap: Sitemap, now: int
     ) -> list[str]:
         """Add the pages that a sitemap lists, and use their dates; return the problems."""
+        dates: Mapping[str, int | None] = dict(sitemap.entries)
         limit, left_out = max(self._settings.max_sitemap_pages - len(self._frontier), 0), 0
         for start in range(0, len(urls), PIECE):
             piece = urls[start : start + PIECE]
@@ -303,7 +296,7 @@ class Discovery:
                 NewPage(
                     url,
                     host_of(url),
-                    source="sitemap",
+                    source=source_of(listing),
                     initial_importance=self._settings.site_of(url).importance,
                 )
                 for url in piece
@@ -314,7 +307,7 @@ class Discovery:
             left_out += len(wanted[limit:])
             limit -= len(wanted[:limit])
             dated = [(known[url], dates[url]) for url in piece if url in known]
-            self.signal([(page, at) for page, at in dated if at is not None], kind, now)
+            self.signal([(page, at) for page, at in dated if at is not None], sitemap.kind, now)
         return [f"{left_out:,} pages above max_sitemap_pages were left out"] if left_out else []
 
     def signal(self, modified: Iterable[tuple[Page, int]], kind: str, now: int) -> None:
@@ -376,6 +369,22 @@ class Discovery:
             for url in visit.links
             if host_of(url) in self._hosts
         ]
+
+
+def source_of(listing: SitemapFile) -> str:
+    """Return the source of the pages that a sitemap lists.
+
+    What a sitemap that a user named lists when it is first read is what the user asked for. What it
+    lists later, or what a sitemap lists that only robots.txt names, is what the site asks for.
+
+    >>> source_of(SitemapFile("https://example.org/sitemap.xml"))
+    'sitemap'
+    >>> source_of(SitemapFile("https://example.org/sitemap.xml", read_at=1))
+    'listed'
+    """
+    root = listing.root or listing.url
+    is_asked = listing.read_at is None and not root.endswith("/robots.txt")
+    return "sitemap" if is_asked else "listed"
 
 
 def is_unvisited(page: Page | None, modified: int | None) -> bool:

@@ -1,7 +1,9 @@
 """Why a page is visited when it is: what is believed about it, what a visit is worth and costs.
 
-This uses what the store has: the Gamma distribution with the mean and variance of a page's belief.
-A run uses the belief itself, weights on change rates, so its visits may come earlier or later.
+How often a page changes, and how likely its copy is stale, is what `recrawl.estimation.shown_rates`
+says. What a visit is worth follows from what the scheduler believes, which is more cautious, and of
+which the store has the Gamma distribution with the same mean and variance. A run uses the belief
+itself, weights on change rates, so its visits may come earlier or later.
 Evidence that only a run has, such as sitemaps and changes of neighbours, may bring a visit forward;
 host delays may postpone it.
 """
@@ -10,14 +12,16 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from recrawl.crawler.intervals import Intervals
-from recrawl.estimation.belief import staleness
-from recrawl.estimation.quantiles import gamma_quantiles
-from recrawl.records import MICROSECONDS_A_DAY, RESTING, Page, State
-from recrawl.scheduling.value import days_until_due, value_of_belief
-from recrawl.units import format_duration, format_rate
+import numpy as np
 
-LEVEL = 0.95
+from recrawl.content.absence import OUTAGE
+from recrawl.crawler.intervals import Intervals
+from recrawl.estimation.shown_rates import HIGH, LOW
+from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, RESTING, Page, State
+from recrawl.scheduling.value import days_until_due, value_of_belief
+from recrawl.store.rows import Belief
+from recrawl.units import format_duration, format_rate, format_worth
+
 #: An interval whose ends differ by more than this factor says nothing.
 WIDE = 1_000.0
 #: The store's name for what a visit must be worth, importance times days.
@@ -51,7 +55,7 @@ class Explanation:
         price: What a visit must be worth; None before the first run.
         elapsed: Days since the last successful visit; None without one.
         change_rate: Changes per day; None where nothing is believed yet.
-        low: The lower end of its interval, which holds with probability `LEVEL`.
+        low: The lower end of the interval that it is in with a chance of 95 %.
         high: The upper end.
         stale: The chance that the copy is stale.
         value: What a visit now is worth, importance times days.
@@ -60,6 +64,7 @@ class Explanation:
         retry_at: The earliest retry of a page whose last visit failed, in microseconds; None for
             others.
         closed_until: When its host may be visited again, in microseconds; None if it may be now.
+        error: Why its last visit failed; None if it did not, or if that is not known.
     """
 
     page: Page
@@ -75,6 +80,7 @@ class Explanation:
     limits: tuple[float, float] = (0.0, math.inf)
     retry_at: int | None = None
     closed_until: int | None = None
+    error: str | None = None
 
     @property
     def is_guess(self) -> bool:
@@ -135,13 +141,17 @@ class Explanation:
     def why(self) -> str:
         """Explain in words when the page is visited next, and why.
 
+        >>> from recrawl.estimation.evidence import no_evidence
+        >>> from recrawl.estimation.shown_rates import RatePrior, ShownRates
         >>> page = Page(0, "https://example.org/", "example.org", last_visit=0, visits=9)
         >>> now = round(3.2 * MICROSECONDS_A_DAY)
-        >>> print(explain(page, (6.0, 30.0), Price(2.4, is_now=True), now).why())
-        The copy is 3.2 days old. The page changes every 5 days (95 % sure: between every 14
-        days and every 2.6 days), so the probability that the copy is stale is 46 %. A visit is
-        worth 0.64 now (importance × days), and the price of a visit is 2.4; it will be worth that
-        in 5.4 days.
+        >>> rates = ShownRates(no_evidence(1), RatePrior.world())
+        >>> belief = Belief(6.0, 30.0, rates)
+        >>> print(explain(page, belief, Price(2.4, is_now=True), now).why())
+        The copy is 3.2 days old. How often the page changes is not known yet; going by its visits
+        and by pages like it, the guess is every 61 days, so the probability that the copy is stale
+        is 19 %. A visit is worth 15 h of freshness now, and the price of a visit is 2.4 days of
+        freshness; it will be worth that in 5.4 days.
         """
         return " ".join(sentence for sentence in self._sentences() if sentence)
 
@@ -150,7 +160,7 @@ class Explanation:
         if page.state in RESTING:
             return [self._rest(), f"`recrawl add {page.url}` has it visited again."]
         if page.last_visit is None:
-            first = "There is no copy yet; pages without a copy come first."
+            first = "There is no copy yet; it is made as soon as host and budget allow."
             return [self._trouble(), first, self._closed()]
         sentences = [self._trouble(), self._copy(), self._believed(), self._worth()]
         return [*sentences, self._limited(), self._closed()]
@@ -164,7 +174,8 @@ class Explanation:
     def _rest(self) -> str:
         if self.page.state is State.REFUSED:
             reason = self.page.reason or "no reason was given"
-            when = "when robots.txt changes, or later"
+            is_disallowed = self.page.reason == DISALLOWED
+            when = "when robots.txt changes, or later" if is_disallowed else "later"
             return f"It is refused: {reason}. It is checked again {when}{self._next_look()}."
         often = "It was not found several times in a row and is no longer visited"
         return f"{often}, except for a check now and then{self._next_look()}."
@@ -180,7 +191,7 @@ class Explanation:
 
     def _trouble(self) -> str:
         page = self.page
-        if page.missing_since is not None and page.state is State.ALIVE:
+        if page.missing_since is not None and page.state is State.ALIVE and not self._is_mistaken:
             return (
                 "It was not found, like most pages around it: this looks like an outage, so they "
                 "do not count as gone."
@@ -191,12 +202,20 @@ class Explanation:
                 f"It was not found at the last visit; further visits{when} will confirm whether it "
                 "is gone."
             )
+        if page.retry_at is not None and not page.failures:
+            return "It was refused at the last visit, and is being checked again."
+        why = f" ({self.error})" if self.error else ""
         if page.failures == 1:
-            return f"The last visit failed; it is retried {self._retry()}."
+            return f"The last visit failed{why}; it is retried {self._retry()}."
         if page.failures:
-            times = f"The last {page.failures} visits failed"
+            times = f"The last {page.failures} visits failed{why}"
             return f"{times}; it is retried {self._retry()}, and each retry waits longer."
         return ""
+
+    @property
+    def _is_mistaken(self) -> bool:
+        """Whether the last visit found something else than the page, which is no outage."""
+        return self.error is not None and not self.error.startswith(OUTAGE)
 
     @property
     def _is_paused(self) -> bool:
@@ -240,9 +259,9 @@ class Explanation:
             return ""
         if self.price is None or self.visit_after is None:
             return "The price of a visit is not known yet; `recrawl run` determines it."
-        worth = f"A visit is worth {self.value:.2g} now (importance × days)"
+        worth = f"A visit is worth {format_worth(self.value)} now"
         verb = "is" if self.price.is_now else "in the last run was"
-        price = f"the price of a visit {verb} {self.price.value:.2g}"
+        price = f"the price of a visit {verb} {format_worth(self.price.value)}"
         if math.isinf(self.visit_after):
             return (
                 f"{worth}, and {price}. It changes too often for that: a copy would not stay fresh "
@@ -258,44 +277,48 @@ class Explanation:
 
 def explain(
     page: Page,
-    belief: tuple[float, float] | None,
+    belief: Belief | None,
     price: Price | None,
     now: int,
     limits: tuple[float, float] = (0.0, math.inf),
     retry_at: int | None = None,
     closed_until: int | None = None,
+    error: str | None = None,
 ) -> Explanation:
     """Explain when a page is visited next.
 
     Args:
         page: The page.
-        belief: Shape and time of the belief about its change rate, if there is one.
+        belief: What is believed about its change rate, if anything.
         price: What a visit must be worth, if known.
         now: The present, in microseconds.
         limits: The minimum and maximum interval between two visits, in days.
         retry_at: The earliest retry, in microseconds, if its last visit failed.
         closed_until: When its host may be visited again, in microseconds, if not now.
+        error: Why its last visit failed, if it did.
     """
     if belief is None or page.last_visit is None:
-        return Explanation(page, now, price, retry_at=retry_at, closed_until=closed_until)
-    shape, time = belief
+        return Explanation(
+            page, now, price, retry_at=retry_at, closed_until=closed_until, error=error
+        )
+    shape, time, rates = belief
     elapsed = max(now - page.last_visit, 0) / MICROSECONDS_A_DAY
-    low, high = gamma_quantiles(shape, 0.5 - 0.5 * LEVEL)
     needed = None if price is None else days_until_due(page.importance, shape, time, price.value)
     return Explanation(
         page=page,
         now=now,
         price=price,
         elapsed=elapsed,
-        change_rate=shape / time,
-        low=low / time,
-        high=high / time,
-        stale=float(staleness(shape, time, elapsed)),
+        change_rate=float(rates.typical[0]),
+        low=float(rates.quantile(LOW)[0]),
+        high=float(rates.quantile(HIGH)[0]),
+        stale=1.0 - float(rates.fresh(np.array([elapsed]))[0]),
         value=page.importance * value_of_belief(shape, time, elapsed),
         visit_after=needed,
         limits=limits,
         retry_at=retry_at,
         closed_until=closed_until,
+        error=error,
     )
 
 

@@ -125,6 +125,7 @@ def visitor_of(
         follow_depth=settings.max_depth if settings.follow else 0,
         memory=fetcher.memory,
         templates=Templates(reader.template),
+        copy_url=reader.copy_url,
     )
 
 
@@ -134,6 +135,7 @@ def patience_of(settings: Settings) -> Patience:
         settings.gone_after,
         round(settings.gone_after_time * MICROSECONDS_A_DAY),
         round(settings.refused_retry * MICROSECONDS_A_DAY),
+        drops_refused=settings.refused_copies == "drop",
     )
 
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from typing import final
 
 from recrawl.crawler.explain import BUDGET, PRICE
+from recrawl.crawler.first_fill import FILLED
 from recrawl.crawler.intervals import OF_RUN
 from recrawl.crawler.load import CrawlFrontier
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.store_thread import StoreThread
+from recrawl.store.reading import RATE_PRIOR
 
 
 @final
@@ -29,17 +31,21 @@ class FrontierMemory:
         """Store what was learned about hosts and folders, for the next run."""
         learned = self._frontier.take_learned()
         # `take_learned` returns it only once, so it must be written even if the crawl stops now.
-        await asyncio.shield(self._thread.call(self._keep, learned))
+        await asyncio.shield(self._thread.call(self._keep, learned, self._frontier.first_fill.text))
 
-    def _keep(self, learned: Mapping[str, Mapping[str, bytes]]) -> None:
+    def _keep(self, learned: Mapping[str, Mapping[str, bytes]], filled: str) -> None:
         # Runs in the store's thread.
         self._store.check_not_moved()
         for what, by_name in learned.items():
             if by_name:
                 self._store.keep(what, by_name)
+        if filled:
+            self._store.set_meta(FILLED, filled)
 
-    async def publish_price(self, _now: int) -> None:
-        """Publish what a visit must be worth to other processes."""
+    async def publish(self, _now: int) -> None:
+        """Publish to other processes what a visit must be worth, and how often pages change."""
+        prior = self._frontier.freshness.learn()
+        await self._thread.call(self._store.set_meta, RATE_PRIOR, prior.text())
         price = self._frontier.frontier.price
         if price > 0.0:
             await self._thread.call(self._store.set_meta, PRICE, repr(price))

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import final
 
 from recrawl.crawler.cost_share import CostShare
-from recrawl.crawler.load import days
+from recrawl.crawler.keeping_up import KeepingUp
+from recrawl.crawler.load import CrawlFrontier, days
 from recrawl.crawler.stats import Stats
 from recrawl.records import MICROSECONDS_A_DAY
-from recrawl.scheduling.frontier import Frontier
 
 #: The share of the time that summing the expected freshness over all pages may take.
 MAX_FRESHNESS_SHARE = 0.01
@@ -25,10 +25,11 @@ class Gauges:
     """
 
     def __init__(
-        self, stats: Stats, frontier: Frontier, seconds: Callable[[], float] = time.monotonic
+        self, stats: Stats, frontier: CrawlFrontier, seconds: Callable[[], float] = time.monotonic
     ) -> None:
         self._stats = stats
-        self._frontier = frontier
+        self._crawl = frontier
+        self._frontier = frontier.frontier
         self._seconds = seconds
         self._cost = CostShare(MAX_FRESHNESS_SHARE)
 
@@ -37,11 +38,18 @@ class Gauges:
 
         Args:
             now: The present, in microseconds.
-            is_last: Compute the expected freshness, whatever that costs.
+            is_last: Compute the expected freshness and what is due, whatever that costs.
         """
         stats, frontier = self._stats, self._frontier
         stats.now = now
-        if is_last or self._cost.is_due(self._seconds()):
+        if is_last:
+            up = KeepingUp.of(self._crawl, now)
+            stats.expected_freshness, stats.waiting, stats.held = (
+                up.expected_freshness,
+                up.waiting,
+                up.held,
+            )
+        elif self._cost.is_due(self._seconds()):
             self._refresh_freshness()
         stats.price = frontier.price
         # The frontier's time keeps advancing when the clock is set back.
@@ -53,8 +61,6 @@ class Gauges:
     def _refresh_freshness(self) -> None:
         """Compute the expected freshness; with millions of pages, not every time."""
         began = self._seconds()
-        fresh = self._frontier.expected_freshness(days(self._stats.now))
-        # Without copies there is no freshness to report, nor without pages.
-        self._stats.expected_freshness = (fresh or None) if len(self._frontier) else None
+        self._stats.expected_freshness = self._crawl.freshness.expected(days(self._stats.now))
         ended = self._seconds()
         self._cost.spend(ended, ended - began)

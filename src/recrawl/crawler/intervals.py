@@ -74,7 +74,7 @@ def stored_intervals(settings: Settings, store: SqliteStore, numbers: Ints) -> I
     """Return the limits for stored pages; URLs are read only if sites have their own limits."""
     if not _by_site(settings):
         return Intervals.of(settings, ())
-    urls = {number: url for number, url, _ in store.page_texts(numbers)}
+    urls = {text.number: text.url for text in store.page_texts(numbers)}
     # A page that was removed in the meantime gets the general limits; it is not visited anyway.
     return Intervals.of(settings, [urls.get(number, "") for number in numbers.tolist()])
 

@@ -1,12 +1,17 @@
 """Load the frontier from the store, and drive it in the crawler's terms."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable
+from collections.abc import Set as AbstractSet
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from recrawl.crawler.beliefs import stored_octaves
+from recrawl.crawler.first_fill import FILL_LIMIT, FirstFill
+from recrawl.crawler.freshness import LiveFreshness
+from recrawl.crawler.frontier_ids import FrontierIds, folder_of
 from recrawl.crawler.host_memory import (
     COUNTS,
     FOLDER_CLOCK,
@@ -27,7 +32,9 @@ from recrawl.crawler.protocols import Storing
 from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
+from recrawl.estimation.shown_rates import RatePrior
 from recrawl.kernels.jit import Floats
+from recrawl.quantities import LARGEST
 from recrawl.records import (
     MICROSECONDS_A_DAY,
     NO_TIME,
@@ -46,49 +53,6 @@ from recrawl.store.rows import PageTable
 HURRY = 1e-9
 
 
-@final
-class FrontierIds:
-    """The frontier's ids of hosts and sections.
-
-    >>> ids = FrontierIds()
-    >>> [ids.host("a.example"), ids.host("b.example"), ids.host("a.example")]
-    [0, 1, 0]
-    >>> [ids.section("https://a.example/x/1"), ids.section("https://a.example/x/2")]
-    [0, 0]
-    """
-
-    def __init__(self) -> None:
-        self._hosts: dict[str, int] = {}
-        self._sections: dict[str, int] = {}
-
-    @property
-    def hosts(self) -> Mapping[str, int]:
-        """The ids of all hosts so far, by name."""
-        return self._hosts
-
-    @property
-    def sections(self) -> Mapping[str, int]:
-        """The ids of all sections so far, by folder."""
-        return self._sections
-
-    def host(self, name: str) -> int:
-        """Return a host's id."""
-        return self._hosts.setdefault(name, len(self._hosts))
-
-    def section(self, url: str) -> int:
-        """Return the id of the folder that a page is in."""
-        return self._sections.setdefault(folder_of(url), len(self._sections))
-
-
-def folder_of(url: str) -> str:
-    """Return the folder that a page is in.
-
-    >>> folder_of("https://a.example/x/1")
-    'https://a.example/x'
-    """
-    return url.rpartition("/")[0]
-
-
 def days(at: float) -> float:
     """Convert a time in microseconds to the frontier's days.
 
@@ -102,15 +66,21 @@ def days(at: float) -> float:
 class CrawlFrontier:
     """The frontier in the crawler's terms: hosts by name, times in microseconds, delays in seconds.
 
+    It knows which pages are out: those that were taken, and whose visit has neither ended nor been
+    given up. No page is taken that is out, even if it was removed and added again meanwhile.
+
     Args:
         frontier: The frontier of the store's pages.
         settings: Delays and budgets of hosts, and intervals of pages.
         ids: Its ids of hosts and sections.
         serial: The serial of the latest edit that it includes.
         loaded_at: When its budget began to accrue, in microseconds.
+        prior: What is believed about change rates before a page's own visits, as it is shown.
 
     Attributes:
+        freshness: How fresh the copies are expected to be.
         left_alone: Hosts still in backoff from an earlier run, and until when, in microseconds.
+        first_fill: What first visits outside the budget cost.
     """
 
     def __init__(
@@ -120,8 +90,10 @@ class CrawlFrontier:
         ids: FrontierIds,
         serial: int,
         loaded_at: int,
+        prior: RatePrior,
     ) -> None:
         self.frontier = frontier
+        self.freshness = LiveFreshness(frontier, prior)
         self.serial = serial
         self.loaded_at = loaded_at
         self._ids = ids
@@ -129,11 +101,13 @@ class CrawlFrontier:
         #: When pages were last taken, and how far the clock has been set back since the start.
         self._taken_at, self._put_back = loaded_at, 0
         self._delays: dict[str, float] = {}
+        self._out: set[int] = set()
         self._hurried: dict[int, str] = {}
         self._active_hosts: set[str] = set()
         self._active_folders: set[str] = set()
         self._closed: dict[str, tuple[int, int]] = {}
         self.left_alone: dict[str, int] = {}
+        self.first_fill = FirstFill()
 
     def __len__(self) -> int:
         """How many pages are kept fresh."""
@@ -142,22 +116,41 @@ class CrawlFrontier:
     def __contains__(self, page: int) -> bool:
         return page in self.frontier
 
-    def add(self, pages: Sequence[Page], now: int, *, first: bool = False) -> None:
+    @property
+    def out(self) -> AbstractSet[int]:
+        """The pages that were taken, and whose visit has neither ended nor been given up."""
+        return self._out
+
+    def add(
+        self,
+        pages: Iterable[Page],
+        now: int,
+        *,
+        first: bool = False,
+        asked: Container[int] = (),
+        discovered: Container[int] = (),
+    ) -> None:
         """Add pages while the crawl runs.
 
         Args:
-            pages: The pages, none of them in the frontier.
+            pages: The pages; those that are in the frontier stay as they are.
             now: The present, in microseconds.
             first: Whether to visit them as early as those without a copy. A page that was not
                 found comes first in any case: a single visit settles it.
+            asked: The numbers of new pages that a user asked for.
+            discovered: Those of new pages that links and sites added.
         """
+        new = {page.number: page for page in pages if page.number not in self.frontier}
+        if not new:
+            return
+        pages = list(new.values())
         hosts = [self._ids.host(page.host) for page in pages]
         present = days(now)
         limits = Intervals.of(self._settings, [page.url for page in pages])
         self.frontier.add(
             [page.number for page in pages],
             now=present,
-            importance=[page.importance for page in pages],
+            importance=_usable([page.importance for page in pages]),
             host=hosts,
             section=[self._ids.section(page.url) for page in pages],
             last_visit=[
@@ -168,8 +161,16 @@ class CrawlFrontier:
             ],
             min_interval=limits.low,
             max_interval=limits.high,
+            discovered=[page.number in discovered for page in pages],
+            free=[page.number in asked for page in pages],
         )
+        self.frontier.hold([number for number in new if number in self._out])
         self.limit_hosts({page.host for page in pages})
+
+    def set_importance(self, page: int, importance: float) -> None:
+        """Change the importance of a page; an unknown one is ignored."""
+        if page in self.frontier:
+            self.frontier.set_importance([page], _usable(importance))
 
     def note_activity(self, visits: Iterable[Visit]) -> None:
         """Note which hosts and folders may have new activity to store after these visits."""
@@ -223,7 +224,7 @@ class CrawlFrontier:
                 self.left_alone[host] = self.defer(host, now, seconds)
 
     def remove(self, pages: Iterable[int]) -> None:
-        """Remove pages; unknown ones are ignored."""
+        """Remove pages; unknown ones are ignored, and those that are out stay out."""
         present = [page for page in pages if page in self.frontier]
         if present:
             self.frontier.remove(present)
@@ -245,13 +246,32 @@ class CrawlFrontier:
                 return []
         present = days(now + self._put_back)
         taken: list[int] = self.frontier.take(present, limit, host=wanted).tolist()
+        self._out.update(taken)
         return taken
+
+    def hold(self, pages: Iterable[int]) -> None:
+        """Note that pages are out that were taken earlier, and paid for; unknown ones are not."""
+        present = [page for page in dict.fromkeys(pages) if page in self.frontier]
+        self.frontier.hold(present)
+        self._out.update(present)
+
+    def end_visit(self, page: int) -> bool:
+        """Note that a page was visited; return whether it was out."""
+        was_out = page in self._out
+        self._out.discard(page)
+        return was_out
 
     def release(self, pages: Iterable[int], now: int) -> None:
         """Put back pages that were taken but not fetched; they cost nothing."""
-        present = [page for page in pages if page in self.frontier]
+        back = [page for page in dict.fromkeys(pages) if self.end_visit(page)]
+        present = [page for page in back if page in self.frontier]
         if present:
             self.frontier.release(present, days(now))
+
+    def drop(self, page: int, now: int) -> None:
+        """Remove a page that was taken, and turned out not to be there to be visited."""
+        self.release([page], now)
+        self.remove([page])
 
     def hurry(self, page: Page) -> None:
         """Have a page visited before all others that have a copy, as if it were long overdue."""
@@ -313,6 +333,11 @@ class CrawlFrontier:
             self.frontier.limit_host(self._ids.host(host), delay=delay / SECONDS_A_DAY)
 
 
+def _usable(importance: ArrayLike) -> Floats:
+    """Return importances that the frontier can use: older stores may have others."""
+    return np.clip(np.asarray(importance, np.float64), 0.0, LARGEST)
+
+
 def _comes_first(page: Page) -> bool:
     """Whether a page has no copy, or was not found at its last visit."""
     return page.last_visit is None or page.state is State.MISSING
@@ -338,27 +363,35 @@ def load_frontier(
         slack=settings.slack,
         spend=settings.spend,
         catch_up=max(CATCH_UP, catch_up),
+        new_share=settings.new_share,
+        new_host_share=settings.new_host_share,
+        first_fill=FILL_LIMIT * settings.budget if settings.first_fill == "polite" else 0.0,
     )
     ids = FrontierIds()
-    fleet = store.fleet()
+    fleet, prior = store.fleet(), store.rate_prior()
+    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now, prior)
+    loaded.first_fill = FirstFill.of(store)
     if not fleet.number.size:
-        return CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+        return loaded
     hosts = np.array([ids.host(name) for name in fleet.hosts], np.int64)[fleet.host]
     sections = np.fromiter(map(ids.section, fleet.url), np.int64, fleet.number.size)
-    gap = fleet.number.size / settings.budget
+    waiting = int(np.count_nonzero(~fleet.asked & (fleet.last_visit == NO_TIME)))
+    gap = max(fleet.number.size - waiting, 1) / settings.budget
     limits = Intervals.of(settings, fleet.url)
     frontier.add(
         fleet.number,
         now=days(now),
-        importance=fleet.importance,
+        importance=_usable(fleet.importance),
         host=hosts,
         section=sections,
         last_visit=_last_visits(fleet, now),
         belief=stored_octaves(fleet, store.observations, hosts, gap),
         min_interval=limits.low,
         max_interval=limits.high,
+        discovered=~fleet.asked,
+        free=fleet.asked,
     )
-    loaded = CrawlFrontier(frontier, settings, ids, fleet.serial, now)
+    frontier.set_filled(loaded.first_fill.last_day(now))
     loaded.limit_hosts(fleet.hosts)
     if settings.neighbours:
         loaded.restore_clocks(store.kept, now)
@@ -382,7 +415,9 @@ def _restore_failures(
     pages = store.pages(failing.tolist())
     until = dict.fromkeys(failing.tolist(), now)
     for number, last in store.last_visits(failing):
-        retry_at = earliest_retry(pages[number], last, settings) if last.status else None
+        # A page may just have been removed.
+        page = pages.get(number)
+        retry_at = earliest_retry(page, last, settings) if page and last.status else None
         if retry_at is not None:
             # A pause is never longer than it was, whatever has happened to the system's clock.
             until[number] = min(max(retry_at, now), now + retry_at - last.at)
@@ -408,7 +443,6 @@ def warm_up(settings: Settings) -> None:
     frontier.set_importance([0], 2.0)
     frontier.replace_prior([1], Prior(1.0, 1.0))
     frontier.due([0])
-    frontier.expected_freshness(later)
     frontier.remove([0])
 
 

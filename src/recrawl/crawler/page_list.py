@@ -92,6 +92,7 @@ class ListedPage:
         failures: How many of its latest visits failed in a row.
         status: The HTTP status of the last visit; None without a visit, 0 without a response.
         error: Why the last visit failed or did not find the page, or why it is refused.
+        no_text: Whether its copy has next to no text, as if scripts were to write it.
     """
 
     url: str
@@ -106,6 +107,7 @@ class ListedPage:
     failures: int
     status: int | None
     error: str | None
+    no_text: bool = False
 
     @property
     def is_guess(self) -> bool:
@@ -155,8 +157,6 @@ def list_pages(
             wanted.hosts or None,
             wanted.states or None,
             wanted.failing,
-            wanted.min_rate,
-            wanted.max_rate,
             _due_by(wanted, price, now, intervals(store, np.empty(0, np.int64))),
         )
     )
@@ -247,13 +247,6 @@ def after_pauses(due: Floats, pages: PageColumns, closed: Mapping[str, int]) -> 
     return np.where(late, until[at], due)
 
 
-def _rates(pages: PageColumns) -> Floats:
-    rates: Floats = np.divide(
-        pages.shape, pages.time, out=np.full(pages.shape.size, np.nan), where=pages.time > 0.0
-    )
-    return rates
-
-
 def last_errors(store: SqliteStore, pages: PageColumns) -> dict[int, str]:
     """Return the errors of pages, as in `ListedPage`, by page number."""
     troubled = (pages.failures > 0) | (pages.state != State.ALIVE)
@@ -307,9 +300,9 @@ def matching(
         matches &= np.isin(pages.number, failed)
     # Comparisons with NaN, for unknown values, are false: such pages are not listed.
     if wanted.min_rate is not None:
-        matches &= _rates(pages) >= wanted.min_rate
+        matches &= pages.rate >= wanted.min_rate
     if wanted.max_rate is not None:
-        matches &= _rates(pages) <= wanted.max_rate
+        matches &= pages.rate <= wanted.max_rate
     if wanted.due_within is not None:
         matches &= due <= now + wanted.due_within * MICROSECONDS_A_DAY
     return matches
@@ -350,7 +343,7 @@ def _number_keys(pages: PageColumns, order: str, due: Floats) -> Floats:
     if order == "next-visit":
         return due
     if order == "rate":
-        return -_rates(pages)
+        return -pages.rate
     if order == "importance":
         return -pages.importance
     if order == "last-visit":
@@ -373,9 +366,8 @@ def listed_rows(
     store: SqliteStore, pages: PageColumns, due: Floats, rows: Ints
 ) -> Iterator[ListedPage]:
     """Yield some of the pages, with their texts."""
-    rates = _rates(pages)
     where = dict(zip(pages.number[rows].tolist(), rows.tolist(), strict=True))
-    for number, url, answer in store.page_texts(pages.number[rows]):
+    for number, url, answer, no_text in store.page_texts(pages.number[rows]):
         row = where[number]
         state = State(int(pages.state[row]))
         last, at = int(pages.last_visit[row]), float(due[row])
@@ -384,7 +376,7 @@ def listed_rows(
             host=pages.hosts[int(pages.host[row])],
             state=state,
             importance=float(pages.importance[row]),
-            change_rate=_known(float(rates[row])),
+            change_rate=_known(float(pages.rate[row])),
             visits=int(pages.visits[row]),
             changes=int(pages.changes[row]),
             last_visit=None if last == NO_TIME else last,
@@ -392,6 +384,7 @@ def listed_rows(
             failures=int(pages.failures[row]),
             status=answer[0],
             error=_error(state, answer),
+            no_text=no_text,
         )
 
 

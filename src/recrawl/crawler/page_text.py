@@ -1,16 +1,25 @@
-"""Extract the text of copies, as the crawler does."""
+"""Extract the text of copies, as the crawler does, and within the same limits."""
 
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import final
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, final
 
-from recrawl.content.outline import Block
-from recrawl.content.plain_text import own_lines
+from recrawl.content.copy_text import CopySource
 from recrawl.content.reader import Reader
+from recrawl.content.reading import is_harmless
 from recrawl.content.template import SiteTemplate
+from recrawl.crawler.parse_pool import ParsePool, TooExpensiveError, log_parse_error
 from recrawl.crawler.settings import Settings
 from recrawl.crawler.site_readers import site_readers
+from recrawl.errors import RecrawlError, StoreError
 from recrawl.store.rows import Copy
 from recrawl.store.sqlite import SqliteStore
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: The maximum number of site templates to cache.
 TEMPLATES = 100
@@ -18,7 +27,7 @@ TEMPLATES = 100
 
 @final
 class TextReader:
-    """Extracts the text of copies, without the site's boilerplate and without noise.
+    """Decides what the text of copies is: without the site's boilerplate and without noise.
 
     Args:
         store: The store, for the templates of sites.
@@ -31,16 +40,110 @@ class TextReader:
             lambda host: SiteTemplate.from_bytes(store.template(host) or b"")
         )
 
-    def lines(self, copy: Copy, *, main: bool = False) -> list[Block]:
-        """Return the lines of a copy.
+    def source(self, copy: Copy, *, main: bool = False, exact: bool = False) -> CopySource:
+        """Return what the text of a copy is read from.
 
         Args:
             copy: The copy.
             main: Only the running text in the main part of the page.
+            exact: As when pages are compared, even if all bytes count.
         """
         page, response = copy.page, copy.response
         reader = Reader("main") if main else self._reader_of(page.url)
-        if reader.kind.startswith("bytes"):
+        if reader.kind.startswith("bytes") and not exact:
             reader = Reader()
-        template, kind = self._template_of(page.host), response.header("content-type")
-        return own_lines(response.body or b"", kind, reader, template, page.ignored)
+        kind = response.header("content-type")
+        body = reader.beginning(response.body or b"", kind)
+        return CopySource(body, kind, reader, self._template_of(page.host), page.ignored)
+
+
+@final
+class CopyParser:
+    """Parses copies, which are as untrusted as what is fetched: within limits, in other processes.
+
+    Those that are harmless are parsed at once, as in a visit.
+
+    Args:
+        pool: The processes; closed on leaving.
+    """
+
+    def __init__(self, pool: ParsePool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill the processes."""
+        self._pool.close()
+
+    def submit(
+        self,
+        function: Callable[Concatenate[CopySource, P], T],
+        source: CopySource,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Future[T]:
+        """Begin to call a function of `recrawl.content.copy_text`, or one like them.
+
+        What its future raises is explained by `parse_errors`.
+        """
+        sources = (source, *(one for one in args if isinstance(one, CopySource)))
+        if not is_harmless(*(one.body for one in sources)):
+            return self._pool.submit(function, source, *args, **kwargs)
+        done = Future[T]()
+        try:
+            done.set_result(function(source, *args, **kwargs))
+        except Exception as error:  # noqa: BLE001
+            done.set_exception(error)
+        return done
+
+    def call(
+        self,
+        url: str,
+        function: Callable[Concatenate[CopySource, P], T],
+        source: CopySource,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Call such a function on the copy of a page.
+
+        Raises:
+            StoreError: The copy cannot be parsed.
+        """
+        with parse_errors(url):
+            return self.submit(function, source, *args, **kwargs).result()
+
+    async def run(
+        self,
+        url: str,
+        function: Callable[Concatenate[CopySource, P], T],
+        source: CopySource,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Call such a function on the copy of a page, while the event loop goes on.
+
+        Raises:
+            StoreError: The copy cannot be parsed.
+        """
+        with parse_errors(url):
+            return await asyncio.wrap_future(self.submit(function, source, *args, **kwargs))
+
+
+@contextmanager
+def parse_errors(url: str) -> Iterator[Any]:
+    """Raise a `StoreError` that says why the copy of a page cannot be parsed."""
+    try:
+        yield
+    except RecrawlError:
+        raise
+    except TooExpensiveError:
+        raise StoreError(
+            f"{url}: the text of this copy takes too much time or memory to find"
+        ) from None
+    except Exception as error:  # noqa: BLE001
+        raise StoreError(f"{url}: this copy {log_parse_error(url, error)}") from None

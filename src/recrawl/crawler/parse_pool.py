@@ -24,8 +24,8 @@ QUICK_SECONDS, SLOW_SECONDS = 0.5, 5.0
 #: Bytes of memory per call, in the same two steps. A page of 2 MB full of links takes 130 MB.
 QUICK_MEMORY, SLOW_MEMORY = 56_000_000, 140_000_000
 #: Calls that may wait for the slow process; more are given up at once, since each occupies a
-#: connection, and holds a body in memory.
-MAX_SLOW = 4
+#: connection, and holds a body in memory that others wait for.
+MAX_SLOW = 1
 #: Calls sent to a process at once; fewer, if they reach this many bytes.
 MAX_BATCH, MAX_BATCH_BYTES = 16, 2_000_000
 #: How far the processes yield to the crawl itself: when that has to wait, every host does. With a
@@ -68,6 +68,7 @@ class ParsePool:
 
     Args:
         processes: The maximum number of quick processes; 0 for one per core.
+        max_slow: Calls that may wait for the slow process; more are given up at once.
 
     >>> pool = ParsePool(1)
     >>> asyncio.run(pool.run(len, b"abc"))
@@ -75,11 +76,11 @@ class ParsePool:
     >>> pool.close()
     """
 
-    def __init__(self, processes: int = 0) -> None:
+    def __init__(self, processes: int = 0, max_slow: float = MAX_SLOW) -> None:
         self._processes = processes or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._quick = _Queue(self._lock, self._processes, QUICK_SECONDS, QUICK_MEMORY)
-        self._slow = _Queue(self._lock, 1, SLOW_SECONDS, SLOW_MEMORY)
+        self._slow = _Queue(self._lock, 1, SLOW_SECONDS, SLOW_MEMORY, max_slow)
         self._ended = threading.Event()
         self._is_started = False
 
@@ -99,11 +100,14 @@ class ParsePool:
             TooExpensiveError: The call took too much time or memory, or crashed.
             RecrawlError: No process can be started.
         """
+        return await asyncio.wrap_future(self.submit(function, *args, **kwargs))
+
+    def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin to call a function, as `run` does, from any thread."""
         self._start()
         job = _Job(function, args, kwargs)
         self._quick.put(job)
-        found: T = await asyncio.wrap_future(job.future)
-        return found
+        return job.future
 
     def close(self) -> None:
         """Kill all processes, whatever they are doing."""
@@ -165,22 +169,24 @@ class _Queue:
         processes: int,
         seconds: float,
         memory: int,
+        max_waiting: float = float("inf"),
     ) -> None:
         self.running: list[ParseProcess] = []
         self.seconds = seconds
         self._memory = memory
+        self._max_waiting = max_waiting
         self._processes = processes
         self._jobs = deque[_Job]()
         self._condition = threading.Condition(lock)
         self._is_closed = False
 
-    def put(self, job: _Job, limit: float = float("inf")) -> bool:
+    def put(self, job: _Job) -> bool:
         """Add a call, unless too many are queued already."""
         with self._condition:
             if self._is_closed:
                 job.future.cancel()
                 return True
-            if len(self._jobs) >= limit:
+            if len(self._jobs) >= self._max_waiting:
                 return False
             self._jobs.append(job)
             self._condition.notify()
@@ -288,5 +294,5 @@ def _ask(process: ParseProcess, left: list[_Job], calls: list[bytes], seconds: f
 
 def _blame(job: _Job, then: _Queue | None) -> None:
     """Retry a call that killed its process in the next queue, or give it up."""
-    if then is None or not then.put(job, MAX_SLOW):
+    if then is None or not then.put(job):
         job.future.set_exception(TooExpensiveError("too expensive to parse"))

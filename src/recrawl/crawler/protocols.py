@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ParamSpec, Protocol, TypeVar
 
+from recrawl.estimation.shown_rates import RatePrior
 from recrawl.kernels.jit import Ints
 from recrawl.records import Page, Response, RobotsText, Validators, Visit
 from recrawl.store.protocols import Sitemaps
@@ -71,6 +72,9 @@ class Storing(Protocol):
     def last_visits(self, numbers: Ints) -> Iterable[tuple[int, LastVisit]]:
         """Yield the last visit to each of some pages."""
 
+    def meta(self, key: str) -> str | None:
+        """Return a small value."""
+
     def newest_visit(self) -> int | None:
         """Return when the newest visit was made."""
 
@@ -105,6 +109,9 @@ class Storing(Protocol):
 
     def kept(self, what: str) -> dict[str, bytes]:
         """Return what was learned about hosts or folders."""
+
+    def rate_prior(self) -> RatePrior:
+        """Return what a run last believed about change rates before a page's own visits."""
 
     def remember_robots(self, *files: RobotsText) -> None:
         """Store robots.txt files."""

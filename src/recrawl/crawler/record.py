@@ -1,7 +1,8 @@
 """Record visits in batches: the frontier learns from them, and the store keeps them."""
 
+import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import final
 
@@ -15,6 +16,8 @@ from recrawl.crawler.templates import Templates
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, RESTING, Outcome, State, Visit
 from recrawl.store.rows import Spent
+
+LOGGER = logging.getLogger("recrawl.crawler")
 
 #: Visits are written in batches: this many, or those of this many real seconds.
 BATCH, BATCH_SECONDS = 100, 0.05
@@ -90,22 +93,66 @@ class Recorder:
 
     def release(self, batch: Sequence[Visit]) -> None:
         """Note that the bodies of a batch are no longer needed."""
-        self._hold(-sum(map(_size, batch)))
+        for visit in batch:
+            self._hold(-_size(visit))
 
     async def write(self, visits: Sequence[Visit], spent: Spent) -> list[Visit]:
-        """Learn from visits to different pages, record them in one transaction and return them.
+        """Learn from visits, record them in one transaction and return them.
 
-        Postponed visits, which made no request, are not recorded.
+        Postponed visits, which made no request, are not recorded. Requests for pages that were
+        removed meanwhile still count.
         """
-        written = [visit for visit in self.learn(visits) if not visit.response.postponed]
-        learned = self._templates.changed()
-        await self._store.call(self._store.store.record, written, spent, learned)
+        learned = self.learn(visits)
+        written = [visit for visit in learned if not visit.response.postponed]
+        lost = spent.lost + _requests(visits) - _requests(learned)
+        templates = self._templates.changed()
+        spent = replace(spent, lost=lost)
+        await self._store.call(self._store.store.record, written, spent, templates)
         return written
 
     def learn(self, visits: Sequence[Visit]) -> list[Visit]:
-        """Update the frontier; return the visits with the new beliefs."""
-        if not visits:
-            return []
+        """Update the frontier; return the visits that count, with the new beliefs."""
+        expected = [visit for visit in visits if self._is_expected(visit)]
+        known = [visit for visit in expected if visit.page.number in self._frontier]
+        free = self._free(known)
+        # One request is paid for when a page is taken; robots.txt may have made it cost nothing.
+        paid = [visit for visit in expected if visit.page.number not in free]
+        self._frontier.spend(_requests(visits) - _requests(free.values()) - len(paid))
+        self._frontier.spend_free(_requests(free.values()) - len(free))
+        for visit in free.values():
+            self._pages.first_fill.count(visit.response.at, visit.response.requests)
+        return self._learn(known) if known else []
+
+    def _free(self, visits: Sequence[Visit]) -> dict[int, Visit]:
+        """Return the visits of a first fill, which the budget does not pay for, by page."""
+        pages = [visit.page.number for visit in visits]
+        is_free = self._frontier.is_free(pages).tolist() if pages else []
+        return {
+            visit.page.number: visit for visit, free in zip(visits, is_free, strict=True) if free
+        }
+
+    def _is_expected(self, visit: Visit) -> bool:
+        """Whether a page was out to be visited; one that was not is logged.
+
+        Such a visit was compared with a copy that another has replaced by now.
+        """
+        was_out = self._pages.end_visit(visit.page.number)
+        if not was_out:
+            page, response = visit.page, visit.response
+            LOGGER.error(
+                "a visit to page %d, %s, is not recorded, as none was due: it was %s with status "
+                "%d at %d, after a visit at %s",
+                page.number,
+                page.url,
+                visit.outcome.name.lower(),
+                response.status,
+                response.at,
+                visit.previous,
+            )
+        return was_out
+
+    def _learn(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Update the frontier with visits to different pages that it has."""
         pages = np.array([visit.page.number for visit in visits], np.int64)
         now = days(max(visit.response.at for visit in visits))
         outcome = np.array([visit.outcome for visit in visits])
@@ -123,8 +170,6 @@ class Recorder:
             # A missing page is checked again after its pause, whatever a visit is worth.
             if visit.page.state is State.MISSING:
                 self._pages.hurry(visit.page)
-        # One request is paid for when a page is taken; robots.txt may have made it cost nothing.
-        self._frontier.spend(sum(visit.response.requests - 1 for visit in visits))
         shape, time = self._frontier.belief(pages).columns(pages.size)
         octaves = pack_octaves(self._frontier.octaves(pages))
         resting = [visit.page.number for visit in visits if visit.page.state in RESTING]
@@ -141,6 +186,10 @@ class Recorder:
     def _hold(self, size: int) -> None:
         self._unwritten += size
         self._memory.hold(size)
+
+
+def _requests(visits: Iterable[Visit]) -> int:
+    return sum(visit.response.requests for visit in visits)
 
 
 def _size(visit: Visit) -> int:

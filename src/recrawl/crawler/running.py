@@ -244,7 +244,7 @@ async def _lessee(
     if settings.processes == 1:
         engine.employ(
             lambda queue, events: Worker(
-                visitor, queue, settings.connections, fetcher.ahead, events
+                visitor, queue, settings.connections, fetcher.ahead, events, clock.now
             )
         )
         yield

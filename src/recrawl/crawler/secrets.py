@@ -96,5 +96,5 @@ def without_arguments(command: str) -> str:
     >>> without_arguments("notify --key 1234")
     'notify ••••'
     """
-    program, _, rest = command.strip().partition(" ")
-    return f"{program} {MASK}" if rest else program
+    program, *arguments = command.split(maxsplit=1) or [""]
+    return f"{program} {MASK}" if arguments else program

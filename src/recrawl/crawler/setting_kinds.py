@@ -31,6 +31,10 @@ class Kind(NamedTuple):
     unit: str | None = None
 
 
+#: A comma may be part of a URL: it separates patterns only where another one begins.
+_BETWEEN_PATTERNS = re.compile(r"(?<![\s,])[\s,]++(?=https?:|\*)", re.IGNORECASE)
+
+
 def _seconds(text: str) -> float:
     return parse_duration(text) * SECONDS_A_DAY
 
@@ -41,8 +45,8 @@ def _bytes(text: str) -> int:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    # A comma may be part of a URL: it separates patterns only where another one begins.
-    parts = re.split(r"\n+|[\s,]+(?=https?:|\*)", text.strip(" \t\r\n,"), flags=re.IGNORECASE)
+    lines = (line.strip(" \t\r,") for line in text.split("\n"))
+    parts = (part for line in lines for part in _BETWEEN_PATTERNS.split(line))
     return tuple(pattern_of(part) for part in parts if part)
 
 
@@ -79,6 +83,12 @@ HOSTS = Kind("a list of hosts", "example.org, example.net", _hosts)
 PATTERNS = Kind("a list of URL patterns", "https://example.org/news/*, *.pdf", _patterns)
 SELECTORS = Kind("a list of CSS selectors", "nav.related, #comments", _selectors)
 SPENDING = Kind("worth or all", "worth, all", lambda text: {"worth": "worth", "all": "all"}[text])
+KEEPING = Kind("keep or drop", "keep, drop", lambda text: {"keep": "keep", "drop": "drop"}[text])
+FILLING = Kind(
+    "polite or budget",
+    "polite, budget",
+    lambda text: {"polite": "polite", "budget": "budget"}[text],
+)
 NUMBER = Kind("a number", "0.5, 2, 10", float)
 LISTENING = Kind("an address and a port", "127.0.0.1:8321", _listening)
 PROXY = Kind(

@@ -6,6 +6,7 @@ file, tables for URLs and hosts take precedence over the rest (`recrawl.crawler.
 """
 
 import os
+import re
 import shlex
 import sys
 import tomllib
@@ -14,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from recrawl.crawler.secrets import Secret
+from recrawl.crawler.secrets import Secret, without_arguments
 from recrawl.crawler.setting_kinds import parsed
 from recrawl.crawler.settings import FIELDS, Settings
 from recrawl.crawler.site_tables import FINGERPRINTS, TABLES, check_intervals, read_sites
@@ -25,6 +26,10 @@ from recrawl.urls import canonical
 
 #: The default settings file.
 FILE = "recrawl.toml"
+#: The most parts of a key such as host.delay; parsing one takes time in proportion to their square.
+MAX_KEY_PARTS = 1_000
+#: A text on one line; the dots in it separate no parts of a key.
+_TEXT = re.compile(r"""'[^'\n]*'?|"(?:[^"\\\n]|\\.)*"?""")
 #: Former names of settings, which are refused with the current name.
 OLD_NAMES = {
     "most_bytes": "max_bytes",
@@ -99,12 +104,18 @@ def load_settings(
 def read_table(path: Path) -> dict[str, Any]:
     """Read a settings file."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        if any(line.count(".") > MAX_KEY_PARTS for line in _TEXT.sub("", text).splitlines()):
+            raise SettingsError(f"{path}: a key has more than {MAX_KEY_PARTS:,} parts")
+        return tomllib.loads(text)
     except FileNotFoundError as error:
         raise SettingsError(f"{path}: there is no such file") from error
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise SettingsError(f"{path}: values are nested too deeply") from None
+    except ValueError as error:
+        # Besides invalid TOML, bytes that are not UTF-8, and numbers of thousands of digits.
         raise SettingsError(f"{path}: invalid TOML: {error}") from error
 
 
@@ -171,7 +182,8 @@ def _consistent(settings: Settings) -> Settings:
         shlex.split(settings.on_change)
     except ValueError:
         raise SettingsError(
-            f"on_change: a quotation mark is missing in {quoted(settings.on_change)}"
+            "on_change: a quotation mark is missing in "
+            f"{quoted(without_arguments(settings.on_change))}"
         ) from None
     if 0.0 < settings.max_interval < settings.min_interval == Settings.min_interval:
         # An explicit maximum overrides the default minimum.

@@ -8,7 +8,9 @@ from recrawl.crawler.setting_kinds import (
     BOOLEAN,
     COUNT,
     DURATION,
+    FILLING,
     HOSTS,
+    KEEPING,
     LISTENING,
     PATTERNS,
     PROXY,
@@ -77,6 +79,25 @@ class Settings:
         "Maximum rate of visits to one host; 0 for no limit.",
         minimum=0,
         maximum="1000000M/day",
+    )
+    first_fill: str = setting(
+        "polite",
+        FILLING,
+        "First visits to pages you add: polite for outside the budget, at the pace of their hosts.",
+    )
+    new_share: float = setting(
+        "0.5",
+        SHARE,
+        "Maximum share of the budget for first visits to pages that links and sites add.",
+        minimum=0,
+        maximum="1",
+    )
+    new_host_share: float = setting(
+        "0.05",
+        SHARE,
+        "The same for the pages of one host, unless it is the only one.",
+        minimum=0,
+        maximum="1",
     )
     max_crawl_delay: float = setting(
         "30s",
@@ -184,6 +205,11 @@ class Settings:
         "Time after which a page that robots.txt or its server refused is checked again.",
         minimum=1e-6,
         maximum="10y",
+    )
+    refused_copies: str = setting(
+        "keep",
+        KEEPING,
+        "What becomes of the copy of a page that robots.txt or its server refuses: keep or drop.",
     )
     keep_changes: int = setting(
         "1000000",

@@ -39,6 +39,7 @@ class Stats:
         outcomes: Visits by outcome.
         not_modified: Unchanged pages that the server answered with 304.
         requests: Requests for pages, including redirects and second fetches; they use the budget.
+        filled: Those of them that are outside the budget: first visits to pages that users added.
         robots: Requests for robots.txt.
         files: Requests for sitemaps and feeds.
         transferred: Bytes of bodies received.
@@ -47,6 +48,8 @@ class Stats:
         expected_freshness: The share of importance whose copies are believed to be current; None
             without a copy.
         price: What a visit is worth now, importance times days.
+        waiting: Pages that are due, or to be visited for the first time, at the end of the run.
+        held: Those of them that wait for the delay or the backoff of their host.
         hosts: How long responses took, by host.
         closed: Hosts in backoff, and until when, in microseconds.
         refused: Pages that this run was refused.
@@ -69,6 +72,7 @@ class Stats:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     not_modified: int = 0
     requests: int = 0
+    filled: int = 0
     robots: int = 0
     files: int = 0
     transferred: int = 0
@@ -76,6 +80,8 @@ class Stats:
     next_visit: int = 0
     expected_freshness: float | None = None
     price: float = 0.0
+    waiting: int = 0
+    held: int = 0
     hosts: dict[str, HostTimes] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
     newest: Visit | None = None
@@ -100,13 +106,13 @@ class Stats:
 
     @property
     def budget_used(self) -> float | None:
-        """Requests, as a share of what the budget has allowed since the run began.
+        """Requests on the budget, as a share of what it has allowed since the run began.
 
         None until it has allowed a whole request: the share would be meaningless.
         """
         days = (self.now - self.budget_since) / MICROSECONDS_A_DAY
         allowed = self.allowed_before + self.budget * days
-        return self.requests / allowed if allowed >= 1.0 else None
+        return (self.requests - self.filled) / allowed if allowed >= 1.0 else None
 
     def set_budget(self, budget: float, now: int) -> None:
         """Change the requests per day from now on."""

@@ -13,7 +13,7 @@ from recrawl.crawler.waking import Waking
 #: Seconds between two runs of each task, by the crawl's clock...
 EDITS_EVERY, WAKING_EVERY = 1.0, 60.0
 #: ...and in real time, for tasks that write, or whose result is displayed.
-KEEP_EVERY, PRICE_EVERY, TROUBLE_EVERY = 10.0, 5.0, 10.0
+KEEP_EVERY, PUBLISH_EVERY, TROUBLE_EVERY = 10.0, 5.0, 10.0
 
 #: A periodic task, given the present in microseconds.
 Task = Callable[[int], Awaitable[None]]
@@ -45,7 +45,7 @@ class Upkeep:
         group.create_task(self.every(EDITS_EVERY, discovery.apply_edits))
         group.create_task(self.every(WAKING_EVERY, waking.wake))
         group.create_task(self.every(passing(KEEP_EVERY), memory.keep))
-        group.create_task(self.every(passing(PRICE_EVERY), memory.publish_price))
+        group.create_task(self.every(passing(PUBLISH_EVERY), memory.publish))
         group.create_task(self.every(passing(TROUBLE_EVERY), count_trouble))
 
     async def every(self, seconds: float, task: Task) -> None:

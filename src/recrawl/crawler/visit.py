@@ -5,8 +5,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from recrawl.content.absence import Patience, is_not_found
+from recrawl.challenges import challenge_in_body
+from recrawl.content.absence import Patience, is_not_found, is_trusted
 from recrawl.content.compare import compare, wants_full
+from recrawl.content.comparison import failed
+from recrawl.content.no_text import has_no_text
 from recrawl.content.reader import Reader
 from recrawl.content.reading import (
     Reading,
@@ -16,6 +19,8 @@ from recrawl.content.reading import (
     read_twice,
 )
 from recrawl.content.second_fetch import wants_second_fetch
+from recrawl.content.sign_in import has_password, is_elsewhere, is_sign_in, without_query
+from recrawl.crawler.lookalikes import Lookalikes
 from recrawl.crawler.outages import Outages
 from recrawl.crawler.parse_pool import TooExpensiveError, log_parse_error
 from recrawl.crawler.protocols import Fetching, Parsing
@@ -48,6 +53,10 @@ class Visitor:
         memory: Accounts for the bodies that are being parsed.
         templates: What pages have in common with others of their host.
         second_fetches: Whether second fetches are worthwhile.
+        copy_url: Returns where the copy of a page came from, by its number; None if that is not
+            known.
+        alike: Pages that suddenly have the same content.
+        redirected: Pages that are suddenly redirected to the same place.
     """
 
     fetcher: Fetching
@@ -61,6 +70,9 @@ class Visitor:
     memory: MemoryBudget | None = None
     templates: Templates = field(default_factory=Templates)
     second_fetches: SecondFetches = field(default_factory=SecondFetches)
+    copy_url: Callable[[int], str | None] = lambda _number: None
+    alike: Lookalikes = field(default_factory=Lookalikes)
+    redirected: Lookalikes = field(default_factory=Lookalikes)
 
     async def visit(self, page: Page) -> Visit:
         """Visit a page and return what was found; nothing is recorded yet."""
@@ -77,6 +89,9 @@ class Visitor:
             again: Whether the page may be fetched a second time.
         """
         body = response.body
+        if body is not None and response.error is None and self._is_sign_in(page, response, body):
+            why = f"redirected to a sign-in page, {without_query(response.url)}"
+            return self._set_aside(page, response, why)
         digest = None if body is None or response.error is not None else digest_of(body)
         if digest is None or not self._is_read(page, digest):
             return self._unread_visit(page, response, digest)
@@ -85,6 +100,9 @@ class Visitor:
         except _ParseError as error:
             return self._failed(page, response, str(error))
         is_change = reading.found.outcome is Outcome.CHANGED
+        mistaken = self._mistaken(page, response, reading) if is_change else None
+        if mistaken is not None:
+            return self._set_aside(page, response, mistaken)
         if again and is_change and self._wants_second_fetch(page, reading):
             return await self._fetch_again(page, response, reading)
         return _visit(page, response, reading, body, digest)
@@ -127,7 +145,7 @@ class Visitor:
             transferred=first.transferred + second.transferred,
             seconds=first.seconds + second.seconds,
         )
-        if second.error is not None or second.body is None:
+        if second.error is not None or second.body is None or challenge_in_body(second.body):
             only = replace(
                 first,
                 requests=both.requests,
@@ -202,6 +220,38 @@ class Visitor:
         failed = replace(response, body=None, error=why)
         return _visit(page, failed, Reading(compare(page, failed, self._reader_of(page))))
 
+    def _is_sign_in(self, page: Page, response: Response, body: bytes) -> bool:
+        """Whether a page is redirected to a sign-in page, and not just gone."""
+        if response.url == page.url or is_not_found(page, response):
+            return False
+        return is_sign_in(page.url, response.url, body)
+
+    def _mistaken(self, page: Page, response: Response, reading: Reading) -> str | None:
+        """Return why a page that seems to have changed is another one; None if it is itself.
+
+        Its content, or where it is redirected to, is suddenly that of others that differed before;
+        or it is redirected to a form for a password, as it was not before.
+        """
+        after, at = reading.found.page, response.at
+        why = None
+        was, now = reading.found.was, after.fingerprint
+        if was is not None and now is not None and self.alike.are_alike(page, was, now.digest, at):
+            why = f"suddenly the same as other pages of {page.host}"
+        copied_from = self.copy_url(page.number) or page.url
+        if is_elsewhere(page.url, response.url) and is_elsewhere(copied_from, response.url):
+            shown = without_query(response.url)
+            if self.redirected.are_alike(page, page.url.encode(), shown.encode(), at):
+                why = f"redirected to {shown}, like other pages of {page.host}"
+            if has_password(response.body or b"") and not has_password(self._copy(page) or b""):
+                why = f"redirected to a form for a password, {shown}"
+        return None if is_trusted(page, at) else why
+
+    def _set_aside(self, page: Page, response: Response, why: str) -> Visit:
+        """Return a failed visit: what was found is not the page, which keeps its copy."""
+        since = response.at if page.missing_since is None else page.missing_since
+        aside = replace(response, body=None, error=why)
+        return _visit(page, aside, Reading(failed(page, why, since)))
+
     def _outage(self, page: Page, response: Response) -> str | None:
         """Return the host or folder that is down, if that is why the page is not found."""
         if page.last_visit is None or response.error is not None:
@@ -254,6 +304,7 @@ def _visit(
     elif found.outcome is Outcome.UNCHANGED and not is_copy:
         is_copy = digest != before.body
         page = replace(page, body=digest)
+    content = body if is_copy else None
     return Visit(
         page=page,
         outcome=found.outcome,
@@ -261,9 +312,10 @@ def _visit(
         if response.error == found.problem
         else replace(response, error=found.problem),
         previous=before.last_visit,
-        content=body if is_copy else None,
+        content=content,
         last_modified=found.last_modified,
         links=reading.links,
         change=found.change,
         sketches=reading.sketches,
+        no_text=content is not None and has_no_text(content, response.header("content-type")),
     )

@@ -44,13 +44,15 @@ class Waking:
         self._credit = min(self._credit + self._budget * passed, MAX_WOKEN)
         if self._credit < 1.0:
             return
-        store = self._store.store
+        store, out = self._store.store, frozenset(self._frontier.out)
         pages = await self._store.call(store.wake, now, now + AGAIN, int(self._credit))
-        self._credit -= len(pages)
-        self._woken.update(page.number for page in pages)
-        self._frontier.remove(page.number for page in pages)
-        if pages:
-            self._frontier.add(pages, now, first=True)
+        # A page that is out is being checked, or was while this waited for the store.
+        out |= self._frontier.out
+        woken = [page for page in pages if page.number not in out]
+        self._credit -= len(woken)
+        self._woken.update(page.number for page in woken)
+        self._frontier.remove(page.number for page in woken)
+        self._frontier.add(woken, now, first=True)
 
     def settle(self, visits: Iterable[Visit]) -> None:
         """Refund what was not spent: a page that robots.txt forbids is not requested."""

@@ -22,6 +22,8 @@ from recrawl.demo.ground_truth import (
 )
 from recrawl.demo.scenario import Scenario
 from recrawl.demo.web import DemoWeb
+from recrawl.estimation.evidence import read_evidence
+from recrawl.estimation.shown_rates import ShownRates
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import SECONDS_A_DAY, Outcome
 from recrawl.store.sqlite import SqliteStore
@@ -220,5 +222,6 @@ def _result(
 def _estimated(store: SqliteStore, urls: Sequence[str]) -> Floats:
     """Return the crawler's estimates of the change rates, per second."""
     fleet = store.fleet()
-    believed = dict(zip(fleet.url, (fleet.shape / fleet.time).tolist(), strict=True))
+    rates = ShownRates(read_evidence(fleet.octaves), store.rate_prior())
+    believed = dict(zip(fleet.url, rates.typical.tolist(), strict=True))
     return np.array([believed[url] for url in urls]) / SECONDS_A_DAY

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -60,8 +61,8 @@ class Engine:
                                                                                   pool, store thread
         Waking.wake              gone and refused pages, to be checked again      store thread
         FrontierMemory.keep      trust in signals, activity of neighbours         store thread
-        FrontierMemory           the price of a visit, for `recrawl status`       store thread
-          .publish_price
+        FrontierMemory           the price of a visit, and the prior of change    store thread
+          .publish                 rates, for `recrawl status`
 
     Visits run concurrently; one thread writes their results, in order. A crawl that is killed loses
     what was in flight, and nothing that was written.
@@ -119,7 +120,7 @@ class Engine:
         self._has_news = asyncio.Event()
         self.upkeep = Upkeep(clock, self._stopping)
         self.stats = Stats(frontier.loaded_at, settings.budget, closed={**frontier.left_alone})
-        self._gauges = Gauges(self.stats, frontier.frontier)
+        self._gauges = Gauges(self.stats, frontier)
         self.queue = PageQueue(frontier, store, settings, clock, pacing)
         self._lessee: Lessee | None = None
         self.lent: Callable[[], int] = lambda: 0
@@ -220,7 +221,10 @@ class Engine:
                     filling = asyncio.create_task(self._fill(wanted))
                     filling.add_done_callback(self._note_failure)
                 with suppress(TimeoutError):
-                    nap = self._polling.nap(self.stats.budget, lessee.opens_at)
+                    # Nothing but its host holds up a first visit that costs no budget.
+                    has_free = self.frontier.frontier.has_free
+                    budget = math.inf if has_free else self.stats.budget
+                    nap = self._polling.nap(budget, lessee.opens_at)
                     async with asyncio.timeout(nap):
                         await self._wake.wait()
                 self._polling.end_nap(is_woken=self._wake.is_set())
@@ -308,6 +312,7 @@ class Engine:
         # Requests for files, and for pages that did not arrive in time, count as spent too.
         await self._recorder.write([], self._spent())
         await self._memory.keep(self._clock.now())
+        await self._memory.publish(self._clock.now())
         await self._count_trouble(self._clock.now())
         if self._failed is not None:
             raise self._failed
@@ -317,21 +322,16 @@ class Engine:
             batch = self._recorder.take_batch()
             if not batch:
                 return
-            numbers = [visit.page.number for visit in batch]
-            known = [visit for visit in batch if visit.page.number in self.frontier]
-            # The request was made, though its page has been removed in the meantime.
-            self._lost += sum(
-                visit.response.requests for visit in batch if visit.page.number not in self.frontier
-            )
             # From here on the pages can be taken again.
-            self.queue.let_go(numbers)
+            self.queue.let_go(visit.page.number for visit in batch)
             try:
-                written = await self._recorder.write(known, self._spent())
+                written = await self._recorder.write(batch, self._spent())
             except StoreError as error:
                 self.fail(error)
                 raise
             for visit in written:
                 self.stats.count(visit)
+            self.stats.filled = self.frontier.first_fill.total
             self._waking.settle(written)
             if self._settings.neighbours:
                 self.frontier.note_activity(written)

@@ -1,6 +1,8 @@
 """Leases: which pages are out to be visited, and until when. Pure: time is an argument."""
 
 import heapq
+from array import array
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,7 +21,9 @@ class Answer(StrEnum):
     DUPLICATE = "duplicate"
     #: It is too late: the lease has ended, and the page is with somebody else.
     SUPERSEDED = "superseded"
-    #: There is no such page, or no such lease.
+    #: The page was never on this lease.
+    NOT_LEASED = "not_leased"
+    #: There is no such page, or no such lease, or it ended too long ago.
     UNKNOWN = "unknown"
     #: The page was found, and neither body nor digest nor anything else says whether it changed.
     UNCLEAR = "unclear"
@@ -73,7 +77,7 @@ class Lease:
         granted: When it was granted.
         deadline: When it ends.
         pages: The pages that have been neither reported nor released yet.
-        done: How many of its pages have been.
+        done: Those that have been.
         key: The key that the client gave its request for it, if any.
     """
 
@@ -81,8 +85,13 @@ class Lease:
     granted: float
     deadline: float
     pages: set[int] = field(default_factory=set)
-    done: int = 0
+    done: set[int] = field(default_factory=set)
     key: str | None = None
+
+    @property
+    def granted_pages(self) -> set[int]:
+        """All pages that were granted."""
+        return self.pages | self.done
 
 
 @final
@@ -140,13 +149,14 @@ class Leases:
         now: float,
         deadline: float,
         key: str | None = None,
+        done: Iterable[int] = (),
     ) -> Lease:
-        """Note that pages are out on a new lease.
+        """Note that pages are out on a new lease, of which others may have been reported.
 
         Raises:
             ArgumentError: There is such a lease, or a page is out already.
         """
-        granted = Lease(lease, now, deadline, set(pages), key=key)
+        granted = Lease(lease, now, deadline, set(pages), set(done), key)
         if lease in self._leases:
             raise ArgumentError(f"lease: {lease} is there already")
         if not granted.pages.isdisjoint(self._lease_of):
@@ -167,7 +177,7 @@ class Leases:
             return []
         settled = [page for page in dict.fromkeys(pages) if page in known.pages]
         known.pages.difference_update(settled)
-        known.done += len(settled)
+        known.done.update(settled)
         for page in settled:
             del self._lease_of[page]
         if not known.pages:
@@ -191,3 +201,52 @@ class Leases:
         del self._leases[lease.id]
         if lease.key is not None and self._by_key.get(lease.key) is lease:
             del self._by_key[lease.key]
+
+
+@final
+class EndedLeases:
+    """Which pages were on leases that ended before all of them were reported.
+
+    Reports may come late, and count only for pages that were on the lease.
+
+    Args:
+        keep_for: How long after its end a lease is remembered.
+        max_pages: How many pages are remembered; the lease that ended first is forgotten first.
+
+    >>> ended = EndedLeases(keep_for=10.0, max_pages=3)
+    >>> ended.add("a", [1, 2], now=0.0), ended.add("b", [3], now=5.0)
+    (None, None)
+    >>> 2 in ended.pages_of("a"), 3 in ended.pages_of("a"), ended.pages_of("c")
+    (True, False, None)
+    >>> ended.forget(now=9.0), ended.forget(now=10.0), ended.pages_of("a")
+    ([], ['a'], None)
+    """
+
+    def __init__(self, keep_for: float, max_pages: int) -> None:
+        self._keep_for = keep_for
+        self._max_pages = max_pages
+        self._remembered = 0
+        #: By id: when it ended, and its pages. They are many, and rarely looked for.
+        self._leases: OrderedDict[str, tuple[float, array[int]]] = OrderedDict()
+
+    def add(self, lease: str, pages: Collection[int], now: float) -> None:
+        """Remember the pages of a lease that ended."""
+        self._remembered += len(pages)
+        self._leases[lease] = now, array("q", pages)
+
+    def pages_of(self, lease: str) -> Collection[int] | None:
+        """Return the pages of a lease; None if it is not remembered."""
+        known = self._leases.get(lease)
+        return None if known is None else set(known[1])
+
+    def forget(self, now: float) -> list[str]:
+        """Forget what ended too long ago, or is too much; return the ids of these leases."""
+        forgotten = []
+        while self._leases:
+            lease, (ended, pages) = next(iter(self._leases.items()))
+            if now - ended < self._keep_for and self._remembered <= self._max_pages:
+                break
+            del self._leases[lease]
+            self._remembered -= len(pages)
+            forgotten.append(lease)
+        return forgotten

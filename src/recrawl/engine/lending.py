@@ -14,6 +14,7 @@ from recrawl.crawler.settings import Settings
 from recrawl.crawler.store_thread import StoreThread
 from recrawl.engine.crawl_delays import CrawlDelays
 from recrawl.engine.engine import Engine
+from recrawl.engine.lease_rows import LeaseRows
 from recrawl.engine.leases import Answer, Lease, Leased, LeaseRequest, Leases
 from recrawl.engine.reports import Reading, Report, is_clear, read_report, response_of
 from recrawl.records import Page, Response, Visit
@@ -77,7 +78,7 @@ class Lending:
         self._crawl_delays = crawl_delays
         self._keyed = asyncio.Lock()
         self._reporting: set[int] = set()
-        self._finished: set[str] = set()
+        self._lease_rows = LeaseRows(store, tables)
         self.leases = Leases()
         engine.lent = self._lent
 
@@ -130,8 +131,8 @@ class Lending:
         name = f"{now:x}-{secrets.token_hex(8)}"
         lease = self.leases.grant(name, numbers, now, deadline, request.key)
         if numbers and not is_own:
-            row = LeaseRow(name, request.key, now, deadline, tuple(numbers))
-            await self._store.call(self._tables.keep_leases, [row])
+            self._lease_rows.add(LeaseRow(name, request.key, now, deadline, tuple(numbers)))
+            await self._lease_rows.write()
         return self._leased(lease, numbers)
 
     def _leased(self, lease: Lease, numbers: Sequence[int]) -> Leased:
@@ -147,43 +148,44 @@ class Lending:
             visited: Returns those of a lease's pages that were visited since it was granted.
         """
         now = self._clock.now()
-        for row in rows:
-            self._finished.add(row.id)
+        for row in sorted(rows, key=lambda row: row.deadline):
             if row.deadline <= now:
+                self._lease_rows.restore(row)
                 continue
             done = visited(row)
             pages = [
                 number for number in row.pages if number in self._frontier and number not in done
             ]
             there = self._queue.hold(pages)
+            others = set(row.pages).difference(there)
             if there:
-                self.leases.grant(row.id, there, row.granted_at, row.deadline, row.key)
-                self._finished.discard(row.id)
+                self.leases.grant(row.id, there, row.granted_at, row.deadline, row.key, others)
+            else:
+                self._lease_rows.drop(row.id)
 
     def release(self, lease: str) -> int:
         """End a lease early; return how many of its pages had not been reported."""
         known = self.leases.get(lease)
-        pages = [] if known is None else self.leases.settle(lease, list(known.pages))
-        self._queue.give_back(pages, self._clock.now())
-        self._finished.add(lease)
+        if known is None:
+            return 0
+        now, pages = self._clock.now(), self.leases.settle(lease, list(known.pages))
+        if known.deadline < NO_DEADLINE:
+            self._lease_rows.end(known, now)
+        self._queue.give_back(pages, now)
         return len(pages)
 
     def _end_leases(self, now: int) -> None:
         for lease in self.leases.end(now):
             LOGGER.info("a lease expired with %d pages", len(lease.pages))
             self._engine.stats.ended_leases += 1
-            self._finished.add(lease.id)
+            self._lease_rows.end(lease, now)
             self._queue.give_back(lease.pages, now)
 
     async def upkeep(self, now: int) -> None:
-        """Expire leases, and forget those without pages."""
+        """Expire leases, and forget those that ended long ago."""
         self._end_leases(now)
-        finished = frozenset(self._finished)
-        rows = [LeaseRow(lease, None, 0, 0, ()) for lease in finished]
-        if rows:
-            await self._store.call(self._tables.keep_leases, rows)
-        # Only now: if this is cancelled before they are written, it is done again at the end.
-        self._finished -= finished
+        self._lease_rows.forget(now)
+        await self._lease_rows.write()
 
     # Reports
 
@@ -218,7 +220,7 @@ class Lending:
         clear = [report for report in reports if is_clear(report)]
         on_lease = self.leases.settle(lease, [report.page for report in clear])
         if known is not None and not known.pages:
-            self._finished.add(lease)
+            self._lease_rows.drop(lease)
         settled, late = set(on_lease), list[int]()
         self._reporting.update(settled)
         try:
@@ -226,10 +228,13 @@ class Lending:
             first = {report.page: report for report in reversed(clear)}
             visited = self._paced(on_lease, first, granted)
             try:
-                answers = await self._late(granted, others, late)
+                answers = await self._late(lease, known, granted, others, late)
                 visits = await self._read(visited, late, first, granted)
             except BaseException:
-                # They are on no lease any more, and what was found is lost: they are due again.
+                # They are on no lease any more, and what was found is lost: they are due again,
+                # unless they are reported once more.
+                if known is not None and not known.pages:
+                    self._lease_rows.end(known, now)
                 self._queue.let_go(on_lease)
                 self._frontier.release([*on_lease, *late], self._clock.now())
                 raise
@@ -252,28 +257,38 @@ class Lending:
         return Answer.DUPLICATE if is_again and answer is Answer.RECORDED else answer
 
     async def _late(
-        self, granted: int, numbers: Sequence[int], late: list[int]
+        self,
+        lease: str,
+        known: Lease | None,
+        granted: int,
+        numbers: Sequence[int],
+        late: list[int],
     ) -> dict[int, Answer]:
         """Decide about reports of pages that are not on the lease, or not any more.
 
-        Pages that nobody has visited since, or is about to, are taken, and added to ``late``.
+        Pages of the lease that nobody has visited since, or is about to, are taken, and added to
+        ``late``.
         """
         if not numbers:
             return {}
+        leased = self._lease_rows.pages_of(lease) if known is None else known.granted_pages
         visited = await self._store.call(self._tables.visited_since, numbers, granted)
         answers = {}
         for number in dict.fromkeys(numbers):
-            if number in visited or number in self._reporting:
+            is_known = number in self._frontier
+            if leased is not None and number not in leased:
+                answers[number] = Answer.NOT_LEASED if is_known else Answer.UNKNOWN
+            elif number in visited or number in self._reporting:
                 answers[number] = Answer.DUPLICATE
             elif number in self._queue:
                 answers[number] = Answer.SUPERSEDED
-            elif number not in self._frontier:
+            elif leased is None or not is_known:
                 answers[number] = Answer.UNKNOWN
             else:
                 answers[number] = Answer.RECORDED
                 late.append(number)
         if late:
-            self._frontier.frontier.hold(late)
+            self._frontier.hold(late)
             # This was refunded when the lease expired.
             self._frontier.frontier.spend(len(late))
             self._reporting.update(late)

@@ -92,7 +92,7 @@ class PageQueue:
         for number in taken:
             page = pages.get(number)
             if page is None or page.state in RESTING:
-                self._frontier.remove([number])
+                self._frontier.drop(number, now)
                 continue
             self._held[number] = page
             self.hosts.add(page)
@@ -184,6 +184,7 @@ class PageQueue:
         else:
             # It was removed while it was waiting.
             self._held.pop(page.number, None)
+            self._frontier.release([page.number], self._clock.now())
             self.hosts.done(page.host)
 
     def _next_of(self, hosts: Iterable[str]) -> Page | None:
@@ -197,8 +198,7 @@ class PageQueue:
             self._pacing.start_visit(page.host)
             self._pacing.lend(page.host)
         there = [number for number in numbers if number in self._held]
-        if there:
-            self._frontier.frontier.hold(there)
+        self._frontier.hold(there)
         return there
 
     def give_back(self, pages: Collection[int], now: int) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol
 
+from recrawl.challenges import challenge_in_headers
 from recrawl.content.comparison import last_modified_at, visited_page
 from recrawl.errors import AddressError
 from recrawl.records import (
@@ -82,7 +83,7 @@ def response_of(report: Report, page: Page, earliest: int, now: int) -> Response
     """
     at = now if report.at is None else min(max(report.at, earliest), now)
     size = len(report.body or b"") if report.size is None else report.size
-    error = report.error
+    error = report.error or challenge_in_headers(report.headers)
     if report.disallowed:
         error = DISALLOWED
     elif report.status == 0 and error is None:

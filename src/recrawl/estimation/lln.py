@@ -14,7 +14,7 @@ from recrawl.kernels.jit import Floats
 from recrawl.quantities import number
 
 Sequence = Callable[[Floats], Floats]
-POWER = re.compile(r"k\^(\d*\.?\d+)")
+POWER = re.compile(r"k\^(\d*+\.\d+|\d+)")
 
 
 @final

@@ -1,13 +1,18 @@
 """The worker: it visits queued pages concurrently, as hosts and connections allow."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, final
 
+from recrawl.content.comparison import failed
 from recrawl.crawler.visit import Visitor
 from recrawl.engine.host_queue import HostQueue
 from recrawl.engine.lessee import Events
-from recrawl.records import Page
+from recrawl.errors import RecrawlError
+from recrawl.records import Outcome, Page, Response, Visit
+
+LOGGER = logging.getLogger("recrawl.crawler")
 
 #: Pages whose robots.txt is fetched ahead, per connection.
 PREPARING_PER_CONNECTION = 64
@@ -26,6 +31,7 @@ class Worker:
         ahead: Returns what to await before a URL is fetched, which takes none of the crawl's
             connections; None for nothing.
         events: Callbacks to whoever fills the queue.
+        now: Returns the present, in microseconds.
     """
 
     def __init__(
@@ -35,7 +41,9 @@ class Worker:
         connections: int,
         ahead: Callable[[str], Callable[[], Awaitable[None]] | None],
         events: Events,
+        now: Callable[[], int],
     ) -> None:
+        self._now = now
         self._visitor = visitor
         self._queue = queue
         self._connections = connections
@@ -145,7 +153,7 @@ class Worker:
         page: Page | None = first
         while page is not None:
             try:
-                visit = await self._visitor.visit(page)
+                visit = await self._visited(page)
             finally:
                 self._queue.done(page.host)
                 # While all connections are in use and pages are queued, the loop has nothing to do.
@@ -154,3 +162,17 @@ class Worker:
             self._prepared.difference_update(self._found(visit))
             page = self._next_page()
         self._wake()
+
+    async def _visited(self, page: Page) -> Visit:
+        """Visit a page; an error that nobody expected is a failed visit, and is logged."""
+        try:
+            return await self._visitor.visit(page)
+        except (RecrawlError, MemoryError):
+            # Other pages would meet it, too.
+            raise
+        except Exception as error:
+            LOGGER.exception("the visit to page %d, %s, met a defect", page.number, page.url)
+            problem = f"the visit met a defect of recrawl: {type(error).__name__}"
+            response = Response(page.url, 0, self._now(), error=problem)
+            after = failed(page, problem).page
+            return Visit(after, Outcome.FAILED, response, previous=page.last_visit)

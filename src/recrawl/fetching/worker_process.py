@@ -125,9 +125,11 @@ class WorkerProcess:
             now=clock.seconds,
         )
         events = Events(self._found, self._wake.set, lambda: channel.is_congested)
-        self._worker = Worker(visitor, self._queue, settings.connections, fetcher.ahead, events)
+        self._worker = Worker(
+            visitor, self._queue, settings.connections, fetcher.ahead, events, clock.now
+        )
         self._polling = Polling(clock)
-        self._is_stopping = False
+        self._is_stopping = self._had_pages = False
         #: The lease of each page that this process has, and how many it has of each host.
         self._leases: dict[int, str] = {}
         self._hosts = Counter[str]()
@@ -157,7 +159,9 @@ class WorkerProcess:
                 wanted = 0 if polling.is_resting else worker.wanted()
                 if wanted > 0 and (leasing is None or leasing.done()):
                     leasing = asyncio.create_task(self._lease(wanted))
-                nap = polling.nap(self._budget, worker.opens_at)
+                # Those that were due may have been first visits, which cost no budget.
+                budget = math.inf if self._had_pages else self._budget
+                nap = polling.nap(budget, worker.opens_at)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(max(nap, MIN_NAP), MAX_NAP)):
                         await self._wake.wait()
@@ -177,6 +181,7 @@ class WorkerProcess:
         except ChannelClosedError:
             return
         self._polling.note_taken(len(leased.pages))
+        self._had_pages = bool(leased.pages)
         for page, delay in zip(leased.pages, leased.delays, strict=True):
             self._leases[page.number] = leased.id
             if not self._hosts[page.host]:

@@ -7,6 +7,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
@@ -26,6 +27,9 @@ DELIMITERS = ",\t;|"
 #: Few enough rows to bound memory, and enough to make the overhead per batch negligible.
 PARQUET_BATCH_ROWS = 2**18
 
+#: The deepest nesting of values in a line of JSON; those of a log are not nested.
+MAX_DEPTH = 100
+
 #: What Arrow raises for a damaged file: names and messages may be invalid text, and sizes absurd.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
 
@@ -37,6 +41,8 @@ _TOO_LONG = f"the row is longer than {MAX_ROW_BYTES >> 20} MB (is a quotation ma
 ARROW_FILE, ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 _DAMAGED_ARROW = "the Arrow file is truncated or damaged"
 
+#: A text in JSON, up to the end of the line if it is left open.
+_JSON_TEXT = re.compile(rb'"(?:[^"\\\n]|\\.)*"?')
 _FIELDS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
@@ -228,12 +234,33 @@ def json_batches(source: Source) -> Iterator[pa.Table]:
     if source.head.startswith(BOM_UTF8):
         source.stream.read(len(BOM_UTF8))
     while lines := source.stream.readlines(MAX_ROW_BYTES):
+        text = b"".join(lines)
+        _refuse_deep(source, text, row)
         try:
-            yield arrow_json.read_json(pa.BufferReader(b"".join(lines)))
+            yield arrow_json.read_json(pa.BufferReader(text))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
             # Mixed types in one column, or an invalid line, which Python can name.
             yield _table_of(source, lines, row)
         row += len(lines)
+
+
+def _refuse_deep(source: Source, text: bytes, row: int) -> None:
+    """Raise an error where values are nested so deeply that parsing them would exhaust the stack.
+
+    That ends the process, as Arrow has no limit.
+    """
+    opened = text.count(b"[") + text.count(b"{")
+    if opened <= text.count(b"\n") + MAX_DEPTH:
+        return
+    # Brackets in texts open nothing; spaces keep every byte where it is.
+    bare = _JSON_TEXT.sub(lambda found: b" " * len(found[0]), text)
+    byte = np.frombuffer(bare, np.uint8)
+    bracket = np.flatnonzero(np.isin(byte, np.frombuffer(b"[]{}", np.uint8)))
+    depth = np.cumsum(np.where(np.isin(byte[bracket], np.frombuffer(b"[{", np.uint8)), 1, -1))
+    deep = np.flatnonzero(depth > MAX_DEPTH)
+    if deep.size:
+        number = row + bare.count(b"\n", 0, int(bracket[deep[0]]))
+        raise source.error(f"values are nested more than {MAX_DEPTH} levels deep", row=number)
 
 
 def _table_of(source: Source, lines: list[bytes], row: int) -> pa.Table:

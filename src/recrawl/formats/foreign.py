@@ -34,22 +34,22 @@ _TABLE_OF_TEXTS = (
 )
 #: Patterns of the first line of a text, and what to do about such a file.
 _LINES = {
-    r"^\S+ \d{14} \{": (
+    re.compile(r"^\S+ \d{14} \{"): (
         "this is a CDXJ index; write it as JSON lines: "
         """awk '{t=$2; sub(/^[^{]*[{]/, "{\\"timestamp\\": \\"" t "\\", "); print}'"""
     ),
-    r"^ ?CDX [A-Za-z]": (
+    re.compile(r"^ ?CDX [A-Za-z]"): (
         "this is a CDX index; write it as a table: awk -v OFS='\\t' "
         """'NR==1 {print "time","page","status","digest"; next} {print $2,$3,$5,$6}'"""
     ),
-    r"^\d{4}-\d\d-\d\dT[\d:.]+Z\s+-?\d+\s": (
+    re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z\s+-?\d+\s"): (
         "this is a crawl.log of Heritrix; write it as a table: awk -v OFS='\\t' "
         """'BEGIN {print "time","status","page","digest"} {print $1,$2,$4,$10}'"""
     ),
-    r"^\S+\tVersion: \d": (
+    re.compile(r"^\S+\tVersion: \d"): (
         "this is a dump of Nutch as text; write it as CSV: nutch readdb … -dump … -format csv"
     ),
-    r"^[^\s,;|]+( [^\s,;|]+)+$": (
+    re.compile(r"^[^\s,;|]+( [^\s,;|]+)+$"): (
         "the columns are separated by spaces; write commas or tabs: tr ' ' '\\t'"
     ),
 }
@@ -71,5 +71,5 @@ def refuse_foreign(source: Source) -> None:
 def refuse_lines(source: Source, first: str) -> None:
     """Raise an error with a remedy if the first line of a text shows that it is not a table."""
     for pattern, problem in _LINES.items():
-        if re.search(pattern, first):
+        if pattern.match(first):
             raise source.error(problem, row=1)

@@ -1,7 +1,6 @@
 """Export a store's log as Parquet, CSV or JSON lines."""
 
 import json
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -9,17 +8,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
-from pyarrow import compute, parquet
+from pyarrow import parquet
 
-from recrawl.escaping import FORMULAS, json_printable
+from recrawl.escaping import json_printable
 from recrawl.formats.common_crawl import write_common_crawl, write_crawl_log
 from recrawl.formats.source import STANDARD
 from recrawl.formats.tables import check_target, iso_times, output_file, write_batches
 
 LogFormat = Literal["parquet", "csv", "jsonl"]
 ROWS_PER_BATCH = 50_000
-#: As a regular expression: a text that begins as formulas do.
-_FORMULA = f"^([{re.escape(''.join(FORMULAS))}])"
 
 
 def write_log(
@@ -67,24 +64,17 @@ def _rewrite(source: Path, target: str, kind: LogFormat) -> None:
         return
     with parquet.ParquetFile(source) as log:
         if kind == "csv":
-            write_batches(_with_cells(log), "csv", target)
+            write_batches(_tables(log), "csv", target)
             return
         with output_file(target) as file:
             for batch in log.iter_batches(ROWS_PER_BATCH):
                 _write_lines(batch, file)
 
 
-def _with_cells(log: parquet.ParquetFile) -> Iterator[pa.Table]:
-    """Yield tables with text escaped that a spreadsheet would run as a formula."""
+def _tables(log: parquet.ParquetFile) -> Iterator[pa.Table]:
     # Even without visits there is a header.
     yield log.schema_arrow.empty_table()
-    for batch in log.iter_batches(ROWS_PER_BATCH):
-        table = pa.Table.from_batches([batch])
-        for number, column in enumerate(table.schema):
-            if pa.types.is_string(column.type):
-                marked = compute.replace_substring_regex(table.column(number), _FORMULA, r"'\1")
-                table = table.set_column(number, column, marked)
-        yield table
+    yield from map(pa.table, log.iter_batches(ROWS_PER_BATCH))
 
 
 def _write_lines(batch: pa.RecordBatch, file: BinaryIO) -> None:

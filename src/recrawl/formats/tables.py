@@ -1,6 +1,7 @@
 """Write tables as CSV, JSON, JSON lines or Parquet, atomically."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from recrawl.errors import OutputError
-from recrawl.escaping import json_printable, printable
+from recrawl.escaping import FORMULAS, json_printable, printable
 from recrawl.files import atomic_file
 from recrawl.formats.source import STANDARD
 
@@ -23,6 +24,8 @@ Format = Literal["csv", "json", "jsonl", "parquet"]
 
 #: Rows converted to JSON at a time; memory does not grow with the table.
 JSON_BATCH_ROWS = 10_000
+#: As a regular expression: a text that begins as formulas do.
+_FORMULA = f"^([{re.escape(''.join(FORMULAS))}])"
 
 
 def write_table(
@@ -120,11 +123,15 @@ def _disk_errors(target: object) -> Iterator[None]:
         raise OutputError(f"{target}: it cannot be written: {error.strerror or error}") from None
 
 
+def _is_text(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
 def _escaped(table: pa.Table) -> pa.Table:
     """Return a table with names and texts escaped for a terminal."""
     columns = [
         pa.array([None if text is None else printable(text) for text in column.to_pylist()])
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if _is_text(column)
         else column
         for column in table.columns
     ]
@@ -134,12 +141,19 @@ def _escaped(table: pa.Table) -> pa.Table:
 def _write_csv(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     header = True
     for table in tables:
-        for i, column in enumerate(table.columns):
-            if pa.types.is_timestamp(column.type):
-                table = table.set_column(i, table.column_names[i], iso_times(column))  # noqa: PLW2901
+        cells = pa.table(list(map(_csv_cells, table.columns)), names=table.column_names)
         options = arrow_csv.WriteOptions(include_header=header, quoting_style="needed")
-        arrow_csv.write_csv(table, file, options)
+        arrow_csv.write_csv(cells, file, options)
         header = False
+
+
+def _csv_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return times as text, and text such that no spreadsheet runs it as a formula."""
+    if pa.types.is_timestamp(column.type):
+        return iso_times(column)
+    if _is_text(column):
+        return pc.replace_substring_regex(column, _FORMULA, r"'\1")
+    return column
 
 
 def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:

@@ -1,9 +1,9 @@
 """Reading and decompressing response bodies, up to a limit."""
 
 import asyncio
-import math
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from recrawl.http.host_pacing import TOO_SLOW
@@ -19,8 +19,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _DEFLATE_METHOD = 8
 #: zlib's window bits: with a gzip header, with a zlib header, and with neither.
 _GZIP, _ZLIB, _RAW = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
-_ENCODING = "content-encoding"
-_ENCODING_LENGTH = len(_ENCODING)
+_ENCODING, _LENGTH = "content-encoding", "content-length"
 _PLAIN = frozenset({"", "identity"})
 _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
@@ -38,6 +37,9 @@ class Stream(Protocol):
     def fail(self, error: BaseException) -> None:
         """Make reading fail."""
 
+    def unhurried(self) -> AbstractContextManager[None]:
+        """Stop the clock while the reader waits for something else."""
+
 
 class BrokenBodyError(Exception):
     """A body cannot be read or decoded; the message says why."""
@@ -45,10 +47,7 @@ class BrokenBodyError(Exception):
 
 def encoding_in(headers: Sequence[tuple[str, str]]) -> str | None:
     """Return the Content-Encoding in headers, or None."""
-    for name, value in headers:
-        if len(name) == _ENCODING_LENGTH and name.lower() == _ENCODING:
-            return value
-    return None
+    return _value(headers, _ENCODING)
 
 
 def is_plain(headers: Sequence[tuple[str, str]]) -> bool:
@@ -57,28 +56,37 @@ def is_plain(headers: Sequence[tuple[str, str]]) -> bool:
     return encoding is None or encoding.strip().lower() in _PLAIN
 
 
+def longest(headers: Sequence[tuple[str, str]], max_bytes: int) -> int:
+    """Return how long a body with these headers can become, if no more than a limit is read."""
+    length = _value(headers, _LENGTH) if is_plain(headers) else None
+    return min(int(length), max_bytes) if length and length.isdecimal() else max_bytes
+
+
+def _value(headers: Sequence[tuple[str, str]], wanted: str) -> str | None:
+    size = len(wanted)
+    for name, value in headers:
+        if len(name) == size and name.lower() == wanted:
+            return value
+    return None
+
+
 async def read_body(
     stream: Stream,
-    encoding: str | None,
+    headers: Sequence[tuple[str, str]],
     max_bytes: int,
     memory: MemoryBudget,
-    host: str = "",
     *,
     pack: bool = False,
-    deadline: float = math.inf,
 ) -> tuple[bytes, bool, int]:
     """Read and decompress a body, up to a limit.
 
     Args:
         stream: The body as it is received.
-        encoding: The Content-Encoding.
+        headers: The headers, which say how it is encoded, and perhaps how long it is.
         max_bytes: How much to read, after decompression.
-        memory: Long bodies wait for memory here while they are read.
-        host: Who sends it.
+        memory: A long body waits for memory here, once; its time does not run meanwhile.
         pack: Whether to return a long body compressed with gzip, unless it is so already:
             repetitive files such as sitemaps, of up to 50 MB, then take a tenth of the memory.
-        deadline: When waiting for memory ends, in the event loop's seconds; the stream knows its
-            own deadlines.
 
     Returns:
         The content, whether it was truncated, and the number of bytes received.
@@ -87,21 +95,21 @@ async def read_body(
         BrokenBodyError: The body does not match its Content-Encoding, or arrives so slowly that
             it is evicted.
     """
-    with Reservation(memory, host, stream.fail, deadline) as reservation:
+    with Reservation(memory, stream.fail) as reservation:
         try:
-            return await _read(stream, encoding, max_bytes, reservation, _Parts(pack=pack))
+            return await _read(stream, headers, max_bytes, reservation, _Parts(pack=pack))
         except EvictedError:
             raise BrokenBodyError(TOO_SLOW) from None
 
 
 async def _read(
     stream: Stream,
-    encoding: str | None,
+    headers: Sequence[tuple[str, str]],
     max_bytes: int,
     reservation: Reservation,
     parts: "_Parts",
 ) -> tuple[bytes, bool, int]:
-    decoder = _decoder(encoding)
+    decoder = _decoder(encoding_in(headers))
     received = length = paused = 0
     while chunk := await stream.read():
         received += len(chunk)
@@ -112,8 +120,13 @@ async def _read(
                 parts.add(part[: max_bytes - length])
                 return parts.joined(), True, received
             parts.add(part)
-            while parts.size > reservation.size:
-                await reservation.grow()
+            if parts.size > SMALL and not reservation.size:
+                # As much as it can become; packed, twice as much as it will become at this rate.
+                most = longest(headers, max_bytes)
+                with stream.unhurried():
+                    await reservation.take(min(2 * most * parts.size // length, most))
+            if parts.size > max(reservation.size, SMALL):
+                return parts.joined(), True, received
             if length > paused + SMALL:
                 # A few received bytes may take long to decompress; yield to other tasks.
                 paused = length

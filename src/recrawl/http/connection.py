@@ -2,21 +2,24 @@
 
 import asyncio
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, cast, final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 #: Unread bytes at which reading from the socket pauses.
 MAX_UNREAD: Final = 131_072
-#: Bytes of all headers together.
-MAX_HEAD: Final = 262_144
+#: Bytes of a response that are not its body: headers, informational responses, chunk sizes and
+#: extensions, trailers. A body in small chunks may come with as many again as it has itself.
+MAX_OVERHEAD: Final = 262_144
 
 #: Bytes of a body that `Connection.request` waits for along with the headers: most bodies are no
 #: longer, and the caller is woken once instead of twice.
 EAGER: Final = 65_536
 
 _NO_BODY: Final = frozenset({204, 304})
-_FIRST_FINAL: Final = 200
+_FIRST_STATUS, _FIRST_FINAL = 100, 200
 #: The headers that say where a body ends.
 _LENGTH: Final = b"content-length"
 _LENGTHS: Final = frozenset({_LENGTH, b"transfer-encoding"})
@@ -65,7 +68,6 @@ class Connection(asyncio.Protocol):
         "_ends_with_connection",
         "_error",
         "_expects_end",
-        "_header_bytes",
         "_is_complete",
         "_is_done",
         "_is_eager",
@@ -73,6 +75,7 @@ class Connection(asyncio.Protocol):
         "_loop",
         "_max_header_bytes",
         "_max_headers",
+        "_overhead",
         "_parser",
         "_paused",
         "_read_timeout",
@@ -110,7 +113,7 @@ class Connection(asyncio.Protocol):
     def _start_response(self) -> None:
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
-        self._header_bytes = 0
+        self._overhead = 0
         self._is_head_done = self._is_complete = self._is_done = False
         self._expects_end = self._ends_with_connection = False
 
@@ -202,6 +205,21 @@ class Connection(asyncio.Protocol):
         """Whether all of the body has been read."""
         return self._is_complete and not self._body
 
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """Stop the clock while the caller waits for something else than the server."""
+        left, timeout = self._deadline - self._loop.time(), self._read_timeout
+        self._deadline = self._read_timeout = math.inf
+        try:
+            yield
+        finally:
+            self._received_at = self._loop.time()
+            self._deadline, self._read_timeout = self._received_at + left, timeout
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._error is None:
+                self._watch()
+
     def detach(self) -> asyncio.Transport:
         """Return the transport, to be used by another protocol."""
         transport, self._transport = self._transport, None
@@ -287,13 +305,15 @@ class Connection(asyncio.Protocol):
             self.fail(InvalidResponseError())
             return
         self._received_at = self._loop.time()
-        if not self._is_head_done:
-            self._header_bytes += len(data)
+        # Everything counts, whatever the parser makes of it; `on_body` takes back what is body.
+        self._overhead += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
             self._refuse_rest()
-        if not self._is_head_done and self._header_bytes > MAX_HEAD:
+        if self._overhead > MAX_OVERHEAD:
+            # Even if it is complete.
+            self._is_head_done = self._is_complete = False
             self.fail(InvalidResponseError())
         if self._unread > MAX_UNREAD and not self._paused and self._transport is not None:
             self._paused = True
@@ -355,6 +375,8 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Take the status; informational responses are skipped."""
         self.status = self._parser.get_status_code()
+        if self.status < _FIRST_STATUS:
+            raise _RefusedError
         if self.status < _FIRST_FINAL:
             self.headers = []
             return
@@ -379,6 +401,7 @@ class Connection(asyncio.Protocol):
         """Keep a piece of the body until it is read."""
         self._body.append(body)
         self._unread += len(body)
+        self._overhead -= 2 * len(body)
 
     def on_message_complete(self) -> None:
         """Note the end of the response."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, Self
 
+from recrawl.challenges import challenge_in_headers
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
 from recrawl.http.access import NO_ACCESS, SESSION_HEADERS, Access, is_private_name
@@ -15,17 +16,29 @@ from recrawl.http.failures import DROPPED, DroppedError, FetchError
 from recrawl.http.gate import Gate, HostClosed
 from recrawl.http.headers import conditions, location, retry_after
 from recrawl.http.limits import Limits
+from recrawl.http.media_types import file_type
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.http.request import HttpClient
-from recrawl.http.robots import Robots, Rules
-from recrawl.records import DISALLOWED, PRIVATE, Page, Response, RobotsText, Validators
-from recrawl.urls import canonical, host_in, redirected
+from recrawl.http.robots import ROBOTS, Robots, Rules
+from recrawl.records import (
+    DISALLOWED,
+    NOT_A_PAGE,
+    PRIVATE,
+    Page,
+    Response,
+    RobotsText,
+    Validators,
+)
+from recrawl.urls import canonical, host_in, origin_of, redirected
 
 #: Seconds that a redirect's next hop, or a robots.txt, waits for its turn at a host.
 LONG_PATIENCE = 30.0
+#: Redirects followed for a robots.txt, whatever the limit for pages: what RFC 9309 asks for.
+ROBOTS_REDIRECTS = 5
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _NOT_FOUND = frozenset({404, 410})
+_SUCCESS = range(200, 300)
 _TOO_MANY, _UNAVAILABLE = 429, 503
 
 
@@ -131,13 +144,18 @@ class Fetcher:
     def fetch(self, page: Page, *, conditional: bool = True) -> Coroutine[Any, Any, Response]:
         """Fetch a page; if there is a copy, only if the server has a newer version.
 
+        If it was found by following links, and there is no copy yet, its media type decides whether
+        it is a page at all: if not, that is an error, and its body is not read.
+
         Args:
             page: The page.
             conditional: Whether to send the validators of the copy, so that the response may be
                 "not modified".
         """
         headers = conditions(page.validators) if conditional and page.body else {}
-        return _Fetch(self, page.url, headers, self.limits.max_bytes).run()
+        pages_only = page.depth > 0 and page.body is None
+        limit = self.limits.max_bytes
+        return _Fetch(self, page.url, headers, limit, pages_only=pages_only).run()
 
     async def fetch_file(
         self,
@@ -177,7 +195,7 @@ class Fetcher:
         Args:
             url: The target of the redirect.
             max_bytes: How much to read, after decompression.
-            is_robots: Whether the fetch is for a robots.txt, which is not subject to another one.
+            is_robots: Whether the fetch is for the robots.txt of another host.
             pack: Whether a long body is returned compressed.
         """
         return await _Fetch(
@@ -223,6 +241,7 @@ class _Fetch:
         "_is_trusted",
         "_max_bytes",
         "_pack",
+        "_pages_only",
         "_requests",
         "_seconds",
         "_seen",
@@ -244,6 +263,7 @@ class _Fetch:
         stay_on_site: bool = False,
         pack: bool = False,
         is_hop: bool = False,
+        pages_only: bool = False,
     ) -> None:
         self._fetcher = fetcher
         self._url = self._start = url
@@ -256,6 +276,7 @@ class _Fetch:
         self._is_trusted = not is_hop
         self._stay_on_site = stay_on_site
         self._pack = pack
+        self._pages_only = pages_only
         self._seen: set[str] | None = None
         self._requests = self._transferred = 0
         self._seconds = 0.0
@@ -305,7 +326,7 @@ class _Fetch:
         fetcher = self._fetcher
         if fetcher.elsewhere is not None and self._seen and fetcher.elsewhere.has(self._host):
             return await self._request_elsewhere(fetcher.elsewhere)
-        if not self._is_robots:
+        if not self._is_robots or self._is_strange():
             self._admit(fetcher.robots.known(self._url) or await fetcher.robots.rules(self._url))
         try:
             return await self._request()
@@ -330,6 +351,15 @@ class _Fetch:
             permanent=response.permanent,
         )
 
+    def _is_strange(self) -> bool:
+        """Whether a robots.txt is redirected to what somebody else's robots.txt may disallow.
+
+        That is every path of another origin except its own robots.txt.
+        """
+        origin = origin_of(self._url)
+        is_own = not self._is_hop and origin == origin_of(self._start)
+        return not is_own and self._url != origin + ROBOTS
+
     def _admit(self, rules: Rules) -> None:
         """Obey robots.txt: whether the page may be fetched, and how fast."""
         if rules.problem is not None:
@@ -340,6 +370,8 @@ class _Fetch:
                 postponed=rules.pending and not self._requests,
             )
         if not rules.allows(self._url):
+            if self._is_robots:
+                raise FetchError(f"redirected to a page that robots.txt of {self._host} disallows")
             raise FetchError(DISALLOWED, permanent=True)
         self._fetcher.gate.pacing.set_delay(self._host, rules.delay)
 
@@ -363,7 +395,12 @@ class _Fetch:
         self._requests += 1
         try:
             response = await self._fetcher.client.get(
-                self._url, headers, self._max_bytes, access.proxy, pack=self._pack
+                self._url,
+                headers,
+                self._max_bytes,
+                access.proxy,
+                pack=self._pack,
+                pages_only=self._pages_only,
             )
             return _without_session(response) if extra else response
         except FetchError as error:
@@ -404,7 +441,8 @@ class _Fetch:
             self._seen = {self._url}
         if target in self._seen:
             raise FetchError("redirected in a loop", response)
-        if len(self._seen) > self._fetcher.limits.max_redirects:
+        limits = self._fetcher.limits
+        if len(self._seen) > (ROBOTS_REDIRECTS if self._is_robots else limits.max_redirects):
             raise FetchError(f"redirected more than {len(self._seen) - 1} times", response)
         self._seen.add(target)
         # Headers for one host go to no other, and never unencrypted; nor are they resumed later.
@@ -414,6 +452,14 @@ class _Fetch:
 
     def _check(self, response: Response) -> None:
         """Raise unless the response is a page, not found, or a "not modified" we asked for."""
+        challenge = challenge_in_headers(response.headers)
+        if challenge is not None:
+            raise FetchError(challenge, replace(response, body=None))
+        if self._pages_only and response.status in _SUCCESS:
+            kind = file_type(response.headers)
+            if kind is not None:
+                file = replace(response, body=None)
+                raise FetchError(f"{NOT_A_PAGE}: {kind}", file, permanent=True)
         if response.body is not None or response.status in _NOT_FOUND:
             return
         if self._is_hop and response.status in _REDIRECTS:

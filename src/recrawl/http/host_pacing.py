@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import final
 
+from recrawl.challenges import is_challenge
 from recrawl.records import Response
 
 #: The number of hosts at which idle ones are forgotten.
@@ -15,10 +16,11 @@ MAX_FAILURES = 3
 #: Seconds of backoff then; each further failure doubles them, up to the maximum.
 FIRST_BACKOFF, MAX_BACKOFF = 30.0, 3_600.0
 MAX_DOUBLINGS = 10
-#: A body of more than this many bytes pauses its host for one second per this many bytes: reading,
-#: comparing and storing it takes time that the pages of other hosts need.
+#: A body of more than this many bytes, as received or decompressed, pauses its host for one second
+#: per this many bytes: reading, comparing and storing it takes time that other hosts' pages need.
 HEAVY = 1_000_000
-#: The share of all connections for hosts that did not answer the last time.
+#: The share of all connections for hosts that did not answer the last time, or sent a heavy body:
+#: such a visit may have to wait for memory.
 SUSPECT_SHARE = 0.5
 
 #: The errors of responses that took too much CPU time or memory from others.
@@ -41,9 +43,9 @@ class HostPacing:
       429, or 503 with a Retry-After, is closed for as long as it asks. `recrawl.http.gate.Gate`
       enforces all this for pages, robots.txt, sitemaps and every hop of a redirect.
     - **Visits.** A visit is a page with all its requests. A host has up to ``host_connections`` of
-      them. Hosts that did not answer the last time are suspects, and share half of all connections.
-      A host in trouble is left alone, with exponential backoff; the engine asks for it after each
-      visit, and defers the host in the frontier.
+      them. Hosts that did not answer the last time, or sent a very long page, are suspects, and
+      share half of all connections. A host in trouble is left alone, with exponential backoff; the
+      engine asks for it after each visit, and defers the host in the frontier.
     - **Leases.** A host whose pages are lent to another process is sent nothing from here, and is
       lent to nobody else. Its delay begins when the last page is back: whoever has the lease keeps
       the delay between its pages.
@@ -203,17 +205,19 @@ class HostPacing:
         known = self._host(host)
         is_unanswered = response.status == 0 and response.error is not None
         is_blamed = response.error in _BLAMED
-        self._suspect(known, is_suspect=(is_unanswered or is_blamed) and not response.permanent)
+        size = max(len(response.body or b""), response.transferred)
+        is_suspect = (is_unanswered or is_blamed) and not response.permanent
+        self._suspect(known, is_suspect=is_suspect or size > HEAVY)
         if response.permanent:
             return 0.0
-        too_many = response.status == _TOO_MANY
+        # A challenge says that we are taken for a bot that asks for too much.
+        too_many = response.status == _TOO_MANY or is_challenge(response.error)
         if not (too_many or response.status >= _SERVER_ERROR or is_unanswered or is_blamed):
             known.failures = 0
-            size = len(response.body or b"")
             return max(response.retry_after or 0.0, size / HEAVY if size > HEAVY else 0.0)
         known.failures += 1
-        # A 429, or a response that cost others much, is enough at once. A Retry-After takes
-        # precedence, but one that is too short does not protect a host forever.
+        # A 429, a challenge, or a response that cost others much, is enough at once. A Retry-After
+        # takes precedence, but one that is too short does not protect a host forever.
         at_once = is_blamed or (too_many and response.retry_after is None)
         doublings = known.failures - (1 if at_once else MAX_FAILURES)
         backoff = FIRST_BACKOFF * 2.0 ** min(doublings, MAX_DOUBLINGS) if doublings >= 0 else 0.0

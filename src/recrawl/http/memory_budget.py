@@ -1,19 +1,21 @@
-"""A budget for the memory that long response bodies take together."""
+"""A budget for the memory that long bodies take together."""
 
 import asyncio
 import math
+from bisect import insort
 from collections.abc import Callable
-from typing import Self, final
+from typing import NamedTuple, Self, final
 
-#: Bytes per body that need no reservation; few pages are longer. Also the step in which
-#: reservations grow.
+#: Bytes of a body that is not long, as nearly all are. Those need no memory of the budget.
 SMALL = 512 * 1024
 #: Bytes that long bodies may take together.
-MAX_BYTES = 20_000_000
+MAX_BYTES = 30_000_000
+#: Seconds by which a body that asks for memory may be overtaken, per byte: 20 for 10 MB.
+OVERTAKING = 2e-6
 
 #: While others wait for memory, a body that has received fewer bytes than this for this many
-#: seconds is evicted: the slowest first, one per check. So is one that has waited much longer.
-STEADY_BYTES, MAX_STALL, MAX_WAIT = 262_144, 2.0, 10.0
+#: seconds is evicted: the slowest first, one per check. So is one that takes much longer in all.
+STEADY_BYTES, MAX_STALL, MAX_HOLD = 262_144, 2.0, 20.0
 CHECK_SECONDS = 0.25
 
 
@@ -23,20 +25,22 @@ class EvictedError(Exception):
 
 @final
 class MemoryBudget:
-    """The bytes that long bodies may take together.
+    """The bytes that long bodies may take together, from when they are read until they are written.
 
-    Without it, hosts that send as much as they can on every connection would fill the memory. A
-    body that grows waits until there is memory for more of it:
+    Without it, hosts that send as much as they can on every connection would fill the memory.
 
-    - The shortest is served first; ties in order of arrival.
-    - A host never holds more than what is left for all others. So a few hosts with long bodies
-      share the budget, and leave as much again for the next one.
-    - A body that holds memory without making progress is evicted once others wait.
-    - Since all bodies could end up waiting for each other, one at a time may exceed the budget, and
-      does not count, until it has been read; but not while bodies that have been read take half of
-      the budget, as these are parsed and written without waiting for anything.
-    - The first step of a body does not wait for the latter at all: a page that is just a little
-      longer than most must not wait for those that take long to parse.
+    - Short bodies do not count: there are no more of them than connections, until `Recorder` counts
+      what is unwritten.
+    - A long body asks once, for as much as it can become, and is then read to its end. Its time
+      does not run while it waits.
+    - They are served in order of asking. Only much shorter ones overtake, and only those that ask
+      within the next seconds, so nobody waits forever.
+    - A body leaves as much again free. So a few of the longest, which may take long to parse, leave
+      memory for the many that are just a little longer than most.
+    - What has been read is held until it is written, without asking: it was asked for before.
+    - If all that is held belongs to fetches that wait for more, the first to wait may exceed the
+      budget. So may a body that is longer than the budget, once nothing else is held.
+    - A body that arrives too slowly is evicted while others wait.
 
     Args:
         max_bytes: The budget.
@@ -48,93 +52,67 @@ class MemoryBudget:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.held = 0
         self._max_bytes = max_bytes
-        #: Bytes of bodies that have been read completely.
-        self._read = 0
-        self._privileged: Reservation | None = None
+        #: Bytes that are held by fetches that may wait for more.
+        self._stuck = 0
         self._holders: dict[Reservation, None] = {}
-        self._queue: list[tuple[Reservation, asyncio.Future[None]]] = []
+        self._queue = list[_Claim]()
         self._check: asyncio.TimerHandle | None = None
 
     def hold(self, size: int, *, waits: bool = False) -> None:
-        """Count bytes that are in memory already, without waiting; negative to release them.
+        """Count bytes that are in memory already, unless they are few; negative to release them.
 
         Args:
             size: How many.
             waits: Whether they stay in memory until there is memory for others.
         """
-        self.held += size
-        if not waits:
-            self._read += size
-        self._serve()
+        if abs(size) > SMALL:
+            self.held += size
+            self._stuck += size if waits else 0
+            self._serve_soon()
 
-    async def grow(self, reservation: "Reservation") -> None:
-        """Wait until there is memory for another step, and reserve it."""
-        if not self._queue and self._admits(reservation):
-            self._grant(reservation)
-            return
-        # The privileged body must not queue behind others, which wait for it to finish.
-        if self._privileged is reservation:
-            self._grant(reservation)
+    async def reserve(self, reservation: "Reservation", size: int) -> None:
+        """Wait until there is memory for a body, and reserve it."""
+        if not self._queue and self._fits(size):
+            self._grant(reservation, size)
             return
         turn = asyncio.get_running_loop().create_future()
-        self._queue.append((reservation, turn))
-        self._serve()
+        claim = _Claim(_now() + OVERTAKING * size, reservation, size, turn)
+        insort(self._queue, claim, key=lambda one: one.due)
+        self._serve_soon()
         self._watch()
         try:
-            limit = None if reservation.deadline == math.inf else reservation.deadline
-            async with asyncio.timeout_at(limit):
-                await turn
-        finally:
-            self._queue = [one for one in self._queue if one[1] is not turn]
+            await claim.turn
+        except asyncio.CancelledError:
+            if claim in self._queue:
+                self._queue.remove(claim)
+            self._serve_soon()
+            raise
 
     def release(self, reservation: "Reservation") -> None:
-        """Release everything that a body has reserved."""
-        if self._privileged is reservation:
-            self._privileged = None
-        self._holders.pop(reservation, None)
-        size, reservation.reserved = reservation.reserved, 0
-        self.hold(-size, waits=True)
+        """Release what a body has reserved."""
+        if reservation in self._holders:
+            del self._holders[reservation]
+            self.held -= reservation.size
+            self._serve_soon()
 
-    def _grant(self, reservation: "Reservation") -> None:
-        self.held += SMALL
-        reservation.reserved += SMALL
-        reservation.mark = _now()
+    def _fits(self, size: int) -> bool:
+        return self.held + 2 * size <= self._max_bytes or self.held == self._stuck
+
+    def _grant(self, reservation: "Reservation", size: int) -> None:
+        self.held += size
         self._holders[reservation] = None
+        reservation.grant(size)
 
-    def _admits(self, reservation: "Reservation") -> bool:
-        """Whether a body may have another step; one that may not can become privileged."""
-        if self._privileged is reservation or self._fits(reservation):
-            return True
-        is_stuck = self._read <= self._max_bytes // 2
-        if is_stuck and self._privileged is None and not self._beside(reservation):
-            self._privileged = reservation
-        return self._privileged is reservation
-
-    def _fits(self, reservation: "Reservation") -> bool:
-        """Whether its host, with another step, would hold no more than is left for others."""
-        beyond = 0 if self._privileged is None else self._privileged.reserved
-        left = self._max_bytes - (self.held - beyond) - SMALL
-        own = reservation.reserved + sum(one.reserved for one in self._beside(reservation))
-        # Every body gets the first step.
-        return left >= own + SMALL if own else left + self._read >= 0
-
-    def _beside(self, reservation: "Reservation") -> "list[Reservation]":
-        """Return the other bodies of the same host that hold memory; none for the first of them.
-
-        So the first one can be read to its end, and they do not all wait for each other.
-        """
-        own = [one for one in self._holders if one.host == reservation.host]
-        is_first = not reservation.host or not own or own[0] is reservation
-        return [] if is_first else [one for one in own if one is not reservation]
+    def _serve_soon(self) -> None:
+        """Serve those who wait, but not before the caller, who may pass on a body, waits itself."""
+        if self._queue:
+            asyncio.get_running_loop().call_soon(self._serve)
 
     def _serve(self) -> None:
-        """Resume the bodies that there is memory for."""
-        if not self._queue:
-            return
-        waiting = [one for one in self._queue if not one[1].done()]
-        for reservation, turn in sorted(waiting, key=lambda one: one[0].reserved):
-            if self._admits(reservation):
-                self._grant(reservation)
+        while self._queue and self._fits(self._queue[0].size):
+            _, reservation, size, turn = self._queue.pop(0)
+            if not turn.done():
+                self._grant(reservation, size)
                 turn.set_result(None)
 
     def _watch(self) -> None:
@@ -145,20 +123,9 @@ class MemoryBudget:
 
     def _evict(self) -> None:
         self._check = None
-        waiting = [reservation for reservation, turn in self._queue if not turn.done()]
-        for one in sorted(self._holders, key=lambda holder: holder.mark):
-            patience = MAX_STALL
-            if one in waiting:
-                # It is not to blame, but must not keep a shorter body of another host waiting.
-                patience = MAX_WAIT
-                if not any(w.reserved < one.reserved and w.host != one.host for w in waiting):
-                    continue
-            if waiting and not one.is_evicted and one.mark < _now() - patience:
-                one.evict()
-                for reservation, turn in self._queue:
-                    if reservation is one and not turn.done():
-                        turn.set_exception(EvictedError())
-                break
+        slowest = min(self._holders, key=lambda holder: holder.mark, default=None)
+        if self._queue and slowest is not None and slowest.mark < _now() - MAX_STALL:
+            slowest.evict()
         self._watch()
 
 
@@ -168,72 +135,61 @@ class Reservation:
 
     Args:
         memory: The budget.
-        host: Who sends the body.
         stop: Called with the reason if the body is evicted.
-        deadline: When waiting for memory ends, in the event loop's seconds.
 
     Attributes:
-        host: Who sends the body.
-        reserved: Bytes reserved in the budget.
+        size: Bytes reserved.
         mark: When reading last made progress, in the event loop's seconds.
-        is_evicted: Whether it has been evicted.
-        deadline: As given.
     """
 
-    __slots__ = (
-        "_memory",
-        "_received",
-        "_stop",
-        "deadline",
-        "host",
-        "is_evicted",
-        "mark",
-        "reserved",
-    )
+    __slots__ = ("_granted", "_memory", "_received", "_stop", "mark", "size")
 
     def __init__(
         self,
         memory: MemoryBudget,
-        host: str = "",
         stop: Callable[[BaseException], object] = lambda _error: None,
-        deadline: float = math.inf,
     ) -> None:
-        self.host = host
-        self.deadline = deadline
         self._stop = stop
-        self.reserved = 0
-        self.mark = -math.inf
-        self.is_evicted = False
+        self.size = 0
+        self.mark = self._granted = math.inf
         self._memory = memory
         self._received = 0
 
-    @property
-    def size(self) -> int:
-        """How long the body may be before the reservation has to grow."""
-        return SMALL + self.reserved
+    async def take(self, size: int) -> None:
+        """Wait for memory for the whole body."""
+        await self._memory.reserve(self, size)
 
-    async def grow(self) -> None:
-        """Wait for memory for another step."""
-        await self._memory.grow(self)
+    def grant(self, size: int) -> None:
+        """Note that there is memory from now on."""
+        self.size = size
+        self.mark = self._granted = _now()
 
     def note(self, received: int) -> None:
         """Note that bytes were received."""
         self._received += received
         if self._received >= STEADY_BYTES:
             self._received = 0
-            self.mark = _now()
+            self.mark = min(_now(), self._granted + MAX_HOLD)
 
     def evict(self) -> None:
         """Make reading fail."""
-        self.is_evicted = True
+        self.mark = math.inf
         self._stop(EvictedError())
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.reserved:
-            self._memory.release(self)
+        self._memory.release(self)
+
+
+class _Claim(NamedTuple):
+    """A body that waits for memory, and since when, but for how much longer it is than others."""
+
+    due: float
+    reservation: Reservation
+    size: int
+    turn: asyncio.Future[None]
 
 
 def _now() -> float:

@@ -9,13 +9,14 @@ from typing import Any, final
 
 from recrawl.hosts import host_of
 from recrawl.http.access import Proxy, basic_auth
-from recrawl.http.bodies import encoding_in, is_plain, read_body
+from recrawl.http.bodies import is_plain, read_body
 from recrawl.http.connection import Connection, ConnectionDroppedError, IncompleteBodyError
 from recrawl.http.connector import Attempt, Connector
 from recrawl.http.failures import FAILURES, ConnectError, DroppedError, ProxyError, as_fetch_error
 from recrawl.http.headers import decoded
 from recrawl.http.idle_connections import IdleConnections
 from recrawl.http.limits import Limits
+from recrawl.http.media_types import file_type
 from recrawl.http.memory_budget import SMALL, MemoryBudget
 from recrawl.http.slots import Slots
 from recrawl.http.target import UNSAFE, Target, target_of
@@ -78,6 +79,7 @@ class HttpClient:
         proxy: Proxy | None = None,
         *,
         pack: bool = False,
+        pages_only: bool = False,
     ) -> Coroutine[Any, Any, Response]:
         """Make one request and read the response; the caller sets its time.
 
@@ -86,13 +88,14 @@ class HttpClient:
             headers: Headers in addition to the default ones.
             max_bytes: How much of the body to read, after decompression.
             pack: Whether to return a long body compressed with gzip.
+            pages_only: Whether a file that is not a page is returned without its body.
             proxy: Makes the connection; None to connect directly.
 
         Raises:
             FetchError: There was no response, or it could not be read.
             DroppedError: A connection that had been kept open was closed without a response.
         """
-        return self._send(url, headers, max_bytes, proxy, pack=pack)
+        return self._send(url, headers, max_bytes, proxy, pack=pack, pages_only=pages_only)
 
     def post(
         self, url: str, headers: Mapping[str, str], body: bytes, proxy: Proxy | None = None
@@ -115,6 +118,7 @@ class HttpClient:
         body: bytes | None = None,
         *,
         pack: bool = False,
+        pages_only: bool = False,
     ) -> Response:
         attempt = Attempt()
         if (turn := self._slots.take()) is not None:
@@ -123,7 +127,15 @@ class HttpClient:
             target = target_of(url)
             data = self._request_bytes(url, target, headers, proxy, body)
             response = await self._exchange(
-                url, target, data, max_bytes, proxy, attempt, pack=pack, drop=body is not None
+                url,
+                target,
+                data,
+                max_bytes,
+                proxy,
+                attempt,
+                pack=pack,
+                drop=body is not None,
+                pages_only=pages_only,
             )
         except FAILURES as error:
             problem = as_fetch_error(error, attempt, self._limits, proxy)
@@ -146,6 +158,7 @@ class HttpClient:
         *,
         pack: bool,
         drop: bool,
+        pages_only: bool,
     ) -> Response:
         """Send a request on an idle or a new connection, and read the response."""
         now = self._loop.time()
@@ -163,9 +176,9 @@ class HttpClient:
                 raise
             response = self._whole(url, connection, max_bytes, drop=drop)
             if response is None:
-                response = await self._read(
-                    url, target.authority, connection, max_bytes, deadline, pack=pack, drop=drop
-                )
+                if pages_only and file_type(decoded(connection.headers)) is not None:
+                    drop = True
+                response = await self._read(url, connection, max_bytes, pack=pack, drop=drop)
         except BaseException:
             connection.close()
             raise
@@ -254,27 +267,13 @@ class HttpClient:
         return Response(url, status, 0, headers, body if is_page else None, transferred=size)
 
     async def _read(
-        self,
-        url: str,
-        host: str,
-        connection: Connection,
-        max_bytes: int,
-        deadline: float,
-        *,
-        pack: bool,
-        drop: bool,
+        self, url: str, connection: Connection, max_bytes: int, *, pack: bool, drop: bool
     ) -> Response:
         """Read a response; if it is not a page, just enough to reuse the connection."""
         body, headers, status = None, decoded(connection.headers), connection.status
         if status in _WITH_PAGE and not drop:
             body, truncated, received = await read_body(
-                connection,
-                encoding_in(headers),
-                max_bytes,
-                self._memory,
-                host,
-                pack=pack,
-                deadline=deadline,
+                connection, headers, max_bytes, self._memory, pack=pack
             )
         else:
             truncated, received = await _drain(connection, self._memory)
@@ -332,7 +331,7 @@ class _Shown:
 async def _drain(connection: Connection, memory: MemoryBudget) -> tuple[bool, int]:
     """Read and discard an unwanted body, whether or not it is complete."""
     try:
-        _, truncated, received = await read_body(connection, None, MAX_DRAINED, memory)
+        _, truncated, received = await read_body(connection, (), MAX_DRAINED, memory)
     except IncompleteBodyError:
         return True, 0
     return truncated, received

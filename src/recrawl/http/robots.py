@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from recrawl.challenges import challenge_in_body
 from recrawl.clock import Clock
 from recrawl.errors import ArgumentError
 from recrawl.hosts import host_of
@@ -17,6 +18,9 @@ from recrawl.urls import origin_of
 
 if TYPE_CHECKING:
     from recrawl.records import Response
+
+#: The path of the file.
+ROBOTS = "/robots.txt"
 
 #: How long a robots.txt is valid, in microseconds.
 MAX_AGE = 24 * 3_600_000_000
@@ -191,10 +195,13 @@ class Robots:
         return self._add(known, await _rules(known, self._token, self._max_delay))
 
     async def _download(self, origin: str, before: RobotsText | None) -> RobotsText:
-        response = await self._fetch(f"{origin}/robots.txt", MAX_BYTES)
+        response = await self._fetch(origin + ROBOTS, MAX_BYTES)
         self.requests += response.requests
         found = RobotsText(origin, response.status, "", self._clock.now())
-        if response.error is None and response.body is not None:
+        problem = response.error
+        if response.body is not None and response.body.lstrip().startswith(b"<"):
+            problem = problem or challenge_in_body(response.body)
+        if problem is None and response.body is not None:
             return replace(found, text=_text(response.body, truncated=response.truncated))
         is_missing = 300 <= response.status < 500  # noqa: PLR2004 - HTTP's
         if (is_missing and response.status != _TOO_MANY) or response.status == _NO_CONTENT:
@@ -203,7 +210,7 @@ class Robots:
         return replace(
             found,
             failing_since=found.fetched_at if since is None else since,
-            problem=response.error or f"the server answered {response.status}",
+            problem=problem or f"the server answered {response.status}",
             permanent=response.permanent,
         )
 

@@ -156,7 +156,7 @@ def _estimate(log: CrawlLog, options: Options) -> Beliefs:
     if facts.first == facts.last:
         raise CrawlLogError(log.source, NOTHING_LEARNED)
     # Done first, as it needs memory that observations need later.
-    pages = page_facts(log, facts.last - facts.first)
+    pages = page_facts(log)
     observations = observed(log, options.method)
     if not observations.rows:
         raise CrawlLogError(log.source, nothing_learned(facts.visits, facts.pages))

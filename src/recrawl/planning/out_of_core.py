@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 Advance = Callable[[int, int | None], object]
 
 #: The facts of no pages.
-NOTHING = PageFacts(np.empty(0, np.int64), np.empty(0), None)
+_EMPTY = np.empty(0, np.int64)
+NOTHING = PageFacts(_EMPTY, _EMPTY, _EMPTY, None)
 #: The names of columns that observations may have.
 _COLUMNS = ("elapsed", "changed", "crawl_rate", "age")
 
@@ -146,7 +147,7 @@ def believe_spilled(
     with progress("Folding") as advance:
         for part in spill.parts():
             names_of.put(len(parts), {"page": part.log.names})
-            parts.append(_folded(len(parts), part, spill.last - spill.first, options, stash))
+            parts.append(_folded(len(parts), part, options, stash))
             sample = _joined([sample, parts[-1].sample])
             parts[-1].sample = None
             duplicates += part.log.duplicates
@@ -193,7 +194,7 @@ def _kept_interval(
     return interval
 
 
-def _folded(number: int, part: Part, covered: int, options: "Options", stash: Stash) -> _Folded:
+def _folded(number: int, part: Part, options: "Options", stash: Stash) -> _Folded:
     """Process the visits of a file, and write their observations to another."""
     log = part.log
     seen = observed(log, options.method)
@@ -206,7 +207,7 @@ def _folded(number: int, part: Part, covered: int, options: "Options", stash: St
     return _Folded(
         pc.binary_length(log.names).to_numpy() if is_text else nowhere,
         part.first_row,
-        page_facts(log, covered),
+        page_facts(log),
         rows,
         host=number_hosts(log.names)[0] if by_host else None,
         hashes=hashes if by_host else None,

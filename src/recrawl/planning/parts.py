@@ -27,12 +27,14 @@ class PageFacts(NamedTuple):
 
     Attributes:
         last_visit: When the page was last seen, or last tried if it was never seen.
-        visit_rate: How often it was seen: visits per day.
+        times_seen: How many visits saw it.
+        seen_for: The microseconds from the first of these to the last.
         importance: The importance in its last row that has one, else NaN; None without the column.
     """
 
     last_visit: Ints
-    visit_rate: Floats
+    times_seen: Ints
+    seen_for: Ints
     importance: Floats | None
 
 
@@ -57,9 +59,14 @@ def nothing_learned(visits: int, pages: int) -> str:
     return NOTHING_COMPARED if visits > pages else NOTHING_LEARNED
 
 
-def page_facts(log: CrawlLog, covered: int) -> PageFacts:
-    """Return what a log says about its pages; the whole log covers so many microseconds."""
-    return PageFacts(last_visits(log), visit_rates(log, covered), latest_importance(log))
+def page_facts(log: CrawlLog) -> PageFacts:
+    """Return what a log says about its pages."""
+    page, time = _seen(log)
+    first, last = np.zeros(log.pages, np.int64), np.zeros(log.pages, np.int64)
+    last[page] = time
+    first[page[::-1]] = time[::-1]
+    times_seen = np.bincount(page, minlength=log.pages)
+    return PageFacts(last_visits(log), times_seen, last - first, latest_importance(log))
 
 
 def observed(log: CrawlLog, method: str) -> Observations:
@@ -86,18 +93,22 @@ def believed(observations: Observations, estimator: Any, level: float | None) ->
     return Believed(estimator.rate(state), state.visits, *ends)
 
 
-def visit_rates(log: CrawlLog, covered: int) -> Floats:
-    """Return how often each page was seen: visits per day, from its first to its last.
+def visit_rates(pages: PageFacts, covered: int) -> Floats:
+    """Return how often each page was seen: visits per day in the time that the log stands for.
 
-    A page seen once counts as seen once in the time that the log covers.
+    That is the time from its first visit to its last, ``covered`` microseconds, if visits are
+    spread over it. If all pages are visited at once, such as once a day, the last visits stand for
+    a day, too: four daily visits take three days, and are one per day. What tells the two apart is
+    how much of the log lies before a page's first visit and after its last: about the time between
+    two visits to it in one case, nothing in the other.
     """
-    page, time = _seen(log)
-    first, last = np.zeros(log.pages, np.int64), np.zeros(log.pages, np.int64)
-    last[page] = time
-    first[page[::-1]] = time[::-1]
-    times_seen = np.bincount(page, minlength=log.pages)
-    gaps = np.where(times_seen > 1, times_seen - 1, times_seen)
-    return gaps * MICROSECONDS_A_DAY / np.where(times_seen > 1, last - first, float(covered))
+    gaps = np.maximum(pages.times_seen - 1, 0)
+    total = float(gaps.sum())
+    if total:
+        between = float(pages.seen_for.sum(dtype=np.float64)) / total
+        outside = covered - float(gaps @ pages.seen_for.astype(np.float64)) / total
+        covered += int(max(between - outside, 0.0))
+    return pages.times_seen.astype(np.float64) * (MICROSECONDS_A_DAY / covered)
 
 
 def last_visits(log: CrawlLog) -> Ints:

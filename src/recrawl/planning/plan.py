@@ -23,6 +23,7 @@ from recrawl.planning.beliefs import (
     no_progress,
 )
 from recrawl.planning.methods import SPACINGS, Spacing, check_choice
+from recrawl.planning.parts import visit_rates
 from recrawl.quantities import rate
 from recrawl.tabular import Tabular, spread
 from recrawl.units import MICROSECONDS_A_SECOND, SECONDS_A_DAY, quoted
@@ -208,7 +209,7 @@ def plan(
 
 def logged_freshness(beliefs: Beliefs, importance: Floats, visits: Spacing) -> CurvePoint:
     """Return the visits per day in the log, and the freshness they are expected to achieve."""
-    rates = beliefs.pages.visit_rate
+    rates = visit_rates(beliefs.pages, beliefs.facts.last - beliefs.facts.first)
     fresh = freshness(rates, beliefs.change_rate, importance=importance, visits=visits)
     return CurvePoint(float(rates.sum()), fresh)
 

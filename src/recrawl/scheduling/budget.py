@@ -13,6 +13,8 @@ SLACK = 3.0
 MAX_SLACK = 1 / 3
 #: Days for which unspent budget is kept.
 CATCH_UP = 0.25
+#: The share of the budget for the first visits to discovered pages, and that of one host's.
+NEW_SHARE, NEW_HOST_SHARE = 0.5, 0.05
 #: With saved budget, this many times the budget of the time since the last take is spent at once.
 MAX_BURST = 8.0
 #: The price for saved budget follows spending over this many days at most, or half a mean gap; and
@@ -48,6 +50,8 @@ class Budget:
         catch_up: Days for which unspent budget is kept.
         slack: Days of budget that may be saved.
         pages: The number of pages that share it.
+        waiting: How many of them are discovered pages without a copy. They do not count in the mean
+            time between visits: otherwise a host that lists many would change it for everyone.
         now: The present.
         taken_at: When pages were last taken.
         began: When time began.
@@ -58,15 +62,21 @@ class Budget:
     catch_up: float
     slack: float
     pages: int = 0
+    waiting: int = 0
     now: float = -math.inf
     taken_at: float = -math.inf
     began: float = -math.inf
     credit: float = 0.0
 
     @property
+    def counted(self) -> int:
+        """The number of pages that count in the mean time between visits; at least 1."""
+        return max(self.pages - self.waiting, 1)
+
+    @property
     def mean_gap(self) -> float:
         """The mean days between two visits to a page."""
-        return max(self.pages, 1) / self.per_day
+        return self.counted / self.per_day
 
     @property
     def affordable_at(self) -> float:

@@ -27,6 +27,7 @@ from recrawl.kernels.jit import (
     prefetch_start,
     small_bare_step,
 )
+from recrawl.scheduling.first_visits import empty_queues, is_queued_first, join_queue
 from recrawl.scheduling.neighbours import trusted_elapsed
 from recrawl.scheduling.pooling import value_of_prior
 from recrawl.scheduling.rhythm import timing, with_rhythm
@@ -205,6 +206,9 @@ def _after_forgetting(tables: Tables, page: int, value: float) -> float:
 def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     """Schedule a page that is in no list for when a visit will be worth a price."""
     pages = tables.pages
+    if is_queued_first(pages, page, now):
+        join_queue(tables, page, False)  # noqa: FBT003
+        return
     needed, due = due_at(tables, page, now, price)
     early = tables.shared["early"][0]
     # A page that is due only because of its maximum interval is worth nothing earlier.
@@ -219,7 +223,8 @@ def schedule(tables: Tables, page: int, now: float, price: float) -> None:
     elif early == 0.0 and pages["importance"][page] > 0.0:
         # All pages are always ready: the price may fall again below what the visit is worth.
         due = within_interval(pages, page, now)
-    pages["needed"][page] = needed
+    if pages["last_visit"][page] > -math.inf:
+        pages["needed"][page] = needed
     if pages["failures"][page] == 0:
         pages["due"][page] = due
     ready_or_enqueue(tables, page, now)
@@ -297,6 +302,7 @@ def _visits_at(tables: Tables, sample: Ints, price: float) -> float:
 def schedule_all(tables: Tables, now: float) -> None:
     """Schedule every page from scratch, at the current price."""
     tables.heads[:] = NONE
+    empty_queues(tables)
     tables.shared["ready"][0] = tables.shared["top_bucket"][0] = tables.shared["revalue_bucket"][
         0
     ] = 0
@@ -306,7 +312,11 @@ def schedule_all(tables: Tables, now: float) -> None:
     # Backwards, as pages are added at the front of a list.
     for page in range(tables.pages.size - 1, -1, -1):
         _prefetch_around(tables, max(page - ROWS_AHEAD, 0), max(page - 2 * ROWS_AHEAD, 0))
-        if tables.pages["status"][page] not in (ABSENT, TAKEN):
+        if tables.pages["status"][page] in (ABSENT, TAKEN):
+            continue
+        if is_queued_first(tables.pages, page, now):
+            join_queue(tables, page, True)  # noqa: FBT003
+        else:
             schedule(tables, page, now, tables.shared["schedule_price"][0])
 
 

@@ -12,10 +12,17 @@ from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import Likelihoods, Octaves, lowest_octave, start_near
 from recrawl.estimation.signals import KINDS
-from recrawl.kernels.jit import Ints
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.quantities import number as as_number
 from recrawl.scheduling import inputs, saving
-from recrawl.scheduling.budget import CATCH_UP, SLACK, Budget
+from recrawl.scheduling.budget import (
+    CATCH_UP,
+    NEW_HOST_SHARE,
+    NEW_SHARE,
+    SLACK,
+    Budget,
+)
+from recrawl.scheduling.first_visits import take_free
 from recrawl.scheduling.pooling import weigh_pages
 from recrawl.scheduling.remembering import (
     clocks_of,
@@ -36,9 +43,20 @@ from recrawl.scheduling.report import (
     reschedule,
 )
 from recrawl.scheduling.rescheduling import Rescheduling, first_octave, set_scale
+from recrawl.scheduling.sharing import (
+    count_filled,
+    fill_left,
+    share_spacings,
+    take_best,
+    waiting_among,
+)
 from recrawl.scheduling.signals import hear_signals, state_evidence
 from recrawl.scheduling.state import (
     ABSENT,
+    ASKED,
+    DISCOVERED,
+    FREE,
+    NONE,
     TAKEN,
     FrontierSettings,
     Rows,
@@ -47,14 +65,11 @@ from recrawl.scheduling.state import (
     fill,
     rounded_up,
 )
-from recrawl.scheduling.take import take_pages
 from recrawl.scheduling.take_from import hold_pages, take_from
 from recrawl.scheduling.view import FrontierView
 
 #: A Gamma belief without a prior started from one change in the mean time between two visits.
 PRIOR_SHAPE = 1.0
-#: A visit must be worth this share of importance times the days since the last one, by default.
-LEAST_WORTH = 1e-4
 #: Days after which half of what was learned is forgotten.
 HALF_LIFE = 1_000.0
 
@@ -88,6 +103,10 @@ class Frontier(FrontierView):
             "all" spends it.
         catch_up: Days for which unspent budget is kept; older budget is lost, so that no burst
             follows a pause.
+        new_share: The share of the budget for first visits to discovered pages
+            (`recrawl.scheduling.first_visits`). They get more only if no other visit is worth it.
+        new_host_share: The share of the budget for those of one host, unless it is the only one.
+        first_fill: The maximum of free first visits per day, outside the budget.
 
     >>> frontier = Frontier(budget=2)
     >>> frontier.add([0, 1, 2], now=0.0, importance=[1.0, 2.0, 1.0], last_visit=0.0)
@@ -112,6 +131,9 @@ class Frontier(FrontierView):
         slack: float = SLACK,
         spend: str = "worth",
         catch_up: float = CATCH_UP,
+        new_share: float = NEW_SHARE,
+        new_host_share: float = NEW_HOST_SHARE,
+        first_fill: float = 0.0,
     ) -> None:
         self._settings = FrontierSettings(
             budget=inputs.rate("budget", budget),
@@ -124,6 +146,9 @@ class Frontier(FrontierView):
             slack=inputs.delay("slack", slack),
             spend=inputs.one_of("spend", spend, ("worth", "all")),
             catch_up=inputs.duration("catch_up", catch_up),
+            new_share=inputs.share("new_share", new_share),
+            new_host_share=inputs.share("new_host_share", new_host_share),
+            first_fill=inputs.delay("first_fill", first_fill),
         )
         super().__init__(empty_tables(self._settings), self._new_budget())
         self._prior = prior
@@ -148,6 +173,8 @@ class Frontier(FrontierView):
         belief: Prior | Octaves | None = None,
         min_interval: ArrayLike = 0.0,
         max_interval: ArrayLike = math.inf,
+        discovered: ArrayLike = False,
+        free: ArrayLike = False,
     ) -> None:
         """Add pages.
 
@@ -159,7 +186,7 @@ class Frontier(FrontierView):
             section: Numbers of their sections: pages of one host that may change together. No two
                 hosts share a section; by default a host is one section.
             last_visit: When their copies were made; None for pages without a copy, which come
-                first. In an array, -inf means no copy.
+                first unless they are ``discovered``. In an array, -inf means no copy.
             prior: The belief that forgetting returns to; by default the frontier's, or what is
                 learned from other pages of the section, the host and the fleet.
             belief: What earlier visits taught about these pages; nothing by default. Octaves that
@@ -169,11 +196,22 @@ class Frontier(FrontierView):
                 failed visit, its backoff applies instead.
             max_interval: Days after a visit from which the page is overdue, and comes before
                 pages that are not, as far as budget and hosts allow.
+            discovered: Whether nobody asked for these pages, for example because a site links to
+                them. Their first visits share a part of the budget, so that no site can take it.
+            free: Whether their first visits are made outside the budget, as early as their hosts
+                and ``first_fill`` allow. After a few failures they are like discovered pages.
         """
         pages = inputs.pages("page", page)
         self._budget.pass_time(now)
         columns = inputs.NewPages.of(
-            pages, importance, host, section, last_visit, (min_interval, max_interval), self._now
+            pages,
+            importance,
+            host,
+            section,
+            last_visit,
+            (min_interval, max_interval),
+            self._payment(discovered, free, pages.size),
+            self._now,
         )
         known = pages[pages < self._tables.pages.size]
         there = known[self._tables.pages["status"][known] != ABSENT]
@@ -186,12 +224,15 @@ class Frontier(FrontierView):
         elif belief is not None and belief.likelihood.shape[0] != pages.size:
             raise ArgumentError(f"belief: expected {pages.size} rows, one per page")
         self._tables = extend(self._tables, columns, self._settings, self._now)
+        is_waiting = (columns.last_visit == -math.inf) & (columns.payment == DISCOVERED)
+        waiting = int(np.count_nonzero(is_waiting))
         if not self._budget.pages:
-            gap = pages.size / self._settings.budget
+            gap = max(pages.size - waiting, 1) / self._settings.budget
             usual = lowest_octave(gap)
             first = start_near(belief.first, gap) if isinstance(belief, Octaves) else usual
             self._tables.shared["rate"] = 2.0**first
         self._budget.pages += pages.size
+        self._budget.waiting += waiting
         fill(self._tables, columns, before)
         if belief is not None:
             likelihood = self._likelihoods(belief, own, pages.size)
@@ -199,6 +240,13 @@ class Frontier(FrontierView):
             self._tables.pages["counts"][pages] = (likelihood != likelihood[:, :1]).any(1)
         weigh_pages(self._tables, pages)
         self._rescheduling.add(pages)
+
+    def _payment(self, discovered: ArrayLike, free: ArrayLike, pages: int) -> Floats:
+        """Return how the first visits to new pages are paid for."""
+        found = inputs.flags("discovered", discovered, pages)
+        usual = np.where(found, DISCOVERED, ASKED)
+        is_free = inputs.flags("free", free, pages) & (self._settings.first_fill > 0.0)
+        return np.where(is_free, FREE, usual)
 
     def _likelihoods(self, belief: Prior | Octaves, prior: Prior | None, pages: int) -> Likelihoods:
         """Return the evidence of earlier visits about new pages."""
@@ -210,6 +258,7 @@ class Frontier(FrontierView):
     def remove(self, page: ArrayLike) -> None:
         """Remove pages; their numbers may be used again."""
         pages = self._present("page", page)
+        self._budget.waiting -= waiting_among(self._tables, pages)
         remove_pages(self._tables, pages)
         self._budget.pages -= pages.size
 
@@ -275,19 +324,44 @@ class Frontier(FrontierView):
                 host.
         """
         self._budget.pass_time(now)
-        most, must, since = self._budget.allowance(inputs.whole("limit", limit))
-        if most == 0:
-            return np.empty(0, np.int64)
+        wanted = inputs.whole("limit", limit)
+        free = self._take_free(wanted) if host is None else np.empty(0, np.int64)
+        allowance = self._budget.allowance(wanted - free.size)
+        if allowance.most == 0:
+            return free
         self._schedule()
         if host is None:
-            least = LEAST_WORTH if self._settings.spend == "worth" else 0.0
-            known = self._budget.pages
-            taken = take_pages(self._tables, self._now, most, must, since, known, least)
+            taken = take_best(self._tables, self._settings, self._budget, allowance)
             self._budget.move_saving_price(self._tables.shared, taken.size)
         else:
-            taken = take_from(self._tables, self.pages_of(host), self._now, most, since)
+            of, most, since = self.pages_of(host), allowance.most, allowance.since
+            shares = share_spacings(self._tables, self._settings, self._budget.pages)
+            taken = take_from(self._tables, of, self._now, most, since, *shares)
+            filled = int(np.count_nonzero(self.is_free(taken)))
+            self._fill(filled)
+            self._budget.credit += filled
         self._budget.charge(taken.size)
         self._rescheduling.visits += taken.size
+        return np.concatenate([free, taken]) if free.size else taken
+
+    @property
+    def has_free(self) -> bool:
+        """Whether nothing but its host holds up a first visit that costs no budget."""
+        return bool(self._tables.shared["turn"][0, 1] != NONE) and self._free_left() >= 1
+
+    def _free_left(self) -> int:
+        return int(fill_left(self._tables.shared, self._settings.first_fill, self._now))
+
+    def _take_free(self, limit: int) -> Ints:
+        """Take pages whose first visits cost the budget nothing."""
+        left = min(self._free_left(), limit)
+        may_have = self.has_free or (self._rescheduling.has_new and self._budget.pages)
+        if left <= 0 or not may_have:
+            return np.empty(0, np.int64)
+        self._schedule()
+        since = self._budget.allowance(0).since
+        taken = take_free(self._tables, self._now, since, left)
+        self._fill(taken.size)
         return taken
 
     def report(
@@ -313,6 +387,7 @@ class Frontier(FrontierView):
         """
         pages = self._present("page", page)
         self._budget.pass_time(now)
+        waiting = waiting_among(self._tables, pages) if self._budget.waiting else 0
         report_visits(
             self._tables,
             pages,
@@ -323,6 +398,8 @@ class Frontier(FrontierView):
             FIRST_RETRY * self._budget.mean_gap,
             inputs.pauses(pause, pages.size),
         )
+        if waiting:
+            self._budget.waiting -= waiting - waiting_among(self._tables, pages)
 
     def postpone(self, page: ArrayLike, until: ArrayLike) -> None:
         """Visit pages whose last visit failed, before they were added, no earlier than ``until``.
@@ -348,9 +425,11 @@ class Frontier(FrontierView):
     def release(self, page: ArrayLike, now: float) -> None:
         """Put back pages that were taken but not visited, and refund what they cost."""
         pages = self._present("page", page)
-        taken = int(np.count_nonzero(self._tables.pages["status"][pages] == TAKEN))
+        is_taken = self._tables.pages["status"][pages] == TAKEN
+        is_free = self.is_free(pages)
         self.put_back(pages, now)
-        self._budget.credit += taken
+        self._budget.credit += int(np.count_nonzero(is_taken & ~is_free))
+        self._fill(-int(np.count_nonzero(is_taken & is_free)))
 
     def hold(self, page: ArrayLike) -> None:
         """Take pages that an earlier frontier had handed out; the budget has paid for them."""
@@ -413,6 +492,19 @@ class Frontier(FrontierView):
         """
         number = as_number("visits", visits)
         self._budget.credit -= math.copysign(inputs.whole("visits", abs(number)), number)
+
+    def spend_free(self, visits: int) -> None:
+        """Count requests beyond the free visits taken towards the limit of free visits."""
+        number = as_number("visits", visits)
+        self._fill(int(math.copysign(inputs.whole("visits", abs(number)), number)))
+
+    def set_filled(self, visits: float) -> None:
+        """Restore how many of the free visits of the last day count towards their limit."""
+        self._tables.shared["filled"], self._tables.shared["filled_at"] = 0.0, self._now
+        self._fill(inputs.whole("visits", visits))
+
+    def _fill(self, visits: int) -> None:
+        count_filled(self._tables.shared, self._settings.first_fill, self._now, visits)
 
     # Saving
 
@@ -477,10 +569,11 @@ class Frontier(FrontierView):
         budget.pages, budget.credit = int(known), credit
         budget.now, budget.taken_at, budget.began = now, taken_at, began
         frontier._budget, frontier._rescheduling.visits = budget, int(visits)
+        budget.waiting = waiting_among(frontier._tables, frontier.all_pages())
         return frontier
 
     # Internals
 
     def _schedule(self) -> None:
         budget = self._budget
-        self._rescheduling.schedule(self._tables, budget.now, budget.mean_gap, budget.pages)
+        self._rescheduling.schedule(self._tables, budget.now, budget.mean_gap, budget.counted)

@@ -86,6 +86,11 @@ def delay(name: str, value: float) -> float:
     return number
 
 
+def share(name: str, value: float) -> float:
+    """Return a share between 0 and 1."""
+    return float(shares(name, value, 1)[0])
+
+
 def spacing(name: str, budget: float | None) -> float:
     """Return the days of a host's budget that one visit uses; 0 without a budget."""
     return 0.0 if budget is None else 1.0 / rate(name, budget)
@@ -226,6 +231,7 @@ class NewPages:
     last_visit: Floats
     min_interval: Floats
     max_interval: Floats
+    payment: Floats
 
     @classmethod
     def of(
@@ -236,6 +242,7 @@ class NewPages:
         section: ArrayLike | None,
         last_visit: ArrayLike | None,
         intervals: tuple[ArrayLike, ArrayLike],
+        payment: Floats,
         now: float,
     ) -> Self:
         """Check the columns of new pages."""
@@ -261,6 +268,7 @@ class NewPages:
             sections,
             visits,
             *checked_intervals(intervals, size),
+            payment,
         )
 
 

@@ -29,6 +29,7 @@ from recrawl.scheduling.due import (
     schedule,
     worth,
 )
+from recrawl.scheduling.first_visits import leave_queue
 from recrawl.scheduling.neighbours import (
     has_one_section,
     ignores_neighbours,
@@ -56,6 +57,7 @@ from recrawl.scheduling.signals import (
 )
 from recrawl.scheduling.state import (
     ABSENT,
+    FIRST_QUEUE,
     NONE,
     PARKED,
     QUEUED,
@@ -97,6 +99,8 @@ def dequeue(tables: Tables, page: int) -> None:
     status = tables.pages["status"][page]
     if status == READY:
         remove_ready(tables, page)
+    elif status >= FIRST_QUEUE:
+        leave_queue(tables, page)
     elif status in (QUEUED, WAITING, PARKED):
         unlink(tables, page)
         host = tables.pages["host"][page]
@@ -108,7 +112,8 @@ def dequeue(tables: Tables, page: int) -> None:
 def reschedule(tables: Tables, page: Ints, now: float) -> None:
     """Schedule pages again after something about them has changed; taken ones stay taken."""
     for row in range(page.size):
-        if tables.pages["status"][page[row]] in (QUEUED, READY, PARKED):
+        status = tables.pages["status"][page[row]]
+        if status in (QUEUED, READY, PARKED) or status >= FIRST_QUEUE:
             dequeue(tables, page[row])
             schedule(tables, page[row], now, tables.shared["schedule_price"][0])
 

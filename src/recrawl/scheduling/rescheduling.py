@@ -10,7 +10,7 @@ from recrawl.scheduling.due import balanced_price, schedule_all, schedule_each
 from recrawl.scheduling.grid import octaves_off
 from recrawl.scheduling.neighbours import BINS_PER_GAP
 from recrawl.scheduling.pooling import shift_octaves
-from recrawl.scheduling.state import ABSENT, FINE, NEW, Tables, reset_activity
+from recrawl.scheduling.state import ABSENT, DISCOVERED, FINE, NEW, Tables, reset_activity
 from recrawl.scheduling.take import MIN_CANDIDATES
 from recrawl.scheduling.timing_wheel import SLOTS_PER_GAP
 
@@ -43,6 +43,11 @@ class Rescheduling:
         self.visits = 0
         self._looked_at = 0
         self._new: list[Ints] = []
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are pages that are not scheduled yet."""
+        return bool(self._new)
 
     def add(self, pages: Ints) -> None:
         """Note new pages."""
@@ -125,12 +130,28 @@ def set_scale(tables: Tables, now: float, gap: float) -> None:
 
 
 def _balanced_price(tables: Tables, gap: float) -> float:
-    """Return the price at which the pages are due as often as the budget pays for."""
-    sample = _sample(tables)
-    return balanced_price(tables, sample, sample.size / gap)
+    """Return the price at which the pages with a copy are due as often as the budget pays for.
+
+    Others do not make it higher: a host that lists many would raise it for everyone.
+    """
+    known = _known(tables)
+    copied = known[tables.pages["last_visit"][known] > -math.inf]
+    counted = copied if copied.size else known
+    sample = _some(counted)
+    is_waiting = tables.pages["needed"][known] == DISCOVERED
+    is_waiting &= tables.pages["last_visit"][known] == -math.inf
+    visits = max(known.size - int(np.count_nonzero(is_waiting)), 1) / gap
+    return balanced_price(tables, sample, sample.size / counted.size * visits)
 
 
 def _sample(tables: Tables) -> Ints:
     """Return a sample of the pages."""
-    known = np.flatnonzero(tables.pages["status"] != ABSENT)
-    return known[:: -(-known.size // SAMPLE)]
+    return _some(_known(tables))
+
+
+def _known(tables: Tables) -> Ints:
+    return np.flatnonzero(tables.pages["status"] != ABSENT)
+
+
+def _some(pages: Ints) -> Ints:
+    return pages[:: -(-pages.size // SAMPLE)]

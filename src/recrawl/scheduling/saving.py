@@ -31,7 +31,7 @@ from recrawl.scheduling.upgrading import (
 )
 
 KIND = "frontier"
-VERSION = 7
+VERSION = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +106,11 @@ def _check(tables: Tables, counters: Floats) -> None:
         (tables.sections["next_section"], tables.sections.size),
         (tables.sections["first_page"], tables.pages.size),
         (tables.hosts["first_section"], tables.sections.size),
+        (tables.hosts["queue"], tables.pages.size),
+        (tables.hosts["queue_end"], tables.pages.size),
+        (tables.hosts["turn_after"], tables.hosts.size),
+        (tables.hosts["turn_before"], tables.hosts.size),
+        (tables.shared["turn"], tables.hosts.size),
     )
     before = tables.pages["before"]
     if before.size and not -2 - LISTS < before.min() <= before.max() < before.size:

@@ -25,8 +25,11 @@ Singles = NDArray[np.float32]
 
 #: A page's status. A waiting page is in the timing wheel until its host may be visited again; a
 #: parked one is not due yet, and would have been visited early if its host allowed it. A taken page
-#: is out until its visit is reported; a new page is in no list yet.
-ABSENT, QUEUED, READY, WAITING, TAKEN, NEW, PARKED = range(7)
+#: is out until its visit is reported; a new page is in no list yet. From `FIRST_QUEUE` on, a page
+#: is in one of its host's queues of pages without a copy: of discovered ones, or of free ones.
+ABSENT, QUEUED, READY, WAITING, TAKEN, NEW, PARKED, FIRST_QUEUE = range(8)
+#: How the first visit to a page is paid for; see `recrawl.scheduling.first_visits`.
+ASKED, DISCOVERED, FREE = 0.0, -1.0, -2.0
 #: No page; the end of a list.
 NONE = -1
 #: The sibling of a page that is not in its section's list yet.
@@ -61,7 +64,9 @@ PAGE = np.dtype(
         ("importance", np.float64),
         ("last_visit", np.float64),  # when the copy was made; −∞ if there is none yet
         ("due", np.float64),  # when a visit is worth its price; after a failure, when to retry
-        ("needed", np.float32),  # effective time since the last visit after which it is
+        # effective time since the last visit after which it is; before the first visit, how that is
+        # paid for
+        ("needed", np.float32),
         ("min_interval", np.float32),  # days after a visit before which there is no other
         ("max_interval", np.float32),  # days after a visit from which the page is overdue
         ("prior_shape", np.float32),  # of the page's own prior; 0 if it has none
@@ -127,6 +132,12 @@ HOST = np.dtype(
         ("parked", np.int32),  # pages that are parked because of it
         ("first_section", np.int32),
         ("pages", np.int32),
+        # see `recrawl.scheduling.first_visits`; the first of two is for discovered pages
+        ("queue", np.int32, (2,)),  # the first page of its queues...
+        ("queue_end", np.int32, (2,)),  # ...and the last one
+        ("turn_after", np.int32, (2,)),  # the hosts with a queue whose turns are after this one...
+        ("turn_before", np.int32, (2,)),  # ...and before it
+        ("shared_until", np.float64),  # time up to which its share for first visits is used up
         ("heard", np.float32, (len(KINDS),)),  # signals of each kind
         ("heard_since", np.float64),  # time of the first of them; ∞ if there was none
         ("heard_until", np.float64),  # time of the last signal or visit
@@ -182,6 +193,10 @@ SHARED = np.dtype(
         ("top_bucket", np.int64),  # no ready page is in a bucket above this one
         ("revalue_bucket", np.int64),  # the bucket whose pages are revalued next
         ("revaluing", np.int64),  # the bucket whose pages are being revalued
+        ("turn", np.int32, (2,)),  # the host whose turn it is, for discovered and for free pages
+        ("shared_until", np.float64),  # time up to which the share for first visits is used up
+        ("filled", np.float64),  # free visits that count towards their limit...
+        ("filled_at", np.float64),  # ...at this time; they count less and less
     ],
     align=True,
 )
@@ -201,6 +216,9 @@ class FrontierSettings:
     slack: float
     spend: str
     catch_up: float
+    new_share: float
+    new_host_share: float
+    first_fill: float
 
 
 class Tables(NamedTuple):
@@ -258,10 +276,19 @@ def empty_tables(settings: FrontierSettings) -> Tables:
     shared["week_refit_at"] = -math.inf
     # Set when the first pages are taken; nothing is scheduled before.
     shared["slot_width"] = shared["bin_width"] = math.inf
+    set_no_queues(np.zeros(0, HOST), shared)
     heads = np.full(LISTS, NONE, np.int32)
     return Tables(
         np.zeros(0, PAGE), np.zeros(0, HOST), np.zeros(0, SECTION), shared, heads, make_curves()
     )
+
+
+def set_no_queues(hosts: Rows, shared: Rows) -> None:
+    """Set that no page waits for its first visit, and no share of the budget has been used."""
+    for name in ("queue", "queue_end", "turn_after", "turn_before"):
+        hosts[name] = NONE
+    hosts["shared_until"] = -math.inf
+    shared["turn"], shared["shared_until"], shared["filled_at"] = NONE, -math.inf, -math.inf
 
 
 def set_usual_shapes(shared: Rows) -> None:
@@ -281,7 +308,8 @@ def extend(tables: Tables, new: NewPages, settings: FrontierSettings, now: float
     pages["sibling"][tables.pages.size :] = UNLINKED
     fresh = hosts[tables.hosts.size :]
     fresh["delay"], fresh["spacing"] = settings.host_delay, settings.host_spacing
-    fresh["open_at"], fresh["paid_until"] = -math.inf, now - settings.host_spacing
+    fresh["open_at"] = fresh["paid_until"] = -math.inf
+    set_no_queues(fresh, tables.shared[:0])
     # Odds of −∞ never move: neighbours that are switched off stay so.
     fresh["odds"] = FIRST_ODDS if settings.neighbours else -math.inf
     fresh["trust"] = 1.0 / (1.0 + np.exp(-fresh["odds"]))
@@ -375,7 +403,17 @@ def fill(
 ) -> None:
     """Write new pages, without evidence of visits, into tables extended for them."""
     low, high = rounded_up(new.min_interval), rounded_up(new.max_interval)
-    _write_rows(tables, new.page, new.importance, new.host, new.last_visit, *prior, low, high)
+    _write_rows(
+        tables,
+        new.page,
+        new.importance,
+        new.host,
+        new.last_visit,
+        *prior,
+        low,
+        high,
+        new.payment,
+    )
     _link_to_sections(tables, new.page, new.section)
 
 
@@ -390,6 +428,7 @@ def _write_rows(
     prior_time: Floats,
     min_interval: Singles,
     max_interval: Singles,
+    payment: Floats,
 ) -> None:
     """Write the rows of new pages, except their links: row by row, not column by column.
 
@@ -400,6 +439,7 @@ def _write_rows(
         here = page[row]
         pages["importance"][here] = importance[row]
         pages["last_visit"][here] = last_visit[row]
+        pages["needed"][here] = payment[row]
         pages["min_interval"][here] = min_interval[row]
         pages["max_interval"][here] = max_interval[row]
         pages["prior_shape"][here] = prior_shape[row]

@@ -23,6 +23,7 @@ from recrawl.scheduling.due import (
     worth,
     worth_after,
 )
+from recrawl.scheduling.first_visits import is_queued_first, join_queue
 from recrawl.scheduling.host_limits import count_visit, is_open, opens_at
 from recrawl.scheduling.ready import best_ready, move_best_to_end, revalue_some
 from recrawl.scheduling.state import (
@@ -85,7 +86,13 @@ IDLE_FACTOR = 0.9
 
 @compiled
 def take_pages(
-    tables: Tables, now: float, limit: int, must: int, gap: float, known: int, least: float
+    tables: Tables,
+    now: float,
+    limit: int,
+    must: int,
+    gap: float,
+    known: int,
+    least: float,
 ) -> Ints:
     """Take the most valuable pages, the best first.
 
@@ -216,6 +223,9 @@ def _arrive(tables: Tables, page: int, now: float, gap: float, pace: float) -> N
     parked = pages["status"][page] == PARKED
     hosts["waiting"][host] -= waited
     hosts["parked"][host] -= parked
+    if is_queued_first(pages, page, now):
+        join_queue(tables, page, False)  # noqa: FBT003
+        return
     if pages["needed"][page] == math.inf and not waited and not failed:
         schedule(tables, page, now, tables.shared["schedule_price"][0])
         return

@@ -4,13 +4,24 @@ import numpy as np
 
 from recrawl.kernels.jit import Ints, compiled
 from recrawl.scheduling.due import allowed_at, is_overdue, worth
+from recrawl.scheduling.first_visits import has_share, use_share
 from recrawl.scheduling.host_limits import count_visit, is_open
 from recrawl.scheduling.report import dequeue
-from recrawl.scheduling.state import PARKED, QUEUED, READY, TAKEN, WAITING, Tables
+from recrawl.scheduling.state import (
+    FIRST_QUEUE,
+    PARKED,
+    QUEUED,
+    READY,
+    TAKEN,
+    WAITING,
+    Tables,
+)
 
 
 @compiled
-def take_from(tables: Tables, page: Ints, now: float, limit: int, gap: float) -> Ints:
+def take_from(
+    tables: Tables, page: Ints, now: float, limit: int, gap: float, of_all: float, of_host: float
+) -> Ints:
     """Take those of the given pages whose visit is worth the price, the best first.
 
     Unlike `take_pages`, this values all given pages, and moves no price.
@@ -21,12 +32,15 @@ def take_from(tables: Tables, page: Ints, now: float, limit: int, gap: float) ->
         now: The present.
         limit: How many pages to take at most.
         gap: Days since the previous take.
+        of_all: See `take_discovered`.
+        of_host: See `take_discovered`.
     """
     pages, hosts = tables.pages, tables.hosts
     values = np.zeros(page.size)
     for row in range(page.size):
         here = page[row]
-        is_in_line = pages["status"][here] in (QUEUED, READY, WAITING, PARKED)
+        status = pages["status"][here]
+        is_in_line = status in (QUEUED, READY, WAITING, PARKED) or status >= FIRST_QUEUE
         # A page whose visit failed is queued until its retry.
         is_retry = pages["failures"][here] > 0 and pages["due"][here] > now
         if not is_in_line or is_retry or allowed_at(pages, here) > now:
@@ -41,7 +55,16 @@ def take_from(tables: Tables, page: Ints, now: float, limit: int, gap: float) ->
             break
         here = page[row]
         host = pages["host"][here]
+        is_shared = pages["status"][here] == FIRST_QUEUE
+        if is_shared and not (
+            has_share(tables.shared, 0, now, gap, of_all)
+            and has_share(hosts, host, now, gap, of_host)
+        ):
+            continue
         if is_open(hosts, host, now, gap):
+            if is_shared:
+                use_share(tables.shared, 0, now, gap, of_all)
+                use_share(hosts, host, now, gap, of_host)
             dequeue(tables, here)
             count_visit(hosts, host, now, gap)
             pages["status"][here] = TAKEN

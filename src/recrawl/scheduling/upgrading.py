@@ -1,8 +1,8 @@
 """Upgrade frontier files of earlier versions.
 
-Version 6 did not learn the shape of change rates. Version 5 had evidence as a share, and no
-signals. Version 4 had Gamma beliefs: what visits added to their priors becomes likelihoods of the
-octaves. Nothing that was learned is lost.
+Version 7 had no queues of first visits. Version 6 did not learn the shape of change rates. Version
+5 had evidence as a share, and no signals. Version 4 had Gamma beliefs: what visits added to their
+priors becomes likelihoods of the octaves. Nothing that was learned is lost.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import Octaves, lowest_octave, make_curves
 from recrawl.kernels.jit import Floats
+from recrawl.scheduling.budget import NEW_HOST_SHARE, NEW_SHARE
 from recrawl.scheduling.pooling import learn_shape_of_all, weigh_pages
 from recrawl.scheduling.signals import state_evidence
 from recrawl.scheduling.state import (
     ABSENT,
+    ASKED,
     HOST,
     PAGE,
     SECTION,
@@ -27,14 +29,17 @@ from recrawl.scheduling.state import (
     Tables,
     empty_tables,
     forget_signals,
+    set_no_queues,
 )
 
-#: The first version whose files can be read, and the first ones with octaves and with signals.
-OLDEST, OCTAVES_SINCE, SIGNALS_SINCE = 4, 5, 6
+#: The first version whose files can be read, and the first ones with octaves, with signals and
+#: with shapes of rates.
+OLDEST, OCTAVES_SINCE, SIGNALS_SINCE, SHAPES_SINCE = 4, 5, 6, 7
 #: The shape of the prior that all pages without one of their own had before octaves.
 USUAL_SHAPE = 1.0
 #: Settings that earlier versions did not have.
 NEW_SETTINGS = {"pooling": True, "rhythm": True, "slack": 3.0, "spend": "worth"}
+NEW_SETTINGS |= {"new_share": NEW_SHARE, "new_host_share": NEW_HOST_SHARE, "first_fill": 0.0}
 
 
 def upgraded_settings(settings: Mapping[str, Any]) -> FrontierSettings:
@@ -66,6 +71,9 @@ def upgraded_tables(
         heads=columns["heads"],
         curves=make_curves(),
     )
+    set_no_queues(tables.hosts, tables.shared)
+    there = tables.pages["last_visit"] == -np.inf
+    tables.pages["needed"][there] = ASKED
     if version < SIGNALS_SINCE:
         forget_signals(tables.hosts)
         there = np.flatnonzero(tables.pages["status"] != ABSENT)
@@ -94,7 +102,7 @@ def upgrade_beliefs(
     if version < SIGNALS_SINCE:
         np.add.at(tables.hosts["pages"], tables.pages["host"][there], 1)
     tables.shared["pooling"], tables.shared["half_life"] = settings.pooling, settings.half_life
-    if version >= OCTAVES_SINCE:
+    if OCTAVES_SINCE <= version < SHAPES_SINCE:
         learn_shape_of_all(tables)
     if version >= OCTAVES_SINCE or not there.size:
         return

@@ -1,17 +1,20 @@
 """Query a frontier; this changes nothing but its time, which may advance."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.errors import ArgumentError
 from recrawl.estimation.belief import Prior
 from recrawl.estimation.octaves import Octaves, gamma_of
-from recrawl.kernels.jit import Floats, Ints
+from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.scheduling import inputs
 from recrawl.scheduling.budget import Budget
 from recrawl.scheduling.due import chances_fresh, due_times, fresh_importance
+from recrawl.scheduling.first_visits import TRIES
 from recrawl.scheduling.rescheduling import first_octave
-from recrawl.scheduling.state import ABSENT, Tables
+from recrawl.scheduling.state import ABSENT, FREE, Tables
 
 
 class FrontierView:
@@ -35,6 +38,10 @@ class FrontierView:
         """The latest time it has seen; it never runs backwards."""
         return self._budget.now
 
+    def pass_time(self, now: float) -> None:
+        """Let time pass until a time, without a visit."""
+        self._budget.pass_time(now)
+
     @property
     def affordable_at(self) -> float:
         """When the budget pays for another visit; the present if it does now."""
@@ -44,6 +51,13 @@ class FrontierView:
     def price(self) -> float:
         """What a visit must be worth, importance times days; 0 before the first take."""
         return float(self._tables.shared["price"][0])
+
+    def is_free(self, page: ArrayLike) -> Bools:
+        """Return whether the next visit to these pages is their first and costs no budget."""
+        rows = self._tables.pages[self._present("page", page)]
+        is_first: Bools = (rows["last_visit"] == -np.inf) & (rows["failures"] < TRIES)
+        is_first &= rows["needed"] == FREE
+        return is_first
 
     def due(self, page: ArrayLike) -> Floats:
         """Return when visits to these pages will be worth the current price; infinity for never."""
@@ -72,6 +86,17 @@ class FrontierView:
     def last_visit(self, page: ArrayLike) -> Floats:
         """Return when the copies of pages were made; −∞ without a copy."""
         return self._tables.pages["last_visit"][self._present("page", page)].copy()
+
+    def failures(self, page: ArrayLike) -> Ints:
+        """Return how many of the latest visits to pages failed in a row."""
+        return self._tables.pages["failures"][self._present("page", page)].astype(np.int64)
+
+    def open_at(self, page: ArrayLike) -> Floats:
+        """Return when the hosts of pages may be visited again: delays, pauses and budgets."""
+        host = self._tables.hosts[self._tables.pages["host"][self._present("page", page)]]
+        paid = np.where(host["spacing"] > 0.0, host["paid_until"] + host["spacing"], -math.inf)
+        opens: Floats = np.maximum(host["open_at"], paid)
+        return opens
 
     def importance(self, page: ArrayLike) -> Floats:
         """Return the importance of pages."""

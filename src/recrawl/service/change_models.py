@@ -14,7 +14,7 @@ class ChangeOut(BaseModel):
 
     cursor: str = Field(description="The cursor to continue after this change.")
     url: str = Field(description="The page.")
-    kind: Literal["new", "changed", "gone", "back", "removed"] = Field(
+    kind: Literal["new", "changed", "gone", "back", "removed", "refused"] = Field(
         description="What happened to the page."
     )
     at: datetime = Field(description="When it was found.")
@@ -24,6 +24,7 @@ class ChangeOut(BaseModel):
         description="Digest of the new copy: BLAKE2b, 16 bytes, in hexadecimal."
     )
     share: float | None = Field(description="The share of the page's own text that differs.")
+    reason: str | None = Field(description="Why the page is refused; null for other kinds.")
 
     @classmethod
     def of(cls, change: PageChange) -> "ChangeOut":
@@ -38,6 +39,7 @@ class ChangeOut(BaseModel):
             digest_before=None if change.before is None else change.before.hex(),
             digest=None if change.after is None else change.after.hex(),
             share=change.share,
+            reason=change.reason,
         )
 
 

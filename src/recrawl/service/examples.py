@@ -61,6 +61,7 @@ _PAGE = {
     "failures": 0,
     "status": 200,
     "error": None,
+    "no_text": False,
 }
 _DETAILS = {
     "url": URL,
@@ -81,6 +82,7 @@ _DETAILS = {
     "last_visit": NOON,
     "last_changed": NOON,
     "digest": DIGEST,
+    "no_text": False,
     "etag": ETAG,
     "last_modified": None,
     "visits": [_VISIT],
@@ -94,6 +96,7 @@ _CHANGE = {
     "digest_before": DIGEST_BEFORE,
     "digest": DIGEST,
     "share": 0.12,
+    "reason": None,
 }
 _LEASED = {
     "page": 17,
@@ -150,7 +153,10 @@ _STATUS = {
     "crawls": True,
     "budget": 2000.0,
     "budget_used": 0.97,
+    "outside_budget": 200,
     "pages": 200,
+    "health": "good",
+    "health_reason": "Visits happen when they are worth their price.",
     "kept_fresh": 195,
     "price": 0.05,
     "expected_freshness": 0.93,

@@ -5,6 +5,7 @@ lead here), somebody is behind the request (a token or a session, on all paths b
 request was not sent by another site on behalf of a browser, and it is not too large.
 """
 
+import re
 from base64 import b64decode
 from collections.abc import Collection
 from dataclasses import replace
@@ -31,6 +32,10 @@ INDEXNOW, WEBSUB_FOLDER = "/indexnow", "/websub/"
 #: Where nobody gets the headers alone: streams do not end, and there GET changes something.
 NO_HEAD = ("/api/v1/changes/stream", "/live", "/login", INDEXNOW, WEBSUB_FOLDER)
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+#: A name or an IPv6 address, and perhaps a port.
+HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/?#\[\]]+)(?::[0-9]{0,5})?", re.ASCII)
+#: In the state of a request: its connection, which wants to know whether a user makes it.
+CONNECTION = "connection"
 #: Bytes of a request's body: reports carry the bodies of pages...
 REPORTS, MAX_REPORTS_BYTES = "/api/v1/reports", 64_000_000
 #: ...others lists of URLs; and those who may only read, or have yet to log in, next to nothing.
@@ -127,13 +132,16 @@ class Guard:
             is_foreign = not is_safe and not _is_own(headers, host, may_lack=True)
             return _foreign() if is_foreign else _too_long(scope, headers)
         user, answer = self._user(scope, headers)
+        state = scope.setdefault("state", {})
+        if CONNECTION in state:
+            state[CONNECTION].identify(known=user is not None)
         if user is None:
             return answer
         # Programs send neither of the headers by which browsers identify the sender.
         is_own = is_safe or _is_own(headers, host, may_lack=not user.by_cookie)
         if user.is_by_browser and not is_own:
             return _foreign()
-        scope.setdefault("state", {})["user"] = user
+        state["user"] = user
         return _too_long(scope, headers)
 
     def _user(self, scope: "Scope", headers: Headers) -> tuple[User | None, Response | None]:
@@ -243,15 +251,13 @@ def _foreign() -> Response:
 
 
 def host_name(host: str) -> str:
-    """Return the name in a Host header, without port.
+    """Return the name in a Host header, without port; nothing if it is not a name and a port.
 
-    >>> host_name("LocalHost:8321"), host_name("[::1]:8321")
-    ('localhost', '[::1]')
+    >>> host_name("LocalHost:8321"), host_name("[::1]:8321"), host_name("[::1].evil.example")
+    ('localhost', '[::1]', '')
     """
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name.partition("]")[0] + "]"
-    return name.partition(":")[0]
+    found = HOST.fullmatch(host.strip().lower())
+    return "" if found is None else found[1]
 
 
 def address_of(scope: "Scope") -> str:

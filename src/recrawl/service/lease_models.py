@@ -118,7 +118,7 @@ class LeasesOut(BaseModel):
                     granted=when(round(lease.granted)),
                     deadline=when(round(lease.deadline)),
                     out=len(lease.pages),
-                    done=lease.done,
+                    done=len(lease.done),
                 )
                 for lease in leases
             ],

@@ -13,6 +13,7 @@ from recrawl.errors import ArgumentError, RecrawlError
 from recrawl.hosts import address_and_port
 from recrawl.service.app import LOOPBACK, create_app
 from recrawl.service.guard import host_name
+from recrawl.service.seldom import logged_seldom
 from recrawl.service.service import Service
 from recrawl.units import quoted
 
@@ -109,7 +110,7 @@ async def answering(
     """Serve requests while the block runs."""
     import uvicorn
 
-    from recrawl.service.protocol import BoundedProtocol
+    from recrawl.service import protocol
 
     class Server(uvicorn.Server):
         @contextmanager
@@ -121,20 +122,23 @@ async def answering(
     options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off"}
     config = uvicorn.Config(
         app,
-        http=BoundedProtocol,
+        # What makes a connection does as well as its type.
+        http=protocol.bounded_protocol(),  # type: ignore[arg-type]
         ws="none",
         server_header=False,
         timeout_graceful_shutdown=round(GRACE),
         **options,
     )
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    uvicorns = logging.getLogger("uvicorn.error")
+    uvicorns.setLevel(logging.WARNING)
     server = Server(config)
-    task = asyncio.create_task(server.serve(sockets=[listener]))
-    sampling = asyncio.create_task(app.state.live.run())
-    try:
-        yield
-    finally:
-        service.stopping.set()
-        server.should_exit = True
-        await task
-        await sampling
+    with logged_seldom(uvicorns, protocol.LOGGER):
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        sampling = asyncio.create_task(app.state.live.run())
+        try:
+            yield
+        finally:
+            service.stopping.set()
+            server.should_exit = True
+            await task
+            await sampling

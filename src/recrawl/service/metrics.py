@@ -188,6 +188,11 @@ def _gauges(service: Service) -> Iterator[_Row]:
             "The share of importance whose copies are expected to be fresh.",
             up.expected_freshness,
         ),
+        (
+            "recrawl_healthy",
+            "0 if visits fail or fall behind, which is worth an alert; 1 otherwise.",
+            service.health().state != "bad",
+        ),
         ("recrawl_due_pages", "Pages with a copy whose visit is due.", up.due),
         ("recrawl_pages_without_copy", "Pages without a copy.", up.without_copy),
         (

@@ -179,4 +179,5 @@ def _current(store: SqliteStore, pages: PageColumns, rows: Ints) -> PageColumns:
         shape=np.array([shape for shape, _ in beliefs], np.float64),
         time=np.array([days for _, days in beliefs], np.float64),
         hosts=pages.hosts,
+        rates=store.rates(numbers),
     )

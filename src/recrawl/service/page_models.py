@@ -17,6 +17,8 @@ from recrawl.service.bodies import (
 from recrawl.service.service import PageDetails
 from recrawl.store.rows import Added, LoggedVisit
 
+NO_TEXT = "Whether the copy has next to no text, as if scripts were to write it."
+
 
 class PageOut(BaseModel):
     """A page in a list."""
@@ -40,6 +42,7 @@ class PageOut(BaseModel):
     error: str | None = Field(
         description="Why the last visit failed or did not find the page, or why it is refused."
     )
+    no_text: bool = Field(description=NO_TEXT)
 
     @classmethod
     def of(cls, page: ListedPage) -> "PageOut":
@@ -58,6 +61,7 @@ class PageOut(BaseModel):
             failures=page.failures,
             status=page.status,
             error=page.error,
+            no_text=page.no_text,
         )
 
 
@@ -126,6 +130,7 @@ class PageDetailsOut(BaseModel):
     )
     last_changed: datetime | None = Field(description="When a visit last found a change.")
     digest: str | None = Field(description="Digest of the copy: BLAKE2b, 16 bytes, in hexadecimal.")
+    no_text: bool = Field(description=NO_TEXT)
     etag: str | None = Field(description="The ETag of the copy.")
     last_modified: str | None = Field(description="The Last-Modified of the copy.")
     visits: list[VisitOut] = Field(description="The latest visits, newest first.")
@@ -151,6 +156,7 @@ class PageDetailsOut(BaseModel):
             last_visit=when(page.last_visit),
             last_changed=when(details.changed_at),
             digest=None if page.body is None else page.body.hex(),
+            no_text=details.no_text,
             etag=page.validators.etag,
             last_modified=page.validators.last_modified,
             visits=[VisitOut.of(visit) for visit in details.visits],

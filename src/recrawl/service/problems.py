@@ -17,6 +17,8 @@ MEDIA_TYPE = "application/problem+json"
 MAX_ERRORS = 20
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 DESCRIBED = "/docs"
+#: What the framework says of a body that it cannot parse for whatever reason.
+UNPARSED = "There was an error parsing the body"
 #: What the framework calls a body that is not an object.
 NO_OBJECT = {"model_attributes_type", "model_type", "dict_type"}
 
@@ -63,7 +65,7 @@ def problem_response(
 def add_handlers(app: FastAPI) -> None:
     """Turn every error of an application into a problem response."""
 
-    def recrawl_error(_request: Request, error: Exception) -> JSONResponse:
+    async def recrawl_error(_request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, ProblemError):
             return problem_response(error.status, str(error), error.headers)
         if isinstance(error, StoreError):
@@ -72,19 +74,21 @@ def add_handlers(app: FastAPI) -> None:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if is_argument else HTTPStatus.BAD_REQUEST
         return problem_response(status, str(error))
 
-    def invalid(request: Request, error: Exception) -> JSONResponse:
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
         found = error.errors() if isinstance(error, RequestValidationError) else []
         errors = [_sentence(request, one) for one in found[:MAX_ERRORS]]
         detail = errors[0] if errors else "the request cannot be understood"
         return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
 
-    def http_error(request: Request, error: Exception) -> JSONResponse:
+    async def http_error(request: Request, error: Exception) -> JSONResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(getattr(error, "headers", None) or {})
         detail = str(getattr(error, "detail", "")) or HTTPStatus(status).phrase
         if status == HTTPStatus.METHOD_NOT_ALLOWED:
             headers["Allow"] = allowed = ", ".join(sorted(_methods(request)))
             detail = f"this path does not accept {request.method}, only {allowed}"
+        elif detail == UNPARSED:
+            detail = "the body cannot be parsed: it is not text in UTF-8, or nested too deeply"
         elif detail == HTTPStatus.NOT_FOUND.phrase:
             detail = f"there is nothing at {request.url.path}; {DESCRIBED} describes the API"
         return problem_response(status, printable(detail), headers)

@@ -12,8 +12,10 @@ from recrawl.clock import Clock
 from recrawl.crawler.cost_share import CostShare
 from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
 from recrawl.crawler.intervals import stored_intervals
+from recrawl.crawler.keeping_up import Health, KeepingUp
 from recrawl.crawler.load import days
 from recrawl.crawler.page_list import Wanted
+from recrawl.crawler.page_text import CopyParser
 from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.running import RunningCrawl
 from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
@@ -27,7 +29,6 @@ from recrawl.records import RESTING, Page
 from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
 from recrawl.service.following import Following
 from recrawl.service.incoming import Incoming
-from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.page_index import PageIndex, PageSlice
 from recrawl.service.planning import planned_freshness
 from recrawl.service.problems import ProblemError
@@ -67,6 +68,7 @@ class ServiceStatus:
         pages: Pages that are kept fresh.
         price: What a visit must be worth, importance times days; None before that is known.
         keeping_up: Whether visits happen when they are due.
+        health: Whether somebody has to look after it.
         totals: What the store holds.
         trouble: How many pages have problems.
         last_day: What was spent in the last 24 hours, in whole hours.
@@ -80,6 +82,7 @@ class ServiceStatus:
     pages: int
     price: float | None
     keeping_up: KeepingUp
+    health: Health
     totals: Totals
     trouble: Trouble
     last_day: Spending
@@ -95,12 +98,14 @@ class PageDetails:
         visits: Its latest visits, newest first.
         changed_at: When it was last found to have changed, or first found; None if never.
         is_hurried: Whether somebody asked for a visit that has not been made yet.
+        no_text: Whether its copy has next to no text, as if scripts were to write it.
     """
 
     explanation: Explanation
     visits: list[LoggedVisit]
     changed_at: int | None
     is_hurried: bool = False
+    no_text: bool = False
 
     @property
     def next_visit(self) -> int | None:
@@ -128,12 +133,14 @@ class Service:
         incoming: Those who listen to sites.
         tokens: Who may use the service. They are read in the event loop, with a connection that
             does nothing else: one that counts pages meanwhile would hold up everything.
+        copies: Parses copies.
 
     Attributes:
         stats: Counts of the crawl, or of what others reported.
         lending: Lends pages to other crawlers.
         began: When the process started, in microseconds.
         tokens: As given.
+        copies: As given.
         sessions: Browsers that have logged in.
         failed: Failed logins.
         wrong_tokens: Requests with a wrong token.
@@ -150,6 +157,7 @@ class Service:
         reader: StoreReader,
         incoming: Incoming,
         tokens: Tokens,
+        copies: CopyParser,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -159,6 +167,7 @@ class Service:
         self.lending = parts.lending
         self.incoming = incoming
         self.tokens = tokens
+        self.copies = copies
         self.sessions = Sessions()
         self.failed = FailedLogins()
         self.wrong_tokens = FailedLogins(MAX_WRONG_TOKENS)
@@ -202,6 +211,7 @@ class Service:
             pages=len(self.frontier),
             price=None if price is None else price.value,
             keeping_up=self.keeping_up(),
+            health=self.health(),
             totals=totals,
             trouble=trouble,
             last_day=last_day,
@@ -225,10 +235,15 @@ class Service:
         """Return whether visits happen on time; with millions of pages, as of a while ago."""
         began = time.monotonic()
         if self._kept_up is None or self._keeping_up_cost.is_due(began):
-            self._kept_up = KeepingUp.of(self.frontier.frontier, days(self.clock.now()))
+            self._kept_up = KeepingUp.of(self.frontier, self.clock.now())
             ended = time.monotonic()
             self._keeping_up_cost.spend(ended, ended - began)
         return self._kept_up
+
+    def health(self) -> Health:
+        """Return whether somebody has to look after the crawl."""
+        pages = len(self.frontier)
+        return Health.of(self.keeping_up(), self.stats, pages, crawls=self._engine.crawls)
 
     async def pages(self, wanted: Wanted, *, text: str = "", offset: int = 0) -> PageSlice:
         """Return a part of a list of pages."""
@@ -254,8 +269,10 @@ class Service:
             history = store.history(page.number, visits)
             retry_at = earliest_retry(page, next(iter(history), None), self.settings)
             belief = store.belief(page.number)
-            explanation = explain(page, belief, price, now, limits, retry_at, closed_until)
-            return PageDetails(explanation, history, store.changed_at(page), is_hurried)
+            error = history[0].error if history else None
+            explanation = explain(page, belief, price, now, limits, retry_at, closed_until, error)
+            no_text = store.has_no_text(page.number)
+            return PageDetails(explanation, history, store.changed_at(page), is_hurried, no_text)
 
         return await self._reader.call(read)
 

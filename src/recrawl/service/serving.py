@@ -20,6 +20,7 @@ from recrawl.crawler.build import (
 from recrawl.crawler.discovery import Discovery
 from recrawl.crawler.fetching import RobotsWriter, fetcher_of, pacing_of, patience_of
 from recrawl.crawler.load import CrawlFrontier, warm_up
+from recrawl.crawler.page_text import CopyParser
 from recrawl.crawler.parse_pool import ParsePool
 from recrawl.crawler.protocols import FileFetching
 from recrawl.crawler.reloading import Reload
@@ -209,6 +210,7 @@ async def open_engine(
                 parse_pool,
                 follow_depth=settings.max_depth if settings.follow else 0,
                 templates=Templates(reading.template),
+                copy_url=reading.copy_url,
             )
             discovery = Discovery(frontier, thread, nowhere, settings, parse_pool)
             recorder = recorder_of(
@@ -258,6 +260,8 @@ async def open_service(
         reading.narrow_cache()
         reader = StoreReader(reading, executor)
         pushes = Pushes(engine.frontier, reader, writer, settings)
+        # Not the crawl's own processes: whoever reads copies must not hold up visits.
+        copies = CopyParser(ParsePool(1))
         try:
             async with (
                 _indexnow(settings, clock, pushes, parts.fetcher) as indexnow,
@@ -265,8 +269,9 @@ async def open_service(
             ):
                 incoming = Incoming(pushes, indexnow, websub)
                 tokens = Tokens(reading_tokens.service.tokens)
-                yield Service(settings, clock, parts, reader, incoming, tokens)
+                yield Service(settings, clock, parts, reader, incoming, tokens, copies)
         finally:
+            copies.close()
             reader.close()
 
 

@@ -116,11 +116,20 @@ class StatusOut(BaseModel):
         description="Requests since the process started, as a share of what the budget allows; "
         "null before it allows one."
     )
+    outside_budget: int = Field(
+        description="Requests since the process started for first visits outside the budget."
+    )
     pages: int = Field(description="All pages, including those that are gone or refused.")
+    health: Literal["good", "busy", "bad"] = Field(
+        description="Whether visits happen when they are due: bad is worth an alert; busy, while "
+        "pages are visited for the first time, passes by itself."
+    )
+    health_reason: str = Field(description="Why, in a sentence.")
     kept_fresh: int = Field(description="Pages that are kept fresh.")
     price: float | None = Field(description="What a visit must be worth, in importance times days.")
     expected_freshness: float | None = Field(
-        description="The share of importance whose copies are expected to be fresh."
+        description="The share of importance whose copies are expected to be fresh; null without "
+        "a copy."
     )
     due: int = Field(description="Pages with a copy whose visit is due.")
     without_copy: int = Field(description="Pages without a copy.")
@@ -151,7 +160,10 @@ class StatusOut(BaseModel):
             crawls=status.crawls,
             budget=status.budget,
             budget_used=stats.budget_used,
+            outside_budget=stats.filled,
             pages=status.pages + status.trouble.gone + status.trouble.refused,
+            health=status.health.state,
+            health_reason=status.health.reason,
             kept_fresh=status.pages,
             price=status.price,
             expected_freshness=up.expected_freshness,

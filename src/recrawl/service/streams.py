@@ -1,4 +1,4 @@
-"""Event streams: how many there may be, and until when each may continue."""
+"""Event streams, and requests that wait: how many there may be, and until when they continue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +40,8 @@ class Streams:
         if self.open >= self._limit:
             raise ProblemError(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"{self._limit} streams are open, and no more are allowed; try again later",
+                f"{self._limit} streams are open or requests waiting, and no more are allowed; "
+                "try again later",
                 {"Retry-After": str(RETRY_AFTER)},
             )
 

@@ -27,6 +27,7 @@ class World:
         host: Each page's host, numbered from 0.
         section: Each page's section, numbered from 0; pages of a section may change together.
         signals: When pages are signalled to have changed, if at all.
+        left_out: How many pages of a trace are not among these, and why.
     """
 
     days: float
@@ -37,6 +38,7 @@ class World:
     host: Ints
     section: Ints
     signals: Signals | None = None
+    left_out: recorded.LeftOut = recorded.NONE_LEFT_OUT
 
     def __post_init__(self) -> None:
         _check(self)
@@ -136,6 +138,7 @@ class World:
         *,
         start: datetime | str | None = None,
         end: datetime | str | None = None,
+        min_share: float = recorded.MIN_SHARE,
         ignore_unknown: bool = False,
     ) -> "World":
         """Read the changes of a trace's pages that existed throughout the window.
@@ -145,6 +148,8 @@ class World:
             start: When the window starts, an aware time or ISO 8601; by default when a quarter of
                 all changes have happened.
             end: When it ends; by default at the last change.
+            min_share: The minimum share of pages that existed throughout the window, among those
+                that existed during any of it.
             ignore_unknown: Skip unknown columns instead of rejecting them.
 
         Pages without a change in the window are kept. Pages named by URLs are numbered by host; all
@@ -152,11 +157,12 @@ class World:
 
         Raises:
             InputError: The trace cannot be read.
-            ArgumentError: The window is empty, or no page existed throughout it.
+            ArgumentError: The window is empty, or too few pages existed throughout it.
         """
-        kept = recorded.read(path, start, end, ignore_unknown=ignore_unknown)
+        kept = recorded.read(path, start, end, min_share=min_share, ignore_unknown=ignore_unknown)
         rate = np.diff(kept.changes.starts) / kept.days
-        return cls._of(kept.changes, rate, kept.days, kept.importance, kept.host, kept.section)
+        made = cls._of(kept.changes, rate, kept.days, kept.importance, kept.host, kept.section)
+        return replace(made, left_out=kept.left_out)
 
     def with_signals(self, precision: ArrayLike, recall: ArrayLike, *, seed: int = 0) -> "World":
         """Return the same world with signals that pages have changed, right ones and wrong ones.

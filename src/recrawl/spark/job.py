@@ -55,7 +55,8 @@ def opened(master: str | None) -> Iterator[Any]:
         from pyspark.sql import SparkSession
     except ImportError:
         raise ArgumentError(
-            "engine: Spark is not installed; install it with: pip install 'recrawl[spark]'"
+            "engine: Spark is not installed, the extra 'spark'; in a checkout of recrawl: "
+            "pip install '.[spark]'"
         ) from None
     # Executors on this machine use the Python that has recrawl.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -33,10 +33,10 @@ class LeaseRow:
 
     Attributes:
         id: The lease's id.
-        key: The key of the request for it, if it had one.
+        key: The key of the request for it, if it had one and has not ended.
         granted_at: When it was granted, in microseconds.
-        deadline: When it ends, in microseconds.
-        pages: The numbers of the pages that are out.
+        deadline: When it ends, or ended, in microseconds.
+        pages: The numbers of its pages; none if the lease is to be forgotten.
     """
 
     id: str
@@ -80,7 +80,7 @@ class ServiceTables:
         return bool(self._database.execute("revoke_token", name))
 
     def leases(self) -> list[LeaseRow]:
-        """Return the leases with pages still out, in the order in which they were granted."""
+        """Return the leases, in the order in which they were granted."""
         found = []
         for lease, key, granted_at, deadline, packed in self._database.rows("leases"):
             pages = array("q", packed)
@@ -88,7 +88,7 @@ class ServiceTables:
         return found
 
     def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
-        """Write leases in their current state; those with no page out are deleted."""
+        """Write leases in their current state; those without pages are deleted."""
         kept, dropped = [], []
         for one in leases:
             if one.pages:
@@ -97,8 +97,9 @@ class ServiceTables:
             else:
                 dropped.append((one.id,))
         with self._database.transaction():
-            self._database.execute_many("keep_lease", kept)
+            # In this order, as the key of one that has ended may be that of a new one.
             self._database.execute_many("drop_lease", dropped)
+            self._database.execute_many("keep_lease", kept)
 
     def visited_since(self, pages: Sequence[int], at: int) -> set[int]:
         """Return which of the pages were visited since a time."""

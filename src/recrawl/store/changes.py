@@ -1,4 +1,4 @@
-"""The feed of changes: new, changed, gone and removed pages, in order, read with a cursor."""
+"""The feed of changes: what became of pages, in order, read with a cursor."""
 
 import re
 from dataclasses import dataclass
@@ -6,8 +6,9 @@ from enum import IntEnum
 from typing import Any, NamedTuple, final
 
 from recrawl.errors import ArgumentError, StoreError
-from recrawl.records import Outcome, State, Visit
+from recrawl.records import PRIVATE, Outcome, Page, State, Visit
 from recrawl.store.database import Database, Row
+from recrawl.store.encoding import write_legible
 from recrawl.store.rows import Retention
 from recrawl.units import format_time, quoted
 
@@ -23,10 +24,11 @@ class FeedState(IntEnum):
     UNKNOWN = 0
     THERE = 1
     GONE = 2
+    REFUSED = 3
 
 
 #: As plain integers, which are faster to compare, at every visit.
-_THERE, _GONE = FeedState.THERE.value, FeedState.GONE.value
+_THERE, _GONE, _REFUSED = FeedState.THERE.value, FeedState.GONE.value, FeedState.REFUSED.value
 
 
 class FeedKind(IntEnum):
@@ -37,6 +39,11 @@ class FeedKind(IntEnum):
     GONE = 2
     BACK = 3
     REMOVED = 4
+    REFUSED = 5
+
+
+#: Kinds of changes after which readers have nothing to show of a page.
+_WITHOUT_COPY = frozenset({FeedKind.GONE, FeedKind.REFUSED})
 
 
 class Cursor(NamedTuple):
@@ -82,8 +89,9 @@ class PageChange:
         at: When it was found, in microseconds.
         previous: When the page was last found before; it changed in between. None if never.
         before: The digest of the copy before; None if there was none.
-        after: The digest of the copy since; None if the page is gone or removed.
+        after: The digest of the copy since; None if the page is gone, refused or removed.
         share: The share of the page's own text that differs; None if nothing was compared.
+        reason: Why the page is refused; None for other kinds.
     """
 
     cursor: Cursor
@@ -95,6 +103,7 @@ class PageChange:
     before: bytes | None = None
     after: bytes | None = None
     share: float | None = None
+    reason: str | None = None
 
 
 def change_object(change: PageChange) -> dict[str, Any]:
@@ -108,6 +117,7 @@ def change_object(change: PageChange) -> dict[str, Any]:
         "digest_before": None if change.before is None else change.before.hex(),
         "digest": None if change.after is None else change.after.hex(),
         "share": change.share,
+        "reason": change.reason,
     }
 
 
@@ -117,7 +127,17 @@ def feed_state_after(visit: Visit, known: int) -> int:
     if page.state is State.ALIVE:
         is_found = visit.outcome is not Outcome.FAILED and visit.outcome is not Outcome.GONE
         return _THERE if is_found else known
-    return _GONE if page.state is State.GONE and known == _THERE else known
+    if page.state is State.GONE:
+        return known if known == FeedState.UNKNOWN else _GONE
+    return _REFUSED if known == _THERE and _is_denied(page) else known
+
+
+def _is_denied(page: Page) -> bool:
+    """Whether robots.txt or the server refuses a page.
+
+    An address that the settings of a run do not allow says nothing about the page.
+    """
+    return page.state is State.REFUSED and PRIVATE not in (page.reason or "")
 
 
 def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedKind | None:
@@ -132,6 +152,8 @@ def kind_of(visit: Visit, before: bytes | None, known: int, after: int) -> FeedK
     if known != after:
         if after == FeedState.GONE:
             return FeedKind.GONE
+        if after == FeedState.REFUSED:
+            return FeedKind.REFUSED
         return FeedKind.NEW if known == FeedState.UNKNOWN else FeedKind.BACK
     # A page that was missing for a while counts as changed too, even if it is as it was.
     is_change = visit.outcome is Outcome.CHANGED or visit.outcome is Outcome.FIRST
@@ -153,8 +175,9 @@ def change_values(visit: Visit, before: bytes | None, kind: FeedKind) -> Row:
         visit.response.at,
         visit.previous,
         before,
-        None if kind is FeedKind.GONE else page.body,
+        None if kind in _WITHOUT_COPY else page.body,
         None if visit.change is None else visit.change.share,
+        write_legible(page.reason) if kind is FeedKind.REFUSED else None,
     )
 
 

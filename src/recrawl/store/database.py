@@ -4,12 +4,13 @@ import math
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, final
 
 from recrawl.errors import StoreError
 from recrawl.store.queries import migrations, statement
+from recrawl.store.schema import differences, foreign, schema_of
 
 MEMORY = ":memory:"
 #: How long to wait for another process to finish writing.
@@ -18,7 +19,10 @@ BUSY_TIMEOUT_SECONDS = 5.0
 APPLICATION = int.from_bytes(b"rcrl", "big")
 
 #: Statements that configure every new connection.
-PRAGMAS = ("use_wal", "sync_fully", "widen_cache", "checkpoint_rarely")
+PRAGMAS = ("distrust_schema", "use_wal", "sync_fully", "widen_cache", "checkpoint_rarely")
+
+#: The permissions of stores and backups.
+PRIVATE = 0o600
 
 DAMAGED = "the store is damaged; restore the file from a backup"
 
@@ -68,6 +72,7 @@ class Database:
             connection = _connect(path)
             try:
                 _recognise(connection, path, create=create)
+                _refuse_foreign(connection, path)
                 for pragma in PRAGMAS:
                     connection.execute(statement(pragma))
                 # A migration may recreate a table that others refer to.
@@ -145,6 +150,7 @@ class Database:
 
     def back_up(self, target: Path) -> None:
         """Write a consistent copy of the store, while others go on writing."""
+        _create_private(target)
         with store_errors(str(target)):
             copy = sqlite3.connect(target)
             try:
@@ -152,6 +158,11 @@ class Database:
                 self._connection.backup(copy)
             finally:
                 copy.close()
+
+    def schema_differences(self) -> list[str]:
+        """Return how the file's tables, indexes, triggers and views differ from a store's."""
+        with store_errors(self.path):
+            return list(differences(schema_of(self._connection), _version(self._connection)))
 
     def size(self) -> int:
         """Return the size of the file in bytes, without its write-ahead log."""
@@ -236,8 +247,27 @@ def _check_path(path: Path, *, create: bool) -> None:
                 raise _missing(str(path))
             if not path.parent.is_dir():
                 raise StoreError(f"{path}: there is no folder {path.parent}")
+            _create_private(path)
     except OSError as error:
         raise StoreError(f"{path}: it cannot be read: {error.strerror}") from None
+
+
+def _create_private(path: Path) -> None:
+    """Create an empty file for its owner alone: copies, tokens and secrets will be in it.
+
+    SQLite gives the files beside it, such as its log, the same permissions. If this fails, SQLite
+    says why.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
+
+
+def is_private(path: str) -> bool:
+    """Whether only its owner can read or write a store; one in memory is."""
+    try:
+        return path == MEMORY or os.name != "posix" or not Path(path).stat().st_mode & 0o077
+    except OSError:
+        return True
 
 
 def _missing(path: str) -> StoreError:
@@ -261,6 +291,15 @@ def _recognise(connection: sqlite3.Connection, path: str, *, create: bool) -> No
         raise StoreError(f"{path}: this is another program's SQLite file, not a recrawl store")
     if not create:
         raise _missing(path)
+
+
+def _refuse_foreign(connection: sqlite3.Connection, path: str) -> None:
+    """Reject a store with triggers or views of others: they would run whenever it is used."""
+    found = list(foreign(schema_of(connection)))
+    if found:
+        raise StoreError(
+            f"{path}: somebody else put {found[0]} into this store; restore the file from a backup"
+        )
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

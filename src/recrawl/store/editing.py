@@ -292,7 +292,9 @@ def changes_since(database: Database, serial: int) -> Edits:
         there = find_pages(
             database, [page for page, done in kinds.items() if Edit.REMOVED not in done]
         )
-    edits = Edits(rows[-1][0] if rows else serial, [], [], [], [])
+        asked = database.rows("asked_among", json.dumps(list(there)))
+    serial = rows[-1][0] if rows else serial
+    edits = Edits(serial, [], [], [], [], frozenset(number for (number,) in asked))
     for number, done in kinds.items():
         if Edit.REMOVED in done and Edit.ADDED not in done:
             edits.removed.append(number)

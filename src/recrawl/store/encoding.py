@@ -18,6 +18,8 @@ _LEVEL = 1
 #: Bodies of up to this many bytes are not worth the buffers of that level, which the system has to
 #: clear each time; level 0 does without them, but a body of 5 kB takes a fifth more space.
 _SHORT_BODY, _LEVEL_OF_SHORT = 20_000, 0
+#: Bytes that headers and robots.txt files never reach, whatever is escaped in them.
+MAX_TEXT = 8_000_000
 #: Bytes of headers that are not worth compressing.
 SHORT = 1_024
 _LENGTH_BYTES = 2
@@ -30,13 +32,22 @@ def deflate(content: bytes) -> bytes:
     return isal_zlib.compress(content, _LEVEL_OF_SHORT if len(content) <= _SHORT_BODY else _LEVEL)
 
 
-def inflate(deflated: bytes) -> bytes:
+def inflate(deflated: bytes, max_bytes: int = MAX_TEXT) -> bytes:
     """Decompress what `deflate` compressed, or zlib did.
 
+    Args:
+        deflated: The compressed bytes.
+        max_bytes: The bytes that it may have: whoever can write to the file could make a few
+            compressed bytes fill the memory.
+
     Raises:
-        InflateError: It is damaged.
+        InflateError: It is damaged, or longer.
     """
-    return isal_zlib.decompress(deflated)
+    stream = isal_zlib.decompressobj()
+    content = stream.decompress(deflated, max_bytes + 1)
+    if len(content) > max_bytes or not stream.eof:
+        raise InflateError("too long, or cut off")
+    return content
 
 
 def write_keys(keys: frozenset[bytes]) -> bytes | None:

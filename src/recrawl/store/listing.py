@@ -3,14 +3,16 @@
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from recrawl.estimation.shown_rates import ShownRates
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, State
 from recrawl.store.database import Database
-from recrawl.store.reading import nan_for_0, numbers
+from recrawl.store.reading import nan_for_0, numbers_and_evidence, rate_prior
 from recrawl.store.rows import LastVisit
 
 #: The query for the first pages, by whether they are in order of URL, and whether reversed.
@@ -46,6 +48,7 @@ class PageColumns:
         shape: The shape of the belief about its change rate; NaN if there is none.
         time: The time of that belief, in days; NaN if there is none.
         hosts: The names of hosts.
+        rates: Their change rates, as they are shown.
     """
 
     number: Ints
@@ -60,6 +63,12 @@ class PageColumns:
     shape: Floats
     time: Floats
     hosts: dict[int, str]
+    rates: ShownRates
+
+    @cached_property
+    def rate(self) -> Floats:
+        """Changes per day, as they are shown; NaN for a page that was never found."""
+        return np.where(np.isnan(self.shape), np.nan, self.rates.typical)
 
 
 #: How the last visit ended: its HTTP status (0 without a response, None without a visit), and why
@@ -93,16 +102,12 @@ class PageFilter(NamedTuple):
         hosts: Only pages of these hosts.
         states: Only pages in these states.
         failing: Whether to read only pages whose last visit failed.
-        min_rate: Only pages that are believed to change at least this often, per day.
-        max_rate: Only pages that are believed to change at most this often, per day.
         due: Only pages that can be due this early.
     """
 
     hosts: Collection[str] | None = None
     states: Collection[int] | None = None
     failing: bool = False
-    min_rate: float | None = None
-    max_rate: float | None = None
     due: DueBy | None = None
 
 
@@ -118,8 +123,6 @@ def page_columns(database: Database, wanted: PageFilter) -> PageColumns:
     values |= {
         "hosts": None if wanted.hosts is None else json.dumps(list(wanted.hosts)),
         "states": states,
-        "min_rate": wanted.min_rate,
-        "max_rate": wanted.max_rate,
     }
     return _columns(database, "page_columns", values)
 
@@ -147,7 +150,8 @@ def first_pages(
 
 def _columns(database: Database, query: str, values: dict[str, Any]) -> PageColumns:
     with database.transaction("begin_read"):
-        columns = numbers(database, query, values, 11)
+        columns, evidence = numbers_and_evidence(database, query, values, 11)
+        prior = rate_prior(database)
         names: dict[int, str] = dict(database.rows("hosts"))
     number, host, state, last_visit, failures, visits, changes, retry_at = columns[:8].astype(
         np.int64
@@ -166,6 +170,7 @@ def _columns(database: Database, query: str, values: dict[str, Any]) -> PageColu
         shape,
         time,
         names,
+        ShownRates(evidence, prior),
     )
 
 
@@ -237,13 +242,31 @@ def last_visits(database: Database, numbers: Ints) -> Iterator[tuple[int, LastVi
             yield number, LastVisit(at, Outcome(outcome), status)
 
 
-def page_texts(database: Database, numbers: Ints) -> Iterator[tuple[int, str, Answer]]:
-    """Yield number, URL and last answer of some pages, in this order."""
+class PageText(NamedTuple):
+    """The texts of a page in a list.
+
+    Attributes:
+        number: The page's number.
+        url: Its URL.
+        answer: How its last visit ended.
+        no_text: Whether its copy has next to no text.
+    """
+
+    number: int
+    url: str
+    answer: Answer
+    no_text: bool
+
+
+def page_texts(database: Database, numbers: Ints) -> Iterator[PageText]:
+    """Yield the texts of some pages, in this order."""
     for start in range(0, numbers.size, ROWS_PER_BATCH):
         batch = numbers[start : start + ROWS_PER_BATCH]
-        urls: dict[int, str] = dict(database.rows("urls_of", json.dumps(batch.tolist())))
+        rows = database.rows("urls_of", json.dumps(batch.tolist()))
+        urls = {number: (url, bool(no_text)) for number, url, no_text in rows}
         answers = dict(last_answers(database, batch))
         for number in batch.tolist():
             # A page may have been removed since its numbers were read.
             if number in urls and number in answers:
-                yield number, urls[number], answers[number]
+                url, no_text = urls[number]
+                yield PageText(number, url, answers[number], no_text)

@@ -21,7 +21,9 @@ def only_run(store: Path) -> Iterator[None]:
     """
     path = _lock_file(store)
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        # Whoever may use the store may lock it, and nobody else.
+        mode = store.stat().st_mode & 0o666 if store.exists() else 0o600
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
     except OSError as error:
         raise StoreError(f"{path}: it cannot be written: {error.strerror}") from None
     try:

@@ -14,9 +14,10 @@ from recrawl.kernels.jit import Ints
 from recrawl.records import Page, RobotsText, Visit
 from recrawl.store.access import LeaseRow, Token
 from recrawl.store.changes import Cursor, PageChange
-from recrawl.store.listing import Answer, HostCounts, PageColumns, PageFilter
+from recrawl.store.listing import Answer, HostCounts, PageColumns, PageFilter, PageText
 from recrawl.store.rows import (
     Added,
+    Belief,
     Copy,
     Edits,
     LastVisit,
@@ -137,7 +138,7 @@ class Access(Protocol):
         """Remove a token; return whether there was one."""
 
     def leases(self) -> list[LeaseRow]:
-        """Return the leases with pages still out."""
+        """Return the leases."""
 
     def keep_leases(self, leases: Iterable[LeaseRow]) -> None:
         """Write leases in their current state."""
@@ -236,7 +237,7 @@ class Store(Protocol):
     def pages_at(self, urls: Iterable[str]) -> dict[str, Page]:
         """Return pages by URL."""
 
-    def belief(self, number: int) -> tuple[float, float] | None:
+    def belief(self, number: int) -> Belief | None:
         """Return the belief about a page's change rate."""
 
     def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:
@@ -286,8 +287,8 @@ class Store(Protocol):
     def last_answers(self, numbers: Ints) -> Iterator[tuple[int, Answer]]:
         """Yield how the last visit to each page ended, or why it is refused."""
 
-    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, Answer]]:
-        """Yield number, URL and last answer of some pages."""
+    def page_texts(self, numbers: Ints) -> Iterator[PageText]:
+        """Yield the texts of some pages."""
 
     def record(
         self,
@@ -305,6 +306,12 @@ class Store(Protocol):
 
     def copy(self, url: str) -> Copy | None:
         """Return the current copy of a page."""
+
+    def copy_url(self, number: int) -> str | None:
+        """Return where the copy of a page came from, after redirects."""
+
+    def has_no_text(self, number: int) -> bool:
+        """Whether a page has a copy with next to no text."""
 
     def changed_at(self, page: Page) -> int | None:
         """Return when a page last changed."""

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from recrawl.errors import StoreError
-from recrawl.kernels.jit import Floats
+from recrawl.estimation.evidence import Evidence, read_evidence
+from recrawl.estimation.shown_rates import RatePrior, ShownRates
+from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import (
     NO_TIME,
     SIGNALS,
@@ -27,6 +28,13 @@ from recrawl.store.rows import Copy, LoggedVisit, Observed, Outlook, PageTable
 
 #: Rows turned into columns at a time.
 ROWS_PER_BATCH = 20_000
+#: With more pages than the first of these, a sample of the second size stands for all, as reading
+#: all from a store takes more than a second. Its freshness is within 0.7 % of that of all pages in
+#: 19 of 20 cases, if pages are equally important.
+MAX_READ = 200_000
+SAMPLED = 20_000
+#: The name of what is believed about change rates before visits.
+RATE_PRIOR = "rate_prior"
 GOLDEN_RATIO = (5.0**0.5 - 1.0) / 2.0
 #: Copies listed at a time; their bodies are read one by one.
 COPIES_PER_BATCH = 500
@@ -38,17 +46,17 @@ def fleet(database: Database) -> PageTable:
         serial = last_serial(database)
         resting = {"gone": State.GONE, "refused": State.REFUSED}
         (pages,) = database.rows("count_fleet", *resting.values())[0]
-        ints = np.empty((4, pages), np.int64)
+        ints = np.empty((5, pages), np.int64)
         floats = np.empty((3, pages))
         url: list[str] = []
         octaves: list[bytes | None] = []
         values = {"no_time": NO_TIME, **resting}
         for rows in database.batches("fleet", values, ROWS_PER_BATCH):
-            number, host, urls, importance, shape, time, last_visit, failures, packed = zip(
+            number, host, urls, importance, shape, time, last_visit, failures, asked, packed = zip(
                 *rows, strict=True
             )
             here = slice(len(url), len(url) + len(rows))
-            for index, column in enumerate((number, host, last_visit, failures)):
+            for index, column in enumerate((number, host, last_visit, failures, asked)):
                 ints[index, here] = column
             for index, column in enumerate((importance, shape, time)):
                 # With an explicit float type, NumPy turns None into NaN.
@@ -69,6 +77,7 @@ def fleet(database: Database) -> PageTable:
         octaves=octaves,
         last_visit=ints[2],
         failures=ints[3],
+        asked=ints[4].astype(np.bool_),
     )
 
 
@@ -79,11 +88,13 @@ def outlook(database: Database, sample: int | None) -> Outlook:
         values |= {"gone": State.GONE, "refused": State.REFUSED}
         if sample is not None:
             (numbered,) = database.rows("next_page")[0]
-            values["pages"] = json.dumps(_spread(sample, numbered))
-        number, host, importance, shape, time, last_visit, failures = numbers(
+            values["pages"] = json.dumps(spread(sample, numbered))
+        columns, evidence = numbers_and_evidence(
             database, "outlook" if sample is None else "outlook_of", values, 7
         )
+        prior = rate_prior(database)
         names: dict[int, str] = dict(database.rows("hosts"))
+    number, host, importance, shape, time, last_visit, failures = columns
     known, codes = np.unique(host.astype(np.int64), return_inverse=True)
     return Outlook(
         number=number.astype(np.int64),
@@ -94,15 +105,16 @@ def outlook(database: Database, sample: int | None) -> Outlook:
         time=nan_for_0(time),
         last_visit=last_visit.astype(np.int64),
         failures=failures.astype(np.int64),
+        rates=ShownRates(evidence, prior),
     )
 
 
-def _spread(count: int, below: int) -> list[int]:
+def spread(count: int, below: int) -> list[int]:
     """Return evenly spread page numbers, one from each of as many ranges of equal length.
 
     The positions within the ranges follow the golden ratio, as a list of pages may be periodic.
 
-    >>> _spread(4, 40)
+    >>> spread(4, 40)
     [0, 16, 22, 38]
     """
     each = np.arange(min(count, below))
@@ -110,16 +122,32 @@ def _spread(count: int, below: int) -> list[int]:
     return list(map(int, chosen))
 
 
-def numbers(database: Database, name: str, values: dict[str, Any], columns: int) -> Floats:
-    """Return the rows of a query as columns of numbers, all of them floats.
+def numbers_and_evidence(
+    database: Database, name: str, values: dict[str, Any], columns: int
+) -> tuple[Floats, Evidence]:
+    """Return the rows of a query as columns of numbers, all of them floats, and of evidence.
 
     Page numbers, times and the like are integers below 2^53, or ``NO_TIME``, and therefore exact.
     """
-    batches = [
-        np.fromiter(chain.from_iterable(rows), np.float64, columns * len(rows)).reshape(-1, columns)
-        for rows in database.batches(name, values, ROWS_PER_BATCH)
-    ]
-    return np.concatenate([np.empty((0, columns)), *batches]).T.copy()
+    batches, evidence = [np.empty((columns, 0))], [read_evidence([])]
+    for rows in database.batches(name, values, ROWS_PER_BATCH):
+        *read, packed = zip(*rows, strict=True)
+        batches.append(np.array(read, np.float64))
+        evidence.append(read_evidence(packed))
+    return np.concatenate(batches, axis=1), np.concatenate(evidence)
+
+
+def rate_prior(database: Database) -> RatePrior:
+    """Return what a run last believed about change rates before a page's own visits."""
+    row = database.row("meta", RATE_PRIOR)
+    return RatePrior.from_text(None if row is None else row[0])
+
+
+def rates(database: Database, numbers: Ints) -> ShownRates:
+    """Return the change rates of some pages, as they are shown."""
+    found: dict[int, bytes | None] = dict(database.rows("evidence", json.dumps(numbers.tolist())))
+    evidence = read_evidence([found.get(number) for number in numbers.tolist()])
+    return ShownRates(evidence, rate_prior(database))
 
 
 def nan_for_0(column: Floats) -> Floats:
@@ -225,17 +253,18 @@ def body(database: Database, digest: bytes) -> bytes:
     row = database.row("body", digest)
     if row is None:
         raise StoreError(f"{database.path}: the store has no body {digest.hex()}")
-    content = inflated(row[0], digest)
+    content = inflated(row[0], row[1], digest)
     if content is None:
         raise StoreError(f"{database.path}: the body {digest.hex()} is damaged")
     return content
 
 
-def inflated(deflated: bytes, digest: bytes) -> bytes | None:
-    """Decompress a body; return None if it does not match its digest."""
+def inflated(deflated: bytes, size: int, digest: bytes) -> bytes | None:
+    """Decompress a body of a size; return None if it is longer, or does not match its digest."""
     try:
-        content = inflate(deflated)
-    except InflateError:
+        content = inflate(deflated, size)
+    except (InflateError, TypeError, OverflowError):
+        # The types of values in a damaged file may be wrong, too.
         return None
     return content if digest_of(content) == digest else None
 

@@ -25,7 +25,7 @@ from recrawl.store.encoding import (
     write_verbatim,
 )
 from recrawl.store.rows import Retention, Spent
-from recrawl.store.versions import drop_old_versions, keep_version
+from recrawl.store.versions import drop_old_versions, drop_versions_of, keep_version
 
 HOUR = 3_600_000_000
 _ETAG, _LAST_MODIFIED, _DIGEST = map(SIGNALS.index, ("etag", "lastmod", "digest"))
@@ -160,6 +160,7 @@ class _Writes:
         self._replaced: list[tuple[Visit, bytes, FeedKind | None]] = []
         self._copies: list[Row] = []
         self._dropped_copies: list[Row] = []
+        self._denied: list[int] = []
 
     def add(self, prepared: _Prepared, before: _Before) -> None:
         """Add what a visit changes about its page and its copy."""
@@ -189,9 +190,12 @@ class _Writes:
         if page.body is None:
             self._dropped_copies.append((page.number,))
         elif page.body != old or visit.content is not None:
-            self._copies.append((page.number, *_copy_values(visit.response)))
+            self._copies.append((page.number, *_copy_values(visit.response), visit.no_text))
         if old is not None and old != page.body:
             self._replaced.append((visit, old, kind))
+            if visit.is_refusal and page.body is None:
+                # Old versions of a refused page are copies, too.
+                self._denied.append(page.number)
 
     def flush(self) -> None:
         """Write all rows, each after those that it refers to."""
@@ -210,6 +214,8 @@ class _Writes:
         database.execute_many("set_copy", self._copies)
         database.execute_many("drop_copy", self._dropped_copies)
         database.execute_many("drop_body", dropped)
+        if self._denied:
+            drop_versions_of(database, json.dumps(self._denied))
 
 
 def _prepare(visit: Visit) -> _Prepared:

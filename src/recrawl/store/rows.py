@@ -3,8 +3,19 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
+from recrawl.estimation.shown_rates import ShownRates
 from recrawl.kernels.jit import Bools, Floats, Ints
-from recrawl.records import MICROSECONDS_A_DAY, Change, Outcome, Page, Response, Validators
+from recrawl.records import (
+    MICROSECONDS_A_DAY,
+    NO_TIME,
+    Change,
+    Outcome,
+    Page,
+    Response,
+    Validators,
+)
 
 
 class NewPage(NamedTuple):
@@ -16,7 +27,8 @@ class NewPage(NamedTuple):
         importance: How much its freshness counts; None leaves the importance of a known page
             unchanged, and means 1 for a new one.
         depth: Number of links between it and a page that the user added.
-        source: Where it was found: ``user``, ``sitemap``, ``link`` or ``push``.
+        source: Who asked for it: a ``user``, or a ``sitemap`` that one named, when it was first
+            read; otherwise where it was found: ``listed`` by a sitemap later, ``link`` or ``push``.
         initial_importance: The importance of a new page that has none given, instead of 1.
     """
 
@@ -55,6 +67,7 @@ class Edits:
         revived: Pages that were gone and will be visited again.
         removed: Numbers of removed pages.
         importance: Page numbers and new importances.
+        asked: Numbers of those new pages that a user asked for.
     """
 
     serial: int
@@ -62,6 +75,7 @@ class Edits:
     revived: list[Page]
     removed: list[int]
     importance: list[tuple[int, float]]
+    asked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +94,7 @@ class PageTable:
         octaves: The evidence of its visits about that rate, packed; None if there is none yet.
         last_visit: When it was last found, in microseconds; ``NO_TIME`` if never.
         failures: How many of its latest visits failed in a row.
+        asked: Whether a user asked for it.
     """
 
     serial: int
@@ -93,11 +108,12 @@ class PageTable:
     octaves: list[bytes | None]
     last_visit: Ints
     failures: Ints
+    asked: Bools
 
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """The freshness of every page to visit, as columns: a subset of `PageTable`."""
+    """The freshness of every page to visit, as columns: a subset of `PageTable`, and its rates."""
 
     number: Ints
     host: Ints
@@ -107,6 +123,32 @@ class Outlook:
     time: Floats
     last_visit: Ints
     failures: Ints
+    rates: ShownRates
+
+    def fresh(self, now: int) -> Floats:
+        """Return the chance that each page's copy is fresh; 0 without a copy."""
+        return self.rates.fresh(days_since(self.last_visit, now))
+
+
+class Belief(NamedTuple):
+    """What is believed about a page's change rate.
+
+    Attributes:
+        shape: The shape of the Gamma with the mean and variance of what decides about its visits.
+        time: The time of that Gamma, in days.
+        rates: The rate as it is shown, of this page alone.
+    """
+
+    shape: float
+    time: float
+    rates: ShownRates
+
+
+def days_since(last_visit: Ints, now: int) -> Floats:
+    """Return the days since copies were made, infinity for ``NO_TIME``."""
+    # Convert to floats first: subtracting NO_TIME would overflow an integer.
+    since = np.maximum(now - last_visit.astype(np.float64), 0.0) / MICROSECONDS_A_DAY
+    return np.where(last_visit == NO_TIME, np.inf, since)
 
 
 @dataclass(frozen=True, eq=False)

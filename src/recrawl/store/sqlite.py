@@ -9,7 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
+import numpy as np
+
 from recrawl.errors import StoreError
+from recrawl.estimation.shown_rates import RatePrior, ShownRates
 from recrawl.kernels.jit import Ints
 from recrawl.records import Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, robots_files
@@ -22,6 +25,7 @@ from recrawl.store.locking import only_run
 from recrawl.store.recording import HOUR, record
 from recrawl.store.rows import (
     Added,
+    Belief,
     Copy,
     Edits,
     LastVisit,
@@ -198,10 +202,20 @@ class SqliteStore:
         """Return pages by number, leaving out those that do not exist."""
         return editing.find_pages(self._database, numbers)
 
-    def belief(self, number: int) -> tuple[float, float] | None:
-        """Return shape and time of the belief about a page's change rate, or None."""
+    def belief(self, number: int) -> Belief | None:
+        """Return the belief about a page's change rate, or None."""
         row = self._database.row("belief", number)
-        return None if row is None or row[0] is None else (row[0], row[1])
+        if row is None or row[0] is None:
+            return None
+        return Belief(row[0], row[1], self.rates(np.array([number])))
+
+    def rates(self, numbers: Ints) -> ShownRates:
+        """Return the change rates of some pages, in that order, as they are shown."""
+        return reading.rates(self._database, numbers)
+
+    def rate_prior(self) -> RatePrior:
+        """Return what a run last believed about change rates before a page's own visits."""
+        return reading.rate_prior(self._database)
 
     def beliefs(self, numbers: Ints) -> dict[int, tuple[float, float]]:
         """Return shape and time of the beliefs about some pages, without those that have none."""
@@ -296,8 +310,8 @@ class SqliteStore:
         """Yield page number, and how the last visit ended, or why the page is refused."""
         return listing.last_answers(self._database, numbers)
 
-    def page_texts(self, numbers: Ints) -> Iterator[tuple[int, str, listing.Answer]]:
-        """Yield number, URL and last answer of some pages, in this order."""
+    def page_texts(self, numbers: Ints) -> Iterator[listing.PageText]:
+        """Yield the texts of some pages, in this order."""
         return listing.page_texts(self._database, numbers)
 
     def narrow_cache(self) -> None:
@@ -338,6 +352,16 @@ class SqliteStore:
         """Return the current copy of a page; None if there is no page or no copy."""
         page = self.page(url)
         return None if page is None else reading.current_copy(self._database, page.number)
+
+    def copy_url(self, number: int) -> str | None:
+        """Return where the copy of a page came from, after redirects; None if there is none."""
+        row = self._database.row("copy_of", number)
+        return None if row is None else row[0]
+
+    def has_no_text(self, number: int) -> bool:
+        """Whether a page has a copy with next to no text."""
+        row = self._database.row("no_text_of", number)
+        return row is not None and bool(row[0])
 
     def changed_at(self, page: Page) -> int | None:
         """Return when a page was last found to have changed, or first found; None if never."""

@@ -62,7 +62,7 @@ def changes(
     store: StoreFile = None,
     settings: SettingsFile = None,
 ) -> None:
-    """Print what happened to pages, in order: new, changed, gone, back or removed.
+    """Print what happened to pages, in order: new, changed, gone, refused, back or removed.
 
     With --format jsonl, each line is an object with a cursor. Keep the cursor of the last line you
     processed and start after it next time, and you miss nothing. Works with and without a run.

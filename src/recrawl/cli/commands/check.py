@@ -49,6 +49,7 @@ def check(
     from recrawl.crawler.site_access import site_access
     from recrawl.crawler.site_readers import site_readers
     from recrawl.escaping import printable
+    from recrawl.store.database import is_private
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 
@@ -61,6 +62,11 @@ def check(
         totals, unused = opened.totals(), opened.unused()
         asked = opened.seed_pages(MAX_HOSTS) if network else []
         notes = [*_variable_notes(), *_webhook_notes(opened)]
+    if not is_private(path):
+        notes.append(
+            f"Other users of this machine can read {printable(path)}, with all copies and secrets; "
+            f"`chmod 600` changes that."
+        )
     problems = [*_setting_problems(known), *(f"{path}: {problem}" for problem in problems)]
     for problem in problems:
         complain(problem)

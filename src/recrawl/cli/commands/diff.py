@@ -45,7 +45,9 @@ def diff(
     """
     known = settings_of(store, settings)
     from recrawl.cli.render.diff import print_diff
-    from recrawl.crawler.page_text import TextReader
+    from recrawl.content.text_diff import unified_diff
+    from recrawl.crawler.page_text import CopyParser, TextReader
+    from recrawl.crawler.parse_pool import ParsePool
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(known.store) as opened:
@@ -59,8 +61,10 @@ def diff(
         for copy in copies:
             check_text(copy)
         reader = TextReader(opened, known)
-        texts = [[line.text for line in reader.lines(copy)] for copy in copies]
-    print_diff(page.url, [copy.response.at for copy in copies], texts)
+        before, after = (reader.source(copy) for copy in copies)
+    with CopyParser(ParsePool(1)) as parser:
+        lines = parser.call(page.url, unified_diff, before, after)
+    print_diff(page.url, [copy.response.at for copy in copies], lines)
 
 
 def _check_changed(store: "SqliteStore", page: "Page") -> None:

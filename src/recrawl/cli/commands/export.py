@@ -1,6 +1,7 @@
 """``recrawl export``: write the log or the copies for other programs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -33,6 +34,8 @@ export = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, rich
 #: File name endings by format, for logs and for copies.
 LOG_ENDINGS: "dict[LogFormat, str]" = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
 COPY_ENDINGS = {"warc": ".warc.gz", "jsonl": ".jsonl", "parquet": ".parquet"}
+#: Copies whose texts are looked for at the same time.
+READ_AHEAD = 16
 #: Maximum number of damaged copies that are listed.
 MAX_LISTED = 10
 
@@ -161,7 +164,8 @@ def copies(
         if kind == "warc":
             written = _write_warc(walk(), file)
         else:
-            written = _write_texts(walk(), file, kind, _reader(opened, known)), 0
+            texts = _texts(walk(), _reader(opened, known), damaged.append)
+            written = _write_texts(texts, file, kind), 0
     for error in damaged[:MAX_LISTED]:
         complain(str(error))
     if file != "-":
@@ -179,22 +183,42 @@ def _write_warc(found: "Iterator[tuple[Copy, int | None]]", file: str) -> tuple[
     return copies, inexact
 
 
-def _write_texts(
-    found: "Iterator[tuple[Copy, int | None]]", file: str, kind: str, reader: "TextReader"
-) -> int:
-    from recrawl.content.plain_text import as_text, title_and_language
-    from recrawl.formats.copy_tables import CopyText, write_texts
+def _write_texts(texts: "Iterator[CopyText]", file: str, kind: str) -> int:
+    from recrawl.formats.copy_tables import write_texts
 
-    def texts() -> "Iterator[CopyText]":
-        for copy, changed in found:
-            page, response = copy.page, copy.response
-            title, language = title_and_language(
-                response.body or b"", response.header("content-type")
-            )
-            text, digest = as_text(reader.lines(copy)), (page.body or b"").hex()
-            yield CopyText(page.url, title, language, text, response.at, changed, digest)
+    return write_texts(texts, file, "parquet" if kind == "parquet" else "jsonl")
 
-    return write_texts(texts(), file, "parquet" if kind == "parquet" else "jsonl")
+
+def _texts(
+    found: "Iterator[tuple[Copy, int | None]]",
+    reader: "TextReader",
+    skipped: "Callable[[StoreError], None]",
+) -> "Iterator[CopyText]":
+    """Yield the texts of copies; some are read ahead, as several are parsed at the same time."""
+    from collections import deque
+
+    from recrawl.content.copy_text import titled_text_of
+    from recrawl.crawler.page_text import CopyParser, parse_errors
+    from recrawl.crawler.parse_pool import ParsePool
+    from recrawl.formats.copy_tables import CopyText
+
+    ahead = deque[tuple[Any, ...]]()
+    with CopyParser(ParsePool(max_slow=READ_AHEAD)) as parser:
+        for copy, changed in chain(found, [(None, None)] * READ_AHEAD):
+            if copy is not None:
+                page, at = copy.page, copy.response.at
+                future = parser.submit(titled_text_of, reader.source(copy))
+                ahead.append((future, page.url, at, changed, (page.body or b"").hex()))
+            if not ahead or (copy is not None and len(ahead) < READ_AHEAD):
+                continue
+            future, url, *rest = ahead.popleft()
+            try:
+                with parse_errors(url):
+                    title, language, text = future.result()
+            except StoreError as error:
+                skipped(error)
+            else:
+                yield CopyText(url, title, language, text, *rest)
 
 
 def _format_of(file: str, asked: str | None, endings: "Mapping[Kind, str]") -> "Kind":

@@ -107,13 +107,12 @@ def get(
 def _text(
     store: "SqliteStore", settings: "Settings", copy: "Copy", *, markdown: bool, main: bool
 ) -> str:
-    from recrawl.content.markdown import as_markdown, linked_lines
-    from recrawl.content.plain_text import as_text
-    from recrawl.crawler.page_text import TextReader
+    from recrawl.content.copy_text import markdown_of, text_of
+    from recrawl.crawler.page_text import CopyParser, TextReader
+    from recrawl.crawler.parse_pool import ParsePool
 
-    lines = TextReader(store, settings).lines(copy, main=main)
-    if not markdown:
-        return as_text(lines)
-    response = copy.response
-    kind = response.header("content-type")
-    return as_markdown(lines, linked_lines(response.body or b"", kind, response.url))
+    source = TextReader(store, settings).source(copy, main=main)
+    with CopyParser(ParsePool(1)) as parser:
+        if markdown:
+            return parser.call(copy.page.url, markdown_of, source, copy.response.url)
+        return parser.call(copy.page.url, text_of, source)

@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.options import IgnoreUnknown, Output, OutputFormat, option_errors
+from recrawl.cli.options import (
+    IgnoreUnknown,
+    Output,
+    OutputFormat,
+    option_errors,
+    share_of,
+)
 from recrawl.cli.replay_options import (
     DEFAULT_POLICIES,
     Budget,
@@ -46,6 +52,14 @@ def replay(
         str | None,
         typer.Option(metavar="TIME", help="End of the window. Default: the last change."),
     ] = None,
+    min_share: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE",
+            help="Minimum share of pages that existed throughout the window; with fewer, nothing "
+            "is replayed.",
+        ),
+    ] = "10%",
     tick: Tick = None,
     seed: Seed = 0,
     seeds: Seeds = 1,
@@ -57,7 +71,8 @@ def replay(
     """Compare policies on a recorded history: how fresh would each have kept the copy?
 
     Every policy has the same budget and faces the same changes; only pages that existed throughout
-    the window take part. The table ranks them, least stale first.
+    the window take part, and the summary says how many others there are. The table ranks policies,
+    least stale first.
 
     Examples:
         recrawl replay trace --every 30d
@@ -66,12 +81,16 @@ def replay(
     """
     comparison = parse_comparison(every, budget, policies, tick, seed, seeds, plot, format_, output)
     start, end = _time("--from", from_), _time("--to", to)
+    share = share_of("--min-share", min_share)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.simulation.world import World
 
-    options = {"start": "--from", "end": "--to", "importance": f"{trace}: importance"}
+    options = {"start": "--from", "end": "--to", "min_share": "--min-share"}
+    options["importance"] = f"{trace}: importance"
     with progress_bar("Reading"), option_errors(options):
-        world = World.from_trace(trace, start=start, end=end, ignore_unknown=ignore_unknown)
+        world = World.from_trace(
+            trace, start=start, end=end, min_share=share, ignore_unknown=ignore_unknown
+        )
     compare(world, comparison, start=start)
 
 

@@ -1,11 +1,13 @@
 """``recrawl run``: crawl until stopped."""
 
+import logging
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recrawl.cli.commands.add import WHOLE_SITE
 from recrawl.cli.commands.serve import Listen, announce, check_extra
 from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.logs import LogFormat, LogLevel, check_logs, logging_to_stderr, remark
@@ -169,13 +171,15 @@ def run(
         from recrawl.crawler.reloading import Reload
 
         seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
-        _check_pages(known.store)
+        is_one_page = _is_one_page(known)
         reload = None
         if not has_terminal():
             reload = Reload(lambda: settings_of(store, settings, options), known.store)
         try:
             with logging_to_stderr(log_format, log_level):
                 _say_who_crawls(known)
+                if is_one_page and not quiet:
+                    remark(f"there is one page to keep fresh. {WHOLE_SITE}", logging.INFO)
                 _crawl(known, seconds, reload, as_json=format_ != "text", quiet=quiet, serve=serve)
         except asyncio.CancelledError:
             # The second Ctrl-C: requests in flight are dropped; what was written is safe.
@@ -189,15 +193,19 @@ def _say_who_crawls(settings: "Settings") -> None:
         )
 
 
-def _check_pages(path: str) -> None:
-    """Refuse to run without anything to crawl."""
+def _is_one_page(settings: "Settings") -> bool:
+    """Return whether a run would keep a single page fresh, and never find another.
+
+    Raises:
+        StoreError: There is not even one.
+    """
     from recrawl.store.sqlite import SqliteStore
 
-    with SqliteStore.open(path) as opened:
-        totals = opened.totals()
-        if totals.pages or opened.sitemaps.all():
-            return
-    raise StoreError(f"{path}: it has no pages; `recrawl add URL` adds one")
+    with SqliteStore.open(settings.store) as opened:
+        pages, has_sitemaps = opened.totals().pages, bool(opened.sitemaps.all())
+    if not pages and not has_sitemaps:
+        raise StoreError(f"{settings.store}: it has no pages; `recrawl add URL` adds one")
+    return pages == 1 and not (has_sitemaps or settings.follow or settings.robots_sitemaps)
 
 
 def _crawl(

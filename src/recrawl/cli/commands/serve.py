@@ -92,7 +92,8 @@ def check_extra() -> None:
         find_spec(name) is None for name in ("fastapi", "jinja2", "uvicorn", "python_multipart")
     ):
         raise RecrawlError(
-            "serving needs more packages; install them: pip install 'recrawl[serve]'"
+            "serving needs more packages, the extra 'serve'; in a checkout of recrawl: "
+            "pip install '.[serve]'"
         )
 
 

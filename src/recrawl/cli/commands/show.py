@@ -82,32 +82,33 @@ def show(
         belief = opened.belief(page.number)
         now = present()
         closed_until = closed_hosts(opened.kept, now).get(page.host)
-        explanation = explain(page, belief, price, now, limits, retry_at, closed_until)
+        error = visits[0].error if visits else None
+        explanation = explain(page, belief, price, now, limits, retry_at, closed_until, error)
+        no_text = opened.has_no_text(page.number)
     shown = visits if all_ else visits[:LAST_VISITS]
     if format_ == "json":
-        say_as_is(as_json(explanation, visits, shown))
+        say_as_is(as_json(explanation, visits, shown, no_text=no_text))
     else:
-        print_page(explanation, visits, shown)
+        print_page(explanation, visits, shown, no_text=no_text)
 
 
 def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:
     """Show which blocks of a copy count as the page's own."""
     from recrawl.cli.render.blocks import blocks_as_json, print_blocks
-    from recrawl.content.reader import explain_blocks
-    from recrawl.content.template import SiteTemplate
-    from recrawl.crawler.site_readers import site_readers
+    from recrawl.content.copy_text import blocks_of
+    from recrawl.crawler.page_text import CopyParser, TextReader
+    from recrawl.crawler.parse_pool import ParsePool
     from recrawl.store.sqlite import SqliteStore
 
-    reader = site_readers(settings)
     with SqliteStore.open(settings.store) as opened:
         page = known_page(opened, settings.store, url)
         copy = opened.copy(page.url)
-        template = SiteTemplate.from_bytes(opened.template(page.host) or b"")
-    if copy is None:
-        raise no_copy(page)
-    check_text(copy)
-    body, kind = copy.response.body or b"", copy.response.header("content-type")
-    found = explain_blocks(body, kind, reader(page.url), template, page.ignored)
+        if copy is None:
+            raise no_copy(page)
+        check_text(copy)
+        source = TextReader(opened, settings).source(copy, exact=True)
+    with CopyParser(ParsePool(1)) as parser:
+        found = parser.call(page.url, blocks_of, source)
     if as_json:
         say_as_is(blocks_as_json(copy, found))
     else:

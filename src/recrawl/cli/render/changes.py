@@ -25,9 +25,10 @@ def print_rows(changes: Sequence[PageChange]) -> None:
     """Print changes as lines in columns."""
     for change in changes:
         share = "" if change.share is None else percent(change.share)
+        why = "" if change.reason is None else f"  ({printable(change.reason)})"
         say_as_is(
             f"{second(change.at)}  {change.kind.name.lower():<7}  {share:>7}  "
-            f"{printable(change.url)}"
+            f"{printable(change.url)}{why}"
         )
     sys.stdout.flush()
 

@@ -1,6 +1,5 @@
 """The difference between two texts, in colour on a terminal."""
 
-import difflib
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -16,17 +15,16 @@ STYLES = {"@": "cyan", "-": "red", "+": "green"}
 NAMES = 2
 
 
-def print_diff(url: str, times: Sequence[int], texts: Sequence[Sequence[str]]) -> None:
+def print_diff(url: str, times: Sequence[int], found: Sequence[str]) -> None:
     """Print the lines in which two texts differ, as a unified diff.
 
     Args:
         url: The page.
         times: When the two copies were made, in microseconds.
-        texts: Their lines.
+        found: The lines of the diff, without the two that name the texts.
     """
     old, new = (f"{printable(url)} {second(at)}" for at in times)
-    before, after = ([printable(line) for line in text] for text in texts)
-    lines = list(difflib.unified_diff(before, after, old, new, lineterm=""))
+    lines = [f"--- {old}", f"+++ {new}", *map(printable, found)] if found else []
     if not lines:
         say("The page's own text is the same in both copies; only what is around it may differ.")
     console = Console(highlight=False)

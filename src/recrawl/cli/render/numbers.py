@@ -32,6 +32,15 @@ def per_day(visits: float) -> str:
     return f"{written} visit per day" if written == "1" else f"{written} visits per day"
 
 
+def small_percent(share: float) -> str:
+    """Write a share in percent that may be small, but is not nothing.
+
+    >>> small_percent(0.0), small_percent(0.0001), small_percent(0.25)
+    ('0.0 %', 'under 0.1 %', '25.0 %')
+    """
+    return "under 0.1 %" if 0.0 < share < 0.001 else percent(share)  # noqa: PLR2004
+
+
 def percent(share: float) -> str:
     """Write a share in percent, with enough digits to distinguish it from 100 %.
 

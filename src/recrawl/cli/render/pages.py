@@ -8,6 +8,7 @@ from typing import Any
 
 from recrawl.cli.output import json_text, say, say_as_is
 from recrawl.cli.render.numbers import count
+from recrawl.cli.render.show import NO_TEXT
 from recrawl.cli.render.terminal import Table, add_page, page_table, show
 from recrawl.cli.render.units import iso, until
 from recrawl.crawler.explain import how_often
@@ -30,6 +31,7 @@ COLUMNS = (
     "failures",
     "status",
     "error",
+    "no_text",
 )
 #: Rows that are printed at a time.
 ROWS_PER_WRITE = 1_000
@@ -48,11 +50,13 @@ def print_pages(found: PageList, now: int) -> None:
 
 def pages_table(rows: Iterable[ListedPage], now: int) -> Table:
     """Return pages as a table."""
-    table = page_table("state", "changes", "visits", "next visit", "failures", "error")
+    table = page_table("state", "changes", "visits", "next visit", "failures", "remarks")
     table.columns[-1].justify = "left"
     for row in rows:
         cells = [row.state.name.lower(), _rate(row), f"{row.visits:,}", _next(row, now)]
-        add_page(table, row.url, [*cells, f"{row.failures:,}", row.error or ""])
+        remarks = [row.error] if row.error else []
+        remarks += [NO_TEXT] if row.no_text else []
+        add_page(table, row.url, [*cells, f"{row.failures:,}", "; ".join(remarks)])
     return table
 
 
@@ -87,6 +91,7 @@ def as_object(row: ListedPage) -> dict[str, Any]:
         row.failures,
         row.status,
         row.error,
+        row.no_text,
     )
     return dict(zip(COLUMNS, values, strict=True))
 

@@ -8,6 +8,7 @@ from recrawl.cli.render.numbers import count, per_day
 from recrawl.cli.render.terminal import Table, show
 from recrawl.simulation.calibration import TENTHS, Calibration
 from recrawl.simulation.ranking import Ranking
+from recrawl.simulation.recorded import LeftOut
 from recrawl.units import format_duration
 
 #: Marks of policies that miss the budget, and of those that know the true rates.
@@ -24,9 +25,10 @@ def print_ranking(ranking: Ranking, description: str, *, table: bool) -> None:
         description: How the pages were generated; empty if they are recorded.
         table: Whether to print the scores, rather than leave them to a file.
     """
-    say(summary(ranking), err=not table)
-    if description:
-        say(description, err=not table)
+    left_out = ranking.world.left_out
+    for line in (summary(ranking), description, not_replayed(ranking.world.pages, left_out)):
+        if line:
+            say(line, err=not table)
     if table:
         say()
         show(scores(ranking))
@@ -46,6 +48,19 @@ def summary(ranking: Ranking) -> str:
         f"{pages}, {changes} in {format_days(world.days)}; {per_day(budget)}, "
         f"each page every {format_duration(world.pages / budget)} on average"
     )
+
+
+def not_replayed(pages: int, left_out: LeftOut) -> str:
+    """Return a line about the pages that take no part; empty if there are none.
+
+    >>> not_replayed(3, LeftOut(created=5, removed=1, outside=0))
+    '6 of 9 pages take no part in this window: 5 created after its start, 1 removed before its end'
+    """
+    if not left_out.pages:
+        return ""
+    take = "takes" if left_out.pages == 1 else "take"
+    every = count(pages + left_out.pages, "page")
+    return f"{left_out.pages:,} of {every} {take} no part in this window: {left_out}"
 
 
 def format_days(days: float) -> str:

@@ -12,18 +12,20 @@ from rich.text import Text
 
 from recrawl.cli.logs import remark
 from recrawl.cli.output import Lasting, say, say_json
-from recrawl.cli.render.numbers import count, number, percent
+from recrawl.cli.render.numbers import count, percent
 from recrawl.cli.render.terminal import Table
 from recrawl.cli.render.units import iso, second, size, until
 from recrawl.crawler.stats import Stats
 from recrawl.escaping import printable
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
-from recrawl.units import format_duration, format_rate
+from recrawl.units import format_duration, format_worth, write_rate
 
 #: Microseconds between two log lines.
 LOG_EVERY = 10_000_000
 #: The share of a budget that counts as all of it.
 SPENT = 0.9
+#: The share of pages that are always about to be visited.
+FEW_DUE = 0.1
 #: Maximum number of hosts in backoff, and of failing sitemaps, that are shown.
 MAX_CLOSED = MAX_FAILING = 5
 #: Shown instead of a freshness when there is nothing that could be fresh.
@@ -114,22 +116,37 @@ def spending(stats: Stats) -> str:
 
     >>> day = 86_400_000_000
     >>> spending(Stats(0, 4.0, now=day, requests=1)).partition(";")[0]
-    '1 request for pages, 25.0 % of the budget (4 per day)'
+    '1 request for pages, 25.0 % of the budget (4/day)'
     >>> spending(Stats(0, 4.0, now=day // 8, requests=1)).partition(";")[0]
-    '1 request for pages (budget: 4 per day)'
+    '1 request for pages (budget: 4/day)'
+    >>> spending(Stats(0, 4.0, now=day, requests=9, filled=8)).partition(";")[0]
+    '9 requests for pages, 8 of them outside the budget, 25.0 % of the budget (4/day)'
     """
-    used, budget = stats.budget_used, format_rate(stats.budget)
+    used, budget = stats.budget_used, write_rate(stats.budget)
     share = (
         f" (budget: {budget})" if used is None else f", {percent(used)} of the budget ({budget})"
     )
+    filled = f", {stats.filled:,} of them outside the budget" if stats.filled else ""
     return (
-        f"{count(stats.requests, 'request')} for pages{share}; {stats.robots:,} for robots.txt, "
-        f"{stats.files:,} for sitemaps; {size(stats.transferred)} received"
+        f"{count(stats.requests, 'request')} for pages{filled}{share}; "
+        f"{stats.robots:,} for robots.txt, {stats.files:,} for sitemaps; "
+        f"{size(stats.transferred)} received"
     )
 
 
 def unspent(stats: Stats, min_interval: float | None) -> list[str]:
-    """Return a line that says why budget is left, if it exceeds what ``min_interval`` allows.
+    """Return a line that says why budget is left, if it is and if that is known.
+
+    Where pages are due all the same, their hosts hold them up:
+
+    >>> from dataclasses import replace
+    >>> held = Stats(0, 2_880.0, now=5 * 10**8, pages=20, waiting=9, held=8)
+    >>> unspent(held, 1 / 144)
+    ['Budget is left: 9 of 20 pages are due, and wait for the delays of their hosts']
+    >>> unspent(replace(held, held=0), 1 / 144)
+    ['Budget is left: 9 of 20 pages are due, and wait for hosts that respond slowly']
+
+    Otherwise the budget may exceed what ``min_interval`` allows:
 
     >>> unspent(Stats(0, 2_880.0, now=5 * 10**8, pages=2), 1 / 144)
     ['Budget is left: 2 pages, each visited at most every 10 min (setting min_interval)']
@@ -142,9 +159,14 @@ def unspent(stats: Stats, min_interval: float | None) -> list[str]:
     []
     """
     is_spent = stats.budget_used is None or stats.budget_used >= SPENT
-    if is_spent or not stats.pages or min_interval is None:
+    if is_spent or not stats.pages:
         return []
-    if min_interval * stats.budget <= stats.pages:
+    if stats.waiting > FEW_DUE * stats.pages:
+        due = f"{stats.waiting:,} of {count(stats.pages, 'page')} are due, and wait for"
+        is_held = 2 * stats.held > stats.waiting
+        what = "the delays of their hosts" if is_held else "hosts that respond slowly"
+        return [f"Budget is left: {due} {what}"]
+    if min_interval is None or min_interval * stats.budget <= stats.pages:
         return []
     rounds = (stats.now - stats.began) / MICROSECONDS_A_DAY // min_interval
     if 2 * stats.visits < stats.pages * rounds:
@@ -257,6 +279,7 @@ def as_object(stats: Stats) -> dict[str, Any]:
         **{outcome.name.lower(): stats.outcomes[outcome] for outcome in Outcome},
         "not_modified": stats.not_modified,
         "requests": stats.requests,
+        "outside_budget": stats.filled,
         "robots": stats.robots,
         "sitemaps": stats.files,
         "bytes": stats.transferred,
@@ -298,11 +321,14 @@ def _numbers(stats: Stats, width: int) -> RenderableType:
     left += [("unchanged", f"{found[Outcome.UNCHANGED]:,}")]
     left += [("not modified", f"{stats.not_modified:,}"), ("in flight", f"{stats.in_flight:,}")]
     middle = [("failed", f"{found[Outcome.FAILED]:,}"), ("gone", f"{found[Outcome.GONE]:,}")]
-    middle += [("received", size(stats.transferred)), ("price of a visit", number(stats.price))]
+    middle += [
+        ("received", size(stats.transferred)),
+        ("price of a visit", format_worth(stats.price)),
+    ]
     middle += [("expected fresh", fresh(stats))]
     middle += [("next due", until(stats.next_visit, stats.now))]
     right = [("requests", f"{stats.requests:,}"), ("robots.txt", f"{stats.robots:,}")]
-    right += [("sitemaps", f"{stats.files:,}"), ("budget", format_rate(stats.budget))]
+    right += [("sitemaps", f"{stats.files:,}"), ("budget", write_rate(stats.budget))]
     used = "–" if stats.budget_used is None else percent(stats.budget_used)
     right += [("budget used", used), ("pages", f"{stats.pages:,}")]
     return Group(*map(_side_by_side, _rows_of([left, middle, right], width)))

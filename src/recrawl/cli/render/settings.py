@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import tomllib
 from dataclasses import Field, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from recrawl.cli.output import json_text
 from recrawl.cli.render.terminal import Table, show
+from recrawl.crawler.secrets import COMMANDS, without_arguments
 from recrawl.crawler.setting_kinds import (
     BOOLEAN,
     COUNT,
@@ -22,7 +22,7 @@ from recrawl.crawler.setting_kinds import (
     SHARE,
     Kind,
 )
-from recrawl.crawler.setting_sources import FILE, load_settings, variable
+from recrawl.crawler.setting_sources import FILE, load_settings, read_table, variable
 from recrawl.crawler.settings import FIELDS
 from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
 from recrawl.crawler.sites import GLOBAL_NAMES
@@ -74,7 +74,7 @@ def current_settings(file: str | None) -> list[Setting]:
     """Return every setting as a run without options would see it."""
     load_settings(file=file)
     path = Path(FILE if file is None else file)
-    table = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    table = read_table(path) if path.is_file() else {}
     return [_setting(name, field, path, table) for name, field in FIELDS.items()]
 
 
@@ -88,6 +88,8 @@ def _setting(name: str, field: "Field[Any]", path: Path, table: dict[str, Any]) 
         value, set_by = _typed(table[name]), str(path)
     if described["kind"] is PROXY:
         value = shown_proxy(PROXY.parse(value))
+    elif name in COMMANDS:
+        value = without_arguments(value)
     return Setting(name, value, set_by, default, described["kind"].name, described["meaning"])
 
 

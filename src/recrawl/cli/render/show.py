@@ -21,15 +21,21 @@ STATES = {
     State.GONE: "gone",
     State.REFUSED: "refused",
 }
+#: The remark on a copy with next to no text.
+NO_TEXT = "no text without JavaScript?"
 SIGNALS = {"etag": "same ETag", "lastmod": "same Last-Modified", "digest": "compared"}
 
 
 def print_page(
-    explanation: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]
+    explanation: Explanation,
+    visits: Sequence[LoggedVisit],
+    shown: Sequence[LoggedVisit],
+    *,
+    no_text: bool = False,
 ) -> None:
     """Print a page, when and why it is visited next, and its visits."""
     say(printable(explanation.page.url))
-    print_facts(overview(explanation, visits))
+    print_facts(overview(explanation, visits, no_text=no_text))
     say()
     say(explanation.why())
     if not shown:
@@ -53,10 +59,14 @@ def _changes(explanation: Explanation) -> list[tuple[str, str]]:
     return [("changes", f"{rate} (95 % sure: {low} – {high})")]
 
 
-def overview(explanation: Explanation, visits: Sequence[LoggedVisit]) -> list[tuple[str, str]]:
+def overview(
+    explanation: Explanation, visits: Sequence[LoggedVisit], *, no_text: bool = False
+) -> list[tuple[str, str]]:
     """Return what is known and estimated about a page."""
     page = explanation.page
-    rows = [("state", _state(page)), ("importance", number(page.importance))]
+    rows = [("state", _state(page, explanation.error)), ("importance", number(page.importance))]
+    if no_text:
+        rows.append(("copy", NO_TEXT))
     if visits:
         rows.append(("first visit", f"{minute(visits[-1].at)} UTC"))
         rows.append(("visits", _visits(page, visits)))
@@ -119,11 +129,11 @@ def _extent(change: Change) -> str:
     return f"{change.kind.name.lower()} only"
 
 
-def _state(page: Page) -> str:
+def _state(page: Page, error: str | None) -> str:
     if page.state is State.REFUSED:
         return f"refused: {printable(page.reason or 'nobody said why')}"
-    if page.state is State.ALIVE and page.missing_since is not None:
-        return "not found, like most pages around it"
+    if page.state is State.ALIVE and page.failures and error:
+        return f"failing: {printable(error)}"
     return STATES[page.state]
 
 
@@ -157,7 +167,11 @@ def _remark(visit: LoggedVisit) -> str:
 
 
 def as_json(
-    explanation: Explanation, visits: Sequence[LoggedVisit], shown: Sequence[LoggedVisit]
+    explanation: Explanation,
+    visits: Sequence[LoggedVisit],
+    shown: Sequence[LoggedVisit],
+    *,
+    no_text: bool = False,
 ) -> str:
     """Return a page as a JSON object."""
     page = explanation.page
@@ -175,6 +189,7 @@ def as_json(
         "changes": page.changes,
         "furniture_visits": furniture_visits(visits),
         "failures": page.failures,
+        "no_text": no_text,
         "change_rate": explanation.change_rate,
         "is_guess": explanation.is_guess,
         "low": explanation.low,

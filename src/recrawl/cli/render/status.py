@@ -5,16 +5,17 @@ from typing import Any
 from rich.text import Text
 
 from recrawl.cli.output import json_text, say
-from recrawl.cli.render.numbers import count, percent
+from recrawl.cli.render.numbers import count, percent, small_percent
 from recrawl.cli.render.run import NO_COPIES
 from recrawl.cli.render.terminal import Table, add_page, page_table, show
 from recrawl.cli.render.units import finite, iso, print_facts, second, size, until
 from recrawl.crawler.explain import how_often, percent_sign
+from recrawl.crawler.first_fill import FILL_LIMIT
 from recrawl.crawler.status import SHOWN, Due, Status
 from recrawl.escaping import printable
 from recrawl.records import Outcome
 from recrawl.store.rows import Spending
-from recrawl.units import format_rate
+from recrawl.units import format_worth, write_rate
 
 UNKNOWN = "–"
 HOST_COLUMNS = (
@@ -62,12 +63,21 @@ def overview(status: Status, path: str) -> list[tuple[str, str]]:
         ("copies", f"{totals.with_copy:,}, {size(totals.content_bytes)} of content"),
         ("expected fresh", NO_COPIES if fresh is None else _freshness(fresh, status.sampled)),
         ("price of a visit", _price(status)),
-        ("budget", format_rate(status.budget)),
+        ("budget", _budget(status)),
         *(
             ("refused" if not row else "", f"{pages:,}: {printable(reason)}")
             for row, (reason, pages) in enumerate(status.reasons)
         ),
     ]
+
+
+def _budget(status: Status) -> str:
+    """Return the budget of the settings, and that of the present or the last run if it differs."""
+    ran_with = status.run_budget
+    if ran_with is None or ran_with == status.budget:
+        return write_rate(status.budget)
+    which = "last run" if status.runner is None else "present run"
+    return f"{write_rate(status.budget)}; {write_rate(ran_with)} in the {which}"
 
 
 def _freshness(fresh: float, sampled: int | None) -> str:
@@ -91,7 +101,7 @@ def _price(status: Status) -> str:
     if status.price is None:
         return "not known yet"
     when = "" if status.price.is_now else ", in the last run"
-    return f"{status.price.value:.2g} (importance × days){when}"
+    return f"{format_worth(status.price.value)}{when}"
 
 
 def spending_table(status: Status) -> Table:
@@ -100,13 +110,15 @@ def spending_table(status: Status) -> Table:
     table.add_column("")
     for heading in ("last 24 h", "all time"):
         table.add_column(heading, justify="right", no_wrap=True)
-    day, ever = status.last_day, status.ever
+    day, ever, limit = status.last_day, status.ever, FILL_LIMIT * status.budget
     for outcome in Outcome:
         name = f"visits, {outcome.name.lower()}"
         table.add_row(name, f"{day.outcomes[outcome]:,}", f"{ever.outcomes[outcome]:,}")
-    used = day.requests / status.budget
+    used = max(day.requests - status.filled, 0) / status.budget_now
     table.add_row("requests for pages", f"{day.requests:,}", f"{ever.requests:,}")
-    table.add_row("share of the budget", percent(used), "")
+    if status.filled:
+        table.add_row(f"outside the budget, at most {limit:,.0f}", f"{status.filled:,}", "")
+    table.add_row("share of a day's budget", small_percent(used), "")
     table.add_row("requests for robots.txt", f"{day.robots:,}", f"{ever.robots:,}")
     table.add_row("requests for sitemaps", f"{day.sitemaps:,}", f"{ever.sitemaps:,}")
     return table
@@ -186,7 +198,8 @@ def as_json(status: Status) -> str:
         },
         "content_bytes": totals.content_bytes,
         "budget": status.budget,
-        "last_day": _spent(status.last_day),
+        "run_budget": status.run_budget,
+        "last_day": _spent(status.last_day) | {"outside_budget": status.filled},
         "all_time": _spent(status.ever),
         "expected_freshness": status.expected_freshness,
         "sampled": status.sampled,

@@ -46,7 +46,13 @@ async def read_changes(
 ) -> ChangesOut:
     """Read what happened to pages since a cursor; keep the returned cursor for next time."""
     cursor = await service.feed.cursor(since)
-    found = await service.feed.after(cursor, limit, wait)
+    if wait > 0.0:
+        # For as long as it waits, it is much like a stream.
+        service.streams.check()
+        with service.streams.counted():
+            found = await service.feed.after(cursor, limit, wait)
+    else:
+        found = await service.feed.after(cursor, limit)
     end = found[-1].cursor if found else cursor
     return ChangesOut(cursor=str(end), changes=[ChangeOut.of(change) for change in found])
 

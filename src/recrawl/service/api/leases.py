@@ -76,8 +76,9 @@ async def report_visits(service: TheService, reports: ReportsIn) -> ReportsOut:
 
     Reports may be repeated and may come late. The result of each is `recorded` if it was written,
     `duplicate` if it had been before, `superseded` if the lease has expired and somebody else has
-    the page, `unknown` if there is no such page or lease, and `unclear` if a page was found but
-    body, digest and changed are all missing; it is then still on the lease.
+    the page, `not_leased` if the page was never on this lease, `unknown` if there is no such page
+    or lease, or it ended too long ago, and `unclear` if a page was found but body, digest and
+    changed are all missing; it is then still on the lease.
     """
     answers = await service.lending.report(reports.lease, [one.report() for one in reports.reports])
     return ReportsOut(answers=answers)

@@ -1,4 +1,7 @@
-"""What handlers need: the service, and a user who may call them."""
+"""What handlers need: the service, and a user who may call them.
+
+All of it is asynchronous: FastAPI calls other functions in threads, which costs more than they do.
+"""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -13,13 +16,13 @@ from recrawl.service.service import Service
 _BEARER = HTTPBearer(auto_error=False, description="A token; `recrawl token add NAME` creates one.")
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """Return the service that a request is for."""
     found: Service = request.app.state.service
     return found
 
 
-def user_of(request: Request) -> User:
+async def user_of(request: Request) -> User:
     """Return the user who makes a request; the guard lets nobody else through."""
     found: User = request.state.user
     return found
@@ -35,7 +38,7 @@ def needs(access: Access) -> Any:  # noqa: ANN401 - FastAPI keeps the type to it
     # OpenAPI names the role that is needed; FastAPI calls it a scope.
     bearer = Security(_BEARER, scopes=[name])
 
-    def check(
+    async def check(
         user: TheUser, _token: Annotated[HTTPAuthorizationCredentials | None, bearer] = None
     ) -> None:
         if user.access < access:

@@ -8,7 +8,7 @@ import numpy as np
 
 from recrawl.crawler.explain import Explanation
 from recrawl.crawler.page_list import VISITED
-from recrawl.estimation.belief import staleness
+from recrawl.estimation.shown_rates import OCTAVE, ShownRates
 from recrawl.kernels.jit import Floats
 from recrawl.records import MICROSECONDS_A_DAY, Outcome
 from recrawl.store.listing import PageColumns
@@ -46,23 +46,22 @@ MARKS = (
     ),
 )
 
-#: Shape and time of the belief about a page's change rate, if there is one.
-Belief = tuple[float, float] | None
 
-
-def timeline(details: Explanation, belief: Belief, visits: Sequence[LoggedVisit]) -> dict[str, Any]:
+def timeline(
+    details: Explanation, rates: ShownRates | None, visits: Sequence[LoggedVisit]
+) -> dict[str, Any]:
     """Return a page's visits over time, and the probability that its copy was stale in between.
 
     Args:
         details: When the page is visited next.
-        belief: The current belief about it, from which the curve is computed.
+        rates: What is believed about it now, from which the curve is computed; None if nothing.
         visits: Its visits, newest first.
     """
     past = list(reversed(visits))
     points = [[visit.at / 1e6, visit.outcome.name.lower()] for visit in past]
     now, due = details.now, details.due
     until = now if due is None else max(due, now)
-    curve = _stale_curve(belief, past, until)
+    curve = _stale_curve(rates, past, until)
     return {
         "visits": points,
         "now": now / 1e6,
@@ -73,17 +72,17 @@ def timeline(details: Explanation, belief: Belief, visits: Sequence[LoggedVisit]
 
 
 def _stale_curve(
-    belief: Belief, past: Sequence[LoggedVisit], until: int
+    rates: ShownRates | None, past: Sequence[LoggedVisit], until: int
 ) -> list[tuple[float, float | None]]:
     seen = [visit.at for visit in past if visit.outcome not in (Outcome.FAILED, Outcome.GONE)]
-    if belief is None or not seen:
+    if rates is None or not seen:
         return [(visit.at / 1e6, None) for visit in past]
-    shape, time = (np.full(POINTS_PER_GAP, number) for number in belief)
+    at_all_points = rates.of(np.zeros(POINTS_PER_GAP, np.int64))
     steps = (np.geomspace(1.0, CLOSER, POINTS_PER_GAP) - 1.0) / (CLOSER - 1.0)
     curve: list[tuple[float, float | None]] = []
     for start, end in zip(seen, [*seen[1:], max(until, seen[-1] + 1)], strict=True):
         times = steps * (end - start)
-        shares: Floats = staleness(shape, time, times / MICROSECONDS_A_DAY)
+        shares: Floats = 1.0 - at_all_points.fresh(times / MICROSECONDS_A_DAY)
         curve += [
             ((start + after) / 1e6, share)
             for after, share in zip(times.tolist(), shares.tolist(), strict=True)
@@ -100,24 +99,23 @@ def _rising(curve: list[tuple[float, float | None]]) -> list[tuple[float, float 
     return risen
 
 
-def belief_curve(details: Explanation, belief: Belief) -> dict[str, Any] | None:
+def belief_curve(details: Explanation, belief: ShownRates | None) -> dict[str, Any] | None:
     """Return how likely each change rate is, over the logarithm of the rate; None without belief.
 
-    The density of the logarithm is proportional to x^a·e^(−b·x) for shape a and time b.
+    The density of the logarithm is that of the octaves of rates, linear between their middles.
     """
     low, high = details.low, details.high
-    if belief is None or low is None or high is None or not 0.0 < low < high < math.inf:
+    if belief is None or low is None or high is None:
         return None
-    shape, time = belief
     rates = np.geomspace(low / MARGIN, high * MARGIN, POINTS)
-    logs = shape * np.log(rates) - time * rates
-    density = np.exp(logs - logs.max())
+    density = np.interp(np.log2(rates), OCTAVE, belief.believed(slice(0, 1))[0])
+    density /= density.max()
     return {
         "x": [_significant(rate) for rate in rates.tolist()],
         "density": [round(one, 4) for one in density.tolist()],
         "low": low,
         "high": high,
-        "rate": shape / time,
+        "rate": details.change_rate,
         "marks": marks(rates),
     }
 
@@ -135,10 +133,10 @@ def rate_bars(columns: PageColumns | None) -> dict[str, Any] | None:
     """Return a histogram of change rates; None if nothing is known."""
     if columns is None:
         return None
-    known = ~np.isnan(columns.shape) & np.isin(columns.state, VISITED)
+    known = ~np.isnan(columns.rate) & np.isin(columns.state, VISITED)
     if not known.any():
         return None
-    logs = np.log10(columns.shape[known] / columns.time[known]) * BARS_PER_DECADE
+    logs = np.log10(columns.rate[known]) * BARS_PER_DECADE
     first, last = math.floor(logs.min()), math.floor(logs.max()) + 1
     if last - first > MAX_BARS:
         first = last - MAX_BARS

@@ -28,7 +28,7 @@ def form_token(request: Request) -> str:
     return hmac.new(_KEY, cookie.encode(), hashlib.sha256).hexdigest()
 
 
-def check_form(
+async def check_form(
     request: Request,
     sent: Annotated[str, Form(alias="form_token", max_length=MAX_TOKEN)] = "",
 ) -> None:

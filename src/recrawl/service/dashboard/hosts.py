@@ -8,15 +8,15 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from recrawl.crawler.page_list import VISITED
-from recrawl.estimation.belief import staleness
-from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RobotsText
+from recrawl.estimation.shown_rates import expected_freshness
+from recrawl.records import RobotsText
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import render
 from recrawl.service.service import Service
 from recrawl.store.listing import HostCounts, PageColumns
-from recrawl.store.rows import SitemapFile
+from recrawl.store.rows import SitemapFile, days_since
 from recrawl.store.sqlite import SqliteStore
 
 router = APIRouter(
@@ -153,17 +153,13 @@ def host_freshness(columns: PageColumns, names: list[str], now: int) -> dict[str
     wanted = set(names)
     numbers = {number: name for number, name in columns.hosts.items() if name in wanted}
     rows = np.flatnonzero(np.isin(columns.host, list(numbers)) & np.isin(columns.state, VISITED))
-    shape, time, last = columns.shape[rows], columns.time[rows], columns.last_visit[rows]
-    fresh, has_copy = np.zeros(rows.size), (last != NO_TIME) & ~np.isnan(shape)
-    elapsed = np.maximum(now - last[has_copy], 0) / MICROSECONDS_A_DAY
-    fresh[has_copy] = 1.0 - staleness(shape[has_copy], time[has_copy], elapsed)
-    weight = columns.importance[rows]
-    found = {}
-    for number, name in numbers.items():
-        own = columns.host[rows] == number
-        if has_copy[own].any() and weight[own].any():
-            found[name] = float(np.average(fresh[own], weights=weight[own]))
-    return found
+    fresh = columns.rates.of(rows).fresh(days_since(columns.last_visit[rows], now))
+    weight, host = columns.importance[rows], columns.host[rows]
+    shares = {
+        name: expected_freshness(fresh[host == number], weight[host == number])
+        for number, name in numbers.items()
+    }
+    return {name: share for name, share in shares.items() if share is not None}
 
 
 def _robots(store: SqliteStore, names: list[str]) -> dict[str, RobotsText]:

@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any, final
 
-from recrawl.crawler.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.escaping import printable
-from recrawl.records import SECONDS_A_DAY, Outcome
+from recrawl.records import Outcome
 from recrawl.service.auth import User
 from recrawl.service.dashboard.rendering import (
     NONE,
@@ -22,11 +21,11 @@ from recrawl.service.dashboard.rendering import (
     when,
 )
 from recrawl.service.dashboard.samples import Sample, Samples, row_of
-from recrawl.service.keeping_up import KeepingUp
 from recrawl.service.service import Service
 from recrawl.store.changes import Cursor, PageChange
 from recrawl.store.samples import Span
 from recrawl.store.sqlite import SqliteStore
+from recrawl.units import format_worth
 
 #: Real seconds between two samples, and between two checks for changes while a browser is open.
 SAMPLE_EVERY, LOOK_EVERY = 2.0, 0.5
@@ -189,11 +188,11 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
     stats, up = service.stats, service.keeping_up()
     newest = stats.newest
     pace, unit = pace_text(sample, before)
-    key, word, sentence = verdict(up, stats, len(service.frontier))
+    health = service.health()
     return {
-        "verdict_key": key,
-        "verdict": word,
-        "reason": sentence,
+        "verdict_key": health.state,
+        "verdict": health.word,
+        "reason": health.reason,
         "pace": pace,
         "pace_unit": unit,
         "freshness": percent(sample.freshness),
@@ -202,6 +201,7 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
         "lateness": period(up.lateness),
         "without_copy": count(up.without_copy),
         "requests": count(sample.requests),
+        "outside_budget": count(stats.filled),
         "budget_used": percent(stats.budget_used, 0),
         "budget_width": f"{min(100.0 * (stats.budget_used or 0.0), 100.0):.1f}%",
         "started": age(service.began, sample.at),
@@ -211,31 +211,6 @@ def texts_of(service: Service, sample: Sample, before: Sample | None) -> dict[st
         "outcome": "none yet" if newest is None else newest.outcome.name.lower(),
         "price": price_text(sample.price),
     }
-
-
-#: Visits are late if they are late by this share of the time between two visits, over all pages.
-LATE_SHARE = 0.1
-
-
-def verdict(up: KeepingUp, stats: Stats, pages: int) -> tuple[str, str, str]:
-    """Return whether a crawl is keeping up: ``good`` or not, in a word, and in a sentence.
-
-    Args:
-        up: What is due, and how late it is.
-        stats: Its budget and problems.
-        pages: How many pages it visits.
-    """
-    if not pages:
-        return "busy", "No pages", "Add pages: recrawl add URL."
-    if up.without_copy:
-        return "busy", "Catching up", "Pages without a copy are fetched first."
-    if stats.trouble.failing > pages / 2:
-        return "bad", "Visits fail", "The last visit failed for more than half of the pages."
-    gap = pages / stats.budget * SECONDS_A_DAY
-    if up.due * up.lateness / pages > LATE_SHARE * gap:
-        why = "Due pages wait too long for the delays of their hosts, or for crawlers."
-        return "bad", "Falling behind", why
-    return "good", "Yes", "Visits happen when they are worth their price."
 
 
 #: Units of time by name, in seconds.
@@ -258,7 +233,7 @@ def price_text(price: float | None) -> str:
     >>> price_text(2 / 86_400)
     '2 s of freshness'
     """
-    return "not known yet" if price is None else f"{period(price * SECONDS_A_DAY)} of freshness"
+    return "not known yet" if price is None else format_worth(price)
 
 
 def change_row(change: PageChange, now: int) -> dict[str, Any]:
@@ -271,6 +246,7 @@ def change_row(change: PageChange, now: int) -> dict[str, Any]:
         "at": when(change.at),
         "age": age(change.at, now),
         "share": None if change.share is None else round(change.share, 4),
+        "reason": None if change.reason is None else printable(change.reason),
     }
 
 

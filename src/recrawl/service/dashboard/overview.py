@@ -27,7 +27,7 @@ router = APIRouter(
 NEWEST_CHANGES = 8
 
 
-def live_of(request: Request) -> Live:
+async def live_of(request: Request) -> Live:
     """Return what samples the service."""
     found: Live = request.app.state.live
     return found

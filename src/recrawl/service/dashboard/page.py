@@ -1,17 +1,18 @@
 """One page: its visits over time, its estimated change rate, its copies and what changed."""
 
-import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from recrawl.content.copy_text import CopySource
+from recrawl.content.text_diff import Line, marked_diff
 from recrawl.crawler.page_text import TextReader
-from recrawl.crawler.settings import Settings
+from recrawl.errors import StoreError
+from recrawl.estimation.shown_rates import ShownRates
 from recrawl.records import digest_of
 from recrawl.service.api.needs import TheService, needs
 from recrawl.service.auth import Access
@@ -31,14 +32,11 @@ router = APIRouter(
 VISITS, LISTED = 200, 25
 #: Lines of a difference that are shown, and characters of a line.
 MAX_LINES, MAX_CHARACTERS = 400, 2_000
-#: Lines around a difference; lines that are compared word by word, at once, and how many words of
-#: two lines; and how alike they must be.
-CONTEXT, MAX_PAIRS, MAX_WORDS, ALIKE = 2, 20, 1_000, 0.5
 #: Bytes of a copy, and lines of it, that are compared: with more, somebody would have to wait.
 MAX_BYTES, MAX_COMPARED = 2_000_000, 1_000
 
-#: A word or a mark with the space after it: space alone does not make lines alike.
-_WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
+TOO_LONG = "The copies are too long to compare here; use recrawl diff."
+TOO_EXPENSIVE = "The copies take too much time or memory to compare."
 
 TheUrl = Annotated[str, Query(min_length=1, max_length=MAX_URL)]
 Digest = Annotated[str, Query(max_length=64, pattern="^[0-9a-f]*$")]
@@ -67,21 +65,18 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a difference.
+class Chosen:
+    """Two copies to compare.
 
     Attributes:
-        kind: ``same``, ``new``, ``old``, or ``skip`` where lines are left out.
-        parts: The line in parts, and whether each is not in the line that it stands against.
+        before: When the older one was made, in microseconds.
+        after: When the newer one was.
+        sources: What their texts are read from.
     """
 
-    kind: Literal["same", "new", "old", "skip"]
-    parts: tuple[tuple[str, bool], ...]
-
-    @property
-    def text(self) -> str:
-        """The whole line."""
-        return "".join(text for text, _ in self.parts)
+    before: int
+    after: int
+    sources: tuple[CopySource, CopySource]
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,7 @@ async def page(
     """Show a page."""
     details = await service.page(url, VISITS)
     found = details.explanation
-    versions, diff, belief = await service.read(_read, found.page.url, service, before, after)
+    versions, chosen, rates = await service.read(_read, found.page.url, service, before, after)
     return render(
         request,
         "page.html",
@@ -126,10 +121,11 @@ async def page(
         changed_at=details.changed_at,
         next_visit=details.next_visit,
         why=details.why,
+        no_text=details.no_text,
         versions=versions,
-        diff=diff,
-        timeline=charts.timeline(found, belief, details.visits),
-        belief=charts.belief_curve(found, belief),
+        diff=await _compared(service, found.page.url, chosen),
+        timeline=charts.timeline(found, rates, details.visits),
+        belief=charts.belief_curve(found, rates),
         done=DONE.get(done, ""),
         now=found.now,
         max_importance=MAX_IMPORTANCE,
@@ -142,8 +138,8 @@ async def diff(
 ) -> Response:
     """Show what changed between two copies, and nothing around it."""
     known = await service.known(url)
-    _, found, _ = await service.read(_read, known.url, service, before, after)
-    return render(request, "diff.html", diff=found)
+    _, chosen, _ = await service.read(_read, known.url, service, before, after)
+    return render(request, "diff.html", diff=await _compared(service, known.url, chosen))
 
 
 @router.post("/page/recheck", dependencies=[needs(Access.CRAWL), OwnForm], response_class=Response)
@@ -168,8 +164,8 @@ async def set_importance(
 
 def _read(
     store: SqliteStore, url: str, service: TheService, before: str, after: str
-) -> tuple[list[Version], Diff | None, charts.Belief]:
-    """Return a page's copies, what changed between two of them, and the belief about it."""
+) -> tuple[list[Version], Chosen | Diff | None, ShownRates | None]:
+    """Return a page's copies, two of them to compare or why not, and how often it changes."""
     known = store.page(url)
     if known is None:
         return [], None, None
@@ -181,82 +177,40 @@ def _read(
     digests = list(copies)
     if not before and len(digests) > 1:
         before, after = digests[1], digests[0]
-    shown = compare(store, service.settings, copies, before, after) if before else None
-    return versions, shown, store.belief(known.number)
+    chosen = _chosen(TextReader(store, service.settings), copies, before, after) if before else None
+    belief = store.belief(known.number)
+    return versions, chosen, None if belief is None else belief.rates
 
 
-def compare(
-    store: SqliteStore, settings: Settings, copies: dict[str, Copy], before: str, after: str
-) -> Diff:
-    """Return what changed in a page's own text between two copies, by their digests."""
+def _chosen(reader: TextReader, copies: dict[str, Copy], before: str, after: str) -> Chosen | Diff:
+    """Return two copies to compare, by their digests, or why they cannot be compared."""
     if before not in copies or after not in copies:
         return Diff(
             problem="The copies of this change are no longer kept; keep_versions can keep more."
         )
     old, new = copies[before], copies[after]
     times = old.response.at, new.response.at
-    too_long = Diff(*times, problem="The copies are too long to compare here; use recrawl diff.")
     if max(len(copy.response.body or b"") for copy in (old, new)) > MAX_BYTES:
-        return too_long
-    reader = TextReader(store, settings)
-    texts = [[line.text[:MAX_CHARACTERS] for line in reader.lines(copy)] for copy in (old, new)]
-    if max(map(len, texts)) > MAX_COMPARED:
-        return too_long
-    lines = diff_lines(*texts)
+        return Diff(*times, problem=TOO_LONG)
+    return Chosen(*times, (reader.source(old), reader.source(new)))
+
+
+async def _compared(service: TheService, url: str, chosen: Chosen | Diff | None) -> Diff | None:
+    """Return what changed in a page's own text between two copies."""
+    if not isinstance(chosen, Chosen):
+        return chosen
+    times = chosen.before, chosen.after
+    try:
+        lines = await service.copies.run(
+            url, marked_diff, *chosen.sources, MAX_COMPARED, MAX_CHARACTERS
+        )
+    except StoreError:
+        return Diff(*times, problem=TOO_EXPENSIVE)
+    if lines is None:
+        return Diff(*times, problem=TOO_LONG)
     if not lines:
         return Diff(
             *times,
             problem="The page's own text is the same in both; only what is around it may differ.",
         )
     return Diff(*times, lines[:MAX_LINES], is_cut=len(lines) > MAX_LINES)
-
-
-def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[Line]:
-    """Return the lines in which two texts differ, with some around them.
-
-    >>> [(line.kind, line.text) for line in diff_lines(["a", "b"], ["a", "c"])]
-    [('same', 'a'), ('old', 'b'), ('new', 'c')]
-    """
-    lines: list[Line] = []
-    matcher = difflib.SequenceMatcher(None, before, after)
-    for group in matcher.get_grouped_opcodes(CONTEXT):
-        if lines:
-            lines.append(Line("skip", (("…", False),)))
-        for tag, start, end, new_start, new_end in group:
-            if tag == "equal":
-                lines += [Line("same", ((line, False),)) for line in before[start:end]]
-            else:
-                lines += _replaced(before[start:end], after[new_start:new_end])
-    return lines
-
-
-def _replaced(before: Sequence[str], after: Sequence[str]) -> list[Line]:
-    """Return replaced lines and their replacements; if there are as many of each, compare words."""
-    if len(before) == len(after) <= MAX_PAIRS:
-        pairs = [_marked(old, new) for old, new in zip(before, after, strict=True)]
-        return [*(Line("old", old) for old, _ in pairs), *(Line("new", new) for _, new in pairs)]
-    olds = [Line("old", ((line, False),)) for line in before]
-    return [*olds, *(Line("new", ((line, False),)) for line in after)]
-
-
-def _marked(
-    old: str, new: str
-) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
-    """Return two lines in parts, with the words marked that only one of them has.
-
-    >>> _marked("Price: 5 euros", "Price: 6 euros")[1]
-    (('Price: ', False), ('6 ', True), ('euros', False))
-    """
-    words = [_WORD.findall(line) for line in (old, new)]
-    matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)
-    is_long = len(words[0]) + len(words[1]) > MAX_WORDS
-    if is_long or matcher.quick_ratio() < ALIKE or matcher.ratio() < ALIKE:
-        return ((old, False),), ((new, False),)
-    sides: tuple[list[tuple[str, bool]], list[tuple[str, bool]]] = [], []
-    for tag, start, end, new_start, new_end in matcher.get_opcodes():
-        for side, text in zip(
-            sides, (words[0][start:end], words[1][new_start:new_end]), strict=True
-        ):
-            if text:
-                side.append(("".join(text), tag != "equal"))
-    return tuple(sides[0]), tuple(sides[1])

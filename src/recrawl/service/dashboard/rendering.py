@@ -25,7 +25,7 @@ from recrawl.escaping import printable
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY
 from recrawl.service.auth import Access, User
 from recrawl.service.dashboard.forms import form_token
-from recrawl.units import format_duration, format_rate
+from recrawl.units import format_duration, write_rate
 
 HERE = Path(__file__).parent
 POLICY = (
@@ -174,13 +174,12 @@ def rate(per_day: float | None) -> str:
 
 
 def requests(per_day: float) -> str:
-    """Return how many requests a budget allows, given per day.
+    """Return how many requests a budget allows, given per day, as people type it.
 
     >>> requests(2000.0), requests(0.5)
-    ('83 requests per hour', 'a request every 2 days')
+    ('2000/day', '0.5/day')
     """
-    number, unit = format_rate(per_day).split(" ", 1)
-    return f"a request every {unit}" if number == "every" else f"{number} requests {unit}"
+    return write_rate(per_day)
 
 
 def period(seconds: float | None) -> str:

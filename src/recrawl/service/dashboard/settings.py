@@ -15,7 +15,7 @@ from recrawl.service.auth import Access
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import NONE, period, render, size
 from recrawl.store.sqlite import SqliteStore
-from recrawl.units import format_duration, format_rate
+from recrawl.units import format_duration, write_rate
 
 router = APIRouter(
     include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.ADMIN)]
@@ -61,7 +61,7 @@ def _lines(value: Any) -> str:  # noqa: ANN401 - whatever a setting has
 #: How values are written, by their kind.
 WRITTEN: dict[Kind, Callable[[Any], str]] = {
     PROXY: shown_proxy,
-    RATE: lambda value: format_rate(value) if value else "no limit",
+    RATE: lambda value: write_rate(value) if value else "no limit",
     SECONDS: period,
     DURATION: lambda value: format_duration(value) if value else "0",
     SIZE: size,
@@ -72,7 +72,7 @@ def shown(name: str, kind: Kind, value: Any) -> str:  # noqa: ANN401 - whatever 
     """Return the value of a setting as people read it; secrets are masked.
 
     >>> shown("budget", RATE, 7200.0), shown("on_change", SIZE, "notify --key 1234")
-    ('5 per minute', 'notify ••••')
+    ('5/min', 'notify ••••')
     """
     if name in COMMANDS:
         return without_arguments(str(value)) or NONE

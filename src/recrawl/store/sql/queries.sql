@@ -77,6 +77,11 @@ SELECT * FROM known_pages WHERE url = ?;
 SELECT * FROM known_pages
 WHERE number IN (SELECT value FROM json_each(?));
 
+-- name: asked_among
+-- Find those of many pages that a user asked for; their numbers are passed as JSON.
+SELECT number FROM pages
+WHERE number IN (SELECT value FROM json_each(?)) AND source IN ('user', 'sitemap');
+
 -- name: any_removed
 -- Check whether any page was removed, before looking up a million.
 SELECT EXISTS (SELECT 1 FROM removed);
@@ -298,8 +303,8 @@ SELECT page, until, body FROM versions WHERE page IN (SELECT value FROM json_eac
 
 -- name: add_change
 -- Add a change of a page to the feed.
-INSERT INTO changes (page, url, kind, at, previous, before, after, share)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO changes (page, url, kind, at, previous, before, after, share, reason)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_removals
 -- Add removals of pages to the feed, if it has the pages; their numbers are passed as JSON.
@@ -315,7 +320,7 @@ SELECT
 
 -- name: feed_after
 -- Read the feed a batch at a time.
-SELECT serial, page, url, kind, at, previous, before, after, share
+SELECT serial, page, url, kind, at, previous, before, after, share, reason
 FROM changes WHERE serial > ? ORDER BY serial LIMIT ?;
 
 -- name: feed_pages
@@ -342,10 +347,11 @@ DELETE FROM changes WHERE serial < ?;
 
 -- name: set_copy
 -- Save the headers of a copy.
-INSERT INTO copies (page, url, status, at, headers, truncated) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO copies (page, url, status, at, headers, truncated, no_text)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (page) DO UPDATE SET
     url = excluded.url, status = excluded.status, at = excluded.at, headers = excluded.headers,
-    truncated = excluded.truncated;
+    truncated = excluded.truncated, no_text = excluded.no_text;
 
 -- name: drop_copy
 -- Delete the headers of a copy that is no longer kept.
@@ -373,7 +379,7 @@ FROM spending WHERE hour >= ?;
 
 -- name: body
 -- Find a body.
-SELECT deflated FROM bodies WHERE digest = ?;
+SELECT deflated, size FROM bodies WHERE digest = ?;
 
 -- name: copy_of
 -- Find the headers of a page's copy.
@@ -406,21 +412,22 @@ SELECT count(*) FROM pages WHERE state NOT IN (?, ?);
 -- name: fleet
 -- Read what a run needs to know about every page to visit.
 SELECT
-    number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures, octaves
+    number, host, url, importance, shape, time, coalesce(last_visit, :no_time), failures,
+    source IN ('user', 'sitemap'), octaves
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: outlook
 -- Read what determines the freshness and the next visit of every page to visit.
 SELECT
     number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
-    coalesce(last_visit, :no_time), failures
+    coalesce(last_visit, :no_time), failures, octaves
 FROM pages WHERE state NOT IN (:gone, :refused) ORDER BY number;
 
 -- name: outlook_of
 -- Read the same for some pages only; their numbers are passed as JSON.
 SELECT
     number, host, importance, coalesce(shape, 0.0), coalesce(time, 0.0),
-    coalesce(last_visit, :no_time), failures
+    coalesce(last_visit, :no_time), failures, octaves
 FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
 WHERE state NOT IN (:gone, :refused);
 
@@ -678,6 +685,10 @@ SELECT shape, time FROM pages WHERE number = ?;
 SELECT number, shape, time FROM pages
 WHERE number IN (SELECT value FROM json_each(?)) AND shape IS NOT NULL;
 
+-- name: evidence
+-- Find the evidence about some pages; their numbers are passed as JSON.
+SELECT number, octaves FROM pages WHERE number IN (SELECT value FROM json_each(?));
+
 -- name: pages_at
 -- Find the pages that a sitemap lists, or a site says have changed; the URLs are passed as JSON.
 SELECT * FROM known_pages
@@ -706,21 +717,19 @@ ORDER BY page, at;
 -- Read numeric columns of pages, to filter and sort them without their texts; NULL for all pages.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM pages
 WHERE (:hosts IS NULL OR host IN (
         SELECT hosts.number FROM json_each(:hosts) JOIN hosts ON hosts.name = value
     ))
     AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
-    AND (:min_rate IS NULL OR shape / time >= :min_rate)
-    AND (:max_rate IS NULL OR shape / time <= :max_rate)
 ORDER BY number;
 
 -- name: page_columns_in_trouble
 -- Read the same for pages that are failing or not alive, using their index.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM pages INDEXED BY pages_trouble
 WHERE (state <> 0 OR failures > 0)
     AND (:states IS NULL OR state IN (SELECT value FROM json_each(:states)))
@@ -732,7 +741,7 @@ ORDER BY number;
 -- avoids computing the power for most pages; see `DueBy`.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM pages
 WHERE last_visit IS NULL OR retry_at <= :at OR last_visit <= :at - :max_interval
     OR last_visit <= :at
@@ -750,7 +759,7 @@ ORDER BY number;
 -- Read the same for some pages; their numbers are passed as JSON.
 SELECT
     number, host, state, coalesce(last_visit, :no_time), failures, visits, changes,
-    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0)
+    coalesce(retry_at, :no_time), importance, coalesce(shape, 0.0), coalesce(time, 0.0), octaves
 FROM json_each(:pages) AS wanted CROSS JOIN pages ON number = wanted.value
 ORDER BY wanted.key;
 
@@ -779,8 +788,15 @@ SELECT coalesce(sum(pages), 0) FROM host_pages;
 SELECT number FROM pages ORDER BY url;
 
 -- name: urls_of
--- Find the URLs of some pages; their numbers are passed as JSON.
-SELECT number, url FROM pages WHERE number IN (SELECT value FROM json_each(?));
+-- Find the URLs of some pages, and whether their copies have next to no text; their numbers are
+-- passed as JSON.
+SELECT number, pages.url, coalesce(no_text, 0)
+FROM pages LEFT JOIN copies ON copies.page = number
+WHERE number IN (SELECT value FROM json_each(?));
+
+-- name: no_text_of
+-- Check whether the copy of a page has next to no text.
+SELECT no_text FROM copies WHERE page = ?;
 
 -- name: last_answers
 -- Find how the last visit to each of some pages ended, or why they are refused; their numbers are
@@ -833,16 +849,17 @@ SELECT name, digest, access, created_at FROM tokens ORDER BY name;
 DELETE FROM tokens WHERE name = ?;
 
 -- name: keep_lease
--- Save a lease, with its pages that are out.
+-- Save a lease, with its pages.
 INSERT INTO leases (id, request_key, granted_at, deadline, pages) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET pages = excluded.pages;
+ON CONFLICT (id) DO UPDATE SET
+    request_key = excluded.request_key, deadline = excluded.deadline, pages = excluded.pages;
 
 -- name: drop_lease
--- Delete a lease with no page out.
+-- Delete a lease.
 DELETE FROM leases WHERE id = ?;
 
 -- name: leases
--- Read the leases that an earlier service granted.
+-- Read the leases that an earlier service granted, those that have ended included.
 SELECT id, request_key, granted_at, deadline, pages FROM leases ORDER BY granted_at, id;
 
 -- name: visited_since
@@ -1026,3 +1043,163 @@ FROM subscriptions WHERE feed IN (SELECT url FROM sitemaps WHERE removed = 0) OR
 -- name: drop_subscriptions
 -- Delete the subscriptions to feeds that are no longer read.
 DELETE FROM subscriptions WHERE feed NOT IN (SELECT url FROM sitemaps WHERE removed = 0);
+
+-- name: schema
+-- Read what the file has, except for what SQLite adds by itself.
+SELECT type, name, sql FROM sqlite_schema
+WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\';
+
+-- name: distrust_schema
+-- Let views and triggers call only functions that do no harm, whoever wrote them.
+PRAGMA trusted_schema = OFF;
+
+-- name: wrong_pages
+-- Find pages with impossible values, and the first column that has one.
+SELECT number, CASE
+    WHEN number < 0 THEN 'number'
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(host) <> 'integer' THEN 'host'
+    WHEN typeof(importance) <> 'real' OR NOT importance BETWEEN 0 AND 1e300 THEN 'importance'
+    WHEN typeof(depth) <> 'integer' OR depth < 0 THEN 'depth'
+    WHEN typeof(source) <> 'text' THEN 'source'
+    WHEN typeof(added_at) <> 'integer' OR added_at < 0 THEN 'added_at'
+    WHEN typeof(state) <> 'integer' OR NOT state BETWEEN 0 AND ? THEN 'state'
+    WHEN typeof(last_visit) NOT IN ('integer', 'null') OR last_visit < 0 THEN 'last_visit'
+    WHEN typeof(visits) <> 'integer' OR visits < 0 THEN 'visits'
+    WHEN typeof(changes) <> 'integer' OR NOT changes BETWEEN 0 AND visits THEN 'changes'
+    WHEN typeof(streak) <> 'integer' OR streak < 0 THEN 'streak'
+    WHEN typeof(not_modified) <> 'integer' OR not_modified < 0 THEN 'not_modified'
+    WHEN typeof(failures) <> 'integer' OR failures < 0 THEN 'failures'
+    WHEN typeof(shape) NOT IN ('real', 'null') OR shape <= 0 OR shape > 1e300 THEN 'shape'
+    WHEN typeof(time) NOT IN ('real', 'null') OR time <= 0 OR time > 1e300 THEN 'time'
+    WHEN (shape IS NULL) <> (time IS NULL) THEN 'shape'
+    WHEN typeof(missing_since) NOT IN ('integer', 'null') OR missing_since < 0 THEN 'missing_since'
+    WHEN typeof(retry_at) NOT IN ('integer', 'null') OR retry_at < 0 THEN 'retry_at'
+    WHEN typeof(feed_state) <> 'integer' OR NOT feed_state BETWEEN 0 AND ? THEN 'feed_state'
+    WHEN typeof(reason) NOT IN ('text', 'null') THEN 'reason'
+    WHEN typeof(etag) NOT IN ('text', 'blob', 'null') THEN 'etag'
+    WHEN typeof(last_modified) NOT IN ('text', 'blob', 'null') THEN 'last_modified'
+    WHEN typeof(octaves) NOT IN ('blob', 'null') THEN 'octaves'
+    WHEN typeof(body) NOT IN ('blob', 'null') OR length(body) <> 16 THEN 'body'
+    WHEN typeof(fingerprint_kind) NOT IN ('text', 'null') THEN 'fingerprint_kind'
+    WHEN typeof(fingerprint) NOT IN ('blob', 'null') OR length(fingerprint) > 64
+        OR (fingerprint IS NULL) <> (fingerprint_kind IS NULL) THEN 'fingerprint'
+    WHEN typeof(ignored) NOT IN ('blob', 'null') THEN 'ignored'
+    WHEN typeof(suspects) NOT IN ('blob', 'null') THEN 'suspects'
+END AS wrong FROM pages WHERE wrong IS NOT NULL;
+
+-- name: wrong_visits
+-- Find visits with impossible values, and the first column that has one.
+SELECT page, CASE
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(outcome) <> 'integer' OR NOT outcome BETWEEN 0 AND ? THEN 'outcome'
+    WHEN typeof(previous) NOT IN ('integer', 'null') OR previous < 0 THEN 'previous'
+    WHEN typeof(status) <> 'integer' OR NOT status BETWEEN 0 AND 999 THEN 'status'
+    WHEN typeof(signal) NOT IN ('integer', 'null') OR NOT signal BETWEEN 0 AND ? THEN 'signal'
+    WHEN typeof(last_modified) NOT IN ('integer', 'null') THEN 'last_modified'
+    WHEN typeof(bytes) <> 'integer' OR bytes < 0 THEN 'bytes'
+    WHEN typeof(ms) <> 'integer' OR ms < 0 THEN 'ms'
+    WHEN typeof(requests) <> 'integer' OR requests < 0 THEN 'requests'
+    WHEN typeof(truncated) <> 'integer' OR NOT truncated BETWEEN 0 AND 1 THEN 'truncated'
+    WHEN typeof(sha1) NOT IN ('blob', 'null') THEN 'sha1'
+    WHEN typeof(mime) NOT IN ('text', 'null') THEN 'mime'
+    WHEN typeof(redirect) NOT IN ('text', 'null') THEN 'redirect'
+    WHEN typeof(error) NOT IN ('text', 'null') THEN 'error'
+    WHEN typeof(change_kind) NOT IN ('integer', 'null') OR NOT change_kind BETWEEN 0 AND ?
+        THEN 'change_kind'
+    WHEN typeof(change_share) NOT IN ('real', 'null') OR NOT change_share BETWEEN 0 AND 1
+        THEN 'change_share'
+END AS wrong FROM visits WHERE wrong IS NOT NULL;
+
+-- name: wrong_bodies
+-- Find bodies with impossible values, and the first column that has one.
+SELECT hex(digest), CASE
+    WHEN typeof(digest) <> 'blob' OR length(digest) <> 16 THEN 'digest'
+    WHEN typeof(size) <> 'integer' OR size < 0 THEN 'size'
+    WHEN typeof(stored) <> 'integer' OR stored <> length(deflated) THEN 'stored'
+    WHEN typeof(deflated) <> 'blob' THEN 'deflated'
+END AS wrong FROM bodies WHERE wrong IS NOT NULL;
+
+-- name: wrong_copies
+-- Find headers of copies with impossible values, and the first column that has one.
+SELECT page, CASE
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(status) <> 'integer' OR NOT status BETWEEN 0 AND 999 THEN 'status'
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(headers) <> 'blob' THEN 'headers'
+    WHEN typeof(truncated) <> 'integer' OR NOT truncated BETWEEN 0 AND 1 THEN 'truncated'
+END AS wrong FROM copies WHERE wrong IS NOT NULL;
+
+-- name: wrong_versions
+-- Find old copies with impossible values, and the first column that has one.
+SELECT page, CASE
+    WHEN typeof(until) <> 'integer' OR until < 0 THEN 'until'
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(status) <> 'integer' OR NOT status BETWEEN 0 AND 999 THEN 'status'
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(headers) <> 'blob' THEN 'headers'
+    WHEN typeof(truncated) <> 'integer' OR NOT truncated BETWEEN 0 AND 1 THEN 'truncated'
+    WHEN typeof(body) <> 'blob' OR length(body) <> 16 THEN 'body'
+END AS wrong FROM versions WHERE wrong IS NOT NULL;
+
+-- name: wrong_changes
+-- Find changes in the feed with impossible values, and the first column that has one.
+SELECT serial, CASE
+    WHEN typeof(page) <> 'integer' OR page < 0 THEN 'page'
+    WHEN typeof(url) <> 'text' THEN 'url'
+    WHEN typeof(kind) <> 'integer' OR NOT kind BETWEEN 0 AND ? THEN 'kind'
+    WHEN typeof(at) <> 'integer' OR at < 0 THEN 'at'
+    WHEN typeof(previous) NOT IN ('integer', 'null') OR previous < 0 THEN 'previous'
+    WHEN typeof(before) NOT IN ('blob', 'null') THEN 'before'
+    WHEN typeof(after) NOT IN ('blob', 'null') THEN 'after'
+    WHEN typeof(share) NOT IN ('real', 'null') OR NOT share BETWEEN 0 AND 1 THEN 'share'
+END AS wrong FROM changes WHERE wrong IS NOT NULL;
+
+-- name: wrong_tokens
+-- Find tokens and leases with impossible values, and the first column that has one.
+SELECT name, CASE
+    WHEN typeof(name) <> 'text' THEN 'name'
+    WHEN typeof(digest) <> 'blob' THEN 'digest'
+    WHEN access NOT IN ('read', 'crawl', 'admin') THEN 'access'
+    WHEN typeof(created_at) <> 'integer' OR created_at < 0 THEN 'created_at'
+END AS wrong FROM tokens WHERE wrong IS NOT NULL
+UNION ALL
+SELECT id, CASE
+    WHEN typeof(granted_at) <> 'integer' OR granted_at < 0 THEN 'granted_at'
+    WHEN typeof(deadline) <> 'integer' OR deadline < 0 THEN 'deadline'
+    WHEN typeof(pages) <> 'blob' OR length(pages) % 8 <> 0 THEN 'pages'
+END AS wrong FROM leases WHERE wrong IS NOT NULL;
+
+-- name: wrong_others
+-- Find other rows with impossible values, by table and name, and the first column that has one.
+SELECT 'spending', hour, 'requests' FROM spending
+WHERE typeof(hour) <> 'integer' OR hour < 0 OR typeof(requests) <> 'integer' OR requests < 0
+    OR min(lost, robots, sitemaps, first, changed, unchanged, failed, gone) < 0
+UNION ALL
+SELECT 'robots', origin, 'deflated' FROM robots
+WHERE typeof(origin) <> 'text' OR typeof(deflated) <> 'blob' OR typeof(status) <> 'integer'
+UNION ALL
+SELECT 'templates', host, 'template' FROM templates WHERE typeof(template) <> 'blob'
+UNION ALL
+SELECT 'learned', what || ' ' || name, 'value' FROM learned WHERE typeof(value) <> 'blob'
+UNION ALL
+SELECT 'hosts', number, 'name' FROM hosts WHERE typeof(name) <> 'text'
+UNION ALL
+SELECT 'sitemaps', url, 'next_at' FROM sitemaps
+WHERE typeof(url) <> 'text' OR typeof(next_at) NOT IN ('integer', 'null') OR next_at < 0
+    OR min(pages, failures, skipped, depth) < 0
+UNION ALL
+SELECT 'meta', key, 'value' FROM meta WHERE typeof(value) <> 'text'
+UNION ALL
+SELECT 'counters', name, 'value' FROM counters WHERE typeof(value) <> 'integer' OR value < 0;
+
+-- name: headers_after
+-- Read the headers of all copies, current and old, to check that each can be read.
+SELECT page, until, headers FROM (
+    SELECT page, 0 AS until, headers FROM copies UNION ALL SELECT page, until, headers FROM versions
+) WHERE (page, until) > (?, ?) ORDER BY page, until LIMIT ?;
+
+-- name: packed_after
+-- Read what pages have packed in bytes, to check that each can be read.
+SELECT number, octaves, ignored FROM pages
+WHERE number > ? AND (octaves IS NOT NULL OR ignored IS NOT NULL) ORDER BY number LIMIT ?;

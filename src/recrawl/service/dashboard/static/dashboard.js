@@ -70,6 +70,7 @@ const changeItem = (change) => {
   link.href = change.link;
   const extent = element("span", "extent");
   if (change.share !== null) extent.append(...shareBar(change.share));
+  else if (change.reason) extent.append(element("span", "soft", change.reason));
   const time = element("time", "soft", change.age);
   time.dateTime = `${change.at.replace(" ", "T")}Z`;
   time.title = change.at;
