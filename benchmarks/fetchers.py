@@ -193,13 +193,13 @@ def _crawl(
 ) -> Timing:
     """Crawl until so many visits are written, or a few more; CPU times are for that many."""
     from recrawl.clock import Clock
-    from recrawl.crawler import loop
     from recrawl.crawler.running import run_crawl
     from recrawl.crawler.settings import Settings
     from recrawl.crawler.stats import Stats
+    from recrawl.engine import engine
 
     # Otherwise the end would be noticed half a second late.
-    loop.WATCH_EVERY = 0.02
+    engine.WATCH_EVERY = 0.02
     begun: list[tuple[float, ...]] = []
     before: list[int] = []
     ended: list[float] = []

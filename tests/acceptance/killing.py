@@ -28,6 +28,7 @@ SETTINGS = {
     "allow_private": "true",
     "budget": f"{BUDGET}/s",
     "host_delay": "0s",
+    "first_fill": "budget",
     "host_connections": str(CONNECTIONS),
     "connections": str(CONNECTIONS),
     "contact": "https://example.org/bot",

@@ -54,23 +54,24 @@ class Lag:
 def main(file: Path) -> None:
     """Run the program, and measure while it crawls."""
     from recrawl.cli.app import main as program
-    from recrawl.crawler import loop, parse_process, stopping
+    from recrawl.crawler import parse_process, stopping
+    from recrawl.engine.engine import Engine
 
     if STOP_SECONDS in os.environ:
         stopping.STOP_SECONDS = parse_process.MAX_WAIT = float(os.environ[STOP_SECONDS])
-    usual = loop.Crawl.run
+    usual = Engine.run
 
-    async def run(crawl: loop.Crawl, seconds: float | None = None) -> object:
+    async def run(engine: Engine, seconds: float | None = None) -> object:
         lag, stop = Lag(file), threading.Event()
         task = asyncio.create_task(lag.beat())
         threading.Thread(target=lag.watch, args=(stop,), daemon=True).start()
         try:
-            return await usual(crawl, seconds)
+            return await usual(engine, seconds)
         finally:
             stop.set()
             task.cancel()
 
-    loop.Crawl.run = run  # type: ignore[assignment, method-assign]
+    Engine.run = run  # type: ignore[assignment, method-assign]
     program()
 
 

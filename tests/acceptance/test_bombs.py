@@ -35,10 +35,11 @@ SETTINGS = {
 #: The program with shorter limits than usual, which says at the end how long the loop was busy.
 PROBED = """
 import asyncio, sys, time
-from recrawl.crawler import loop, parse_pool, stopping
+from recrawl.crawler import parse_pool, stopping
+from recrawl.engine.engine import Engine
 stopping.STOP_SECONDS = 600.0
 parse_pool.QUICK_SECONDS, parse_pool.SLOW_SECONDS = 0.2, 1.0
-run = loop.Crawl.run
+run = Engine.run
 
 async def probe(worst):
     while True:
@@ -55,7 +56,7 @@ async def probed(self, seconds=None):
         task.cancel()
         print("longest turn", max(worst))
 
-loop.Crawl.run = probed
+Engine.run = probed
 from recrawl.cli.app import main
 main()
 """

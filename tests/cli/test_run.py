@@ -62,7 +62,7 @@ def test_without_a_contact_one_line_says_how_to_set_it() -> None:
 
 
 def test_a_run_that_has_one_page_says_how_to_find_more() -> None:
-    one = "recrawl: there is one page to keep fresh. For more pages of a site, `recrawl run --fol"
+    one = "recrawl: there was one page to keep fresh. For more pages of a site, `recrawl run --fol"
     options = (*QUICKLY, "--for", "0.3s", "--contact", "x")
     with serving(a_site()) as site:
         run("add", f"{site.url}/a")
@@ -335,9 +335,9 @@ def test_a_second_signal_ends_it_at_once() -> None:
         site.delay = HANGS
         script = PATIENT[-1].replace(
             "from recrawl.cli.app",
-            "from recrawl.crawler import loop\n"
-            "stop = loop.Crawl.stop\n"
-            "loop.Crawl.stop = lambda crawl: (stop(crawl), print('stopping', flush=True))\n"
+            "from recrawl.engine import engine\n"
+            "stop = engine.Engine.stop\n"
+            "engine.Engine.stop = lambda one: (stop(one), print('stopping', flush=True))\n"
             "from recrawl.cli.app",
         )
         command = [*PATIENT[:-1], script, "run", *QUICKLY, "--contact", "x"]
@@ -432,5 +432,5 @@ def test_no_number_of_the_live_view_is_cut_off(width: int) -> None:
         console.print(dashboard(stats, "recrawl.db", console.width))
     shown = captured.get()
     assert "…" not in shown.partition("\n\n")[2]
-    for number in ("1,234,567", "7,654,321", "2,345,678", "3,456,789", "20 per hour"):
+    for number in ("1,234,567", "7,654,321", "2,345,678", "3,456,789", "20/h"):
         assert number in shown

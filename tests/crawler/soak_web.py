@@ -176,9 +176,10 @@ class SoakWeb:
         proxy: object = None,
         *,
         pack: bool = False,
+        pages_only: bool = False,
     ) -> Response:
         """Answer a request, as `recrawl.http.request.HttpClient` does."""
-        del max_bytes, proxy, pack
+        del max_bytes, proxy, pack, pages_only
         host, path = self.hosts[host_of(url)], url.partition("//")[2].partition("/")[2]
         self._keep_books(host, path)
         try:

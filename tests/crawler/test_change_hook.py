@@ -193,5 +193,7 @@ def test_pauses_between_attempts_double_up_to_a_limit(
 
 
 def test_a_command_must_be_well_formed() -> None:
-    with pytest.raises(SettingsError, match="on_change: a quotation mark is missing in 'echo \"'"):
+    with pytest.raises(
+        SettingsError, match="on_change: a quotation mark is missing in 'echo ••••'"
+    ):
         load_settings({"on_change": 'echo "'}, environ={}, file="/dev/null")

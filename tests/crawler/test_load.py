@@ -113,7 +113,8 @@ def test_a_page_that_is_out_is_not_taken_again_though_it_is_removed_and_added() 
 
 
 def test_a_page_that_is_not_there_to_be_visited_costs_nothing() -> None:
-    frontier = load_frontier(MemoryStore(f"{A}/0", f"{A}/1"), settings_of(), NOW)
+    settings = settings_of(first_fill="budget")
+    frontier = load_frontier(MemoryStore(f"{A}/0", f"{A}/1"), settings, NOW)
     frontier.frontier.spend(-1)
     (first,) = frontier.take(NOW, 9)
     frontier.drop(first, NOW)

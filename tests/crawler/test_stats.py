@@ -41,7 +41,7 @@ def test_the_share_of_the_budget_waits_until_it_allows_a_request(
     stats = Stats(began=HOUR, budget=4.0, now=(hours + 1) * HOUR)
     stats.count(visit("a.example", seconds=1.0))
     assert stats.budget_used == used
-    shown = f"{used:.1%}".replace("%", " %") if used else "(budget: 4 per day)"
+    shown = f"{used:.1%}".replace("%", " %") if used else "(budget: 4/day)"
     assert shown in spending(stats)
     assert as_object(stats)["budget_used"] == used
 

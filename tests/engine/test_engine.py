@@ -642,14 +642,14 @@ def test_freshness_is_added_up_only_if_somebody_looks(
     calls: list[float] = []
 
     def count(running: Running) -> None:
-        frontier = running.frontier.frontier
-        add_up = frontier.expected_freshness
+        freshness = running.frontier.freshness
+        add_up = freshness.expected
 
-        def counted(now: float) -> float:
+        def counted(now: float) -> float | None:
             calls.append(now)
             return add_up(now)
 
-        frontier.expected_freshness = counted  # type: ignore[method-assign]
+        freshness.expected = counted  # type: ignore[method-assign]
 
     def look(_stats: Stats) -> None:
         """Look."""

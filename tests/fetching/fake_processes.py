@@ -49,9 +49,11 @@ class FakeProcess:
         """What it received first."""
         return next(about[0] for what, *about in self.received if what == "task")
 
-    async def lease(self, limit: int, pages_per_host: int = 16) -> Leased:
+    async def lease(
+        self, limit: int, pages_per_host: int = 16, hosts: Sequence[str] | None = None
+    ) -> Leased:
         """Lease pages."""
-        request = LeaseRequest(limit, pages_per_host=pages_per_host, seconds=math.inf)
+        request = LeaseRequest(limit, pages_per_host=pages_per_host, hosts=hosts, seconds=math.inf)
         leased: Leased = await self.channel.ask("lease", request)
         return leased
 

@@ -214,7 +214,7 @@ def test_a_process_visits_at_once_what_it_may_visit() -> None:
     """It is woken by pages, and by a host that may be asked again."""
     fetching = Fetching(3, host_delay=0.25, host_connections=1)
 
-    async def use(process: WorkerProcess) -> None:
+    async def use(_process: WorkerProcess) -> None:
         await asyncio.sleep(0.777)
         fetching.lend(0, 3)
         await asyncio.sleep(3.0)

@@ -46,8 +46,9 @@ class Crawl:
 
         async def main() -> None:
             fetcher: Any = SimpleNamespace(fetch_hop=self._hop)
-            async with served(self.settings, URLS) as self.on:
-                async with WorkerProcesses(
+            async with (
+                served(self.settings, URLS) as self.on,
+                WorkerProcesses(
                     self.settings,
                     clock(),
                     self.on.engine,
@@ -55,12 +56,13 @@ class Crawl:
                     fetcher,
                     lambda *file: self.robots.append(file),
                     self.templates,
-                ) as processes:
-                    await self.ready()
-                    await asyncio.sleep(10.0)
-                    await use(processes)
-                    processes.cancel()
-                    await settle()
+                ) as processes,
+            ):
+                await self.ready()
+                await asyncio.sleep(10.0)
+                await use(processes)
+                processes.cancel()
+                await settle()
 
         run(main())
 
@@ -83,8 +85,9 @@ def test_a_host_is_with_one_process_at_a_time_until_all_its_pages_are_back(
 
     async def use(processes: WorkerProcesses) -> None:
         one, other = crawl.started
-        first = await one.lease(4, pages_per_host=4)
-        (host,) = {page.host for page in first.pages}
+        first = await one.lease(4, hosts=["a.example"])
+        host = "a.example"
+        assert len(first.pages) == 4
         second = await other.lease(32, pages_per_host=4)
         assert host not in {page.host for page in second.pages}
         other.report(second, *second.pages)
@@ -187,7 +190,8 @@ def test_a_redirect_to_a_host_that_a_process_does_not_have_is_followed_here(
     crawl = Crawl(monkeypatch, tmp_path)
 
     async def use(_processes: WorkerProcesses) -> None:
-        found = await crawl.started[0].channel.ask("hop", f"{B}/1", 5, False, True)
+        flags = False, True
+        found = await crawl.started[0].channel.ask("hop", f"{B}/1", 5, *flags)
         assert (found.url, found.status) == (f"{B}/1", 200)
 
     crawl.run(use)

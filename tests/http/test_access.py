@@ -49,8 +49,9 @@ class ScriptedClient:
         proxy: Proxy | None = None,
         *,
         pack: bool = False,
+        pages_only: bool = False,
     ) -> Response:
-        del max_bytes, pack
+        del max_bytes, pack, pages_only
         self.sent[url] = headers
         self.proxies[url] = proxy
         if url.endswith("/robots.txt"):

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
+from crawler.believing import NO_PRIOR, with_belief
 from fastapi import Request
 from service.served import Answered, Served, served, settings_in
 from virtual_time import now
@@ -29,6 +30,7 @@ from recrawl.records import (
 from recrawl.service.auth import Access, User
 from recrawl.service.cookies import COOKIE
 from recrawl.service.dashboard.forms import form_token
+from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.rows import NewPage, SitemapFile
 from recrawl.store.sqlite import SqliteStore
 
@@ -70,6 +72,7 @@ def fill(path: str, at: int) -> None:
             SitemapFile("https://a.example/sitemap.xml", at, error=f"not XML {EVIL}", failures=2)
         )
         store.set_meta("price", "0.05")
+        store.set_meta(RATE_PRIOR, NO_PRIOR.text())
 
 
 def _page(store: SqliteStore, url: str) -> Page:
@@ -96,7 +99,8 @@ def _visit(store: SqliteStore, url: str, at: int, text: str, belief: tuple[float
     answer = Response(url, 200, at, (("Content-Type", "text/html"),), body, seconds=0.2)
     change = Change(ChangeKind.TEXT, 0.5) if outcome is Outcome.CHANGED else None
     content = None if is_same else body
-    store.record([Visit(after, outcome, answer, page.last_visit, belief, content, change=change)])
+    visit = Visit(after, outcome, answer, page.last_visit, content=content, change=change)
+    store.record([with_belief(visit, *belief)])
 
 
 def _end(

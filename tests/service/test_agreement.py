@@ -42,7 +42,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     move_to(tmp_path, monkeypatch)
     # A crawl counts the visits of a batch from the last of them on. In fast-forward that is
     # minutes later than the first, and not a few hundredths of a second.
-    monkeypatch.setattr("recrawl.crawler.loop.BATCH_SECONDS", 0.0)
+    monkeypatch.setattr("recrawl.engine.engine.BATCH_SECONDS", 0.0)
     Path("recrawl.toml").write_text(f'budget = "{BUDGET}"\n', "utf-8")
 
 

@@ -201,7 +201,8 @@ def test_a_plan_rises_with_the_budget(tmp_path: Path) -> None:
 
 def test_the_budget_can_be_changed_while_it_runs(tmp_path: Path) -> None:
     async def main() -> None:
-        async with served(settings_in(tmp_path, host_delay="0s", budget="24/day"), URLS) as on:
+        slow = settings_in(tmp_path, host_delay="0s", budget="24/day", first_fill="budget")
+        async with served(slow, URLS) as on:
             for _ in range(2):
                 lease = await on.api("POST", "/leases", {"limit": 9})
                 assert len(lease["pages"]) == 1

@@ -13,7 +13,7 @@ from recrawl.crawler.reloading import Reload
 LOGGER = logging.getLogger("recrawl.crawler")
 
 #: Seconds after a signal at which the process exits, whatever it is doing: supervisors kill after
-#: some ten. Visits in flight get `recrawl.crawler.visiting.GRACE` of them.
+#: some ten. Visits in flight get `recrawl.fetching.worker.GRACE` of them.
 STOP_SECONDS = 5.5
 
 

@@ -240,12 +240,16 @@ class WorkerProcess:
 class _OtherHosts:
     """Has requests to hosts that this process has no page of made by the engine's process."""
 
-    def __init__(self, channel: Channel, has: Callable[[str], bool]) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._has = has
+        self._process: WorkerProcess | None = None
+
+    def use(self, process: WorkerProcess) -> None:
+        """Ask a process which hosts it has pages of."""
+        self._process = process
 
     def has(self, host: str) -> bool:
-        return not self._has(host)
+        return self._process is None or not self._process.has(host)
 
     async def request(self, url: str, max_bytes: int, *, is_robots: bool, pack: bool) -> Response:
         found: Response = await self._channel.ask("hop", url, max_bytes, is_robots, pack)
@@ -282,22 +286,22 @@ async def run(connection: socket.socket) -> None:
     _forward_logs(channel, parts.log_level)
     settings = parts.settings
     parse_pool = ParsePool(settings.parse_processes)
-    processes: list[WorkerProcess] = []
     try:
         with SqliteStore.open(settings.store) as reader:
             reader.narrow_cache()
+            elsewhere = _OtherHosts(channel)
             async with fetcher_of(
                 settings,
                 parts.clock,
                 lambda _origin, found: channel.notify("robots", found),
                 reader,
                 site_access(settings),
-                elsewhere=_OtherHosts(channel, lambda host: processes[0].has(host)),
+                elsewhere=elsewhere,
                 max_memory=MAX_BYTES // parts.processes,
             ) as fetcher:
                 visitor = visitor_of(settings, fetcher, site_readers(settings), reader, parse_pool)
                 process = WorkerProcess(settings, parts.clock, channel, fetcher, visitor)
-                processes.append(process)
+                elsewhere.use(process)
                 handlers["stop"] = process.stop
                 await process.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the crawl is to end with it

@@ -28,7 +28,7 @@ class WorkerProcesses:
         this process                              each worker process
           Lending.lease              <-- asks --   pages that are due, of hosts that may be asked
                                      -- pages ->   HostQueue, HostPacing, Gate, robots.txt
-                                                   Visitor: fetch, compare with the copy in the store
+                                                   Visitor: fetch, compare with the stored copy
           Lending.returned           <- reports -  visits, delays, templates, robots.txt files
           Fetcher.fetch_hop          <-- asks --   a redirect led to a host of which it has no page
 

@@ -61,7 +61,7 @@ def differences(found: Schema, version: int) -> Iterator[str]:
 def _normal(sql: str | None) -> str:
     r"""Return SQL without what differs between versions of SQLite.
 
-    >>> _normal('CREATE TABLE "pages" (\\n  a)')
+    >>> _normal('CREATE TABLE "pages" (\n  a)')
     'CREATE TABLE pages ( a)'
     """
     return " ".join((sql or "").replace('"', "").split())

@@ -178,9 +178,9 @@ def run(
         try:
             with logging_to_stderr(log_format, log_level):
                 _say_who_crawls(known)
-                if is_one_page and not quiet:
-                    remark(f"there is one page to keep fresh. {WHOLE_SITE}", logging.INFO)
                 _crawl(known, seconds, reload, as_json=format_ != "text", quiet=quiet, serve=serve)
+                if is_one_page and not quiet:
+                    remark(f"there was one page to keep fresh. {WHOLE_SITE}", logging.INFO)
         except asyncio.CancelledError:
             # The second Ctrl-C: requests in flight are dropped; what was written is safe.
             raise typer.Exit(INTERRUPTED) from None
