@@ -9,7 +9,6 @@ from recrawl.clock import Clock
 from recrawl.crawler.change_hook import ChangeHook
 from recrawl.crawler.fetching import patience_of
 from recrawl.crawler.load import CrawlFrontier, load_frontier
-from recrawl.crawler.protocols import Storing
 from recrawl.crawler.record import Recorder
 from recrawl.crawler.settings import Settings, agent_of
 from recrawl.crawler.store_thread import StoreThread
@@ -21,6 +20,7 @@ from recrawl.http.memory_budget import MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.store.rows import Retention
 from recrawl.store.sqlite import SqliteStore
+from recrawl.store.storing import Storing
 
 #: Options of glibc: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX.
 _MALLOC = (-3, 131_072), (-1, 1_048_576), (-8, 2)

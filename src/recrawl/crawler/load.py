@@ -28,7 +28,6 @@ from recrawl.crawler.host_memory import (
     unpack_rows,
 )
 from recrawl.crawler.intervals import Intervals
-from recrawl.crawler.protocols import Storing
 from recrawl.crawler.retries import earliest_retry
 from recrawl.crawler.settings import Settings
 from recrawl.estimation import Prior
@@ -48,6 +47,7 @@ from recrawl.scheduling.budget import CATCH_UP
 from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.remembering import CLOCK, SIGNALS, WEEK
 from recrawl.store.rows import PageTable
+from recrawl.store.storing import Storing
 
 #: A page that should be visited at once is overdue after this many days.
 HURRY = 1e-9

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar, final
 
-from recrawl.crawler.protocols import Storing
 from recrawl.errors import StoreError
+from recrawl.store.storing import Storing
 
 P = ParamSpec("P")
 T = TypeVar("T")
