@@ -193,10 +193,10 @@ def _crawl(
 ) -> Timing:
     """Crawl until so many visits are written, or a few more; CPU times are for that many."""
     from recrawl.clock import Clock
+    from recrawl.config.settings import Settings
     from recrawl.crawler.running import run_crawl
-    from recrawl.crawler.settings import Settings
-    from recrawl.crawler.stats import Stats
     from recrawl.engine import engine
+    from recrawl.engine.stats import Stats
 
     # Otherwise the end would be noticed half a second late.
     engine.WATCH_EVERY = 0.02
@@ -264,9 +264,9 @@ def reading(_address: str, _pages: int, _connections: int) -> None:
     """Read the long pages that have changed, one after another on one core, and fetch nothing."""
     from recrawl.content.absence import Patience
     from recrawl.content.reader import Reader
-    from recrawl.crawler.parse_worker import GARBAGE_AFTER
-    from recrawl.crawler.templates import Templates
-    from recrawl.crawler.visit import Visitor
+    from recrawl.engine.templates import Templates
+    from recrawl.fetching.visit import Visitor
+    from recrawl.parsing.worker import GARBAGE_AFTER
     from recrawl.records import Outcome, Page, Response, digest_of
 
     class Here:
@@ -328,9 +328,9 @@ def start(path: str, _pages: int, _connections: int) -> None:
     """Start a run on a store and end it at the first statistics, imports included."""
     begun = time.perf_counter()
 
+    from recrawl.config.settings import Settings
     from recrawl.crawler.running import run_crawl
-    from recrawl.crawler.settings import Settings
-    from recrawl.crawler.stats import Stats
+    from recrawl.engine.stats import Stats
 
     def watch(_view: Stats) -> None:
         seconds = time.perf_counter() - begun

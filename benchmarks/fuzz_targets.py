@@ -40,8 +40,8 @@ from recrawl import (
     save_state,
     uniform,
 )
-from recrawl.crawler.seeds import read_seeds
-from recrawl.crawler.setting_sources import load_settings
+from recrawl.config.sources import load_settings
+from recrawl.engine.seeds import read_seeds
 from recrawl.errors import RecrawlError
 from recrawl.estimation.observations import observe
 from recrawl.formats.crawl_log import read_log

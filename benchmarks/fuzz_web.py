@@ -14,15 +14,15 @@ from typing import Any, cast
 import numpy as np
 
 from benchmarks import fuzz_inputs as inputs
-from recrawl.content.feed_links import hub_links
-from recrawl.content.history import History
-from recrawl.content.html import in_utf8
-from recrawl.content.links import links
-from recrawl.content.markdown import as_markdown, linked_lines
-from recrawl.content.packed_sitemaps import read_packed
-from recrawl.content.plain_text import own_lines
+from recrawl.content.html.feed_links import hub_links
+from recrawl.content.html.links import links
+from recrawl.content.html.markdown import as_markdown, linked_lines
+from recrawl.content.html.parse import in_utf8
+from recrawl.content.html.plain_text import own_lines
+from recrawl.content.noise.history import History
 from recrawl.content.reader import Mode, Reader
-from recrawl.content.sitemaps import read_date
+from recrawl.content.sitemaps.packed import read_packed
+from recrawl.content.sitemaps.sitemaps import read_date
 from recrawl.errors import RecrawlError
 from recrawl.formats.response_head import response_head
 from recrawl.hosts import host_of
@@ -37,7 +37,7 @@ from recrawl.http.headers import decoded, location, retry_after, sendable
 from recrawl.http.memory_budget import MemoryBudget
 from recrawl.http.robots import Robots
 from recrawl.records import Response
-from recrawl.service.indexnow import Submission
+from recrawl.service.push.indexnow import Submission
 from recrawl.units import parse_http_date
 from recrawl.urls import canonical, origin_of, redirected
 

@@ -13,7 +13,7 @@ from benchmarks.report import Figure, markdown, write_section
 from benchmarks.sizes import AbsentError, sized
 from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
-from recrawl.crawler.parse_worker import GARBAGE_AFTER
+from recrawl.parsing.worker import GARBAGE_AFTER
 from recrawl.records import ChangeKind
 
 PAGE = "explanation/what-counts-as-a-change.md"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.report import Figure, load_note, markdown, write_section
 from benchmarks.sizes import sized
-from recrawl.crawler.explain import PRICE
+from recrawl.inspect.explain import PRICE
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.scheduling.value import days_until_due
 from recrawl.store.sqlite import SqliteStore

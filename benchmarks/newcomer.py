@@ -17,13 +17,13 @@ from rich.console import Console
 
 from benchmarks.report import HEADINGS, Figure, markdown, write_section
 from recrawl import Crawler, Frontier
+from recrawl.config.settings import Settings
 from recrawl.crawler.running import run_crawl
-from recrawl.crawler.seeds import named_page
-from recrawl.crawler.settings import Settings
 from recrawl.demo.ground_truth import true_freshness
 from recrawl.demo.run import GAP, HOST_CONNECTIONS, Visits, read_visits
 from recrawl.demo.scenario import draw_scenario
 from recrawl.demo.web import DemoWeb
+from recrawl.engine.seeds import named_page
 from recrawl.records import SECONDS_A_DAY
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore

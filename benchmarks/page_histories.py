@@ -25,10 +25,10 @@ from rich.progress import track
 from benchmarks.report import Figure, markdown, write_section
 from benchmarks.sizes import AbsentError, sized
 from recrawl.content.absence import Patience
+from recrawl.content.boilerplate.template import SiteTemplate
 from recrawl.content.compare import compare
 from recrawl.content.reader import Reader
 from recrawl.content.reading import read_response
-from recrawl.content.template import SiteTemplate
 from recrawl.records import Outcome, Page, Response, digest_of
 
 PAGE = "explanation/what-counts-as-a-change.md"

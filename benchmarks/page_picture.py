@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.report import DOCS, Figure
 from benchmarks.sizes import output
-from recrawl.content.boxes import varied_boxes
+from recrawl.content.boilerplate.boxes import varied_boxes
+from recrawl.content.boilerplate.template import SiteTemplate
 from recrawl.content.reader import Reader, explain_blocks
-from recrawl.content.template import SiteTemplate
 from recrawl.figures import style
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from benchmarks.page_server import PAGES as SERVED
 from benchmarks.page_server import page_server
 from benchmarks.report import Figure, best_time, failure, markdown, write_section
 from benchmarks.sizes import sized
-from recrawl.crawler.page_list import ORDERS
+from recrawl.inspect.pages import ORDERS
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 

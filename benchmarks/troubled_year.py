@@ -25,12 +25,12 @@ from benchmarks.history_server import SharedClock, server_process
 from benchmarks.report import Figure, load_note, markdown, write_section
 from benchmarks.sizes import sized
 from benchmarks.troubled_web import BEGIN, DAY, Kind, TroubledPage, Web, serve, troubled_web
-from recrawl.crawler.explain import Explanation, Price, explain
-from recrawl.crawler.host_memory import closed_hosts
-from recrawl.crawler.retries import earliest_retry
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.status import price_of
+from recrawl.config.settings import Settings
+from recrawl.engine.retries import earliest_retry
+from recrawl.inspect.explain import Explanation, Price, explain
+from recrawl.inspect.status import price_of
 from recrawl.records import State
+from recrawl.store.host_memory import closed_hosts
 from recrawl.store.sqlite import SqliteStore
 
 PAGE = "reference/store.md"

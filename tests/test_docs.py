@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import recrawl
 from recrawl.cli.app import app
-from recrawl.crawler.settings import FIELDS
-from recrawl.crawler.site_tables import SITE_FIELDS
+from recrawl.config.settings import FIELDS
+from recrawl.config.site_tables import SITE_FIELDS
 from recrawl.store.queries import migrations
 
 ROOT = Path(__file__).parents[1]

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import recrawl
-from recrawl.crawler.parse_process import ParseProcess, pickled
+from recrawl.parsing.process import ParseProcess, pickled
 
 #: Characters of each text, and the seconds of CPU time that one may take: a linear expression takes
 #: some hundredths, a quadratic one hours.

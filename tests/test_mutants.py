@@ -70,7 +70,7 @@ def test_cases_that_are_named_by_a_wrong_number_are_run_all_the_same(tmp_path: P
 
 
 def test_a_constant_is_tried_by_the_tests_that_import_it_too() -> None:
-    path = Path("src/recrawl/crawler/webhook_delivery.py")
+    path = Path("src/recrawl/notify/delivery.py")
     lines = (ROOT / path).read_text("utf-8").splitlines()
     looks, calls = "tests/crawler/test_webhooks.py::looks", "tests/crawler/test_loop.py::calls"
     called = 1 + next(number for number, line in enumerate(lines) if line.startswith("    def "))
@@ -104,7 +104,7 @@ def test_faults_that_change_nothing_are_not_planted(
 
 
 def test_none_is_planted_where_kernels_are_only_warmed_up() -> None:
-    path, name = "src/recrawl/crawler/load.py", "warm_up"
+    path, name = "src/recrawl/engine/frontier.py", "warm_up"
     assert {(path, name)} == faults.WARM_UPS
     tree = ast.parse((ROOT / path).read_bytes())
     (node,) = (one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name)

@@ -23,7 +23,7 @@ LOGGERS, LEVELS = {"LOGGER", "_log", "logger"}, {"debug", "info", "warning", "er
 #: What is fetched into the processor's cache ahead of time would come later, when it is needed.
 PREFETCHES = {"prefetch", "prefetch_start"}
 #: Functions that only have kernels loaded early: nothing that they compute is used.
-WARM_UPS = {("src/recrawl/crawler/load.py", "warm_up")}
+WARM_UPS = {("src/recrawl/engine/frontier.py", "warm_up")}
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ MORE_TESTS = {
     "kernels": ("tests/estimation", "tests/allocation"),
 }
 #: Files that run only in processes that do not note anything, and who starts those.
-STARTED_BY = {"src/recrawl/crawler/parse_worker.py": "src/recrawl/crawler/parse_process.py"}
+STARTED_BY = {"src/recrawl/parsing/worker.py": "src/recrawl/parsing/process.py"}
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
 SOME_FAILED = 1
 

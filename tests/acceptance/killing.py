@@ -15,7 +15,7 @@ from pathlib import Path
 from acceptance import program
 from site_server import Site, page_about, serving
 
-from recrawl.crawler.record import BATCH
+from recrawl.engine.record import BATCH
 from recrawl.store.sqlite import SqliteStore
 
 PAGES, CONNECTIONS = 60, 8

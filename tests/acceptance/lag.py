@@ -54,8 +54,9 @@ class Lag:
 def main(file: Path) -> None:
     """Run the program, and measure while it crawls."""
     from recrawl.cli.app import main as program
-    from recrawl.crawler import parse_process, stopping
+    from recrawl.crawler import stopping
     from recrawl.engine.engine import Engine
+    from recrawl.parsing import process as parse_process
 
     if STOP_SECONDS in os.environ:
         stopping.STOP_SECONDS = parse_process.MAX_WAIT = float(os.environ[STOP_SECONDS])

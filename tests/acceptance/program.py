@@ -17,7 +17,8 @@ HANGS = 300.0
 #: The program, with all the time that a busy machine takes to start parse processes, and to stop.
 _PATIENT = (
     "import sys;"
-    "from recrawl.crawler import parse_pool, parse_process, stopping;"
+    "from recrawl.parsing import pool as parse_pool, process as parse_process;"
+    "from recrawl.crawler import stopping;"
     "from recrawl.fetching import worker;"
     "stopping.STOP_SECONDS = worker.GRACE = parse_process.MAX_WAIT = 600.0;"
     "parse_pool.NICENESS = 0;"

@@ -35,7 +35,8 @@ SETTINGS = {
 #: The program with shorter limits than usual, which says at the end how long the loop was busy.
 PROBED = """
 import asyncio, sys, time
-from recrawl.crawler import parse_pool, stopping
+from recrawl.parsing import pool as parse_pool
+from recrawl.crawler import stopping
 from recrawl.engine.engine import Engine
 stopping.STOP_SECONDS = 600.0
 parse_pool.QUICK_SECONDS, parse_pool.SLOW_SECONDS = 0.2, 1.0

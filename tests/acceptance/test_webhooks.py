@@ -12,7 +12,7 @@ from acceptance import program
 from site_server import Site, page_about, serving
 from webhook_server import Received, Receiver, receiving
 
-from recrawl.crawler.webhook_messages import new_secret
+from recrawl.notify.messages import new_secret
 from recrawl.store.changes import Cursor, FeedKind
 from recrawl.store.sqlite import SqliteStore
 
@@ -29,7 +29,7 @@ SETTINGS = {
 }
 #: Real pauses would have the test take hours.
 HASTY = (
-    "from recrawl.crawler import webhook_delivery, webhook_messages;"
+    "from recrawl.notify import delivery as webhook_delivery, messages as webhook_messages;"
     "webhook_delivery.POLL = 0.01;"
     "webhook_delivery.RECEIVER_BACKOFF = webhook_delivery.MESSAGE_BACKOFF ="
     "webhook_messages.Backoff(0.01, 2.0, 0.1);"

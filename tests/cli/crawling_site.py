@@ -9,9 +9,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from recrawl.cli.app import app
-from recrawl.crawler import parse_pool, parse_process
-from recrawl.crawler.stats import Stats
 from recrawl.engine.engine import Engine
+from recrawl.engine.stats import Stats
+from recrawl.parsing import pool as parse_pool
+from recrawl.parsing import process as parse_process
 from recrawl.store.sqlite import SqliteStore
 
 

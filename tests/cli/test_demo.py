@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 
 from recrawl.cli.app import app
 from recrawl.cli.render.demo import WIDTH, findings, picture, results, sparkline
-from recrawl.crawler.stats import Stats
 from recrawl.demo.ground_truth import Curve, Verdicts
 from recrawl.demo.run import DemoResult, Snapshot
+from recrawl.engine.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.records import Outcome
 from recrawl.store.sqlite import SqliteStore

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from recrawl.cli import commands
 from recrawl.cli.app import NAMES, app
 from recrawl.cli.output import wrapped
-from recrawl.crawler.settings import Settings
+from recrawl.config.settings import Settings
 
 
 def _commands(command: Any, words: list[str]) -> Iterator[list[str]]:  # noqa: ANN401

@@ -16,7 +16,7 @@ import recrawl.cli
 from recrawl.cli.app import app
 from recrawl.cli.output import json_text
 from recrawl.cli.render.run import dashboard, log_line
-from recrawl.crawler.stats import Stats
+from recrawl.engine.stats import Stats
 from recrawl.errors import ArgumentError, InputError
 from recrawl.records import Outcome, Page, Response, Visit
 from recrawl.store.rows import NewPage

@@ -15,9 +15,9 @@ from crawler.believing import NO_PRIOR, rates, with_belief
 
 from recrawl.cli.commands.pages import LISTED_AS
 from recrawl.cli.crawl_options import present
-from recrawl.crawler.explain import PRICE
-from recrawl.crawler.intervals import OF_RUN
-from recrawl.crawler.page_list import ORDERS
+from recrawl.config.intervals import OF_RUN
+from recrawl.inspect.explain import PRICE
+from recrawl.inspect.pages import ORDERS
 from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, Outcome, Response, State, Visit
 from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.rows import NewPage

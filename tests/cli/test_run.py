@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from recrawl.cli.app import app
 from recrawl.cli.render.run import dashboard
-from recrawl.crawler.stats import Stats
+from recrawl.engine.stats import Stats
 from recrawl.hosts import host_of
 from recrawl.records import Outcome, State
 from recrawl.store.sqlite import SqliteStore

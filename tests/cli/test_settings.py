@@ -8,8 +8,8 @@ import pytest
 from cli.crawling_site import move_to, run
 from cli.refusing import refused
 
-from recrawl.crawler.setting_sources import load_settings
-from recrawl.crawler.settings import FIELDS, Settings
+from recrawl.config.settings import FIELDS, Settings
+from recrawl.config.sources import load_settings
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ from crawler.believing import belief, rates
 from crawler.filled import ABOUT, BELIEFS, BROKEN, GONE, NEW, NEWS, NEWS_BODY, PRICE, fill
 
 from recrawl.cli.render.show import overview
-from recrawl.crawler.explain import explain
-from recrawl.crawler.retries import FIRST_PAUSE
+from recrawl.engine.retries import FIRST_PAUSE
+from recrawl.inspect.explain import explain
 from recrawl.records import Change, ChangeKind, Outcome, Page, Response, Visit
 from recrawl.store.sqlite import SqliteStore
 from recrawl.units import format_time
@@ -164,7 +164,7 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         asked.extend(given)
         return BLOCKS
 
-    monkeypatch.setattr("recrawl.content.copy_text.explain_blocks", explain)
+    monkeypatch.setattr("recrawl.content.html.copy_text.explain_blocks", explain)
     return asked
 
 

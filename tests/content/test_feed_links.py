@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from recrawl.content.feed_links import MAX_BYTES, HubLinks, hub_links
+from recrawl.content.html.feed_links import MAX_BYTES, HubLinks, hub_links
 
 FEED = "https://a.example/blog/feed"
 HUB = "https://hub.example/"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from recrawl.content.compare import MAX_IGNORED, compare
-from recrawl.content.history import History
-from recrawl.content.outline import Block, Element
+from recrawl.content.html.outline import Block, Element
+from recrawl.content.noise.history import History
 from recrawl.content.reader import Reader
 from recrawl.records import Page, Response
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recrawl.content.links import MAX_LINKS, links
+from recrawl.content.html.links import MAX_LINKS, links
 
 URL = "http://example.org/a/"
 

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from recrawl.content.boilerplate.template import SiteTemplate, sketch_of
 from recrawl.content.compare import compare
-from recrawl.content.masking import is_incidental
+from recrawl.content.noise.masking import is_incidental
 from recrawl.content.reader import Reader
-from recrawl.content.template import SiteTemplate, sketch_of
 from recrawl.records import ChangeKind, Outcome, Page, Response
 
 TEXT = "".join(

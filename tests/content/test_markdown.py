@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content.markdown import as_markdown, linked_lines
-from recrawl.content.plain_text import as_text, own_lines
+from recrawl.content.html.markdown import as_markdown, linked_lines
+from recrawl.content.html.plain_text import as_text, own_lines
 from recrawl.content.reader import Reader
 
 BASE = "https://example.org/a/b"

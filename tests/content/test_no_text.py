@@ -2,7 +2,7 @@
 
 import pytest
 
-from recrawl.content.no_text import MAX_BYTES, MAX_TAGS, has_no_text
+from recrawl.content.html.no_text import MAX_BYTES, MAX_TAGS, has_no_text
 
 SHELL = """<!doctype html><html><head><title>A shop with a long name</title>
 <style>body { margin: 0; font-family: sans-serif; color: #123456; background: white }</style>

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from recrawl.content import noise as noise_module
 from recrawl.content.compare import compare
-from recrawl.content.outline import Element
+from recrawl.content.html.outline import Element
+from recrawl.content.noise import noise as noise_module
 from recrawl.content.reader import Reader
 from recrawl.content.second_fetch import compare_twice, wants_second_fetch
 from recrawl.records import Outcome, Page, Response

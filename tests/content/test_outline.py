@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.content.outline import Element, _split, outline
+from recrawl.content.html.outline import Element, _split, outline
 
 
 def elements(attributes: str) -> list[Element]:

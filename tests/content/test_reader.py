@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content import html, masking
-from recrawl.content.html import MAX_BYTES, beginning, in_utf8, is_parsable
-from recrawl.content.masking import is_random, masked, steady_link, steady_text
+from recrawl.content.html import parse as html
+from recrawl.content.html.parse import MAX_BYTES, beginning, in_utf8, is_parsable
+from recrawl.content.noise import masking
+from recrawl.content.noise.masking import is_random, masked, steady_link, steady_text
 from recrawl.content.page_content import is_same
 from recrawl.content.reader import Reader
 from recrawl.errors import ArgumentError

@@ -4,8 +4,9 @@ import gc
 
 import pytest
 
-from recrawl.content import outline
 from recrawl.content.absence import Patience
+from recrawl.content.boilerplate.template import YOUNG, SiteTemplate
+from recrawl.content.html import outline
 from recrawl.content.reader import Reader
 from recrawl.content.reading import (
     HARMLESS_BYTES,
@@ -14,7 +15,6 @@ from recrawl.content.reading import (
     is_harmless,
     read_response,
 )
-from recrawl.content.template import YOUNG, SiteTemplate
 from recrawl.records import Page, Response
 
 

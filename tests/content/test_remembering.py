@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content import masking, remembering
-from recrawl.content.masking import is_dated, is_incidental, masked
-from recrawl.content.remembering import Remembered
+from recrawl.content.noise import masking, remembering
+from recrawl.content.noise.masking import is_dated, is_incidental, masked
+from recrawl.content.noise.remembering import Remembered
 
 
 class Counting:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.content.packed_sitemaps import read_packed
-from recrawl.content.sitemaps import (
+from recrawl.content.sitemaps.packed import read_packed
+from recrawl.content.sitemaps.sitemaps import (
     MAX_BYTES,
     MAX_ENTRIES,
     Sitemap,

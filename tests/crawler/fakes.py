@@ -13,19 +13,18 @@ import numpy as np
 from virtual_time import run as run_in_virtual_time
 
 from recrawl.clock import Clock
+from recrawl.config.readers import site_readers
+from recrawl.config.settings import Settings
 from recrawl.crawler.build import CATCH_UP, load, recorder_of
-from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetching import patience_of
-from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.site_readers import site_readers
-from recrawl.crawler.stats import Stats
-from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.templates import Templates
-from recrawl.crawler.visit import Visitor
+from recrawl.engine.discovery import Discovery
 from recrawl.engine.engine import Engine
+from recrawl.engine.frontier import CrawlFrontier
+from recrawl.engine.stats import Stats
+from recrawl.engine.templates import Templates
 from recrawl.errors import StoreError
 from recrawl.estimation.shown_rates import RatePrior
+from recrawl.fetching.client import patience_of
+from recrawl.fetching.visit import Visitor
 from recrawl.fetching.worker import Worker
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
@@ -54,6 +53,7 @@ from recrawl.store.rows import (
     Trouble,
 )
 from recrawl.store.sqlite import SqliteStore
+from recrawl.store.thread import StoreThread
 
 if TYPE_CHECKING:
     from crawler.soaking import SoakFetcher

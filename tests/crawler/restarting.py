@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from crawler.fakes import MemoryStore, settings_of
 
-from recrawl.crawler.beliefs import pack_octaves
 from recrawl.crawler.build import load
-from recrawl.crawler.load import CrawlFrontier, days
+from recrawl.engine.beliefs import pack_octaves
+from recrawl.engine.frontier import CrawlFrontier, days
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.store.rows import NewPage
 

@@ -6,8 +6,8 @@ from typing import ParamSpec, TypeVar
 
 from recrawl.content.absence import Patience
 from recrawl.content.reader import Reader
-from recrawl.crawler.templates import Templates
-from recrawl.crawler.visit import Visitor
+from recrawl.engine.templates import Templates
+from recrawl.fetching.visit import Visitor
 from recrawl.records import Outcome, Page, Response, Validators, Visit
 
 P = ParamSpec("P")

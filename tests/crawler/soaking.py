@@ -14,7 +14,8 @@ from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
 
 from recrawl.clock import Clock
-from recrawl.crawler import build, loop, polling, upkeep
+from recrawl.crawler import build, loop
+from recrawl.engine import polling, upkeep
 from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
 from recrawl.http.gate import Gate

@@ -17,8 +17,8 @@ from ports import silent_port
 from site_server import Site, page_about, serving
 
 from recrawl.crawler.crawler import Crawler
-from recrawl.crawler.stats import Stats
 from recrawl.crawler.stopping import STOP_SECONDS
+from recrawl.engine.stats import Stats
 from recrawl.errors import AddressError, ArgumentError, SettingsError, StoreError
 from recrawl.records import DISALLOWED, Outcome, State
 

@@ -15,13 +15,13 @@ from crawler.fakes import (
 )
 from virtual_time import run
 
-from recrawl.crawler.discovery import Discovery, is_unvisited
-from recrawl.crawler.load import CrawlFrontier, load_frontier
-from recrawl.crawler.parse_pool import TooExpensiveError
-from recrawl.crawler.store_thread import StoreThread
+from recrawl.engine.discovery import Discovery, is_unvisited
+from recrawl.engine.frontier import CrawlFrontier, load_frontier
 from recrawl.errors import RecrawlError
+from recrawl.parsing.pool import TooExpensiveError
 from recrawl.records import Outcome, Page, Response, State, Validators, Visit
 from recrawl.store.rows import NewPage, SitemapFile, Spent
+from recrawl.store.thread import StoreThread
 
 A = "https://a.example"
 MAP = f"{A}/sitemap.xml"

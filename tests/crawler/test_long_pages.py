@@ -16,7 +16,7 @@ from virtual_time import run as run_virtual
 
 from recrawl.content.absence import Patience
 from recrawl.content.reader import Reader
-from recrawl.crawler.visit import Visitor
+from recrawl.fetching.visit import Visitor
 from recrawl.http.fetch import Fetcher
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import SMALL, MemoryBudget

@@ -9,12 +9,12 @@ import pytest
 from cli.crawling_site import run
 from crawler.fakes import ParsedHere
 from crawler.test_crawler import crawler_of, run_until
-from crawler.test_visit import Scripted
+from fetching.test_visit import Scripted
 from site_server import Site, page_about, serving
 
 from recrawl.content.absence import MAX_OUTAGE, Patience
 from recrawl.content.reader import Reader
-from recrawl.crawler.visit import Visitor
+from recrawl.fetching.visit import Visitor
 from recrawl.records import Outcome, Page, Response, State, Visit, digest_of
 
 HOST = "a.example"

@@ -21,18 +21,18 @@ from crawler.fakes import (
 from site_server import page_about
 from virtual_time import run as run_virtual
 
+from recrawl.config.settings import Settings
 from recrawl.content.absence import MAX_REST, MIN_REST
 from recrawl.content.compare import compare
 from recrawl.content.comparison import Comparison
 from recrawl.content.reader import Reader
-from recrawl.crawler.load import load_frontier
-from recrawl.crawler.outages import MAX_GROUPS, RECENT, Outages
-from recrawl.crawler.retries import MAX_PAUSE, pause_after
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.waking import WAKING_SHARE, Waking
+from recrawl.engine.frontier import load_frontier
+from recrawl.engine.recheck import WAKING_SHARE, Waking
+from recrawl.engine.retries import MAX_PAUSE, pause_after
+from recrawl.fetching.outages import MAX_GROUPS, RECENT, Outages
 from recrawl.hosts import host_of
 from recrawl.records import DISALLOWED, Outcome, Page, Response, State, Visit
+from recrawl.store.thread import StoreThread
 
 A = "https://a.example"
 TEXT = page_about("A page.")
@@ -264,7 +264,7 @@ def test_many_hosts_that_are_away_are_looked_at_once_each(monkeypatch: pytest.Mo
         looked_at.append(url)
         return host_of(url)
 
-    monkeypatch.setattr("recrawl.crawler.outages.host_of", counted)
+    monkeypatch.setattr("recrawl.fetching.outages.host_of", counted)
     outages = Outages()
     for number in range(300):
         host = f"h{number // 3}.example"

@@ -9,10 +9,10 @@ import pytest
 from crawler.fakes import PER_SECOND, SECOND, FakeWeb, MemoryStore, crawl, settings_of
 from site_server import page_about
 
-from recrawl.crawler.load import load_frontier
-from recrawl.crawler.seeds import named_page, with_initial_importance
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.site_tables import read_sites
+from recrawl.config.settings import Settings
+from recrawl.config.site_tables import read_sites
+from recrawl.engine.frontier import load_frontier
+from recrawl.engine.seeds import named_page, with_initial_importance
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Outcome

@@ -9,11 +9,11 @@ from site_server import Site, page_about, serving
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
+from recrawl.config.access import site_access
+from recrawl.config.secrets import MASK, Secret, without_arguments
+from recrawl.config.settings import Settings
+from recrawl.config.sources import load_settings
 from recrawl.crawler.crawler import Crawler
-from recrawl.crawler.secrets import MASK, Secret, without_arguments
-from recrawl.crawler.setting_sources import load_settings
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.site_access import site_access
 from recrawl.errors import SettingsError
 from recrawl.hosts import host_of
 from recrawl.http.access import Proxy, basic_auth

@@ -8,9 +8,9 @@ import signal
 import pytest
 from virtual_time import until
 
+from recrawl.config.reload import Reload
+from recrawl.config.settings import Settings
 from recrawl.crawler import stopping
-from recrawl.crawler.reloading import Reload
-from recrawl.crawler.settings import Settings
 from recrawl.crawler.stopping import stop_on_signals
 from recrawl.errors import SettingsError
 

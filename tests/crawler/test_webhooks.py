@@ -18,14 +18,15 @@ from ports import silent_port
 from store.made_up import HOUR, NOON, address, found, gone, new_pages
 from webhook_server import Received, Receiver, receiving, verified
 
-from recrawl.crawler import webhook_delivery, webhook_sender
-from recrawl.crawler.webhook_messages import Backoff, new_secret, signed
-from recrawl.crawler.webhook_outbox import Step, groups
-from recrawl.crawler.webhook_receiver import Receiver as Client
-from recrawl.crawler.webhook_receiver import SendLimits
-from recrawl.crawler.webhook_sender import WebhookSender
 from recrawl.errors import ArgumentError
 from recrawl.http.access import Proxy
+from recrawl.notify import delivery as webhook_delivery
+from recrawl.notify import webhooks as webhook_sender
+from recrawl.notify.messages import Backoff, new_secret, signed
+from recrawl.notify.outbox import Step, groups
+from recrawl.notify.receiver import Receiver as Client
+from recrawl.notify.receiver import SendLimits
+from recrawl.notify.webhooks import WebhookSender
 from recrawl.store.changes import Cursor
 from recrawl.store.rows import Retention
 from recrawl.store.sqlite import SqliteStore
@@ -411,7 +412,7 @@ def test_a_receiver_may_ask_for_time(
     receiver.plans["/a"] = lambda _: next(fails, 200)
     monkeypatch.setattr(webhook_delivery, "POLL", 0.0005)
     with monkeypatch.context() as patch:
-        from recrawl.crawler import webhook_receiver
+        from recrawl.notify import receiver as webhook_receiver
 
         patch.setattr(webhook_receiver, "retry_after", lambda *_: 120.0)
         send_until(store, lambda: known(store, number).received == 4)

@@ -7,13 +7,13 @@ from typing import Self
 import pytest
 from crawler.fakes import FakeWeb, crawl
 
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
+from recrawl.config.settings import Settings
 from recrawl.demo import run
 from recrawl.demo.handler import Request, RequestHandler
 from recrawl.demo.pages import PageRenderer
 from recrawl.demo.scenario import Scenario
 from recrawl.demo.sites import SITES
+from recrawl.engine.stats import Stats
 from recrawl.records import Response, Validators
 from recrawl.store.sqlite import SqliteStore
 

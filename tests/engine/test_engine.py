@@ -23,17 +23,17 @@ from crawler.fakes import (
 from site_server import page_about
 from virtual_time import now
 
-from recrawl.crawler import gauges, record
+from recrawl.config.settings import Settings
 from recrawl.crawler.build import load
-from recrawl.crawler.explain import PRICE
-from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.polling import MAX_IDLE_NAP
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
+from recrawl.engine import gauges, record
+from recrawl.engine.frontier import CrawlFrontier
+from recrawl.engine.polling import MAX_IDLE_NAP
+from recrawl.engine.stats import Stats
 from recrawl.errors import StoreError
 from recrawl.fetching.worker import GRACE
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import FIRST_BACKOFF
+from recrawl.inspect.explain import PRICE
 from recrawl.records import Outcome, Response, State
 from recrawl.store.rows import NewPage
 

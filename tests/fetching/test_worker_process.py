@@ -13,13 +13,13 @@ from crawler.fakes import FakeWeb, MemoryStore, ParsedHere, settings_of
 from site_server import page_about
 from virtual_time import clock, run, until
 
-from recrawl.crawler.fetching import patience_of
-from recrawl.crawler.outages import Outages
-from recrawl.crawler.site_readers import site_readers
-from recrawl.crawler.templates import Templates
-from recrawl.crawler.visit import Visitor
+from recrawl.config.readers import site_readers
 from recrawl.engine.leases import Leased, LeaseRequest
+from recrawl.engine.templates import Templates
 from recrawl.fetching import worker_process
+from recrawl.fetching.client import patience_of
+from recrawl.fetching.outages import Outages
+from recrawl.fetching.visit import Visitor
 from recrawl.fetching.worker import GRACE
 from recrawl.fetching.worker_process import (
     SEND_COUNT,

@@ -16,7 +16,7 @@ from service.served import Served, served, settings_in
 from virtual_time import clock, now, run, until
 
 from recrawl import Crawler
-from recrawl.crawler.templates import Templates
+from recrawl.engine.templates import Templates
 from recrawl.errors import RecrawlError
 from recrawl.fetching import restarting_process
 from recrawl.fetching.restarting_process import END_SECONDS, FIRST_PAUSE, MAX_PAUSE, MAX_STARTS

@@ -27,8 +27,8 @@ from recrawl.records import (
     Visit,
     digest_of,
 )
-from recrawl.service.auth import Access, User
-from recrawl.service.cookies import COOKIE
+from recrawl.service.auth.cookies import COOKIE
+from recrawl.service.auth.tokens import Access, User
 from recrawl.service.dashboard.forms import form_token
 from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.rows import NewPage, SitemapFile

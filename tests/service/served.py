@@ -13,18 +13,18 @@ from crawler.fakes import VirtualExecutor
 from virtual_time import clock as virtual_clock
 
 from recrawl.clock import Clock
+from recrawl.config.settings import Settings
+from recrawl.config.sources import load_settings
 from recrawl.crawler.build import load
-from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.setting_sources import load_settings
-from recrawl.crawler.settings import Settings
 from recrawl.engine.engine import Engine
+from recrawl.engine.frontier import CrawlFrontier
 from recrawl.engine.lending import Lending
 from recrawl.hosts import host_of
 from recrawl.http.access import NO_ACCESS
 from recrawl.records import Response, Validators
-from recrawl.service.app import create_app
-from recrawl.service.auth import Access, add_token
-from recrawl.service.indexnow import MAX_KEY_BYTES, FetchFile
+from recrawl.service.api.app import create_app
+from recrawl.service.auth.tokens import Access, add_token
+from recrawl.service.push.indexnow import MAX_KEY_BYTES, FetchFile
 from recrawl.service.service import Service
 from recrawl.service.serving import open_engine, open_service
 from recrawl.store.rows import NewPage

@@ -23,9 +23,9 @@ from virtual_time import run
 from recrawl.cli.render.numbers import percent
 from recrawl.cli.render.run import as_object, print_end
 from recrawl.clock import Clock
-from recrawl.crawler.stats import Stats
+from recrawl.engine.stats import Stats
 from recrawl.hosts import host_of
-from recrawl.service.auth import Access, User
+from recrawl.service.auth.tokens import Access, User
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore
 from recrawl.units import format_worth

@@ -7,9 +7,9 @@ from typing import Any, get_args
 from service.served import Served, served, settings_in
 from virtual_time import run
 
-from recrawl.crawler.page_list import ORDERS, STATES
+from recrawl.inspect.pages import ORDERS, STATES
 from recrawl.service.api.pages import OrderName, StateName
-from recrawl.service.bodies import utc
+from recrawl.service.models.bodies import utc
 
 URLS = [f"https://h{host}.example/{page}" for host in range(3) for page in range(4)]
 

@@ -17,11 +17,11 @@ from service.dashboard_site import acting, browsing
 from service.served import Answered, Served, served, settings_in
 from virtual_time import run
 
-from recrawl.service.auth import Access
-from recrawl.service.bodies import Body
+from recrawl.service.api.openapi import operations
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.api import described
-from recrawl.service.examples import EXAMPLES, URL
-from recrawl.service.openapi import operations
+from recrawl.service.models.bodies import Body
+from recrawl.service.models.examples import EXAMPLES, URL
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/http-api.md"
 #: What is answered where the service of a test is not as the examples have it: it listens to

@@ -13,10 +13,10 @@ from service.served import Served, served, settings_in
 from virtual_time import run
 
 from recrawl.service.api.changes import events
-from recrawl.service.auth import MAX_FAILURES, Access, User
-from recrawl.service.cookies import COOKIE
+from recrawl.service.auth.cookies import COOKIE
+from recrawl.service.auth.guard import MAX_BYTES, MAX_READER_BYTES, MAX_REPORTS_BYTES
+from recrawl.service.auth.tokens import MAX_FAILURES, Access, User
 from recrawl.service.dashboard.live import Live
-from recrawl.service.guard import MAX_BYTES, MAX_READER_BYTES, MAX_REPORTS_BYTES
 from recrawl.service.streams import MAX_STREAMS
 from recrawl.store.sqlite import SqliteStore
 

@@ -16,14 +16,14 @@ from service.dashboard_site import EVIL, NEWS, browsing
 from service.served import served, settings_in
 from virtual_time import run
 
-from recrawl.content.text_diff import diff_lines
-from recrawl.crawler.explain import explain
+from recrawl.content.html.text_diff import diff_lines
+from recrawl.inspect.explain import explain
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, Page, State
 from recrawl.service import planning
 from recrawl.service.dashboard import page as page_module
 from recrawl.service.dashboard.charts import rate_bars, timeline
 from recrawl.service.dashboard.hosts import host_freshness
-from recrawl.service.page_index import MIN_AGE, PageIndex
+from recrawl.service.pages.index import MIN_AGE, PageIndex
 from recrawl.store.listing import PageColumns
 from recrawl.store.rows import LoggedVisit, NewPage
 from recrawl.store.sqlite import SqliteStore

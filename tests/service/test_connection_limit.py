@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.connecting import exchange, listening
 
 from recrawl.service import protocol
-from recrawl.service.connection_limit import ConnectionLimit
+from recrawl.service.auth.connection_limit import ConnectionLimit
 from recrawl.service.protocol import MAX_HEAD
 
 CLOSE = "Host: localhost\r\nConnection: close\r\n"

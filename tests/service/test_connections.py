@@ -7,7 +7,7 @@ import pytest
 from service.connecting import exchange, listening
 
 from recrawl.service import protocol
-from recrawl.service.guard import NO_HEAD
+from recrawl.service.auth.guard import NO_HEAD
 
 
 @pytest.mark.parametrize("what", ["nothing", "half a head", "half a body"])

@@ -27,8 +27,8 @@ from service.dashboard_site import (
 )
 from virtual_time import run
 
-from recrawl.crawler.page_list import ORDERS
-from recrawl.service.auth import Access
+from recrawl.inspect.pages import ORDERS
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.pages import TITLES
 from recrawl.service.dashboard.rendering import HERE
 from recrawl.service.dashboard.routes import FILES

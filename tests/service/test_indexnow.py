@@ -20,10 +20,10 @@ from virtual_time import clock as virtual_clock
 from virtual_time import run
 
 from recrawl.records import Response
-from recrawl.service import indexnow
-from recrawl.service.guard import MAX_PUSHED_BYTES
-from recrawl.service.indexnow import HOST_KEYS, MAX_URLS, IndexNow, Submission, has_key
+from recrawl.service.auth.guard import MAX_PUSHED_BYTES
 from recrawl.service.problems import ProblemError
+from recrawl.service.push import indexnow
+from recrawl.service.push.indexnow import HOST_KEYS, MAX_URLS, IndexNow, Submission, has_key
 from recrawl.store.sqlite import SqliteStore
 
 A = "https://a.example"

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from service.dashboard_site import NEW, NEWS, browsing
 from virtual_time import run
 
-from recrawl.crawler.keeping_up import Health, KeepingUp
-from recrawl.crawler.stats import Stats
+from recrawl.engine.lag import Health, KeepingUp
+from recrawl.engine.stats import Stats
 from recrawl.errors import StoreError
-from recrawl.service.auth import Access, User
+from recrawl.service.auth.tokens import Access, User
 from recrawl.service.dashboard.live import HEARTBEAT, MAX_EVENTS, Live, pace_text
 from recrawl.service.dashboard.samples import CAPACITY, Sample, Samples, rows_of
 from recrawl.store.rows import Trouble

@@ -10,9 +10,9 @@ import pytest
 from service.served import Served, served, settings_in
 from virtual_time import run
 
-from recrawl.service.auth import MAX_FAILURES, MAX_WRONG_TOKENS, Access, User, add_token
-from recrawl.service.cookies import COOKIE
-from recrawl.service.guard import MAX_BYTES
+from recrawl.service.auth.cookies import COOKIE
+from recrawl.service.auth.guard import MAX_BYTES
+from recrawl.service.auth.tokens import MAX_FAILURES, MAX_WRONG_TOKENS, Access, User, add_token
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 OWN = {"origin": "http://127.0.0.1:8321"}

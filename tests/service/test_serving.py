@@ -20,7 +20,7 @@ from site_server import Site, page_about, serving
 from virtual_time import run
 
 from recrawl.errors import ArgumentError, RecrawlError, SettingsError
-from recrawl.service.auth import Access, add_token
+from recrawl.service.auth.tokens import Access, add_token
 from recrawl.service.listening import Address, bound, names_of
 from recrawl.service.serving import first_token
 from recrawl.store.sqlite import SqliteStore

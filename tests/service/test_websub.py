@@ -20,15 +20,17 @@ from site_server import Site, page_about, serving
 from virtual_time import clock, run
 
 from recrawl.records import Response
-from recrawl.service import websub
 from recrawl.service.problems import ProblemError
+from recrawl.service.push import websub
+from recrawl.service.push.websub import WebSub, is_signed
 from recrawl.service.store_reader import StoreReader
-from recrawl.service.websub import WebSub, is_signed
 from recrawl.store.sqlite import SqliteStore
 from recrawl.store.subscriptions import Subscription
 
 #: Hubs are asked at once, and messages are not held to be too many.
-QUICK = "import recrawl.service.websub as websub; websub.ROUND = 0.1; websub.FIRST_BACKOFF = 0.2;"
+QUICK = (
+    "import recrawl.service.push.websub as websub; websub.ROUND = 0.1; websub.FIRST_BACKOFF = 0.2;"
+)
 
 
 def feed(*entries: tuple[str, str], hub: str = "") -> str:

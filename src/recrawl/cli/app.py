@@ -139,7 +139,7 @@ def _explain_usage(error: Any, ctx: Any) -> None:  # noqa: ANN401
     if type(error).__name__ == "NoArgsIsHelpError":
         say_as_is(error.format_message())
         return
-    from recrawl.crawler.setting_sources import OLD_NAMES, option
+    from recrawl.config.sources import OLD_NAMES, option
 
     renamed = {option(old): option(new) for old, new in OLD_NAMES.items()}
     name = getattr(error, "option_name", None)

@@ -9,7 +9,7 @@ import typer
 from recrawl.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
-    from recrawl.crawler.settings import Settings
+    from recrawl.config.settings import Settings
     from recrawl.records import Page
     from recrawl.store.rows import Copy
     from recrawl.store.sqlite import SqliteStore
@@ -51,7 +51,7 @@ def settings_of(
     store: str | None, file: str | None, options: Mapping[str, Any] | None = None
 ) -> "Settings":
     """Load the settings, with the options that were given."""
-    from recrawl.crawler.setting_sources import load_settings
+    from recrawl.config.sources import load_settings
 
     return load_settings({**(options or {}), "store": store}, file=file)
 

@@ -11,15 +11,15 @@ from recrawl.content.absence import (
     not_found,
     refused,
 )
-from recrawl.content.boxes import varied_boxes
+from recrawl.content.boilerplate.boxes import varied_boxes
+from recrawl.content.boilerplate.lone_page import marked_around
+from recrawl.content.boilerplate.template import SiteTemplate
 from recrawl.content.comparison import Comparison, failed, found_body, not_modified, outcome_of
-from recrawl.content.history import History
-from recrawl.content.lone_page import marked_around
+from recrawl.content.html.outline import Block, Element
 from recrawl.content.media_type import format_of
-from recrawl.content.outline import Block, Element
+from recrawl.content.noise.history import History
 from recrawl.content.page_content import Content, is_same
 from recrawl.content.reader import Reader
-from recrawl.content.template import SiteTemplate
 from recrawl.records import Change, ChangeKind, Outcome, Page, Response, digest_of
 
 #: How many 304 responses in a row are trusted before the page is fetched in full.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from recrawl.content.template import Sketches
+from recrawl.content.boilerplate.template import Sketches
 from recrawl.records import (
     Change,
     Fingerprint,

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from recrawl.content.boxes import box_path, is_linked, link_boxes
-from recrawl.content.furniture import Kind, is_prose, sketches_of
-from recrawl.content.masking import is_incidental, masked
-from recrawl.content.noise import are_ignored, noise, position_keys, text_key
-from recrawl.content.outline import Block
-from recrawl.content.template import STEADY, Sketches
+from recrawl.content.boilerplate.boilerplate import Kind, is_prose, sketches_of
+from recrawl.content.boilerplate.boxes import box_path, is_linked, link_boxes
+from recrawl.content.boilerplate.template import STEADY, Sketches
+from recrawl.content.html.outline import Block
+from recrawl.content.noise.masking import is_incidental, masked
+from recrawl.content.noise.noise import are_ignored, noise, position_keys, text_key
 from recrawl.records import Change, ChangeKind, Fingerprint, digest_of
 
 #: The maximum number of blocks of two contents; finding the noise in more would take seconds.

@@ -7,8 +7,12 @@ from typing import Literal, get_args
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from recrawl.content.furniture import Kind, kinds_of
-from recrawl.content.html import (
+from recrawl.content.boilerplate.boilerplate import Kind, kinds_of
+from recrawl.content.boilerplate.lone_page import lone_kinds
+from recrawl.content.boilerplate.template import SiteTemplate
+from recrawl.content.html.main_text import MAX_LINKED, keep_main
+from recrawl.content.html.outline import WATCHED, Block, Element, outline
+from recrawl.content.html.parse import (
     INLINE,
     MAX_BYTES,
     UNREAD,
@@ -17,12 +21,8 @@ from recrawl.content.html import (
     in_utf8,
     parse,
 )
-from recrawl.content.lone_page import lone_kinds
-from recrawl.content.main_text import MAX_LINKED, keep_main
 from recrawl.content.media_type import Format, format_of
-from recrawl.content.outline import WATCHED, Block, Element, outline
 from recrawl.content.page_content import Content
-from recrawl.content.template import SiteTemplate
 from recrawl.errors import ArgumentError
 from recrawl.records import MARKUP_BYTES, digest_of
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from recrawl.content.absence import Patience
+from recrawl.content.boilerplate.template import SiteTemplate, Sketches
 from recrawl.content.compare import compare
 from recrawl.content.comparison import Comparison
-from recrawl.content.links import links
+from recrawl.content.html.links import links
 from recrawl.content.page_content import Content
 from recrawl.content.reader import Reader
 from recrawl.content.second_fetch import compare_twice
-from recrawl.content.template import SiteTemplate, Sketches
 from recrawl.records import Outcome, Page, Response, digest_of, quick
 
 #: A body of at most so many bytes, with at most so many tags, is harmless: reading it takes a few

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from recrawl.content.absence import Patience
+from recrawl.content.boilerplate.template import SiteTemplate
 from recrawl.content.compare import MAX_IGNORED, BodyReader, compare, compare_body
 from recrawl.content.comparison import Comparison, found_body
 from recrawl.content.page_content import Content
 from recrawl.content.reader import Reader
-from recrawl.content.template import SiteTemplate
 from recrawl.records import Outcome, Page, Response, digest_of
 
 #: Changes in a row after which a page is first suspected of being noisy.

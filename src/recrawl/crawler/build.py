@@ -6,21 +6,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from recrawl.clock import Clock
-from recrawl.crawler.change_hook import ChangeHook
-from recrawl.crawler.fetching import patience_of
-from recrawl.crawler.load import CrawlFrontier, load_frontier
-from recrawl.crawler.record import Recorder
-from recrawl.crawler.settings import Settings, agent_of
-from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.templates import Templates
-from recrawl.crawler.webhook_receiver import SendLimits
-from recrawl.crawler.webhook_sender import WebhookSender
+from recrawl.config.settings import Settings, agent_of
+from recrawl.engine.frontier import CrawlFrontier, load_frontier
+from recrawl.engine.record import Recorder
+from recrawl.engine.templates import Templates
+from recrawl.fetching.client import patience_of
 from recrawl.http.access import Access
 from recrawl.http.memory_budget import MemoryBudget
+from recrawl.notify.command import ChangeHook
+from recrawl.notify.receiver import SendLimits
+from recrawl.notify.webhooks import WebhookSender
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.store.rows import Retention
 from recrawl.store.sqlite import SqliteStore
 from recrawl.store.storing import Storing
+from recrawl.store.thread import StoreThread
 
 #: Options of glibc: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD in bytes, M_ARENA_MAX.
 _MALLOC = (-3, 131_072), (-1, 1_048_576), (-8, 2)

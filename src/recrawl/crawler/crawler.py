@@ -7,19 +7,19 @@ from functools import partial
 from typing import Any, Self, final
 
 from recrawl.clock import Clock
-from recrawl.content.copy_text import text_of
-from recrawl.crawler.intervals import stored_intervals
-from recrawl.crawler.page_text import CopyParser, TextReader
-from recrawl.crawler.parse_pool import ParsePool
+from recrawl.config.intervals import stored_intervals
+from recrawl.config.settings import FIELDS
+from recrawl.config.site_tables import TABLES, read_sites
+from recrawl.config.sources import load_settings
+from recrawl.content.html.copy_text import text_of
 from recrawl.crawler.running import Watch, run_crawl
-from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
-from recrawl.crawler.setting_sources import load_settings
-from recrawl.crawler.settings import FIELDS
-from recrawl.crawler.site_tables import TABLES, read_sites
-from recrawl.crawler.stats import Stats
-from recrawl.crawler.status import Status, read_status
 from recrawl.engine.engine import Engine
+from recrawl.engine.seeds import checked_importance, named_page, with_initial_importance
+from recrawl.engine.stats import Stats
 from recrawl.errors import ArgumentError, SettingsError
+from recrawl.inspect.status import Status, read_status
+from recrawl.inspect.text import CopyParser, TextReader
+from recrawl.parsing.pool import ParsePool
 from recrawl.store.rows import Added
 from recrawl.store.sqlite import SqliteStore
 from recrawl.urls import canonical

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from typing import final
 
 from recrawl.clock import Clock
+from recrawl.config.access import site_access
+from recrawl.config.readers import site_readers
+from recrawl.config.reload import Reload
+from recrawl.config.settings import Settings
 from recrawl.content.reader import Reader
 from recrawl.crawler.build import (
     CATCH_UP,
@@ -19,28 +23,24 @@ from recrawl.crawler.build import (
     retention_of,
     return_memory,
 )
-from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetching import RobotsWriter, fetcher_of, pacing_of, visitor_of
-from recrawl.crawler.load import CrawlFrontier, warm_up
-from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.protocols import FileFetching
-from recrawl.crawler.reloading import Reload
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.site_access import site_access
-from recrawl.crawler.site_readers import site_readers
-from recrawl.crawler.stats import Stats
 from recrawl.crawler.stopping import stop_on_signals
-from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.visit import Visitor
 from recrawl.engine.crawl_delays import CrawlDelays
+from recrawl.engine.discovery import Discovery
 from recrawl.engine.engine import Engine
+from recrawl.engine.frontier import CrawlFrontier, warm_up
 from recrawl.engine.lending import Lending
+from recrawl.engine.protocols import FileFetching
+from recrawl.engine.stats import Stats
+from recrawl.fetching.client import RobotsWriter, fetcher_of, pacing_of, visitor_of
+from recrawl.fetching.visit import Visitor
 from recrawl.fetching.worker import Worker
 from recrawl.fetching.worker_processes import WorkerProcesses
 from recrawl.http.access import Access
 from recrawl.http.fetch import Fetcher
+from recrawl.parsing.pool import ParsePool
 from recrawl.records import SECONDS_A_DAY
 from recrawl.store.sqlite import SqliteStore
+from recrawl.store.thread import StoreThread
 
 LOGGER = logging.getLogger("recrawl.crawler")
 

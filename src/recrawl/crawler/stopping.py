@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any, Protocol
 
-from recrawl.crawler.reloading import Reload
+from recrawl.config.reload import Reload
 
 LOGGER = logging.getLogger("recrawl.crawler")
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recrawl.config.settings import Settings
 from recrawl.crawler.running import Beside, run_crawl
-from recrawl.crawler.seeds import named_page
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
 from recrawl.demo.ground_truth import (
     ENOUGH_VISITS,
     Curve,
@@ -22,6 +20,8 @@ from recrawl.demo.ground_truth import (
 )
 from recrawl.demo.scenario import Scenario
 from recrawl.demo.web import DemoWeb
+from recrawl.engine.seeds import named_page
+from recrawl.engine.stats import Stats
 from recrawl.estimation.evidence import read_evidence
 from recrawl.estimation.shown_rates import ShownRates
 from recrawl.kernels.jit import Floats, Ints

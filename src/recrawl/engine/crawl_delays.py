@@ -3,7 +3,7 @@
 import struct
 from typing import final
 
-from recrawl.crawler.store_thread import StoreThread
+from recrawl.store.thread import StoreThread
 
 #: What the store calls them.
 CRAWL_DELAY = "crawl delay"

@@ -9,24 +9,24 @@ from contextlib import suppress
 from typing import final
 
 from recrawl.clock import Clock
-from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.frontier_memory import FrontierMemory
-from recrawl.crawler.gauges import Gauges
-from recrawl.crawler.load import CrawlFrontier, days
-from recrawl.crawler.polling import MIN_NAP, Polling
-from recrawl.crawler.record import BATCH, BATCH_SECONDS, Recorder
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
-from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.upkeep import Upkeep
-from recrawl.crawler.waking import Waking
+from recrawl.config.settings import Settings
+from recrawl.engine.discovery import Discovery
+from recrawl.engine.frontier import CrawlFrontier, days
+from recrawl.engine.gauges import Gauges
 from recrawl.engine.host_queue import HostQueue
 from recrawl.engine.lessee import Events, Lessee
+from recrawl.engine.memory import FrontierMemory
 from recrawl.engine.page_queue import PageQueue
+from recrawl.engine.polling import MIN_NAP, Polling
+from recrawl.engine.recheck import Waking
+from recrawl.engine.record import BATCH, BATCH_SECONDS, Recorder
+from recrawl.engine.stats import Stats
+from recrawl.engine.upkeep import Upkeep
 from recrawl.errors import RecrawlError, StoreError
 from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Response, Visit
 from recrawl.store.rows import Spent
+from recrawl.store.thread import StoreThread
 
 LOGGER = logging.getLogger("recrawl.crawler")
 

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from typing import final
 
-from recrawl.crawler.store_thread import StoreThread
 from recrawl.engine.leases import EndedLeases, Lease
 from recrawl.store.access import LeaseRow, ServiceTables
+from recrawl.store.thread import StoreThread
 
 #: Microseconds after the end of a lease within which its pages may be reported, and how many of
 #: such pages are remembered.

@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.store_thread import StoreThread
+from recrawl.config.settings import Settings
 from recrawl.engine.crawl_delays import CrawlDelays
 from recrawl.engine.engine import Engine
 from recrawl.engine.lease_rows import LeaseRows
@@ -19,6 +18,7 @@ from recrawl.engine.leases import Answer, Lease, Leased, LeaseRequest, Leases
 from recrawl.engine.reports import Reading, Report, is_clear, read_report, response_of
 from recrawl.records import Page, Response, Visit
 from recrawl.store.access import LeaseRow, ServiceTables
+from recrawl.store.thread import StoreThread
 
 LOGGER = logging.getLogger("recrawl.crawler")
 

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import final
 
 from recrawl.clock import Clock
-from recrawl.crawler.load import CrawlFrontier
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.store_thread import StoreThread
+from recrawl.config.settings import Settings
+from recrawl.engine.frontier import CrawlFrontier
 from recrawl.engine.host_queue import FULL_PAUSE, MAX_QUEUED, MAX_WAIT, HostQueue
 from recrawl.engine.leases import LeaseRequest
 from recrawl.http.host_pacing import HostPacing
 from recrawl.records import RESTING, Page
+from recrawl.store.thread import StoreThread
 
 #: How often a request for a lease takes more pages from the frontier if hosts are not free.
 MAX_TAKES = 4

@@ -25,7 +25,7 @@ _SUCCESS = range(200, 300)
 
 
 class Reading(Protocol):
-    """What evaluates responses; `recrawl.crawler.visit.Visitor` is the real one."""
+    """What evaluates responses; `recrawl.fetching.visit.Visitor` is the real one."""
 
     async def read(self, page: Page, response: Response, *, again: bool = True) -> Visit:
         """Evaluate a response to a request for a page."""

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, final
 
 from recrawl.content.comparison import failed
-from recrawl.crawler.visit import Visitor
 from recrawl.engine.host_queue import HostQueue
 from recrawl.engine.lessee import Events
 from recrawl.errors import RecrawlError
+from recrawl.fetching.visit import Visitor
 from recrawl.records import Outcome, Page, Response, Visit
 
 LOGGER = logging.getLogger("recrawl.crawler")

@@ -19,20 +19,20 @@ from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.fetching import fetcher_of, visitor_of
-from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.polling import MAX_NAP, MIN_NAP, Polling
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.site_access import site_access
-from recrawl.crawler.site_readers import site_readers
-from recrawl.crawler.visit import Visitor
+from recrawl.config.access import site_access
+from recrawl.config.readers import site_readers
+from recrawl.config.settings import Settings
 from recrawl.engine.host_queue import MAX_WAIT, HostQueue
 from recrawl.engine.leases import Leased, LeaseRequest
 from recrawl.engine.lessee import Events
+from recrawl.engine.polling import MAX_NAP, MIN_NAP, Polling
 from recrawl.fetching.channel import Channel, ChannelClosedError
+from recrawl.fetching.client import fetcher_of, visitor_of
+from recrawl.fetching.visit import Visitor
 from recrawl.fetching.worker import Worker
 from recrawl.http.fetch import Fetcher
 from recrawl.http.memory_budget import MAX_BYTES
+from recrawl.parsing.pool import ParsePool
 from recrawl.records import Response, Visit
 from recrawl.store.sqlite import SqliteStore
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, Self, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.templates import Templates
+from recrawl.config.settings import Settings
 from recrawl.engine.engine import Engine
 from recrawl.engine.lending import Lending
+from recrawl.engine.templates import Templates
 from recrawl.fetching.restarting_process import RestartingProcess
 from recrawl.fetching.worker_process import ReportedVisit, Task
 from recrawl.http.fetch import Fetcher

@@ -11,9 +11,9 @@ from typing import Any, final
 
 from recrawl.errors import ArgumentError, RecrawlError
 from recrawl.hosts import address_and_port
-from recrawl.service.app import LOOPBACK, create_app
-from recrawl.service.guard import host_name
-from recrawl.service.seldom import logged_seldom
+from recrawl.service.api.app import LOOPBACK, create_app
+from recrawl.service.auth.guard import host_name
+from recrawl.service.auth.seldom import logged_seldom
 from recrawl.service.service import Service
 from recrawl.units import quoted
 

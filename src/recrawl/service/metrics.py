@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import final
 
-from recrawl.crawler.stats import TIMES
 from recrawl.engine.leases import Answer
+from recrawl.engine.stats import TIMES
 from recrawl.records import SECONDS_A_DAY, Outcome
-from recrawl.service.incoming import Incoming
+from recrawl.service.push.incoming import Incoming
+from recrawl.service.push.websub import BECAME as MESSAGES_BECAME
 from recrawl.service.service import Service
-from recrawl.service.websub import BECAME as MESSAGES_BECAME
 from recrawl.store.webhooks import Webhook
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

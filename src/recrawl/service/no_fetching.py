@@ -7,7 +7,7 @@ from recrawl.records import Page, Response, Validators
 
 @final
 class NoFetching:
-    """Fetches nothing; implements `recrawl.crawler.protocols.Fetching`."""
+    """Fetches nothing; implements `recrawl.engine.protocols.Fetching`."""
 
     async def fetch(self, page: Page, *, conditional: bool) -> Response:
         """Return that nothing was requested."""

@@ -11,8 +11,8 @@ from typing import Any, final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from recrawl.service.connection_limit import ConnectionLimit
-from recrawl.service.guard import CONNECTION, address_of
+from recrawl.service.auth.connection_limit import ConnectionLimit
+from recrawl.service.auth.guard import CONNECTION, address_of
 
 LOGGER = logging.getLogger("recrawl.service.connections")
 

@@ -9,29 +9,29 @@ from http import HTTPStatus
 from typing import Concatenate, ParamSpec, TypeVar, final
 
 from recrawl.clock import Clock
-from recrawl.crawler.cost_share import CostShare
-from recrawl.crawler.explain import BUDGET, Explanation, Price, explain
-from recrawl.crawler.intervals import stored_intervals
-from recrawl.crawler.keeping_up import Health, KeepingUp
-from recrawl.crawler.load import days
-from recrawl.crawler.page_list import Wanted
-from recrawl.crawler.page_text import CopyParser
-from recrawl.crawler.retries import earliest_retry
+from recrawl.config.intervals import stored_intervals
+from recrawl.config.settings import Settings
 from recrawl.crawler.running import RunningCrawl
-from recrawl.crawler.seeds import checked_importance, named_page, with_initial_importance
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.stats import Stats
-from recrawl.crawler.status import price_of
+from recrawl.engine.cost_share import CostShare
+from recrawl.engine.frontier import days
+from recrawl.engine.lag import Health, KeepingUp
 from recrawl.engine.leases import Lease
 from recrawl.engine.lending import NO_DEADLINE
+from recrawl.engine.retries import earliest_retry
+from recrawl.engine.seeds import checked_importance, named_page, with_initial_importance
+from recrawl.engine.stats import Stats
 from recrawl.errors import AddressError, ArgumentError
+from recrawl.inspect.explain import BUDGET, Explanation, Price, explain
+from recrawl.inspect.pages import Wanted
+from recrawl.inspect.status import price_of
+from recrawl.inspect.text import CopyParser
 from recrawl.records import RESTING, Page
-from recrawl.service.auth import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
-from recrawl.service.following import Following
-from recrawl.service.incoming import Incoming
-from recrawl.service.page_index import PageIndex, PageSlice
+from recrawl.service.auth.tokens import MAX_WRONG_TOKENS, FailedLogins, Sessions, Tokens
+from recrawl.service.long_poll import Following
+from recrawl.service.pages.index import PageIndex, PageSlice
 from recrawl.service.planning import planned_freshness
 from recrawl.service.problems import ProblemError
+from recrawl.service.push.incoming import Incoming
 from recrawl.service.store_reader import StoreReader
 from recrawl.service.streams import Streams
 from recrawl.store.listing import HostCounts

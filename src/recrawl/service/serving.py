@@ -9,6 +9,10 @@ from functools import partial
 from typing import final
 
 from recrawl.clock import Clock
+from recrawl.config.access import site_access
+from recrawl.config.readers import site_readers
+from recrawl.config.reload import Reload
+from recrawl.config.settings import Settings
 from recrawl.crawler.build import (
     CATCH_UP,
     load,
@@ -17,40 +21,36 @@ from recrawl.crawler.build import (
     recorder_of,
     retention_of,
 )
-from recrawl.crawler.discovery import Discovery
-from recrawl.crawler.fetching import RobotsWriter, fetcher_of, pacing_of, patience_of
-from recrawl.crawler.load import CrawlFrontier, warm_up
-from recrawl.crawler.page_text import CopyParser
-from recrawl.crawler.parse_pool import ParsePool
-from recrawl.crawler.protocols import FileFetching
-from recrawl.crawler.reloading import Reload
 from recrawl.crawler.running import Beside, RunningCrawl
-from recrawl.crawler.settings import Settings
-from recrawl.crawler.site_access import site_access
-from recrawl.crawler.site_readers import site_readers
 from recrawl.crawler.stopping import stop_on_signals
-from recrawl.crawler.store_thread import StoreThread
-from recrawl.crawler.templates import Templates
-from recrawl.crawler.visit import Visitor
 from recrawl.engine.crawl_delays import CrawlDelays
+from recrawl.engine.discovery import Discovery
 from recrawl.engine.engine import Engine
+from recrawl.engine.frontier import CrawlFrontier, warm_up
 from recrawl.engine.lending import Lending
+from recrawl.engine.protocols import FileFetching
+from recrawl.engine.templates import Templates
 from recrawl.errors import SettingsError
+from recrawl.fetching.client import RobotsWriter, fetcher_of, pacing_of, patience_of
+from recrawl.fetching.visit import Visitor
 from recrawl.hosts import host_of
 from recrawl.http.access import Access as SiteAccess
 from recrawl.http.memory_budget import MemoryBudget
+from recrawl.inspect.text import CopyParser
+from recrawl.parsing.pool import ParsePool
 from recrawl.records import SECONDS_A_DAY, Response
-from recrawl.service.auth import Access, Tokens, User, add_token
-from recrawl.service.hubs import Hubs
-from recrawl.service.incoming import Incoming
-from recrawl.service.indexnow import MAX_KEY_BYTES, IndexNow
+from recrawl.service.auth.tokens import Access, Tokens, User, add_token
 from recrawl.service.listening import Address, answering, bound, names_of
 from recrawl.service.no_fetching import NoFetching
-from recrawl.service.pushes import Pushes
+from recrawl.service.push.hubs import Hubs
+from recrawl.service.push.incoming import Incoming
+from recrawl.service.push.indexnow import MAX_KEY_BYTES, IndexNow
+from recrawl.service.push.pushes import Pushes
+from recrawl.service.push.websub import WebSub
 from recrawl.service.service import Service
 from recrawl.service.store_reader import StoreReader
-from recrawl.service.websub import WebSub
 from recrawl.store.sqlite import SqliteStore
+from recrawl.store.thread import StoreThread
 
 #: The name of the token that is created if there is none.
 FIRST_TOKEN = "first"  # noqa: S105 - a name

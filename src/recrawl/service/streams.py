@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import final
 
-from recrawl.service.auth import Tokens, User
+from recrawl.service.auth.tokens import Tokens, User
 from recrawl.service.problems import ProblemError
 
 #: Each takes a connection for as long as a client listens, and the crawl needs some as well.

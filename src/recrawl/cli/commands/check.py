@@ -8,7 +8,7 @@ from recrawl.cli.crawl_options import SettingsFile, StoreFile, settings_of
 from recrawl.cli.output import complain, say
 
 if TYPE_CHECKING:
-    from recrawl.crawler.settings import Settings
+    from recrawl.config.settings import Settings
     from recrawl.store.sqlite import SqliteStore
 
 #: The exit status if something is wrong with the store, or a host does not respond.
@@ -45,10 +45,10 @@ def check(
     from recrawl.cli.render.numbers import count
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.units import size
-    from recrawl.crawler.reachability import reach
-    from recrawl.crawler.site_access import site_access
-    from recrawl.crawler.site_readers import site_readers
+    from recrawl.config.access import site_access
+    from recrawl.config.readers import site_readers
     from recrawl.escaping import printable
+    from recrawl.fetching.reachability import reach
     from recrawl.store.database import is_private
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
@@ -94,7 +94,7 @@ def check(
 
 def _setting_problems(settings: "Settings") -> list[str]:
     """Return a sentence for each setting that could be right on another machine, but not here."""
-    from recrawl.crawler.change_hook import missing_program
+    from recrawl.notify.command import missing_program
 
     program = missing_program(settings.on_change)
     return [] if program is None else [f"on_change: there is no program {program}"]
@@ -104,8 +104,8 @@ def _variable_notes() -> list[str]:
     """Return a sentence for each environment variable that looks like a setting, and is none."""
     import os
 
-    from recrawl.crawler.setting_sources import variable
-    from recrawl.crawler.settings import FIELDS
+    from recrawl.config.settings import FIELDS
+    from recrawl.config.sources import variable
 
     known, prefix = set(map(variable, FIELDS)), variable("")
     unknown = sorted(name for name in os.environ if name.startswith(prefix) and name not in known)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from recrawl.config.settings import Settings
     from recrawl.crawler.running import Beside
-    from recrawl.crawler.settings import Settings
     from recrawl.demo.run import DemoResult, Snapshot
     from recrawl.service.serving import Started
 

@@ -45,9 +45,9 @@ def diff(
     """
     known = settings_of(store, settings)
     from recrawl.cli.render.diff import print_diff
-    from recrawl.content.text_diff import unified_diff
-    from recrawl.crawler.page_text import CopyParser, TextReader
-    from recrawl.crawler.parse_pool import ParsePool
+    from recrawl.content.html.text_diff import unified_diff
+    from recrawl.inspect.text import CopyParser, TextReader
+    from recrawl.parsing.pool import ParsePool
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(known.store) as opened:

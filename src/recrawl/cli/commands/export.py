@@ -19,10 +19,10 @@ from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
-    from recrawl.crawler.page_text import TextReader
-    from recrawl.crawler.settings import Settings
+    from recrawl.config.settings import Settings
     from recrawl.formats.copy_tables import CopyText
     from recrawl.formats.log_export import LogFormat
+    from recrawl.inspect.text import TextReader
     from recrawl.progress import Progress
     from recrawl.store.rows import Copy
     from recrawl.store.sqlite import SqliteStore
@@ -197,10 +197,10 @@ def _texts(
     """Yield the texts of copies; some are read ahead, as several are parsed at the same time."""
     from collections import deque
 
-    from recrawl.content.copy_text import titled_text_of
-    from recrawl.crawler.page_text import CopyParser, parse_errors
-    from recrawl.crawler.parse_pool import ParsePool
+    from recrawl.content.html.copy_text import titled_text_of
     from recrawl.formats.copy_tables import CopyText
+    from recrawl.inspect.text import CopyParser, parse_errors
+    from recrawl.parsing.pool import ParsePool
 
     ahead = deque[tuple[Any, ...]]()
     with CopyParser(ParsePool(max_slow=READ_AHEAD)) as parser:
@@ -240,7 +240,7 @@ def _format_of(file: str, asked: str | None, endings: "Mapping[Kind, str]") -> "
 
 
 def _reader(store: "SqliteStore", settings: "Settings") -> "TextReader":
-    from recrawl.crawler.page_text import TextReader
+    from recrawl.inspect.text import TextReader
 
     return TextReader(store, settings)
 

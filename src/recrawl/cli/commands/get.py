@@ -19,7 +19,7 @@ from recrawl.errors import ArgumentError, OutputError
 from recrawl.escaping import printable
 
 if TYPE_CHECKING:
-    from recrawl.crawler.settings import Settings
+    from recrawl.config.settings import Settings
     from recrawl.store.rows import Copy
     from recrawl.store.sqlite import SqliteStore
 
@@ -107,9 +107,9 @@ def get(
 def _text(
     store: "SqliteStore", settings: "Settings", copy: "Copy", *, markdown: bool, main: bool
 ) -> str:
-    from recrawl.content.copy_text import markdown_of, text_of
-    from recrawl.crawler.page_text import CopyParser, TextReader
-    from recrawl.crawler.parse_pool import ParsePool
+    from recrawl.content.html.copy_text import markdown_of, text_of
+    from recrawl.inspect.text import CopyParser, TextReader
+    from recrawl.parsing.pool import ParsePool
 
     source = TextReader(store, settings).source(copy, main=main)
     with CopyParser(ParsePool(1)) as parser:

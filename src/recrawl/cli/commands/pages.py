@@ -92,9 +92,9 @@ def pages(
     path = known.store
     from recrawl.cli.render.pages import WRITERS, print_pages
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.crawler.intervals import stored_intervals, with_intervals_of_run
-    from recrawl.crawler.page_list import ORDERS, STATES, Wanted, list_pages
-    from recrawl.crawler.status import price_of
+    from recrawl.config.intervals import stored_intervals, with_intervals_of_run
+    from recrawl.inspect.pages import ORDERS, STATES, Wanted, list_pages
+    from recrawl.inspect.status import price_of
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 

@@ -18,9 +18,9 @@ from recrawl.errors import StoreError
 from recrawl.units import SECONDS_A_DAY
 
 if TYPE_CHECKING:
-    from recrawl.crawler.reloading import Reload
+    from recrawl.config.reload import Reload
+    from recrawl.config.settings import Settings
     from recrawl.crawler.running import Beside
-    from recrawl.crawler.settings import Settings
 
 #: With the latter two, a line is an object; ``jsonl`` is what other commands call that.
 LOGGED_AS = ("text", "json", "jsonl")
@@ -168,7 +168,7 @@ def run(
         known = settings_of(store, settings, options)
         import asyncio
 
-        from recrawl.crawler.reloading import Reload
+        from recrawl.config.reload import Reload
 
         seconds = None if for_ is None else parse_days("--for", for_) * SECONDS_A_DAY
         is_one_page = _is_one_page(known)

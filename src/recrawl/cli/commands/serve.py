@@ -12,8 +12,8 @@ from recrawl.cli.terminating import INTERRUPTED, ending_when_terminated, has_ter
 from recrawl.errors import RecrawlError
 
 if TYPE_CHECKING:
-    from recrawl.crawler.reloading import Reload
-    from recrawl.crawler.settings import Settings
+    from recrawl.config.reload import Reload
+    from recrawl.config.settings import Settings
     from recrawl.service.serving import Started
 
 Listen = Annotated[
@@ -58,7 +58,7 @@ def serve(
         check_extra()
         import asyncio
 
-        from recrawl.crawler.reloading import Reload
+        from recrawl.config.reload import Reload
         from recrawl.store.sqlite import SqliteStore
 
         with SqliteStore.open(known.store, create=True):

@@ -20,7 +20,7 @@ from recrawl.cli.options import check_choice
 from recrawl.cli.output import say_as_is
 
 if TYPE_CHECKING:
-    from recrawl.crawler.settings import Settings
+    from recrawl.config.settings import Settings
 
 #: Visits shown by default.
 LAST_VISITS = 20
@@ -63,11 +63,11 @@ def show(
     path = known.store
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.show import as_json, print_page
-    from recrawl.crawler.explain import explain
-    from recrawl.crawler.host_memory import closed_hosts
-    from recrawl.crawler.intervals import with_intervals_of_run
-    from recrawl.crawler.retries import earliest_retry
-    from recrawl.crawler.status import price_of
+    from recrawl.config.intervals import with_intervals_of_run
+    from recrawl.engine.retries import earliest_retry
+    from recrawl.inspect.explain import explain
+    from recrawl.inspect.status import price_of
+    from recrawl.store.host_memory import closed_hosts
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 
@@ -95,9 +95,9 @@ def show(
 def _show_blocks(url: str, settings: "Settings", *, as_json: bool) -> None:
     """Show which blocks of a copy count as the page's own."""
     from recrawl.cli.render.blocks import blocks_as_json, print_blocks
-    from recrawl.content.copy_text import blocks_of
-    from recrawl.crawler.page_text import CopyParser, TextReader
-    from recrawl.crawler.parse_pool import ParsePool
+    from recrawl.content.html.copy_text import blocks_of
+    from recrawl.inspect.text import CopyParser, TextReader
+    from recrawl.parsing.pool import ParsePool
     from recrawl.store.sqlite import SqliteStore
 
     with SqliteStore.open(settings.store) as opened:

@@ -33,8 +33,8 @@ def status(
     known = settings_of(store, settings)
     from recrawl.cli.render.progress import progress_bar
     from recrawl.cli.render.status import as_json, print_status
-    from recrawl.crawler.intervals import stored_intervals, with_intervals_of_run
-    from recrawl.crawler.status import read_status
+    from recrawl.config.intervals import stored_intervals, with_intervals_of_run
+    from recrawl.inspect.status import read_status
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 

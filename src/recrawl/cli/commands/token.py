@@ -51,7 +51,7 @@ def add(
         recrawl token add crawler-1 --access crawl
     """
     path = settings_of(store, settings).store
-    from recrawl.service.auth import Access, add_token
+    from recrawl.service.auth.tokens import Access, add_token
     from recrawl.store.sqlite import SqliteStore
 
     with option_errors({}, "--access: "):

@@ -19,8 +19,8 @@ from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, StoreError
 
 if TYPE_CHECKING:
-    from recrawl.crawler.settings import Settings
-    from recrawl.crawler.webhook_receiver import Answer
+    from recrawl.config.settings import Settings
+    from recrawl.notify.receiver import Answer
     from recrawl.store.sqlite import SqliteStore
     from recrawl.store.webhooks import Webhook
 
@@ -73,9 +73,9 @@ def add(
         recrawl webhook add http://localhost:8000/index --allow-private --since start
     """
     path = settings_of(store, settings).store
-    from recrawl.crawler.webhook_messages import new_secret
     from recrawl.hosts import host_of
     from recrawl.http.access import is_private_name
+    from recrawl.notify.messages import new_secret
     from recrawl.store.sqlite import SqliteStore
     from recrawl.urls import redirected
 
@@ -239,11 +239,11 @@ def _known(store: "SqliteStore", path: str, named: str) -> "Webhook":
 
 
 async def _sent_test(hook: "Webhook", settings: "Settings") -> "Answer":
+    from recrawl.config.access import site_access
+    from recrawl.config.settings import agent_of
     from recrawl.crawler.build import send_limits_of
-    from recrawl.crawler.settings import agent_of
-    from recrawl.crawler.site_access import site_access
-    from recrawl.crawler.webhook_messages import trial_message
-    from recrawl.crawler.webhook_receiver import Receiver
+    from recrawl.notify.messages import trial_message
+    from recrawl.notify.receiver import Receiver
 
     proxy = site_access(settings)(hook.url).proxy
     receiver = Receiver(hook, agent_of(settings), send_limits_of(settings), proxy)

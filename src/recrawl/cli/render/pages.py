@@ -11,9 +11,9 @@ from recrawl.cli.render.numbers import count
 from recrawl.cli.render.show import NO_TEXT
 from recrawl.cli.render.terminal import Table, add_page, page_table, show
 from recrawl.cli.render.units import iso, until
-from recrawl.crawler.explain import how_often
-from recrawl.crawler.page_list import ListedPage, PageList
 from recrawl.escaping import cell, printable
+from recrawl.inspect.explain import how_often
+from recrawl.inspect.pages import ListedPage, PageList
 from recrawl.records import RESTING, State
 
 UNKNOWN = "–"

@@ -15,7 +15,7 @@ from recrawl.cli.output import Lasting, say, say_json
 from recrawl.cli.render.numbers import count, percent
 from recrawl.cli.render.terminal import Table
 from recrawl.cli.render.units import iso, second, size, until
-from recrawl.crawler.stats import Stats
+from recrawl.engine.stats import Stats
 from recrawl.escaping import printable
 from recrawl.records import MICROSECONDS_A_DAY, Outcome, Visit
 from recrawl.units import format_duration, format_worth, write_rate

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from recrawl.cli.output import json_text
 from recrawl.cli.render.terminal import Table, show
-from recrawl.crawler.secrets import COMMANDS, without_arguments
-from recrawl.crawler.setting_kinds import (
+from recrawl.config.kinds import (
     BOOLEAN,
     COUNT,
     HOSTS,
@@ -22,10 +21,11 @@ from recrawl.crawler.setting_kinds import (
     SHARE,
     Kind,
 )
-from recrawl.crawler.setting_sources import FILE, load_settings, read_table, variable
-from recrawl.crawler.settings import FIELDS
-from recrawl.crawler.site_tables import SITE_FIELDS, shown_headers, shown_proxy
-from recrawl.crawler.sites import GLOBAL_NAMES
+from recrawl.config.secrets import COMMANDS, without_arguments
+from recrawl.config.settings import FIELDS
+from recrawl.config.site_tables import SITE_FIELDS, shown_headers, shown_proxy
+from recrawl.config.sites import GLOBAL_NAMES
+from recrawl.config.sources import FILE, load_settings, read_table, variable
 from recrawl.escaping import printable
 from recrawl.urls import canonical
 

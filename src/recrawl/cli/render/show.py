@@ -9,8 +9,8 @@ from recrawl.cli.output import json_text, say
 from recrawl.cli.render.numbers import count, number
 from recrawl.cli.render.terminal import Table, show
 from recrawl.cli.render.units import finite, iso, minute, print_facts, second, size, until
-from recrawl.crawler.explain import Explanation, how_often, percent_sign
 from recrawl.escaping import printable
+from recrawl.inspect.explain import Explanation, how_often, percent_sign
 from recrawl.records import Change, ChangeKind, Outcome, Page, State
 from recrawl.store.rows import LoggedVisit
 from recrawl.units import format_duration

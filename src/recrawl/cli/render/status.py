@@ -9,11 +9,11 @@ from recrawl.cli.render.numbers import count, percent, small_percent
 from recrawl.cli.render.run import NO_COPIES
 from recrawl.cli.render.terminal import Table, add_page, page_table, show
 from recrawl.cli.render.units import finite, iso, print_facts, second, size, until
-from recrawl.crawler.explain import how_often, percent_sign
-from recrawl.crawler.first_fill import FILL_LIMIT
-from recrawl.crawler.status import SHOWN, Due, Status
 from recrawl.escaping import printable
+from recrawl.inspect.explain import how_often, percent_sign
+from recrawl.inspect.status import SHOWN, Due, Status
 from recrawl.records import Outcome
+from recrawl.store.first_fill import FILL_LIMIT
 from recrawl.store.rows import Spending
 from recrawl.units import format_worth, write_rate
 

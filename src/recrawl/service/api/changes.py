@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from recrawl.service.api.needs import TheService, TheUser, needs
-from recrawl.service.auth import Access, User
-from recrawl.service.change_models import ChangeOut, ChangesOut
-from recrawl.service.examples import EVENTS
+from recrawl.service.api.dependencies import TheService, TheUser, needs
+from recrawl.service.auth.tokens import Access, User
+from recrawl.service.models.changes import ChangeOut, ChangesOut
+from recrawl.service.models.examples import EVENTS
 from recrawl.service.problems import responses
 from recrawl.service.service import Service
 from recrawl.store.changes import Cursor, PageChange

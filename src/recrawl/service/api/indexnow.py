@@ -8,12 +8,12 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recrawl.escaping import printable
-from recrawl.service.api.needs import TheService
-from recrawl.service.bodies import MAX_URL
-from recrawl.service.examples import KEY, SUBMISSION, URL
-from recrawl.service.guard import INDEXNOW, address_of
-from recrawl.service.indexnow import MAX_URLS
+from recrawl.service.api.dependencies import TheService
+from recrawl.service.auth.guard import INDEXNOW, address_of
+from recrawl.service.models.bodies import MAX_URL
+from recrawl.service.models.examples import KEY, SUBMISSION, URL
 from recrawl.service.problems import ProblemError, responses
+from recrawl.service.push.indexnow import MAX_URLS
 from recrawl.service.service import Service
 
 router = APIRouter(tags=["signals"])

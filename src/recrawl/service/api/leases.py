@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Response
 
-from recrawl.service.api.needs import TheService, TheUser, needs
-from recrawl.service.auth import Access
-from recrawl.service.examples import LEASE
-from recrawl.service.lease_models import (
+from recrawl.service.api.dependencies import TheService, TheUser, needs
+from recrawl.service.auth.tokens import Access
+from recrawl.service.models.examples import LEASE
+from recrawl.service.models.leases import (
     LeaseIn,
     LeaseOut,
     LeasesOut,

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from recrawl.service.api.needs import TheService
-from recrawl.service.auth import SESSION_FOR, User
-from recrawl.service.cookies import cookie_name, cookie_of, is_by_tls
+from recrawl.service.api.dependencies import TheService
+from recrawl.service.auth.cookies import cookie_name, cookie_of, is_by_tls
+from recrawl.service.auth.guard import address_of, too_many
+from recrawl.service.auth.tokens import SESSION_FOR, User
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.guard import address_of, too_many
 from recrawl.service.service import Service
 
 router = APIRouter(include_in_schema=False)

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
-from recrawl.service.api.needs import ALWAYS, TheService, needs
-from recrawl.service.auth import Access
-from recrawl.service.examples import METRICS
+from recrawl.service.api.dependencies import ALWAYS, TheService, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.metrics import CONTENT_TYPE, metrics_of
+from recrawl.service.models.examples import METRICS
 
 router = APIRouter(tags=["status"])
 

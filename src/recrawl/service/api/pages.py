@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from recrawl.crawler.page_list import STATES, Wanted
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
-from recrawl.service.examples import URL
-from recrawl.service.page_models import (
+from recrawl.inspect.pages import STATES, Wanted
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
+from recrawl.service.models.examples import URL
+from recrawl.service.models.pages import (
     AddedOut,
     NewPagesIn,
     PageDetailsOut,

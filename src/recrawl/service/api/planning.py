@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from recrawl.crawler.secrets import COMMANDS, Secret, without_arguments
-from recrawl.crawler.settings import FIELDS
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
-from recrawl.service.budget_models import (
+from recrawl.config.secrets import COMMANDS, Secret, without_arguments
+from recrawl.config.settings import FIELDS
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
+from recrawl.service.models.budget import (
     MAX_BUDGET,
     MIN_BUDGET,
     BudgetIn,

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
-from recrawl.service.status_models import (
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
+from recrawl.service.models.status import (
     HealthOut,
     HostOut,
     HostsOut,

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
-from recrawl.service.api.needs import TheService
-from recrawl.service.examples import CALLBACK, CHALLENGE, FEED, MESSAGE
-from recrawl.service.guard import WEBSUB_FOLDER
+from recrawl.service.api.dependencies import TheService
+from recrawl.service.auth.guard import WEBSUB_FOLDER
+from recrawl.service.models.examples import CALLBACK, CHALLENGE, FEED, MESSAGE
 from recrawl.service.problems import ProblemError, responses
+from recrawl.service.push.websub import WebSub
 from recrawl.service.service import Service
-from recrawl.service.websub import WebSub
 
 router = APIRouter(tags=["signals"])
 

@@ -11,12 +11,12 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from recrawl.service.api.needs import needs
-from recrawl.service.auth import Access
-from recrawl.service.cookies import is_by_tls
+from recrawl.service.api.dependencies import needs
+from recrawl.service.api.openapi import operations, resolved
+from recrawl.service.auth.cookies import is_by_tls
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import render
-from recrawl.service.openapi import operations, resolved
 
 router = APIRouter(
     include_in_schema=False, route_class=HtmlRoute, dependencies=[needs(Access.READ)]

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from recrawl.errors import ArgumentError
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
-from recrawl.service.budget_models import MAX_BUDGET, MIN_BUDGET
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.charts import marks
 from recrawl.service.dashboard.forms import OwnForm
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.overview import shares
 from recrawl.service.dashboard.rendering import render
+from recrawl.service.models.budget import MAX_BUDGET, MIN_BUDGET
 from recrawl.service.service import Service
 from recrawl.units import parse_rate
 

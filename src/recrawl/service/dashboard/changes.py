@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.live import change_row
 from recrawl.service.dashboard.rendering import render

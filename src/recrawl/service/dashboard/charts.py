@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.crawler.explain import Explanation
-from recrawl.crawler.page_list import VISITED
 from recrawl.estimation.shown_rates import OCTAVE, ShownRates
+from recrawl.inspect.explain import Explanation
+from recrawl.inspect.pages import VISITED
 from recrawl.kernels.jit import Floats
 from recrawl.records import MICROSECONDS_A_DAY, Outcome
 from recrawl.store.listing import PageColumns

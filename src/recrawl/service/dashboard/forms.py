@@ -1,6 +1,6 @@
 """Forms that only our own pages can send.
 
-Browsers say where a request comes from, and `recrawl.service.guard` refuses those from other sites.
+Browsers say where a request comes from, and `recrawl.service.auth.guard` refuses those from other sites.
 Beyond that, each form has a token that belongs to the session, which other sites cannot read.
 """
 
@@ -12,7 +12,7 @@ from typing import Annotated
 
 from fastapi import Depends, Form, Request
 
-from recrawl.service.cookies import cookie_of
+from recrawl.service.auth.cookies import cookie_of
 from recrawl.service.problems import ProblemError
 
 #: Of this process; sessions do not outlive it either.

@@ -7,11 +7,11 @@ import numpy as np
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from recrawl.crawler.page_list import VISITED
 from recrawl.estimation.shown_rates import expected_freshness
+from recrawl.inspect.pages import VISITED
 from recrawl.records import RobotsText
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import render
 from recrawl.service.service import Service

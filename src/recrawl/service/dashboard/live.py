@@ -10,7 +10,7 @@ from typing import Any, final
 from recrawl.errors import StoreError
 from recrawl.escaping import printable
 from recrawl.records import Outcome
-from recrawl.service.auth import User
+from recrawl.service.auth.tokens import User
 from recrawl.service.dashboard.rendering import (
     NONE,
     age,

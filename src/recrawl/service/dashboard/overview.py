@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from recrawl.crawler.stats import Stats
+from recrawl.engine.stats import Stats
 from recrawl.records import Outcome
-from recrawl.service.api.needs import TheService, TheUser, needs
-from recrawl.service.auth import Access
+from recrawl.service.api.dependencies import TheService, TheUser, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.charts import rate_bars
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.live import Live, change_row

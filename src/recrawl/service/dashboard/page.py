@@ -8,19 +8,19 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from recrawl.content.copy_text import CopySource
-from recrawl.content.text_diff import Line, marked_diff
-from recrawl.crawler.page_text import TextReader
+from recrawl.content.html.copy_text import CopySource
+from recrawl.content.html.text_diff import Line, marked_diff
 from recrawl.errors import StoreError
 from recrawl.estimation.shown_rates import ShownRates
+from recrawl.inspect.text import TextReader
 from recrawl.records import digest_of
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
-from recrawl.service.bodies import MAX_IMPORTANCE, MAX_URL
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard import charts
 from recrawl.service.dashboard.forms import OwnForm
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import page_link, render
+from recrawl.service.models.bodies import MAX_IMPORTANCE, MAX_URL
 from recrawl.store.rows import Copy
 from recrawl.store.sqlite import SqliteStore
 

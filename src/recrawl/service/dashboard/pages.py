@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from recrawl.crawler.explain import Explanation, Price, explain, percent_sign
-from recrawl.crawler.page_list import ORDERS, STATES, ListedPage, Wanted
-from recrawl.crawler.settings import Settings
+from recrawl.config.settings import Settings
 from recrawl.errors import ArgumentError
+from recrawl.inspect.explain import Explanation, Price, explain, percent_sign
+from recrawl.inspect.pages import ORDERS, STATES, ListedPage, Wanted
 from recrawl.records import MICROSECONDS_A_DAY, Page, State
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import render
 from recrawl.store.sqlite import SqliteStore

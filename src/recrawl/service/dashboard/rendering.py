@@ -20,10 +20,10 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from recrawl.crawler.explain import how_often, percent_sign
 from recrawl.escaping import printable
+from recrawl.inspect.explain import how_often, percent_sign
 from recrawl.records import MICROSECONDS_A_DAY, SECONDS_A_DAY
-from recrawl.service.auth import Access, User
+from recrawl.service.auth.tokens import Access, User
 from recrawl.service.dashboard.forms import form_token
 from recrawl.units import format_duration, write_rate
 

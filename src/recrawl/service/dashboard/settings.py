@@ -6,12 +6,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from recrawl.crawler.secrets import COMMANDS, without_arguments
-from recrawl.crawler.setting_kinds import DURATION, PROXY, RATE, SECONDS, SIZE, Kind
-from recrawl.crawler.settings import FIELDS, Settings
-from recrawl.crawler.site_tables import shown_proxy
-from recrawl.service.api.needs import TheService, needs
-from recrawl.service.auth import Access
+from recrawl.config.kinds import DURATION, PROXY, RATE, SECONDS, SIZE, Kind
+from recrawl.config.secrets import COMMANDS, without_arguments
+from recrawl.config.settings import FIELDS, Settings
+from recrawl.config.site_tables import shown_proxy
+from recrawl.service.api.dependencies import TheService, needs
+from recrawl.service.auth.tokens import Access
 from recrawl.service.dashboard.html_route import HtmlRoute
 from recrawl.service.dashboard.rendering import NONE, period, render, size
 from recrawl.store.sqlite import SqliteStore

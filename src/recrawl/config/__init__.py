@@ -1,0 +1,1 @@
+"""Settings: where they come from, per site, with secrets and credentials."""

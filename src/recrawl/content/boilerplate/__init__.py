@@ -1,0 +1,1 @@
+"""What pages of a site have in common."""

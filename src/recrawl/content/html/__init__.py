@@ -1,0 +1,1 @@
+"""Parse HTML: outline, links, text."""

@@ -1,0 +1,1 @@
+"""What differs without being a change."""

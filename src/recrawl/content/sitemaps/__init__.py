@@ -1,0 +1,1 @@
+"""Read sitemaps and feeds."""

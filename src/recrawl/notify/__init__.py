@@ -1,0 +1,1 @@
+"""Tell others about changes: webhooks, and a command."""

@@ -1,0 +1,1 @@
+"""A list of pages that is filtered and sorted in memory."""
