@@ -41,7 +41,7 @@ from recrawl import (
     uniform,
 )
 from recrawl.config.sources import load_settings
-from recrawl.engine.seeds import read_seeds
+from recrawl.engine.discovery.seeds import read_seeds
 from recrawl.errors import RecrawlError
 from recrawl.estimation.observations import observe
 from recrawl.formats.crawl_log import read_log

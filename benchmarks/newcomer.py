@@ -23,7 +23,7 @@ from recrawl.demo.ground_truth import true_freshness
 from recrawl.demo.run import GAP, HOST_CONNECTIONS, Visits, read_visits
 from recrawl.demo.scenario import draw_scenario
 from recrawl.demo.web import DemoWeb
-from recrawl.engine.seeds import named_page
+from recrawl.engine.discovery.seeds import named_page
 from recrawl.records import SECONDS_A_DAY
 from recrawl.store.rows import NewPage
 from recrawl.store.sqlite import SqliteStore

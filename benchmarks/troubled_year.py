@@ -30,7 +30,7 @@ from recrawl.engine.retries import earliest_retry
 from recrawl.inspect.explain import Explanation, Price, explain
 from recrawl.inspect.status import price_of
 from recrawl.records import State
-from recrawl.store.host_memory import closed_hosts
+from recrawl.store.kept.host_memory import closed_hosts
 from recrawl.store.sqlite import SqliteStore
 
 PAGE = "reference/store.md"

@@ -3,9 +3,9 @@
 import numpy as np
 
 from recrawl.estimation import Prior
-from recrawl.estimation.evidence import Evidence, evidence_of
 from recrawl.estimation.octaves import BELOW, Octaves
-from recrawl.estimation.shown_rates import RATES, RatePrior, ShownRates
+from recrawl.estimation.shown.evidence import Evidence, evidence_of
+from recrawl.estimation.shown.rates import RATES, RatePrior, ShownRates
 from recrawl.records import Visit
 from recrawl.store.rows import Belief
 

@@ -16,13 +16,13 @@ from recrawl.clock import Clock
 from recrawl.config.readers import site_readers
 from recrawl.config.settings import Settings
 from recrawl.crawler.build import CATCH_UP, load, recorder_of
-from recrawl.engine.discovery import Discovery
+from recrawl.engine.discovery.discovery import Discovery
 from recrawl.engine.engine import Engine
 from recrawl.engine.frontier import CrawlFrontier
 from recrawl.engine.stats import Stats
 from recrawl.engine.templates import Templates
 from recrawl.errors import StoreError
-from recrawl.estimation.shown_rates import RatePrior
+from recrawl.estimation.shown.rates import RatePrior
 from recrawl.fetching.client import patience_of
 from recrawl.fetching.visit import Visitor
 from recrawl.fetching.worker import Worker

@@ -15,7 +15,7 @@ from crawler.fakes import (
 )
 from virtual_time import run
 
-from recrawl.engine.discovery import Discovery, is_unvisited
+from recrawl.engine.discovery.discovery import Discovery, is_unvisited
 from recrawl.engine.frontier import CrawlFrontier, load_frontier
 from recrawl.errors import RecrawlError
 from recrawl.parsing.pool import TooExpensiveError

@@ -11,8 +11,8 @@ from site_server import page_about
 
 from recrawl.config.settings import Settings
 from recrawl.config.site_tables import read_sites
+from recrawl.engine.discovery.seeds import named_page, with_initial_importance
 from recrawl.engine.frontier import load_frontier
-from recrawl.engine.seeds import named_page, with_initial_importance
 from recrawl.hosts import host_of
 from recrawl.http.host_pacing import HostPacing
 from recrawl.records import Outcome

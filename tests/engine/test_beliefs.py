@@ -18,8 +18,8 @@ from recrawl.engine.beliefs import (
     unpack_octaves,
 )
 from recrawl.engine.frontier import CrawlFrontier, load_frontier
-from recrawl.estimation.evidence import ROW
 from recrawl.estimation.octaves import OCTAVES, Octaves
+from recrawl.estimation.shown.evidence import ROW
 from recrawl.records import Page
 from recrawl.store.rows import Observed
 

@@ -19,8 +19,8 @@ from crawler.fakes import (
 from site_server import page_about
 from virtual_time import now
 
+from recrawl.engine.discovery.sitemap_limits import MAX_DEPTH, MAX_OTHER_HOSTS
 from recrawl.engine.engine import SITEMAPS_EVERY
-from recrawl.engine.sitemap_limits import MAX_DEPTH, MAX_OTHER_HOSTS
 from recrawl.estimation.signals import precision
 from recrawl.records import Outcome, Response
 

@@ -9,9 +9,9 @@ from crawler.fakes import PER_SECOND, SECOND, FakeWeb, MemoryStore, crawl, later
 from virtual_time import now
 
 from recrawl.config.settings import Settings
-from recrawl.engine.seeds import named_page
+from recrawl.engine.discovery.seeds import named_page
 from recrawl.hosts import host_of
-from recrawl.store.first_fill import FILL_LIMIT, FILLED
+from recrawl.store.kept.first_fill import FILL_LIMIT, FILLED
 from recrawl.store.rows import NewPage, SitemapFile
 
 NEW, TEXT = "https://new.example", "<p>Some text of a page</p>"

@@ -15,7 +15,7 @@ from recrawl.crawler.build import load
 from recrawl.engine.frontier import CrawlFrontier, days, load_frontier
 from recrawl.records import Outcome, Page, Response, State, Visit
 from recrawl.scheduling.remembering import WEEK, untold
-from recrawl.store.host_memory import (
+from recrawl.store.kept.host_memory import (
     COUNTS,
     FOLDER_CLOCK,
     HOST_CLOCK,

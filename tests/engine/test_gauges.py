@@ -9,7 +9,7 @@ from recrawl.engine.frontier_ids import FrontierIds
 from recrawl.engine.gauges import MAX_FRESHNESS_SHARE, Gauges
 from recrawl.engine.lag import KeepingUp
 from recrawl.engine.stats import Stats
-from recrawl.estimation.shown_rates import RatePrior
+from recrawl.estimation.shown.rates import RatePrior
 
 DAY = 86_400_000_000
 

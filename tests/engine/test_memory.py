@@ -10,7 +10,7 @@ import pytest
 
 from recrawl.engine.memory import FrontierMemory
 from recrawl.errors import StoreError
-from recrawl.store.first_fill import FirstFill
+from recrawl.store.kept.first_fill import FirstFill
 from recrawl.store.sqlite import SqliteStore
 from recrawl.store.thread import StoreThread
 

@@ -11,7 +11,7 @@ import pytest
 from crawler.fakes import settings_of
 
 from recrawl.config.site_tables import read_sites
-from recrawl.engine.seeds import (
+from recrawl.engine.discovery.seeds import (
     checked_importance,
     named_page,
     no_collecting,

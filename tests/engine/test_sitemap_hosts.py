@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from recrawl.engine.sitemap_hosts import Vetted, vet
+from recrawl.engine.discovery.sitemap_hosts import Vetted, vet
 from recrawl.hosts import host_of
 from recrawl.store.rows import SitemapFile
 

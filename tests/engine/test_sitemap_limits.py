@@ -2,7 +2,7 @@
 
 import pytest
 
-from recrawl.engine.sitemap_limits import SitemapLimits, next_read
+from recrawl.engine.discovery.sitemap_limits import SitemapLimits, next_read
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.store.rows import SitemapFile
 

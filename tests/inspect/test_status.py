@@ -14,14 +14,14 @@ from crawler.believing import NO_PRIOR, rates, with_belief
 from crawler.filled import ABOUT, BELIEFS, DAY, HOUR, NEW, NEWS, PRICE, fill, miss
 from store.made_up import found as found_visit
 
-from recrawl.estimation.evidence import no_evidence
-from recrawl.estimation.shown_rates import RatePrior, ShownRates
+from recrawl.estimation.shown.evidence import no_evidence
+from recrawl.estimation.shown.rates import RatePrior, ShownRates
 from recrawl.inspect.explain import Price
 from recrawl.inspect.pages import Wanted, list_pages
 from recrawl.inspect.status import Status, host_pages, read_status, size_of
 from recrawl.records import NO_TIME, Outcome
 from recrawl.scheduling.value import days_until_due, value_of_belief
-from recrawl.store.host_memory import HOST_PAUSE, PAUSE, pack_rows
+from recrawl.store.kept.host_memory import HOST_PAUSE, PAUSE, pack_rows
 from recrawl.store.listing import HostCounts
 from recrawl.store.locking import runner_of
 from recrawl.store.reading import RATE_PRIOR

@@ -5,7 +5,7 @@ import pytest
 
 from recrawl.estimation.signals import KINDS
 from recrawl.scheduling.remembering import CLOCK, SIGNALS, WEEK, untold
-from recrawl.store.host_memory import (
+from recrawl.store.kept.host_memory import (
     COUNTS,
     HOST_PAUSE,
     PAUSE,

@@ -13,8 +13,8 @@ from recrawl.config.site_tables import TABLES, read_sites
 from recrawl.config.sources import load_settings
 from recrawl.content.html.copy_text import text_of
 from recrawl.crawler.running import Watch, run_crawl
+from recrawl.engine.discovery.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.engine.engine import Engine
-from recrawl.engine.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.engine.stats import Stats
 from recrawl.errors import ArgumentError, SettingsError
 from recrawl.inspect.status import Status, read_status

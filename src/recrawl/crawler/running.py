@@ -25,7 +25,7 @@ from recrawl.crawler.build import (
 )
 from recrawl.crawler.stopping import stop_on_signals
 from recrawl.engine.crawl_delays import CrawlDelays
-from recrawl.engine.discovery import Discovery
+from recrawl.engine.discovery.discovery import Discovery
 from recrawl.engine.engine import Engine
 from recrawl.engine.frontier import CrawlFrontier, warm_up
 from recrawl.engine.lending import Lending

@@ -20,10 +20,10 @@ from recrawl.demo.ground_truth import (
 )
 from recrawl.demo.scenario import Scenario
 from recrawl.demo.web import DemoWeb
-from recrawl.engine.seeds import named_page
+from recrawl.engine.discovery.seeds import named_page
 from recrawl.engine.stats import Stats
-from recrawl.estimation.evidence import read_evidence
-from recrawl.estimation.shown_rates import ShownRates
+from recrawl.estimation.shown.evidence import read_evidence
+from recrawl.estimation.shown.rates import ShownRates
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import SECONDS_A_DAY, Outcome
 from recrawl.store.sqlite import SqliteStore

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from recrawl.estimation import Observations, Prior, fit_host_priors
-from recrawl.estimation.evidence import ROW, evidence_of, read_evidence
 from recrawl.estimation.octaves import OCTAVES, Octaves, start_near
+from recrawl.estimation.shown.evidence import ROW, evidence_of, read_evidence
 from recrawl.kernels.jit import Bools, Ints
 from recrawl.records import MICROSECONDS_A_DAY
 from recrawl.store.rows import Observed, PageTable

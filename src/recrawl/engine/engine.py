@@ -10,7 +10,7 @@ from typing import final
 
 from recrawl.clock import Clock
 from recrawl.config.settings import Settings
-from recrawl.engine.discovery import Discovery
+from recrawl.engine.discovery.discovery import Discovery
 from recrawl.engine.frontier import CrawlFrontier, days
 from recrawl.engine.gauges import Gauges
 from recrawl.engine.host_queue import HostQueue

@@ -1,7 +1,7 @@
 """The expected freshness of a running crawl's copies, the same as its store shows.
 
 It is one number by one formula wherever it is shown: the end of a run, `recrawl status`, the HTTP
-API, its metrics and the dashboard. `recrawl.estimation.shown_rates` has the formula. It needs the
+API, its metrics and the dashboard. `recrawl.estimation.shown.rates` has the formula. It needs the
 evidence about every page, which the frontier has at hand and `SqliteStore.outlook` reads, and what
 is believed about the fleet, which a run publishes in the store.
 """
@@ -10,8 +10,8 @@ from typing import final
 
 import numpy as np
 
-from recrawl.estimation.evidence import Evidence, evidence_of
-from recrawl.estimation.shown_rates import BATCH, RatePrior, ShownRates, expected_freshness
+from recrawl.estimation.shown.evidence import Evidence, evidence_of
+from recrawl.estimation.shown.rates import BATCH, RatePrior, ShownRates, expected_freshness
 from recrawl.kernels.jit import Ints
 from recrawl.scheduling.frontier import Frontier
 from recrawl.store.reading import MAX_READ, SAMPLED, spread

@@ -15,7 +15,7 @@ from recrawl.engine.freshness import LiveFreshness
 from recrawl.engine.frontier_ids import FrontierIds, folder_of
 from recrawl.engine.retries import earliest_retry
 from recrawl.estimation import Prior
-from recrawl.estimation.shown_rates import RatePrior
+from recrawl.estimation.shown.rates import RatePrior
 from recrawl.kernels.jit import Floats
 from recrawl.quantities import LARGEST
 from recrawl.records import (
@@ -30,8 +30,8 @@ from recrawl.records import (
 from recrawl.scheduling.budget import CATCH_UP
 from recrawl.scheduling.frontier import Frontier
 from recrawl.scheduling.remembering import CLOCK, SIGNALS, WEEK
-from recrawl.store.first_fill import FILL_LIMIT, FirstFill
-from recrawl.store.host_memory import (
+from recrawl.store.kept.first_fill import FILL_LIMIT, FirstFill
+from recrawl.store.kept.host_memory import (
     COUNTS,
     FOLDER_CLOCK,
     HOST_CLOCK,

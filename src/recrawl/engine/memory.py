@@ -8,7 +8,7 @@ from recrawl.config.intervals import OF_RUN
 from recrawl.config.settings import Settings
 from recrawl.engine.frontier import CrawlFrontier
 from recrawl.inspect.explain import BUDGET, PRICE
-from recrawl.store.first_fill import FILLED
+from recrawl.store.kept.first_fill import FILLED
 from recrawl.store.reading import RATE_PRIOR
 from recrawl.store.thread import StoreThread
 

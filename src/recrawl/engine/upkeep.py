@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import final
 
 from recrawl.clock import Clock
-from recrawl.engine.discovery import Discovery
+from recrawl.engine.discovery.discovery import Discovery
 from recrawl.engine.memory import FrontierMemory
 from recrawl.engine.recheck import Waking
 

@@ -19,7 +19,7 @@ from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
 from recrawl.http.memory_budget import MAX_BYTES, MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, RobotsText
-from recrawl.store.host_memory import HOST_PAUSE, hosts_left_alone
+from recrawl.store.kept.host_memory import HOST_PAUSE, hosts_left_alone
 from recrawl.store.sqlite import SqliteStore
 from recrawl.store.thread import StoreThread
 

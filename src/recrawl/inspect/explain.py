@@ -1,6 +1,6 @@
 """Why a page is visited when it is: what is believed about it, what a visit is worth and costs.
 
-How often a page changes, and how likely its copy is stale, is what `recrawl.estimation.shown_rates`
+How often a page changes, and how likely its copy is stale, is what `recrawl.estimation.shown.rates`
 says. What a visit is worth follows from what the scheduler believes, which is more cautious, and of
 which the store has the Gamma distribution with the same mean and variance. A run uses the belief
 itself, weights on change rates, so its visits may come earlier or later.
@@ -16,7 +16,7 @@ import numpy as np
 
 from recrawl.config.intervals import Intervals
 from recrawl.content.absence import OUTAGE
-from recrawl.estimation.shown_rates import HIGH, LOW
+from recrawl.estimation.shown.rates import HIGH, LOW
 from recrawl.records import DISALLOWED, MICROSECONDS_A_DAY, RESTING, Page, State
 from recrawl.scheduling.value import days_until_due, value_of_belief
 from recrawl.store.rows import Belief
@@ -141,8 +141,8 @@ class Explanation:
     def why(self) -> str:
         """Explain in words when the page is visited next, and why.
 
-        >>> from recrawl.estimation.evidence import no_evidence
-        >>> from recrawl.estimation.shown_rates import RatePrior, ShownRates
+        >>> from recrawl.estimation.shown.evidence import no_evidence
+        >>> from recrawl.estimation.shown.rates import RatePrior, ShownRates
         >>> page = Page(0, "https://example.org/", "example.org", last_visit=0, visits=9)
         >>> now = round(3.2 * MICROSECONDS_A_DAY)
         >>> rates = ShownRates(no_evidence(1), RatePrior.world())

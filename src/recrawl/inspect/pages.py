@@ -16,7 +16,7 @@ from recrawl.inspect.explain import Price, is_guess
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, RESTING, State
 from recrawl.scheduling.value import due_after
-from recrawl.store.host_memory import closed_hosts
+from recrawl.store.kept.host_memory import closed_hosts
 from recrawl.store.listing import Answer, DueBy, PageColumns, PageFilter
 from recrawl.store.sqlite import SqliteStore
 

@@ -11,13 +11,13 @@ from typing import final
 import numpy as np
 
 from recrawl.config.intervals import Intervals, IntervalsOf, unlimited
-from recrawl.estimation.shown_rates import expected_freshness
+from recrawl.estimation.shown.rates import expected_freshness
 from recrawl.inspect.explain import BUDGET, PRICE, Price
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME
 from recrawl.scheduling.value import due_after, value_of_belief
-from recrawl.store.first_fill import FirstFill
-from recrawl.store.host_memory import closed_hosts
+from recrawl.store.kept.first_fill import FirstFill
+from recrawl.store.kept.host_memory import closed_hosts
 from recrawl.store.listing import HostCounts
 from recrawl.store.locking import runner_of
 from recrawl.store.reading import MAX_READ, SAMPLED

@@ -13,12 +13,12 @@ from recrawl.config.intervals import stored_intervals
 from recrawl.config.settings import Settings
 from recrawl.crawler.running import RunningCrawl
 from recrawl.engine.cost_share import CostShare
+from recrawl.engine.discovery.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.engine.frontier import days
 from recrawl.engine.lag import Health, KeepingUp
 from recrawl.engine.leases import Lease
 from recrawl.engine.lending import NO_DEADLINE
 from recrawl.engine.retries import earliest_retry
-from recrawl.engine.seeds import checked_importance, named_page, with_initial_importance
 from recrawl.engine.stats import Stats
 from recrawl.errors import AddressError, ArgumentError
 from recrawl.inspect.explain import BUDGET, Explanation, Price, explain

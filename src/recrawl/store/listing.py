@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recrawl.estimation.shown_rates import ShownRates
+from recrawl.estimation.shown.rates import ShownRates
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import MICROSECONDS_A_DAY, NO_TIME, Outcome, State
 from recrawl.store.database import Database

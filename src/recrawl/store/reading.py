@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from recrawl.errors import StoreError
-from recrawl.estimation.evidence import Evidence, read_evidence
-from recrawl.estimation.shown_rates import RatePrior, ShownRates
+from recrawl.estimation.shown.evidence import Evidence, read_evidence
+from recrawl.estimation.shown.rates import RatePrior, ShownRates
 from recrawl.kernels.jit import Floats, Ints
 from recrawl.records import (
     NO_TIME,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl.estimation.shown_rates import ShownRates
+from recrawl.estimation.shown.rates import ShownRates
 from recrawl.kernels.jit import Bools, Floats, Ints
 from recrawl.records import (
     MICROSECONDS_A_DAY,

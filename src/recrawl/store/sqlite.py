@@ -12,7 +12,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from recrawl.errors import StoreError
-from recrawl.estimation.shown_rates import RatePrior, ShownRates
+from recrawl.estimation.shown.rates import RatePrior, ShownRates
 from recrawl.kernels.jit import Ints
 from recrawl.records import Outcome, Page, RobotsText, Visit
 from recrawl.store import checking, editing, listing, reading, robots_files

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from recrawl.estimation.shown_rates import RatePrior
+from recrawl.estimation.shown.rates import RatePrior
 from recrawl.kernels.jit import Ints
 from recrawl.records import Page, RobotsText, Visit
 from recrawl.store.protocols import Sitemaps

@@ -10,7 +10,7 @@ from recrawl.cli.output import complain, say
 from recrawl.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
-    from recrawl.engine.seeds import Skipped
+    from recrawl.engine.discovery.seeds import Skipped
     from recrawl.store.rows import Added, NewPage
 
 #: What to do if one page of a site was added, and the whole site was meant.
@@ -71,7 +71,12 @@ def add(
     known = settings_of(store, settings)
     path = known.store
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.engine.seeds import Skipped, no_collecting, typed_url, with_initial_importance
+    from recrawl.engine.discovery.seeds import (
+        Skipped,
+        no_collecting,
+        typed_url,
+        with_initial_importance,
+    )
     from recrawl.store.sqlite import SqliteStore
     from recrawl.urls import canonical
 
@@ -108,7 +113,7 @@ def named_pages(
     A single bad page is an error, unless it is in the file and bad rows are to be skipped.
     """
     from recrawl.cli.render.progress import progress_bar
-    from recrawl.engine.seeds import (
+    from recrawl.engine.discovery.seeds import (
         checked_importance,
         named_page,
         read_seeds,

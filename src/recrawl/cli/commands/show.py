@@ -67,7 +67,7 @@ def show(
     from recrawl.engine.retries import earliest_retry
     from recrawl.inspect.explain import explain
     from recrawl.inspect.status import price_of
-    from recrawl.store.host_memory import closed_hosts
+    from recrawl.store.kept.host_memory import closed_hosts
     from recrawl.store.locking import runner_of
     from recrawl.store.sqlite import SqliteStore
 

@@ -13,7 +13,7 @@ from recrawl.escaping import printable
 from recrawl.inspect.explain import how_often, percent_sign
 from recrawl.inspect.status import SHOWN, Due, Status
 from recrawl.records import Outcome
-from recrawl.store.first_fill import FILL_LIMIT
+from recrawl.store.kept.first_fill import FILL_LIMIT
 from recrawl.store.rows import Spending
 from recrawl.units import format_worth, write_rate
 

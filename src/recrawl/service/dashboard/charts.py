@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.estimation.shown_rates import OCTAVE, ShownRates
+from recrawl.estimation.shown.rates import OCTAVE, ShownRates
 from recrawl.inspect.explain import Explanation
 from recrawl.inspect.pages import VISITED
 from recrawl.kernels.jit import Floats

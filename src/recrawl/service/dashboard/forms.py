@@ -1,6 +1,7 @@
 """Forms that only our own pages can send.
 
-Browsers say where a request comes from, and `recrawl.service.auth.guard` refuses those from other sites.
+Browsers say where a request comes from, and `recrawl.service.auth.guard` refuses those from
+other sites.
 Beyond that, each form has a token that belongs to the session, which other sites cannot read.
 """
 

@@ -7,7 +7,7 @@ import numpy as np
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from recrawl.estimation.shown_rates import expected_freshness
+from recrawl.estimation.shown.rates import expected_freshness
 from recrawl.inspect.pages import VISITED
 from recrawl.records import RobotsText
 from recrawl.service.api.dependencies import TheService, needs

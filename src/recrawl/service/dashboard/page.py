@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from recrawl.content.html.copy_text import CopySource
 from recrawl.content.html.text_diff import Line, marked_diff
 from recrawl.errors import StoreError
-from recrawl.estimation.shown_rates import ShownRates
+from recrawl.estimation.shown.rates import ShownRates
 from recrawl.inspect.text import TextReader
 from recrawl.records import digest_of
 from recrawl.service.api.dependencies import TheService, needs

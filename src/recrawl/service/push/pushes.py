@@ -7,10 +7,10 @@ from itertools import islice
 from typing import final
 
 from recrawl.config.settings import Settings
-from recrawl.engine.discovery import is_unvisited
+from recrawl.engine.discovery.discovery import is_unvisited
+from recrawl.engine.discovery.scope import Scope
+from recrawl.engine.discovery.seeds import with_initial_importance
 from recrawl.engine.frontier import CrawlFrontier, days
-from recrawl.engine.scope import Scope
-from recrawl.engine.seeds import with_initial_importance
 from recrawl.hosts import host_of
 from recrawl.records import Page
 from recrawl.service.store_reader import StoreReader

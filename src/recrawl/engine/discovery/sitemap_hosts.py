@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from recrawl.engine.discovery.sitemap_limits import MAX_OTHER_HOSTS
 from recrawl.engine.protocols import FileFetching
-from recrawl.engine.sitemap_limits import MAX_OTHER_HOSTS
 from recrawl.errors import AddressError
 from recrawl.hosts import host_of, is_same_site
 from recrawl.store.rows import SitemapFile

@@ -12,7 +12,7 @@ from what is known of the web, and follows from what visits found:
   and that most changes were not to the text, which is what counts here.
 - *The fleet*: the prior of a page is the mean of what is believed about those pages of the store
   that were compared at least once, with the world as so many pages more (`WORLD_PAGES`).
-- *The page*: its own visits (`recrawl.estimation.evidence`) multiply that prior.
+- *The page*: its own visits (`recrawl.estimation.shown.evidence`) multiply that prior.
 
 The same evidence, prior and time give the same number, in a running crawl and from its store. The
 grid of rates is the same for all pages, whatever grid their evidence is on; the evidence continues
@@ -26,8 +26,8 @@ from functools import cached_property
 
 import numpy as np
 
-from recrawl.estimation.evidence import Evidence
 from recrawl.estimation.octaves import OCTAVES
+from recrawl.estimation.shown.evidence import Evidence
 from recrawl.kernels.jit import Floats, Floats2D, Ints
 
 #: The octave of the lowest rate, once in 45 years, and the number of rates, up to 24 per second.
@@ -64,7 +64,7 @@ class RatePrior:
     def world(cls) -> "RatePrior":
         """Return what is known of the web's pages.
 
-        >>> from recrawl.estimation.evidence import no_evidence
+        >>> from recrawl.estimation.shown.evidence import no_evidence
         >>> fresh = ShownRates(no_evidence(1), RatePrior.world()).fresh(np.array([7.0]))
         >>> fresh.round(2).tolist()
         [0.74]
@@ -130,7 +130,7 @@ class ShownRates:
 
         The mean would be dominated by what is least likely: that a page changes all the time.
 
-        >>> from recrawl.estimation.evidence import no_evidence
+        >>> from recrawl.estimation.shown.evidence import no_evidence
         >>> round(1.0 / ShownRates(no_evidence(1), RatePrior.world()).typical[0])
         61
         """

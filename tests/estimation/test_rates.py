@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from recrawl import Frontier
-from recrawl.estimation.evidence import ROW, Evidence, evidence_of, no_evidence
 from recrawl.estimation.octaves import OCTAVES, Octaves
-from recrawl.estimation.shown_rates import (
+from recrawl.estimation.shown.evidence import ROW, Evidence, evidence_of, no_evidence
+from recrawl.estimation.shown.rates import (
     LOWEST,
     OCTAVE,
     RATES,

@@ -9,17 +9,17 @@ from typing import final
 from recrawl.config.settings import Settings
 from recrawl.content.sitemaps.packed import read_packed
 from recrawl.content.sitemaps.sitemaps import Sitemap
-from recrawl.engine.frontier import CrawlFrontier, days
-from recrawl.engine.protocols import FileFetching, Parsing
-from recrawl.engine.scope import Scope
-from recrawl.engine.sitemap_hosts import Vetted, canonical_urls, vet
-from recrawl.engine.sitemap_limits import (
+from recrawl.engine.discovery.scope import Scope
+from recrawl.engine.discovery.sitemap_hosts import Vetted, canonical_urls, vet
+from recrawl.engine.discovery.sitemap_limits import (
     MAX_DEPTH,
     MAX_SITEMAPS,
     POSTPONED,
     SitemapLimits,
     next_read,
 )
+from recrawl.engine.frontier import CrawlFrontier, days
+from recrawl.engine.protocols import FileFetching, Parsing
 from recrawl.errors import RecrawlError
 from recrawl.hosts import host_of
 from recrawl.parsing.pool import TooExpensiveError, log_parse_error

@@ -1,0 +1,1 @@
+"""Bring in pages: those that users add, links, sitemaps and feeds."""

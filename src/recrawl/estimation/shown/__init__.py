@@ -1,0 +1,1 @@
+"""Change rates as they are shown to people."""
