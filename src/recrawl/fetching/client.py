@@ -17,7 +17,7 @@ from recrawl.http.fetch import Elsewhere, Fetcher
 from recrawl.http.gate import Gate
 from recrawl.http.host_pacing import HostPacing
 from recrawl.http.limits import Limits
-from recrawl.http.memory_budget import MAX_BYTES, MemoryBudget
+from recrawl.http.memory_budget import MAX_BYTES, MEDIUM, MemoryBudget
 from recrawl.records import MICROSECONDS_A_DAY, RobotsText
 from recrawl.store.kept.host_memory import HOST_PAUSE, hosts_left_alone
 from recrawl.store.sqlite import SqliteStore
@@ -76,7 +76,7 @@ def fetcher_of(
         recall=recall,
         remember=remember,
         elsewhere=elsewhere,
-        memory=MemoryBudget(max_memory),
+        memory=MemoryBudget(max_memory, MEDIUM),
     )
 
 

@@ -6,8 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from recrawl.http.host_pacing import TOO_SLOW
-from recrawl.http.memory_budget import SMALL, EvictedError, MemoryBudget, Reservation
+from recrawl.http.host_pacing import TOO_LONG, TOO_SLOW
+from recrawl.http.memory_budget import (
+    SMALL,
+    EvictedError,
+    MemoryBudget,
+    Reservation,
+    TooManyWaitError,
+)
 
 #: Concatenated gzip members per body. Real bodies have one; a thousand tiny ones are an attack.
 MAX_MEMBERS = 50
@@ -100,6 +106,8 @@ async def read_body(
             return await _read(stream, headers, max_bytes, reservation, _Parts(pack=pack))
         except EvictedError:
             raise BrokenBodyError(TOO_SLOW) from None
+        except TooManyWaitError:
+            raise BrokenBodyError(TOO_LONG) from None
 
 
 async def _read(

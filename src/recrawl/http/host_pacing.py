@@ -26,9 +26,10 @@ SUSPECT_SHARE = 0.5
 #: The errors of responses that took too much CPU time or memory from others.
 TOO_EXPENSIVE = "too expensive to parse"
 TOO_SLOW = "too slow while others waited for memory"
+TOO_LONG = "too long while many others waited for memory"
 
 _TOO_MANY, _SERVER_ERROR = 429, 500
-_BLAMED = frozenset({TOO_EXPENSIVE, TOO_SLOW})
+_BLAMED = frozenset({TOO_EXPENSIVE, TOO_SLOW, TOO_LONG})
 
 
 @final

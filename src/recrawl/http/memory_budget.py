@@ -10,8 +10,13 @@ from typing import NamedTuple, Self, final
 SMALL = 512 * 1024
 #: Bytes that long bodies may take together.
 MAX_BYTES = 30_000_000
+#: Bytes of a long body that is not very long, and the share of the budget that is for such bodies.
+MEDIUM, MEDIUM_SHARE = 3_000_000, 0.6
 #: Seconds by which a body that asks for memory may be overtaken, per byte: 20 for 10 MB.
 OVERTAKING = 2e-6
+
+#: Bodies that wait for memory. They keep their connections, which others need.
+MAX_WAITING = 8
 
 #: While others wait for memory, a body that has received fewer bytes than this for this many
 #: seconds is evicted: the slowest first, one per check. So is one that takes much longer in all.
@@ -21,6 +26,10 @@ CHECK_SECONDS = 0.25
 
 class EvictedError(Exception):
     """A body arrives too slowly while others wait for memory."""
+
+
+class TooManyWaitError(Exception):
+    """So many bodies wait for memory that this one, longer or later than others, cannot."""
 
 
 @final
@@ -34,7 +43,8 @@ class MemoryBudget:
     - A long body asks once, for as much as it can become, and is then read to its end. Its time
       does not run while it waits.
     - They are served in order of asking. Only much shorter ones overtake, and only those that ask
-      within the next seconds, so nobody waits forever.
+      within the next seconds, so nobody waits forever. A few may wait; of more, the last in line
+      is given up, for it keeps a connection from others.
     - A body leaves as much again free. So a few of the longest, which may take long to parse, leave
       memory for the many that are just a little longer than most.
     - What has been read is held until it is written, without asking: it was asked for before.
@@ -42,15 +52,23 @@ class MemoryBudget:
       budget. So may a body that is longer than the budget, once nothing else is held.
     - A body that arrives too slowly is evicted while others wait.
 
+    - Very long bodies have a part of the budget, and others the rest. They never wait for each
+      other: a host that sends as much as it can would hold up all pages that are a little longer
+      than most.
+
     Args:
         max_bytes: The budget.
+        medium: Bodies of more bytes than this are very long; 0 if there is no such difference.
 
     Attributes:
         held: Bytes in use.
     """
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES, medium: int = 0) -> None:
         self.held = 0
+        self._medium = medium
+        #: Bytes that bodies hold which are not very long.
+        self._medium_held = 0
         self._max_bytes = max_bytes
         #: Bytes that are held by fetches that may wait for more.
         self._stuck = 0
@@ -66,18 +84,24 @@ class MemoryBudget:
             waits: Whether they stay in memory until there is memory for others.
         """
         if abs(size) > SMALL:
-            self.held += size
+            self._add(size, abs(size))
             self._stuck += size if waits else 0
             self._serve_soon()
 
     async def reserve(self, reservation: "Reservation", size: int) -> None:
         """Wait until there is memory for a body, and reserve it."""
-        if not self._queue and self._fits(size):
+        is_medium = size <= self._medium
+        waits = any((one.size <= self._medium) == is_medium for one in self._queue)
+        if not waits and self._fits(size):
             self._grant(reservation, size)
             return
         turn = asyncio.get_running_loop().create_future()
         claim = _Claim(_now() + OVERTAKING * size, reservation, size, turn)
         insort(self._queue, claim, key=lambda one: one.due)
+        if len(self._queue) > MAX_WAITING:
+            last = self._queue.pop().turn
+            if not last.done():
+                last.set_exception(TooManyWaitError())
         self._serve_soon()
         self._watch()
         try:
@@ -92,14 +116,27 @@ class MemoryBudget:
         """Release what a body has reserved."""
         if reservation in self._holders:
             del self._holders[reservation]
-            self.held -= reservation.size
+            self._add(-reservation.size, reservation.size)
             self._serve_soon()
 
+    def _add(self, change: int, size: int) -> None:
+        """Count bytes of a body of some size that are held, or not any more."""
+        self.held += change
+        if size <= self._medium:
+            self._medium_held += change
+
     def _fits(self, size: int) -> bool:
-        return self.held + 2 * size <= self._max_bytes or self.held == self._stuck
+        if self.held == self._stuck:
+            return True
+        if not self._medium:
+            return self.held + 2 * size <= self._max_bytes
+        if size <= self._medium:
+            return self._medium_held + size <= MEDIUM_SHARE * self._max_bytes
+        very_long = self.held - self._medium_held
+        return not very_long or very_long + size <= (1.0 - MEDIUM_SHARE) * self._max_bytes
 
     def _grant(self, reservation: "Reservation", size: int) -> None:
-        self.held += size
+        self._add(size, size)
         self._holders[reservation] = None
         reservation.grant(size)
 
@@ -109,11 +146,17 @@ class MemoryBudget:
             asyncio.get_running_loop().call_soon(self._serve)
 
     def _serve(self) -> None:
-        while self._queue and self._fits(self._queue[0].size):
-            _, reservation, size, turn = self._queue.pop(0)
-            if not turn.done():
-                self._grant(reservation, size)
-                turn.set_result(None)
+        passed = set[bool]()
+        for claim in list(self._queue):
+            is_medium = claim.size <= self._medium
+            if is_medium in passed or not self._fits(claim.size):
+                # Others of its kind wait behind it.
+                passed.add(is_medium)
+                continue
+            self._queue.remove(claim)
+            if not claim.turn.done():
+                self._grant(claim.reservation, claim.size)
+                claim.turn.set_result(None)
 
     def _watch(self) -> None:
         """Check periodically which bodies to evict, while others wait."""

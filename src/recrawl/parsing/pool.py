@@ -5,9 +5,10 @@ import logging
 import os
 import threading
 import time
-from collections import deque
+from bisect import insort
 from collections.abc import Callable
 from concurrent.futures import Future
+from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar, final
 
 from recrawl.errors import RecrawlError
@@ -27,7 +28,10 @@ QUICK_MEMORY, SLOW_MEMORY = 56_000_000, 140_000_000
 #: connection, and holds a body in memory that others wait for.
 MAX_SLOW = 1
 #: Calls sent to a process at once; fewer, if they reach this many bytes.
-MAX_BATCH, MAX_BATCH_BYTES = 16, 2_000_000
+MAX_BATCH, MAX_BATCH_BYTES = 16, 500_000
+#: Seconds by which a call may be overtaken, per byte of what it parses: long pages take longest,
+#: and nobody should have to wait for many of them.
+OVERTAKING = 2e-6
 #: How far the processes yield to the crawl itself: when that has to wait, every host does. With a
 #: higher value, a busy machine would leave them too little CPU time.
 NICENESS = 10
@@ -138,13 +142,14 @@ class ParsePool:
 class _Job:
     """A call, and the future of its result."""
 
-    __slots__ = ("_call", "future")
+    __slots__ = ("_call", "due", "future")
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self.future = Future[Any]()
         self._call = function, args, kwargs
+        self.due = time.monotonic() + OVERTAKING * sum(map(_size, args))
 
     def pickle(self) -> bytes | None:
         """Return the call as bytes; None if nobody waits for it any more, or it cannot be pickled.
@@ -158,6 +163,15 @@ class _Job:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the caller's
             self.future.set_exception(error)
             return None
+
+
+_due = attrgetter("due")
+
+
+def _size(argument: object) -> int:
+    """Return the bytes that a call parses in one of its arguments."""
+    body = getattr(argument, "body", argument)
+    return len(body) if isinstance(body, bytes) else 0
 
 
 class _Queue:
@@ -176,7 +190,8 @@ class _Queue:
         self._memory = memory
         self._max_waiting = max_waiting
         self._processes = processes
-        self._jobs = deque[_Job]()
+        #: In order of when they were queued, and of how long they are.
+        self._jobs = list[_Job]()
         self._condition = threading.Condition(lock)
         self._is_closed = False
 
@@ -188,14 +203,15 @@ class _Queue:
                 return True
             if len(self._jobs) >= self._max_waiting:
                 return False
-            self._jobs.append(job)
+            insort(self._jobs, job, key=_due)
             self._condition.notify()
             return True
 
     def put_back(self, jobs: list[_Job]) -> None:
         """Put back calls that were taken but not made."""
         with self._condition:
-            self._jobs.extendleft(reversed(jobs))
+            for job in jobs:
+                insort(self._jobs, job, key=_due)
             self._condition.notify(len(jobs))
 
     def take(self) -> tuple[list[_Job], list[bytes]]:
@@ -208,7 +224,7 @@ class _Queue:
                 if self._is_closed:
                     return [], []
                 share = min(-(-len(self._jobs) // self._processes), MAX_BATCH)
-                jobs = [self._jobs.popleft() for _ in range(share)]
+                jobs, self._jobs = self._jobs[:share], self._jobs[share:]
             while jobs and sum(map(len, calls)) < MAX_BATCH_BYTES:
                 job = jobs.pop(0)
                 call = job.pickle()
