@@ -132,7 +132,7 @@ class Settings:
     processes: int = setting(
         "1",
         COUNT,
-        "Number of processes that fetch pages, each from its own hosts.",
+        "Number of processes that fetch pages; more than one lease them from the first.",
         minimum=1,
         maximum="100",
     )

@@ -72,8 +72,7 @@ def run(
         str | None,
         typer.Option(
             metavar="NUMBER",
-            help="Number of processes that fetch pages, each from its own hosts. Default: as set, "
-            "or 1.",
+            help="Number of processes that fetch pages. Default: as set, or 1.",
         ),
     ] = None,
     follow: Annotated[
