@@ -16,6 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.report import HEADINGS, Figure, markdown, write_section
+from benchmarks.sizes import sized
 from recrawl import Crawler, Frontier
 from recrawl.config.settings import Settings
 from recrawl.crawler.running import run_crawl
@@ -30,15 +31,15 @@ from recrawl.store.sqlite import SqliteStore
 
 PAGE = "explanation/policies.md"
 #: Pages of the newcomer, and of the ten hosts that were there before.
-NEW, OLD, HOSTS = 10_000, 500, 10
+NEW, OLD, HOSTS = sized((10_000, 500, 10), (200, 50, 5))
 #: Visits per day, days before and after the newcomer, and takes per day.
-BUDGET, BEFORE, AFTER, TAKES = 680.0, 30, 15, 96
+BUDGET, BEFORE, AFTER, TAKES = sized((680.0, 30, 15, 96), (68.0, 3, 2, 24))
 #: Mean changes of a page per day; rates are Gamma-distributed.
 SHAPE, MEAN_RATE = 0.5, 0.5
 #: Pages of the demo web, and the seconds that it changes.
-DEMO_PAGES, DEMO_SECONDS, SEED = 300, 90.0, 1
+DEMO_PAGES, DEMO_SECONDS, SEED = sized((300, 90.0, 1), (30, 3.0, 1))
 #: Pages of a site that a user adds, seconds between two requests to it, and the usual budget.
-SITE, DELAY, FILL_BUDGET = 200, 0.2, "2000/day"
+SITE, DELAY, FILL_BUDGET = sized(200, 5), 0.2, "2000/day"
 
 
 def run(

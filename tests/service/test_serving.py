@@ -102,10 +102,8 @@ def test_a_crawl_answers_while_it_runs(tmp_path: Path) -> None:
             assert ask("/api/v1/status")["crawls"] is True
             added = ask("/api/v1/pages", {"pages": [{"url": f"{site.url}/0?again"}]})
             assert added["new"] == 1
-            with pytest.raises(urllib.error.HTTPError) as refused:
-                ask("/api/v1/leases", {})
-            assert refused.value.code == 409
-            refused.value.close()
+            # Others may lease what the crawl does not visit at the moment.
+            assert "pages" in ask("/api/v1/leases", {})
             process.terminate()
             process.communicate(timeout=program.HANGS)
     assert process.returncode == 0
