@@ -14,7 +14,8 @@ from crawler.fakes import crawl, settings_of
 from crawler.soak_web import SoakWeb, seconds
 
 from recrawl.clock import Clock
-from recrawl.crawler import build, loop
+from recrawl.crawler import build
+from recrawl.engine import engine as engine_module
 from recrawl.engine import polling, upkeep
 from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
@@ -164,12 +165,12 @@ def looking_seldom(between: float) -> Iterator[None]:
     """Let the loop take pages once in some seconds, and do everything else less often still."""
     seldom = {
         (module, name): max(PERIODIC * value, BATCH * between)
-        for module in (loop, upkeep)
+        for module in (engine_module, upkeep)
         for name, value in vars(module).items()
         if name.isupper() and name.endswith("_EVERY")
     }
     seldom |= {(polling, "MIN_NAP"): between, (polling, "MAX_NAP"): between}
-    seldom |= {(loop, "BATCH_SECONDS"): BATCH * between}
+    seldom |= {(engine_module, "BATCH_SECONDS"): BATCH * between}
     usual = {(module, name): getattr(module, name) for module, name in seldom}
     try:
         for (module, name), value in seldom.items():

@@ -178,23 +178,6 @@ def test_no_visit_begins_while_too_much_waits_to_be_sent() -> None:
     fetching.run(use)
 
 
-def test_a_process_asks_only_hosts_whose_pages_it_has() -> None:
-    fetching = Fetching(2)
-    fetching.web.seconds = 1.0
-    had = list[bool]()
-
-    async def use(process: WorkerProcess) -> None:
-        for _ in range(2):
-            had.append(process.has("a.example"))
-            fetching.lend(0, 1)
-            await asyncio.sleep(0.5)
-            had.append(process.has("a.example"))
-            await asyncio.sleep(1.0)
-
-    fetching.run(use)
-    assert had == [False, True, False, True]
-
-
 def test_pages_are_leased_for_as_long_as_the_process_lives_and_reported_with_their_delay() -> None:
     fetching = Fetching(1)
     fetching.lessor.delay = 0.75

@@ -19,9 +19,6 @@ class Neighbour:
 
     fetcher: Fetcher
 
-    def has(self, host: str) -> bool:
-        return host.startswith(OTHER)
-
     async def request(self, url: str, max_bytes: int, *, is_robots: bool, pack: bool) -> Response:
         return await self.fetcher.fetch_hop(url, max_bytes, is_robots=is_robots, pack=pack)
 

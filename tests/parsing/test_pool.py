@@ -357,7 +357,7 @@ def test_a_pool_that_is_closed_makes_no_more_calls() -> None:
 def test_processes_die_with_the_crawl_even_if_it_is_killed_while_they_are_busy() -> None:
     program = (
         "import asyncio, time\n"
-        "from crawler.test_parse_pool import busy\n"
+        "from parsing.test_pool import busy\n"
         "from recrawl.parsing import pool as parse_pool\n"
         "parse_pool.QUICK_SECONDS = 100.0\n"
         "async def main():\n"

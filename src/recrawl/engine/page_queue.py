@@ -191,6 +191,11 @@ class PageQueue:
         found = (self.hosts.next_of(host) for host in hosts)
         return next((page for page in found if page is not None), None)
 
+    def lend_again(self, host: str) -> None:
+        """Note that whoever has pages of a host follows a redirect to it, as if it were another."""
+        self._pacing.start_visit(host)
+        self._pacing.lend(host)
+
     def hold(self, numbers: Sequence[int]) -> list[int]:
         """Hold pages that are out already; return those that are there."""
         for page in self._store.store.pages(numbers).values():

@@ -56,9 +56,10 @@ def fetcher_of(
             return found
         return replace(found, fetched_at=0)
 
-    pacing = pacing or HostPacing(
-        settings.delay_of, settings.host_connections, connections=settings.connections
-    )
+    if pacing is None:
+        pacing = HostPacing(
+            settings.delay_of, settings.host_connections, connections=settings.connections
+        )
     return Fetcher(
         agent_of(settings),
         Gate(pacing, clock=clock),

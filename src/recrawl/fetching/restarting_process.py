@@ -15,7 +15,7 @@ from typing import Any, Protocol, final
 
 from recrawl.engine.leases import Leased
 from recrawl.errors import RecrawlError
-from recrawl.fetching.channel import Channel
+from recrawl.fetching.channel import Channel, ChannelClosedError
 from recrawl.fetching.worker import GRACE
 from recrawl.fetching.worker_process import Progress, ReportedVisit, Task
 from recrawl.records import RobotsText
@@ -95,6 +95,8 @@ class RestartingProcess:
         self._restarting: asyncio.Task[None] | None = None
         #: The pages that it has, by lease.
         self._out = Counter[str]()
+        #: How many pages it has of each host.
+        self._hosts = Counter[str]()
         self.progress = Progress()
 
     @property
@@ -149,6 +151,20 @@ class RestartingProcess:
         )
         self._channel.notify("task", self._task)
 
+    def has(self, host: str) -> bool:
+        """Whether it has pages of a host."""
+        return host in self._hosts
+
+    async def ask(self, *question: object) -> Any:  # noqa: ANN401
+        """Ask the process, and return its answer.
+
+        Raises:
+            ChannelClosedError: It has exited.
+        """
+        if self._channel is None:
+            raise ChannelClosedError
+        return await self._channel.ask(*question)
+
     async def end(self) -> int:
         """Have the process exit; return how many visits are lost."""
         if self._restarting is not None:
@@ -172,6 +188,7 @@ class RestartingProcess:
         answer = await self._owner.asked(what, *about)
         if isinstance(answer, Leased) and answer.pages:
             self._out[answer.id] = len(answer.pages)
+            self._hosts.update(page.host for page in answer.pages)
         return answer
 
     def _notified(self, what: str, *about: Any) -> None:  # noqa: ANN401
@@ -194,10 +211,9 @@ class RestartingProcess:
         self, reported: Sequence[ReportedVisit], learned: Mapping[str, bytes], progress: Progress
     ) -> None:
         self.progress = progress
-        for lease, _, _ in reported:
-            self._out[lease] -= 1
-            if not self._out[lease]:
-                del self._out[lease]
+        for lease, visit, _ in reported:
+            _count_down(self._out, lease)
+            _count_down(self._hosts, visit.page.host)
         self._owner.returned(reported, learned)
 
     def _lost(self) -> None:
@@ -219,6 +235,7 @@ class RestartingProcess:
         self._before = self.robots, self.files
         leases, in_flight = list(self._out), self.progress.in_flight
         self._out.clear()
+        self._hosts.clear()
         self.progress = Progress()
         self._owner.lose(leases, in_flight)
         self._restarting = asyncio.create_task(self._start_again())
@@ -232,6 +249,12 @@ class RestartingProcess:
             await self.start()
         except RecrawlError as error:
             self._owner.fail(error)
+
+
+def _count_down(counts: Counter[str], name: str) -> None:
+    counts[name] -= 1
+    if counts[name] <= 0:
+        del counts[name]
 
 
 def _no_start(why: OSError) -> RecrawlError:

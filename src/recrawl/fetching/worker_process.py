@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 from recrawl.clock import Clock
 from recrawl.config.access import site_access
@@ -41,7 +41,7 @@ SEND_SECONDS, SEND_COUNT = 0.01, 50
 #: Seconds between two checks for outages, which take a while with thousands of hosts.
 OUTAGES_EVERY = 1.0
 #: Pages of one host on a lease: while they are out, no other process has any of that host.
-PAGES_PER_HOST = 16
+PAGES_PER_HOST = 4
 
 
 class Task(NamedTuple):
@@ -137,10 +137,6 @@ class WorkerProcess:
         self._sending: asyncio.TimerHandle | None = None
         self._outages: Mapping[str, int] = {}
         self._looked_at = -math.inf
-
-    def has(self, host: str) -> bool:
-        """Whether this process has pages of a host on lease, and so may ask it."""
-        return host in self._hosts
 
     def stop(self) -> None:
         """Start nothing new, and exit soon."""
@@ -238,18 +234,13 @@ class WorkerProcess:
 
 @final
 class _OtherHosts:
-    """Has requests to hosts that this process has no page of made by the engine's process."""
+    """Has redirects to other hosts than a page's followed by the engine's process.
+
+    This process may have pages of that host too, but may give them back at any time.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._process: WorkerProcess | None = None
-
-    def use(self, process: WorkerProcess) -> None:
-        """Ask a process which hosts it has pages of."""
-        self._process = process
-
-    def has(self, host: str) -> bool:
-        return self._process is None or not self._process.has(host)
 
     async def request(self, url: str, max_bytes: int, *, is_robots: bool, pack: bool) -> Response:
         found: Response = await self._channel.ask("hop", url, max_bytes, is_robots, pack)
@@ -274,8 +265,9 @@ async def run(connection: socket.socket) -> None:
     task = loop.create_future()
     handlers["task"] = task.set_result
 
-    async def asked(*_: object) -> Any:  # noqa: ANN401
-        raise NotImplementedError("a worker process answers no questions")
+    async def asked(_what: str, url: str, max_bytes: int, is_robots: bool, pack: bool) -> Response:  # noqa: FBT001 - as asked
+        # A redirect of another process led to a host of which this one has pages.
+        return await fetcher.fetch_hop(url, max_bytes, is_robots=is_robots, pack=pack)
 
     # Once the parent process has exited, this one is of no use.
     _, channel = await loop.create_unix_connection(
@@ -289,19 +281,17 @@ async def run(connection: socket.socket) -> None:
     try:
         with SqliteStore.open(settings.store) as reader:
             reader.narrow_cache()
-            elsewhere = _OtherHosts(channel)
             async with fetcher_of(
                 settings,
                 parts.clock,
                 lambda _origin, found: channel.notify("robots", found),
                 reader,
                 site_access(settings),
-                elsewhere=elsewhere,
+                elsewhere=_OtherHosts(channel),
                 max_memory=MAX_BYTES // parts.processes,
             ) as fetcher:
                 visitor = visitor_of(settings, fetcher, site_readers(settings), reader, parse_pool)
                 process = WorkerProcess(settings, parts.clock, channel, fetcher, visitor)
-                elsewhere.use(process)
                 handlers["stop"] = process.stop
                 await process.run()
     except Exception as error:  # noqa: BLE001 - whatever it is, the crawl is to end with it

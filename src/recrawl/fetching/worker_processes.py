@@ -13,10 +13,12 @@ from recrawl.config.settings import Settings
 from recrawl.engine.engine import Engine
 from recrawl.engine.lending import Lending
 from recrawl.engine.templates import Templates
+from recrawl.fetching.channel import ChannelClosedError
 from recrawl.fetching.restarting_process import RestartingProcess
 from recrawl.fetching.worker_process import ReportedVisit, Task
+from recrawl.hosts import host_of
 from recrawl.http.fetch import Fetcher
-from recrawl.records import RobotsText
+from recrawl.records import Response, RobotsText
 
 
 @final
@@ -30,7 +32,7 @@ class WorkerProcesses:
                                      -- pages ->   HostQueue, HostPacing, Gate, robots.txt
                                                    Visitor: fetch, compare with the stored copy
           Lending.returned           <- reports -  visits, delays, templates, robots.txt files
-          Fetcher.fetch_hop          <-- asks --   a redirect led to a host of which it has no page
+          Fetcher.fetch_hop          <-- asks --   a redirect led to another host
 
     A process that exits is restarted: its pages are released, and their hosts count as just asked.
     When this process exits, for whatever reason, so do the others.
@@ -40,7 +42,7 @@ class WorkerProcesses:
         clock: Its clock.
         engine: The engine.
         lending: Lends its pages.
-        fetcher: Follows redirects to hosts of which a process has no page.
+        fetcher: Follows redirects to other hosts.
         remember: Called with each robots.txt found.
         templates: Receives what the processes learned about sites.
 
@@ -64,6 +66,7 @@ class WorkerProcesses:
         self._remember = remember
         self._templates = templates
         self._is_ending = False
+        self._now = clock.now
         self.failed: BaseException | None = None
         level = logging.getLogger("recrawl").getEffectiveLevel()
         task = Task(_share_of(settings), settings.processes, clock, level)
@@ -137,8 +140,27 @@ class WorkerProcesses:
         """Answer a process: lend it pages, or follow a redirect for it."""
         if what == "lease":
             return await self._lending.lease(*about)
-        url, max_bytes, is_robots, pack = about
-        return await self._fetcher.fetch_hop(url, max_bytes, is_robots=is_robots, pack=pack)
+        return await self._hop(*about)
+
+    async def _hop(self, url: str, max_bytes: int, is_robots: bool, pack: bool) -> Response:  # noqa: FBT001 - as asked
+        """Follow a redirect, in the process that has pages of the host, if there is one.
+
+        It paces the host. Waiting for it here might never end: its page may wait in turn.
+        """
+        host = host_of(url)
+        having = next((process for process in self._processes if process.has(host)), None)
+        if having is None:
+            return await self._fetcher.fetch_hop(url, max_bytes, is_robots=is_robots, pack=pack)
+        self._engine.queue.lend_again(host)
+        try:
+            found: Response = await having.ask("hop", url, max_bytes, is_robots, pack)
+        except ChannelClosedError:
+            problem = "the process that fetches from this host died"
+            return Response(url, 0, self._now(), requests=0, error=problem, postponed=True)
+        else:
+            return found
+        finally:
+            self._engine.queue.hosts.back(host)
 
     def returned(self, reported: Sequence[ReportedVisit], learned: Mapping[str, bytes]) -> None:
         """Take the visits that a process made, and the templates that it learned."""

@@ -43,10 +43,7 @@ _TOO_MANY, _UNAVAILABLE = 429, 503
 
 
 class Elsewhere(Protocol):
-    """Forwards requests to hosts that other processes are responsible for."""
-
-    def has(self, host: str) -> bool:
-        """Whether a host is one of these."""
+    """Forwards requests to other hosts than the page's, which others may be asking."""
 
     async def request(self, url: str, max_bytes: int, *, is_robots: bool, pack: bool) -> Response:
         """Forward a request to `Fetcher.fetch_hop` in another process."""
@@ -324,7 +321,7 @@ class _Fetch:
     async def _next_response(self) -> Response:
         """Make the next request, if robots.txt allows it."""
         fetcher = self._fetcher
-        if fetcher.elsewhere is not None and self._seen and fetcher.elsewhere.has(self._host):
+        if fetcher.elsewhere is not None and self._host != host_in(self._start):
             return await self._request_elsewhere(fetcher.elsewhere)
         if not self._is_robots or self._is_strange():
             self._admit(fetcher.robots.known(self._url) or await fetcher.robots.rules(self._url))

@@ -112,8 +112,11 @@ class Gate:
             await self.clock.sleep(opens_at - now)
         elif self.pacing.is_busy(host):
             line.ended.clear()
+            if not self.pacing.is_lent(host):
+                await line.ended.wait()
+                return
             with suppress(TimeoutError):
-                # Nobody says here when a page of the host that was lent is back.
+                # Nobody says here when a page of the host is back.
                 async with asyncio.timeout(LENT_PAUSE):
                     await line.ended.wait()
 

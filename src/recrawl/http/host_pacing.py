@@ -188,6 +188,10 @@ class HostPacing:
         is_asked = known.visits or known.requests or known.waiting
         return not is_asked and known.opens_at() <= now
 
+    def is_lent(self, host: str) -> bool:
+        """Whether pages of a host are lent."""
+        return self._host(host).lent > 0
+
     def lend(self, host: str) -> None:
         """Note that a page, whose visit has started, is lent to another process."""
         known = self._host(host)

@@ -15,7 +15,7 @@ MEDIUM, MEDIUM_SHARE = 3_000_000, 0.6
 #: Seconds by which a body that asks for memory may be overtaken, per byte: 20 for 10 MB.
 OVERTAKING = 2e-6
 
-#: Bodies that wait for memory. They keep their connections, which others need.
+#: Very long bodies that wait for memory. They keep their connections, which others need.
 MAX_WAITING = 8
 
 #: While others wait for memory, a body that has received fewer bytes than this for this many
@@ -43,8 +43,7 @@ class MemoryBudget:
     - A long body asks once, for as much as it can become, and is then read to its end. Its time
       does not run while it waits.
     - They are served in order of asking. Only much shorter ones overtake, and only those that ask
-      within the next seconds, so nobody waits forever. A few may wait; of more, the last in line
-      is given up, for it keeps a connection from others.
+      within the next seconds, so nobody waits forever.
     - A body leaves as much again free. So a few of the longest, which may take long to parse, leave
       memory for the many that are just a little longer than most.
     - What has been read is held until it is written, without asking: it was asked for before.
@@ -54,7 +53,8 @@ class MemoryBudget:
 
     - Very long bodies have a part of the budget, and others the rest. They never wait for each
       other: a host that sends as much as it can would hold up all pages that are a little longer
-      than most.
+      than most. A few of them may wait; of more, the last in line is given up, for it keeps a
+      connection from others.
 
     Args:
         max_bytes: The budget.
@@ -98,10 +98,11 @@ class MemoryBudget:
         turn = asyncio.get_running_loop().create_future()
         claim = _Claim(_now() + OVERTAKING * size, reservation, size, turn)
         insort(self._queue, claim, key=lambda one: one.due)
-        if len(self._queue) > MAX_WAITING:
-            last = self._queue.pop().turn
-            if not last.done():
-                last.set_exception(TooManyWaitError())
+        very_long = [one for one in self._queue if self._medium and one.size > self._medium]
+        if len(very_long) > MAX_WAITING:
+            self._queue.remove(very_long[-1])
+            if not very_long[-1].turn.done():
+                very_long[-1].turn.set_exception(TooManyWaitError())
         self._serve_soon()
         self._watch()
         try:
