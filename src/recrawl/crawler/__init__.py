@@ -1,1 +1,1 @@
-"""The crawler: the crawl loop, the parts it runs, and what it reports."""
+"""The crawler: an engine and its workers, assembled, started and stopped."""

@@ -1,4 +1,4 @@
-"""Decide how long the crawl loop sleeps: not at all while there is work, longer while idle."""
+"""Decide how long the engine sleeps: not at all while there is work, longer while idle."""
 
 import math
 from typing import final

@@ -1,4 +1,4 @@
-"""Protocols of the network, store and parse pool that the crawl loop uses; tests replace them."""
+"""Protocols of the network and the parse pool that the engine uses; tests replace them."""
 
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar
